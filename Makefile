@@ -1,0 +1,33 @@
+# make demo    trains the tutorial of the Fluid guide on real digits
+# make test    runs the tests
+# make ci      all checks, as in .ci/run
+# make clean   removes what the others have made
+#
+# Each does its own set-up, in .venv; PYTHON=python3.12 chooses the interpreter (another VENV=... keeps several apart).
+
+PYTHON ?= python3
+VENV ?= .venv
+SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.pxd' -o -name '*.cc' -o -name '*.h')
+READY = $(VENV)/.ready
+
+.PHONY: demo test ci clean
+
+demo: $(READY)
+	$(VENV)/bin/python -m fluidlite examples/mnist_dataloader.py
+
+test: $(READY)
+	$(VENV)/bin/python -m pytest
+
+ci:
+	PYTHON=$(PYTHON) bash .ci/run
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info fluidlite/_ext/*.cpp fluidlite/_ext/*.so
+
+$(READY): $(VENV)/bin/python $(SOURCES)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,test]'
+	@touch $@
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "fluidlite needs Python 3.10 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,43 @@
+"""How long does the loader take for a batch?
+
+Microseconds a batch, from the first batch of a warm loader to the end of its epoch:
+
+* samples: 784 float32 and a label, from a plain Python generator, into batches of 512, through `set_sample_generator` and
+  `set_sample_list_generator` of `DataLoader.from_generator`; PyTorch's DataLoader reads the same generator
+  (IterableDataset, num_workers=0);
+* ready-made batches through `set_batch_generator`: 512 x 784 float32 (1.6 MB) and 128 x 3 x 224 x 224 (77 MB); PyTorch gets
+  the same arrays as tensors (batch_size=None).
+
+Iterable loaders are iterated; non-iterable ones feed a program that does nothing else but read, so the figure
+holds an `Executor.run` as well. fluidlite and Paddle 1.8.5 run the same script (scripts/loader_fluid.py).
+
+    python benchmarks/loader.py --paddle PYTHON_OF_PADDLE_1.8.5
+"""
+from __future__ import annotations
+
+import sides
+
+SOURCES = ("samples", "sample lists", "1.6 MB batches", "77 MB batches")
+GOALS = {
+    **{f"{source}, iterable": sides.Goal(limit=700) for source in SOURCES[:2]},
+    **{f"{source}, iterable": sides.Goal(limit=15) for source in SOURCES[2:]},
+}
+
+
+def main() -> int:
+    parser = sides.parser(__doc__, rounds=3)
+    parser.add_argument("--batches", type=int, default=200, help="batches of an epoch (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=3, help="epochs measured per turn (default: %(default)s)")
+    parser.add_argument("--only", choices=SOURCES, action="append", help="measure this source (can be repeated)")
+    options = parser.parse_args()
+    arguments = [str(options.batches), str(options.epochs), *(options.only or SOURCES)]
+
+    def measure(side: sides.Side) -> sides.Values:
+        return side.values("loader_torch.py" if side.name == sides.TORCH else "loader_fluid.py", *arguments)
+
+    results, failed = sides.alternate(sides.find(options), options.rounds, measure)
+    return sides.report(options, "a batch from the loader", "microseconds", results, failed, GOALS)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

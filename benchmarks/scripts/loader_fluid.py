@@ -1,0 +1,52 @@
+"""Batches through DataLoader.from_generator. usage: loader_fluid.py BATCHES EPOCHS SOURCE..."""
+import sys
+import time
+
+import paddle.fluid as fluid
+from loader_sources import BATCH, SHAPES, ready, samples
+from timing import result
+
+
+def epoch_us(take, count):
+    """Microseconds a batch, not counting the first one, which waits for the start of the epoch."""
+    take()
+    begin = time.perf_counter()
+    for _ in range(count - 1):
+        take()
+    return (time.perf_counter() - begin) / (count - 1) * 1e6
+
+
+def loader_of(source, batches, iterable):
+    shape = SHAPES.get(source, (BATCH, 784))
+    image = fluid.data("image", [None] + list(shape[1:]), "float32")
+    label = fluid.data("label", [None, 1], "int64")
+    loader = fluid.io.DataLoader.from_generator([image, label], capacity=8, iterable=iterable)
+    places = fluid.cpu_places(1) if iterable else None
+    if source == "samples":
+        loader.set_sample_generator(samples(batches), batch_size=BATCH, places=places)
+    elif source == "sample lists":
+        loader.set_sample_list_generator(fluid.io.batch(samples(batches), BATCH), places=places)
+    else:
+        loader.set_batch_generator(ready(source, batches), places=places)
+    return loader
+
+
+batches, epochs = int(sys.argv[1]), int(sys.argv[2])
+metrics = {}
+for source in sys.argv[3:]:
+    for iterable in (True, False):
+        values = metrics[source + (", iterable" if iterable else ", non-iterable")] = []
+        main = fluid.Program()
+        with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+            loader = loader_of(source, batches, iterable)
+        exe = fluid.Executor(fluid.CPUPlace())
+        for _ in range(epochs):
+            if iterable:
+                batch = iter(loader())
+                values.append(epoch_us(lambda: next(batch), batches))
+                assert next(batch, None) is None
+            else:
+                loader.start()
+                values.append(epoch_us(lambda: exe.run(main), batches))
+                loader.reset()
+result(metrics)

@@ -1,0 +1,43 @@
+"""Batches through torch's DataLoader. usage: loader_torch.py BATCHES EPOCHS SOURCE..."""
+import sys
+import time
+
+import torch
+from loader_sources import BATCH, SHAPES, ready, samples
+from timing import result
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """A dataset that reads from a reader function."""
+
+    def __init__(self, reader):
+        super().__init__()
+        self.reader = reader
+
+    def __iter__(self):
+        return self.reader()
+
+
+def tensors(reader):
+    """The reader's arrays as tensors, made once: passing them on is what is measured."""
+    made = [torch.from_numpy(array) for array in next(reader())]
+    count = sum(1 for _ in reader())
+    return lambda: (made for _ in range(count))
+
+
+batches, epochs = int(sys.argv[1]), int(sys.argv[2])
+metrics = {}
+for source in sys.argv[3:]:
+    if source in SHAPES:
+        loader = torch.utils.data.DataLoader(Stream(tensors(ready(source, batches))), batch_size=None)
+    else:
+        loader = torch.utils.data.DataLoader(Stream(samples(batches)), batch_size=BATCH)
+    values = metrics[source + ", iterable"] = []
+    for _ in range(epochs):
+        batch = iter(loader)
+        next(batch)
+        begin = time.perf_counter()
+        for _ in range(batches - 1):
+            next(batch)
+        values.append((time.perf_counter() - begin) / (batches - 1) * 1e6)
+result(metrics)

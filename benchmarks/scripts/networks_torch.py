@@ -1,0 +1,45 @@
+"""Training steps of three networks, eager. usage: networks_torch.py SECONDS NETWORK..."""
+import sys
+
+import numpy as np
+import torch
+from timing import blocks, result
+from torch import nn
+
+
+def softmax_regression():
+    net = nn.Linear(784, 10)
+    return net, torch.optim.Adam(net.parameters(), lr=0.01), 512
+
+
+def mlp():
+    net = nn.Sequential(nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 100), nn.ReLU(), nn.Linear(100, 10))
+    return net, torch.optim.SGD(net.parameters(), lr=0.01), 128
+
+
+def lenet():
+    parts, channels = [nn.Unflatten(1, (1, 28, 28))], 1
+    for filters in (20, 50):
+        parts += [nn.Conv2d(channels, filters, 5), nn.ReLU(), nn.MaxPool2d(2), nn.BatchNorm2d(filters)]
+        channels = filters
+    net = nn.Sequential(*parts, nn.Flatten(), nn.Linear(800, 10))
+    return net, torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9), 64
+
+
+NETWORKS = {"softmax regression": softmax_regression, "mlp": mlp, "lenet": lenet}
+metrics = {}
+for name in sys.argv[2:]:
+    net, optimizer, batch = NETWORKS[name]()
+    random = np.random.RandomState(0)
+    image = random.rand(batch, 784).astype("float32")
+    label = random.randint(0, 10, (batch, 1)).astype("int64")
+
+    def step(net=net, optimizer=optimizer, image=image, label=label):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(torch.from_numpy(image)), torch.from_numpy(label[:, 0]))
+        loss.backward()
+        optimizer.step()
+        return loss.detach().numpy()
+
+    metrics[name] = blocks(step, float(sys.argv[1]))
+result(metrics)

@@ -1,0 +1,29 @@
+"""Timing inside a measured script; runs under Python 3.8 too, where the peer lives."""
+import json
+import time
+
+
+def blocks(step, seconds, count=5):
+    """Microseconds one call of `step` takes, `count` times over: each value is the mean of a block of calls.
+
+    `seconds` is about how long all blocks together last; a tenth of that goes before them as warm-up.
+    """
+    calls, until = 0, time.perf_counter() + seconds / 10
+    while calls < 3 or time.perf_counter() < until:
+        step()
+        calls += 1
+    begin = time.perf_counter()
+    step()
+    each = max(1, int(seconds / count / (time.perf_counter() - begin)))
+    found = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        for _ in range(each):
+            step()
+        found.append((time.perf_counter() - begin) / each * 1e6)
+    return found
+
+
+def result(metrics):
+    """Print the line that the benchmark looks for: `metrics` is name -> list of values."""
+    print("RESULT " + json.dumps(metrics), flush=True)

@@ -1,0 +1,241 @@
+"""What the benchmarks share: the sides that are compared, alternating runs of them, and the table of medians.
+
+A side is one framework: an interpreter with the arguments that make it run a script. A measured script prints one line
+`RESULT {"metric": [value, ...], ...}`; sides run in turn, round after round, so that a slow minute of the machine hits all
+of them, and the medians over all values are compared. Nothing heavy is imported here: the peak memory of a child counts
+from what its parent had.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+SCRIPTS = HERE / "scripts"
+OURS = "fluidlite"
+PADDLE = "Paddle 1.8.5"
+TORCH = "PyTorch"
+MARK = "RESULT "
+
+Values = dict[str, list[float]]
+
+
+class SideFailed(Exception):
+    """A measured script ended with an error; the message holds the end of what it printed."""
+
+
+@dataclass
+class Side:
+    """One framework in a comparison: `run(name)` runs benchmarks/scripts/`name` with it."""
+
+    name: str
+    command: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables its processes get."""
+        return {**os.environ, **self.env}
+
+    def start(self, script: str | Path, *args: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start a script (a path, or a name in benchmarks/scripts) with its output in a pipe."""
+        command = [*self.command, str(SCRIPTS / script), *args]
+        full = {**self.environment(), **(env or {})}
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=full, cwd=HERE
+        )
+
+    def values(self, script: str, *args: str) -> Values:
+        """Run a measured script to its end and return the metrics it printed.
+
+        Raises SideFailed with the last lines of its output if it fails or prints no result.
+        """
+        process = self.start(script, *args)
+        output, _ = process.communicate()
+        lines = [line for line in output.splitlines() if line.startswith(MARK)]
+        if process.returncode or not lines:
+            raise SideFailed(f"{self.name}: {script} ended with status {process.returncode}\n{tail(output)}")
+        return json.loads(lines[-1][len(MARK) :])
+
+
+def tail(output: str, lines: int = 12) -> str:
+    """The last lines of a child's output, indented."""
+    return "\n".join("    " + line for line in output.splitlines()[-lines:])
+
+
+def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
+    """The arguments every benchmark takes; `description` is the docstring of the benchmark."""
+    made = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = made.add_argument
+    add("--paddle", metavar="PYTHON", default=os.environ.get("FLUIDLITE_PADDLE"),
+        help="interpreter of an environment with real Paddle 1.8.5 (default: $FLUIDLITE_PADDLE; skipped if neither)")
+    add("--torch", metavar="PYTHON", default=os.environ.get("FLUIDLITE_TORCH"),
+        help="interpreter with PyTorch (default: $FLUIDLITE_TORCH, else this one if torch is installed in it)")
+    add("--no-peers", action="store_true", help="measure fluidlite alone")
+    add("--rounds", type=int, default=rounds, help="turns each side gets (default: %(default)s)")
+    add("--threads", type=int, default=1, help="threads of OpenMP and BLAS on every side (default: %(default)s)")
+    add("--json", metavar="FILE", help="write all values, medians and ratios to this file as well")
+    return made
+
+
+def find(options: argparse.Namespace, torch: bool = True) -> list[Side]:
+    """The sides that can be measured here, ours first; says which ones are skipped."""
+    threads = str(options.threads)
+    quiet = {"CPU_NUM": "1", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    if "FLUIDLITE_DATA" in os.environ:
+        quiet["FLUIDLITE_DATA"] = os.path.abspath(os.environ["FLUIDLITE_DATA"])
+    ours = dict(quiet)
+    if not _importable("fluidlite"):
+        ours["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    sides = [Side(OURS, [sys.executable, "-m", "fluidlite"], ours)]
+    if options.no_peers:
+        return sides
+    if options.paddle:
+        sides.append(Side(PADDLE, [options.paddle], {**quiet, "GLOG_minloglevel": "2"}))
+    else:
+        print("note: Paddle 1.8.5 is skipped; name its interpreter with --paddle or FLUIDLITE_PADDLE")
+    if torch:
+        python = options.torch or (sys.executable if _importable("torch") else None)
+        if python:
+            sides.append(Side(TORCH, [python], dict(quiet)))
+        else:
+            print("note: PyTorch is skipped; install torch or name an interpreter with --torch or FLUIDLITE_TORCH")
+    return sides
+
+
+def _importable(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def alternate(
+    sides: Sequence[Side], rounds: int, measure: Callable[[Side], Values]
+) -> tuple[dict[str, Values], list[str]]:
+    """Run `measure` on every side in turn, `rounds` times.
+
+    Returns side name -> metric -> all values, and the names of the sides that failed (each is told about once and then
+    left out).
+    """
+    found: dict[str, Values] = {side.name: {} for side in sides}
+    failed: list[str] = []
+    for number in range(rounds):
+        for side in sides:
+            if side.name in failed:
+                continue
+            print(f"round {number + 1} of {rounds}: {side.name}", file=sys.stderr)
+            try:
+                measured = measure(side)
+            except SideFailed as error:
+                print(f"note: {error}")
+                failed.append(side.name)
+                continue
+            for metric, values in measured.items():
+                found[side.name].setdefault(metric, []).extend(values)
+    return {name: values for name, values in found.items() if values}, failed
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What fluidlite aims at: at most `limit` (in the metric's unit), or at least `times` less than `peer`."""
+
+    limit: float | None = None
+    times: float | None = None
+    peer: str = PADDLE
+
+    def verdict(self, medians: Mapping[str, float]) -> str:
+        """The goal in words with how it came out; `medians` are those of one metric by side."""
+        if self.limit is not None:
+            text, met = f"<= {self.limit:g}", medians[OURS] <= self.limit
+        elif self.peer not in medians:
+            return f">= {self.times:g}x {self.peer} (not measured)"
+        else:
+            assert self.times is not None
+            text, met = f">= {self.times:g}x {self.peer}", medians[self.peer] >= self.times * medians[OURS]
+        return f"{text}: {'met' if met else 'MISSED'}"
+
+
+def report(
+    options: argparse.Namespace,
+    title: str,
+    unit: str,
+    results: Mapping[str, Values],
+    failed: Sequence[str] = (),
+    goals: Mapping[str, Goal] | None = None,
+    extra: Mapping[str, object] | None = None,
+) -> int:
+    """Print the table of medians and ratios, write the JSON file if asked; returns the exit status.
+
+    The status is 1 when our own side failed, 0 otherwise: a missed goal is a figure, not a failure.
+    """
+    goals = goals or {}
+    names = list(results)
+    peers = [name for name in names if name != OURS]
+    metrics = list(dict.fromkeys(metric for values in results.values() for metric in values))
+    medians = {
+        metric: {name: statistics.median(results[name][metric]) for name in names if results[name].get(metric)}
+        for metric in metrics
+    }
+    head = ["", *names, *(f"{peer} / ours" for peer in peers), "goal"]
+    rows = []
+    for metric in metrics:
+        row = medians[metric]
+        cells = [metric, *(figure(row.get(name)) for name in names)]
+        cells += [ratio(row.get(peer), row.get(OURS)) for peer in peers]
+        rows.append([*cells, goals[metric].verdict(row) if metric in goals and OURS in row else ""])
+    print(f"\n{title}: medians in {unit}\n{machine(options)}\n")
+    for line in table(head, rows):
+        print(line)
+    if options.json:
+        content = {
+            "title": title, "unit": unit, "machine": machine(options), "medians": medians, "values": results,
+            **(extra or {}),
+        }
+        Path(options.json).write_text(json.dumps(content, indent=1) + "\n", encoding="utf8")
+    return 1 if OURS in failed else 0
+
+
+def figure(value: float | None) -> str:
+    """A number with three or four digits that mean something; '-' for none."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def ratio(theirs: float | None, ours: float | None) -> str:
+    """Theirs over ours, '-' where either is missing."""
+    return "-" if not theirs or not ours else f"{theirs / ours:.3g}x"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table with aligned columns, figures to the right."""
+    lines = [head, *rows]
+    widths = [max(3, *(len(line[k]) for line in lines)) for k in range(len(head))]
+
+    def shown(line: Sequence[str]) -> str:
+        cells = [cell.rjust(width) for cell, width in zip(line, widths)]
+        cells[0] = line[0].ljust(widths[0])
+        cells[-1] = line[-1].ljust(widths[-1])
+        return "| " + " | ".join(cells) + " |"
+
+    rule = [":" + "-" * (widths[0] - 1), *("-" * (w - 1) + ":" for w in widths[1:-1]), ":" + "-" * (widths[-1] - 1)]
+    return [shown(head), "| " + " | ".join(rule) + " |", *(shown(row) for row in rows)]
+
+
+def machine(options: argparse.Namespace) -> str:
+    """The processor, its number of cores as this process sees them, the threads used and the Python that runs us."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        found = [line for line in cpuinfo.read_text(encoding="utf8").splitlines() if line.startswith("model name")]
+        model = found[0].split(":", 1)[1].strip() if found else model
+    return f"{os.cpu_count()} cores {model}, {options.threads} thread(s), Python {platform.python_version()}"

@@ -1,0 +1,118 @@
+"""fluidlite: the Fluid 1.8 namespace on today's Python.
+
+`import fluidlite as fluid` gives what `import paddle.fluid as fluid` gave; `python -m fluidlite SCRIPT` runs scripts that
+import paddle.
+"""
+
+from . import (
+    backward,
+    clip,
+    compiler,
+    core,
+    data_feeder,
+    executor,
+    framework,
+    initializer,
+    io,
+    layers,
+    lod_tensor,
+    metrics,
+    nets,
+    optimizer,
+    param_attr,
+    reader,
+    regularizer,
+)
+from .backward import append_backward, gradients
+from .base import missing, unique_name
+from .base.place import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    cpu_places,
+    cuda_pinned_places,
+    cuda_places,
+    is_compiled_with_cuda,
+)
+from .clip import ErrorClipByValue
+from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .data import data
+from .data_feeder import DataFeeder
+from .executor import Executor, LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
+from .framework import (
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    name_scope,
+    program_guard,
+)
+from .input import embedding, one_hot
+from .io import load, load_program_state, save, set_program_state
+from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .parallel_executor import ParallelExecutor
+from .param_attr import ParamAttr
+
+Tensor = LoDTensor
+__version__ = "0.1.0"
+
+__all__ = [
+    "BuildStrategy",
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "CompiledProgram",
+    "DataFeeder",
+    "ErrorClipByValue",
+    "ExecutionStrategy",
+    "Executor",
+    "LoDTensor",
+    "LoDTensorArray",
+    "ParallelExecutor",
+    "ParamAttr",
+    "Program",
+    "Scope",
+    "Tensor",
+    "Variable",
+    "append_backward",
+    "backward",
+    "clip",
+    "compiler",
+    "core",
+    "cpu_places",
+    "create_lod_tensor",
+    "create_random_int_lodtensor",
+    "cuda_pinned_places",
+    "cuda_places",
+    "data",
+    "data_feeder",
+    "default_main_program",
+    "default_startup_program",
+    "embedding",
+    "executor",
+    "framework",
+    "global_scope",
+    "gradients",
+    "initializer",
+    "io",
+    "is_compiled_with_cuda",
+    "layers",
+    "load",
+    "load_program_state",
+    "lod_tensor",
+    "metrics",
+    "name_scope",
+    "nets",
+    "one_hot",
+    "optimizer",
+    "param_attr",
+    "program_guard",
+    "reader",
+    "regularizer",
+    "save",
+    "scope_guard",
+    "set_program_state",
+    "unique_name",
+]
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,104 @@
+"""`python -m fluidlite SCRIPT [ARGS]` and the command `fluidlite`: runs scripts written for PaddlePaddle Fluid 1.8."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from . import __version__
+from .base import flags
+from .paddle import hook, script
+
+USAGE = """\
+usage: fluidlite [--device auto|cpu|gpu] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
+"""
+
+HELP = f"""\
+{USAGE}
+Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid` mean
+fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script, too; `-` reads
+the script from standard input.
+
+options:
+  --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the CPU, with
+                   one warning; cpu always takes the CPU; gpu makes it an error if there is no usable GPU
+  --version        print the version and exit
+  -h, --help       print this text and exit
+
+environment:
+  FLUIDLITE_DATA=DIRECTORY  where to look for data sets first: mnist/train-images-idx3-ubyte.gz, ...
+  FLUIDLITE_OFFLINE=1       do not try to download data sets
+  FLUIDLITE_REQUIRE_GPU=1   the same as --device gpu
+"""
+
+
+_WITH_VALUE = ("-m", "-c", "--device")
+
+
+class UsageError(Exception):
+    """The command line makes no sense."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line `argv` (by default that of the process); returns the exit status.
+
+    The script's own SystemExit passes through.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    try:
+        load = _command_line(args)
+    except UsageError as error:
+        print(f"{USAGE}fluidlite: {error}", file=sys.stderr)
+        return 2
+    if load is None:
+        return 0
+    hook.install()
+    _keep_package_importable()
+    return script.run(load)
+
+
+def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
+    """What loads the program to run, or None if there is none; sets the options on the way."""
+    while args and args[0].startswith("-"):
+        option, equals, value = args.pop(0).partition("=")
+        if option in _WITH_VALUE and not equals:
+            if not args:
+                raise UsageError(f"{option} needs an argument")
+            value = args.pop(0)
+        if option in ("-h", "--help"):
+            print(HELP, end="")
+            return None
+        if option == "--version":
+            print(f"fluidlite {__version__}")
+            return None
+        if option == "-":
+            return partial(script.from_text, sys.stdin.buffer.read(), args, "-", "<stdin>")
+        if option == "-m":
+            return partial(script.from_module, value, args)
+        if option == "-c":
+            return partial(script.from_text, value, args)
+        if option != "--device":
+            raise UsageError(f"unknown option {option}")
+        try:
+            flags.set_device(value)
+        except ValueError as error:
+            raise UsageError(f"--device: {error}") from None
+    if not args:
+        raise UsageError("no script was given")
+    path = args.pop(0)
+    if not Path(path).exists():
+        raise UsageError(f"there is no script {path}")
+    return partial(script.from_file, path, args)
+
+
+def _keep_package_importable() -> None:
+    """Go on finding this package when it was found through the entry of `sys.path` that the script's takes over."""
+    root = str(Path(__file__).resolve().parents[1])
+    if root not in sys.path[1:]:
+        sys.path.append(root)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

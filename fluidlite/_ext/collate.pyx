@@ -1,0 +1,266 @@
+# distutils: language = c++
+# cython: boundscheck=False, wraparound=False
+"""Samples -> contiguous batches: one memcpy per sample into memory that is used again and again."""
+cimport numpy as cnp
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.list cimport PyList_CheckExact, PyList_GET_ITEM
+from cpython.long cimport PyLong_CheckExact
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+import numpy as np
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+
+cdef extern from "collate/block_pool.h" namespace "fluidlite" nogil:
+    cdef cppclass PoolCounters:
+        int64_t live_blocks
+        int64_t live_bytes
+        int64_t cached_bytes
+
+    cdef cppclass BlockPool:
+        @staticmethod
+        size_t block_size(size_t size)
+        void* acquire(size_t size)
+        void release(void* block, size_t size)
+        void trim()
+        PoolCounters counters()
+
+    BlockPool& block_pool()
+
+cdef extern from "collate/convert.h" namespace "fluidlite" nogil:
+    cdef enum class Element(int):
+        kOther
+        kFloat32
+        kFloat64
+        kInt32
+        kInt64
+
+    cbool store_real(Element type, char* to, double value)
+    cbool store_whole(Element type, char* to, int64_t value)
+    uint64_t fingerprint(const void* memory, size_t size)
+
+# Copies of at least this many bytes let other threads run meanwhile.
+cdef size_t LONG_COPY = 1 << 17
+# Rows to make room for before it is known how many will come.
+cdef Py_ssize_t FIRST_ROWS = 4096
+
+
+class FieldCountError(ValueError):
+    """A sample or batch with a wrong number of items."""
+
+
+include "collate/column.pxi"
+
+
+cdef enum Habit:
+    UNSEEN        # no batch was made yet
+    ONE_SEEN      # the first batch was copied
+    FRESH_MEMORY  # each batch has memory of its own
+    SAME_MEMORY   # each batch is written where the one before it was
+
+
+cdef class Collator:
+    """Puts samples together to batches, or checks batches that are ready.
+
+    `specs`: a `Spec` for each variable, in the order of a sample's items. `tensor`: the class of tensors
+    with an `array` and a `_lod`; `wrap(array, lod)` makes one without copying. Results are lists of such
+    tensors; their memory stays valid as long as somebody holds it. `fresh_memory`: ready-made batches of
+    this generator are known to have memory of their own each. For one epoch and one thread.
+    """
+    cdef list columns
+    cdef object tensor
+    cdef object wrap
+    cdef readonly Py_ssize_t samples   # taken by `fill`
+    cdef readonly Py_ssize_t batches   # passed on by `batch`
+    cdef Habit habit
+
+    def __init__(self, specs, tensor, wrap, bint fresh_memory=False):
+        self.columns = [Column(spec) for spec in specs]
+        self.tensor = tensor
+        self.wrap = wrap
+        self.habit = FRESH_MEMORY if fresh_memory else UNSEEN
+
+    @property
+    def fresh_memory(self):
+        """Whether the generator was seen to use other memory for its second batch than for the first."""
+        return self.habit == FRESH_MEMORY
+
+    def collate(self, samples):
+        """The batch of a list of samples: tuples (or lists) with one item for each variable.
+
+        Raises TypeError for a sample that is neither, or a list of bare numbers (which may be meant as one
+        item), FieldCountError for a wrong number of items, and ValueError or TypeError naming the variable
+        for bad items.
+        """
+        cdef Py_ssize_t i = 0
+        if not isinstance(samples, (list, tuple)):
+            samples = list(samples)
+        self.begin(len(samples))
+        for sample in samples:
+            if not PyTuple_CheckExact(sample):
+                self.require_tuple(sample, i)
+            self.add(sample, i, " of the batch")
+            i += 1
+        return self.finish(i)
+
+    def fill(self, iterator, Py_ssize_t count, bint drop_short):
+        """The batch of the next `count` samples of an iterator, or None if there is none.
+
+        `drop_short`: give None instead of a last batch with fewer samples. A sample that is no tuple is the
+        item of the only variable. Errors as in `collate`.
+        """
+        cdef Py_ssize_t i = 0
+        self.begin(min(count, FIRST_ROWS))
+        while i < count:
+            try:
+                sample = next(iterator)
+            except StopIteration:
+                break
+            if not PyTuple_CheckExact(sample) and len(self.columns) == 1:
+                if not isinstance(sample, (list, tuple)) or len(sample) != 1:
+                    sample = (sample,)
+            self.add(sample, self.samples, " of the reader")
+            self.samples += 1
+            i += 1
+        if i == 0 or (drop_short and i < count):
+            self.discard()
+            return None
+        return self.finish(i)
+
+    def batch(self, items):
+        """Ready-made arrays or tensors, one for each variable, checked and passed on.
+
+        An array of the right type that is contiguous is not copied, unless the generator was seen to write
+        the next batch into the same memory (the first batch is copied to find out). Errors as in `collate`.
+        """
+        cdef Py_ssize_t i
+        cdef list out = []
+        cdef Column column
+        if not isinstance(items, (list, tuple)):
+            raise TypeError(f"batch {self.batches} must be a list or tuple with one array for each variable, "
+                            f"got {_brief(items)}")
+        if len(items) != len(self.columns):
+            raise FieldCountError(f"batch {self.batches} has {len(items)} items, but feed_list has "
+                                  f"{len(self.columns)}: {self.names()}{self.hint(items)}")
+        if self.habit == ONE_SEEN:
+            self.judge(items)
+        cdef bint copying = self.habit != FRESH_MEMORY
+        for i in range(len(self.columns)):
+            column = <Column> self.columns[i]
+            item = items[i]
+            is_tensor = isinstance(item, self.tensor)
+            value = item.array if is_tensor else item
+            try:
+                if value is None:
+                    raise ValueError("the LoDTensor was never set")
+                array = column.ready(value, copying)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise self.explained(error, column, f"batch {self.batches}") from None
+            if self.habit == UNSEEN and cnp.PyArray_Check(value):
+                column.remember(<cnp.ndarray> value)
+            if is_tensor:
+                out.append(item if array is value else self.wrap(array, item._lod))
+            else:
+                out.append(self.wrap(array, ()))
+        if self.habit == UNSEEN:
+            self.habit = ONE_SEEN
+        self.batches += 1
+        return out
+
+    cdef judge(self, items):
+        """Find out from the second batch whether the generator writes all of them into the same memory."""
+        cdef Py_ssize_t i
+        cdef Column column
+        cdef int most = 0
+        for i in range(len(self.columns)):
+            item = items[i]
+            column = <Column> self.columns[i]
+            most = max(most, column.again(item.array if isinstance(item, self.tensor) else item))
+        if most != 1:
+            self.habit = SAME_MEMORY if most == 2 else FRESH_MEMORY
+            for column in self.columns:
+                column.first_array = None
+
+    cdef begin(self, Py_ssize_t expected):
+        cdef Column column
+        for column in self.columns:
+            column.begin(expected)
+
+    cdef finish(self, Py_ssize_t samples):
+        cdef Column column
+        return [column.finish(samples, self.wrap) for column in self.columns]
+
+    cdef discard(self):
+        cdef Column column
+        for column in self.columns:
+            column.block = None
+
+    cdef int add(self, object sample, Py_ssize_t number, str where) except -1:
+        try:
+            self.add_items(sample, number, where)
+        except BaseException:
+            self.discard()
+            raise
+        return 0
+
+    cdef int add_items(self, object sample, Py_ssize_t number, str where) except -1:
+        cdef Py_ssize_t i
+        cdef Column column
+        if not isinstance(sample, (tuple, list)):
+            raise TypeError(f"sample {number}{where} must be a tuple with one item for each variable of "
+                            f"feed_list ({self.names()}), got {_brief(sample)}")
+        if len(sample) != len(self.columns):
+            raise FieldCountError(f"The number of fields in sample {number}{where} ({len(sample)}) does not "
+                                  f"match len(feed_list) ({len(self.columns)}: {self.names()})")
+        for i in range(len(self.columns)):
+            column = <Column> self.columns[i]
+            try:
+                column.add(sample[i])
+            except (ValueError, TypeError, OverflowError) as error:
+                raise self.explained(error, column, f"sample {number}{where}") from None
+        return 0
+
+    cdef require_tuple(self, object sample, Py_ssize_t number):
+        if isinstance(sample, tuple):
+            return
+        if not isinstance(sample, list):
+            raise TypeError(f"sample {number} of the batch must be a tuple with one item for each variable "
+                            f"of feed_list ({self.names()}), got {_brief(sample)}")
+        if sample and all([isinstance(item, (int, float, np.number)) for item in sample]):
+            raise TypeError(
+                f"sample {number} of the batch is the list {_brief(sample)}, which may mean one item or "
+                f"{len(sample)}; each sample must be a tuple with one item for each variable of feed_list "
+                f"({self.names()}): write ({sample!r:.60},) for one item, {tuple(sample)!r:.60} for several"
+            )
+
+    cdef str names(self):
+        return ", ".join([repr((<Column> column).spec.name) for column in self.columns])
+
+    cdef str hint(self, items):
+        if items and all([isinstance(item, (list, tuple)) for item in items]):
+            return ("; lists of samples, as paddle.batch makes them, go to set_sample_list_generator")
+        return ""
+
+    cdef object explained(self, error, Column column, str where):
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        return kind(f"{where}, variable {column.spec.name!r}: {error}")
+
+
+def counters():
+    """Batch memory of this process: `live_blocks` (held by arrays), `live_bytes`, `cached_bytes` (unused)."""
+    cdef PoolCounters now = block_pool().counters()
+    return {"live_blocks": now.live_blocks, "live_bytes": now.live_bytes, "cached_bytes": now.cached_bytes}
+
+
+def trim():
+    """Give the memory that is kept for reuse back to the system."""
+    block_pool().trim()

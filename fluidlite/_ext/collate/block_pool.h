@@ -1,0 +1,50 @@
+// Memory for batches: blocks that are handed out again instead of going back to the system, which would have
+// to clear their pages anew for every batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace fluidlite {
+
+struct PoolCounters {
+  std::int64_t live_blocks = 0;   // blocks in use
+  std::int64_t live_bytes = 0;    // their size
+  std::int64_t cached_bytes = 0;  // size of the blocks kept for the next user
+};
+
+class BlockPool {
+ public:
+  // Keeps unused blocks up to `limit` bytes altogether.
+  explicit BlockPool(std::size_t limit) : limit_(limit) {}
+  ~BlockPool() { trim(); }
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  // The size of the block that a request for `bytes` gets; a few sizes per power of two, so that blocks are
+  // reused.
+  static std::size_t block_size(std::size_t bytes);
+
+  // A block of `size` bytes (a result of `block_size`), aligned to 64; null if there is no memory.
+  void* acquire(std::size_t size);
+  void release(void* block, std::size_t size);
+  // Gives the unused blocks back to the system.
+  void trim();
+  PoolCounters counters() const;
+
+ private:
+  std::size_t cached() const { return static_cast<std::size_t>(counters_.cached_bytes); }
+
+  const std::size_t limit_;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> unused_;
+  PoolCounters counters_;
+};
+
+// The pool of the process; it lives as long as arrays on its blocks may.
+BlockPool& block_pool();
+
+}  // namespace fluidlite

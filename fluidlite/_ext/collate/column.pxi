@@ -1,0 +1,315 @@
+# Included by collate.pyx: the part of a batch that belongs to one variable.
+
+cdef class Block:
+    """Memory from the pool; arrays on it keep it, and it goes back when the last of them is gone."""
+    cdef char* data
+    cdef size_t size
+
+    def __cinit__(self, size_t size):
+        self.size = BlockPool.block_size(size)
+        self.data = <char*> block_pool().acquire(self.size)
+        if self.data == NULL:
+            raise MemoryError(f"no memory for a batch of {size} bytes")
+
+    def __dealloc__(self):
+        if self.data != NULL:
+            block_pool().release(self.data, self.size)
+
+
+cdef class Spec:
+    """What one variable takes: `name`, `dtype` (NumPy), `shape` with the batch first and -1 unknown,
+    `lod_level`.
+
+    An empty shape takes samples of any one shape.
+    """
+    cdef readonly str name
+    cdef readonly object dtype
+    cdef readonly tuple shape
+    cdef readonly int lod_level
+
+    def __init__(self, str name, dtype, shape, int lod_level=0):
+        self.name = name
+        self.dtype = np.dtype(dtype)
+        self.shape = tuple([int(n) for n in shape])
+        self.lod_level = lod_level
+
+
+cdef class Column:
+    """One variable's part of the batch that is being put together."""
+    cdef Spec spec
+    cdef int type_num
+    cdef Element element
+    cdef size_t itemsize
+    cdef bint open            # whether the variable leaves the shape of a row open
+    cdef bint known           # whether the shape of a row is known
+    cdef tuple row            # the shape of a row, if known
+    cdef Py_ssize_t row_items
+    cdef Block block
+    cdef size_t used
+    cdef Py_ssize_t expected
+    cdef list offsets
+    cdef object first_array   # the first ready-made array, until it is known whether it is written again
+    cdef uint64_t first_print
+
+    def __cinit__(self, Spec spec):
+        self.spec = spec
+        self.type_num = (<cnp.dtype> spec.dtype).type_num
+        self.itemsize = spec.dtype.itemsize
+        self.element = {"float32": Element.kFloat32, "float64": Element.kFloat64, "int32": Element.kInt32,
+                        "int64": Element.kInt64}.get(spec.dtype.name, Element.kOther)
+        self.open = not spec.shape or min(spec.shape[1:], default=0) < 0
+
+    cdef begin(self, Py_ssize_t expected):
+        self.known = False
+        if not self.open:
+            self.set_row(self.spec.shape[1:])
+        self.block = None
+        self.used = 0
+        self.expected = expected
+        self.offsets = [[0] for _ in range(self.spec.lod_level)]
+
+    cdef set_row(self, tuple row):
+        cdef Py_ssize_t items = 1
+        for n in row:
+            items *= n
+        self.row, self.row_items, self.known = row, items, True
+
+    cdef int reserve(self, Py_ssize_t rows) except -1:
+        """Have room for `rows` more rows."""
+        cdef size_t need = self.used + <size_t> rows * self.row_items * self.itemsize
+        if self.block is not None and need <= self.block.size:
+            return 0
+        cdef size_t want
+        cdef Block bigger
+        if self.block is None:
+            want = <size_t> (self.expected * self.row_items) * self.itemsize
+        else:
+            want = 2 * self.block.size
+        bigger = Block(need if need > want else want)
+        if self.used:
+            memcpy(bigger.data, self.block.data, self.used)
+        self.block = bigger
+        return 0
+
+    cdef int copy(self, const void* source, size_t size) except -1:
+        cdef char* to = self.block.data + self.used
+        if size < LONG_COPY:
+            memcpy(to, source, size)
+        else:
+            with nogil:
+                memcpy(to, source, size)
+        self.used += size
+        return 0
+
+    cdef int add(self, object value) except -1:
+        """Append one sample's value."""
+        if self.spec.lod_level:
+            return self.add_sequence(value, 0)
+        if not cnp.PyArray_Check(value):
+            if not self.open and self.add_numbers(value, False):
+                return 0
+            value = self.to_array(value)
+        cdef cnp.ndarray array = self.of_my_type(<cnp.ndarray> value)
+        self.fit(array, 0)
+        if cnp.PyArray_SIZE(array) != self.row_items:
+            raise ValueError(f"expected shape {list(self.row)}, got {_shape(array)}")
+        self.reserve(1)
+        return self.copy(cnp.PyArray_DATA(array), self.row_items * self.itemsize)
+
+    cdef int add_sequence(self, object value, int level) except -1:
+        """Append a sequence, which is nested as deep as levels are left, and its length."""
+        cdef Py_ssize_t length = 0
+        if level < self.spec.lod_level - 1:
+            if not isinstance(value, (list, tuple, np.ndarray)):
+                raise TypeError(f"expected lists nested {self.spec.lod_level} deep (its lod_level), got "
+                                f"{_brief(value)} at depth {level}")
+            for part in value:
+                self.add_sequence(part, level + 1)
+                length += 1
+        else:
+            length = self.add_rows(value)
+        offsets = self.offsets[level]
+        offsets.append(offsets[len(offsets) - 1] + length)
+        return 0
+
+    cdef Py_ssize_t add_rows(self, object value) except -1:
+        """Append each element of a sequence as a row; returns how many."""
+        cdef Py_ssize_t rows
+        if not cnp.PyArray_Check(value):
+            if not self.open and self.row_items == 1 and self.add_numbers(value, True):
+                return len(value)
+            value = self.to_array(value)
+        cdef cnp.ndarray array = <cnp.ndarray> value
+        if cnp.PyArray_NDIM(array) == 0:
+            raise TypeError(f"expected a sequence (lod_level is {self.spec.lod_level}), got {_brief(value)}")
+        rows = cnp.PyArray_DIM(array, 0)
+        if rows == 0:
+            return 0
+        array = self.of_my_type(array)
+        self.fit(array, 1)
+        if cnp.PyArray_SIZE(array) != rows * self.row_items:
+            raise ValueError(f"expected a sequence with elements of shape {list(self.row)}, "
+                             f"got shape {_shape(array)}")
+        self.reserve(rows)
+        self.copy(cnp.PyArray_DATA(array), rows * self.row_items * self.itemsize)
+        return rows
+
+    cdef bint add_numbers(self, object value, bint sequence) except -1:
+        """Append a plain number, or a list or tuple of them, without NumPy; False (nothing added) if that
+        cannot be.
+
+        `sequence`: `value` has any number of rows of one element; else it is one row.
+        """
+        cdef Py_ssize_t i, count
+        cdef bint is_list = PyList_CheckExact(value)
+        if is_list or PyTuple_CheckExact(value):
+            count = len(value)
+            if not sequence and count != self.row_items:
+                return False
+            self.reserve(count if sequence else 1)
+            for i in range(count):
+                item = <object> PyList_GET_ITEM(value, i) if is_list else <object> PyTuple_GET_ITEM(value, i)
+                if not self.store(self.block.data + self.used + i * self.itemsize, item):
+                    return False
+            self.used += count * self.itemsize
+            return True
+        if sequence or self.row_items != 1:
+            return False
+        self.reserve(1)
+        if not self.store(self.block.data + self.used, value):
+            return False
+        self.used += self.itemsize
+        return True
+
+    cdef bint store(self, char* to, object number) except -1:
+        cdef int overflow = 0
+        cdef long long whole
+        if PyFloat_CheckExact(number):
+            return store_real(self.element, to, PyFloat_AS_DOUBLE(number))
+        if PyLong_CheckExact(number):
+            whole = PyLong_AsLongLongAndOverflow(number, &overflow)
+            return not overflow and store_whole(self.element, to, whole)
+        return False
+
+    cdef object to_array(self, object value):
+        try:
+            return np.asarray(value)
+        except ValueError:
+            problem = f"expected {self.spec.dtype} numbers, got a ragged list: {_brief(value)}"
+            raise ValueError(problem) from None
+
+    cdef cnp.ndarray of_my_type(self, cnp.ndarray array):
+        """`array` itself if it is contiguous and of the right type, a converted copy otherwise."""
+        if cnp.PyArray_TYPE(array) == self.type_num and cnp.PyArray_ISCARRAY_RO(array):
+            return array
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"expected {self.spec.dtype} numbers, got {_brief(array)} of type {array.dtype}")
+        if self.spec.dtype.kind not in "iu":
+            return array.astype(self.spec.dtype, order="C")
+        try:
+            with np.errstate(invalid="raise"):
+                whole = array.astype(self.spec.dtype, order="C")
+        except FloatingPointError:
+            raise ValueError(f"{_brief(array)} holds numbers that {self.spec.dtype} cannot") from None
+        if array.dtype.kind in "iu" and not np.array_equal(whole, array):
+            raise ValueError(f"{_brief(array)} holds numbers that {self.spec.dtype} cannot")
+        return whole
+
+    cdef int fit(self, cnp.ndarray array, int skip) except -1:
+        """Where the variable leaves the shape of rows open, take it from the first; the others have to be
+        like it.
+        """
+        if not self.open:
+            return 0
+        cdef list row = _shape(array)[skip:]
+        if self.known:
+            if row != list(self.row):
+                raise ValueError(f"expected shape {list(self.row)} as in the samples before it, got {row}")
+            return 0
+        cdef list tail = list(self.spec.shape[1:])
+        if self.spec.shape and not (len(row) == len(tail) and all([n in (-1, m) for n, m in zip(tail, row)])):
+            raise ValueError(f"expected shape {tail} (-1: any), got {row}")
+        self.set_row(tuple(row))
+        return 0
+
+    cdef object finish(self, Py_ssize_t samples, object wrap):
+        """The batch as a tensor made by `wrap(array, lod)`."""
+        if not self.known:
+            self.set_row(tuple([max(n, 0) for n in self.spec.shape[1:]]))
+        self.reserve(0)
+        rows = samples
+        for level in self.offsets:
+            rows = level[len(level) - 1]
+        array = _array((rows, *self.row), self.type_num, self.block)
+        self.block = None
+        return wrap(array, self.offsets)
+
+    cdef cnp.ndarray ready(self, object value, bint copying):
+        """A ready-made array after a check of its type and shape; copied only if it has to be."""
+        cdef cnp.ndarray array
+        cdef Py_ssize_t i
+        cdef bint fits
+        array = <cnp.ndarray> (value if cnp.PyArray_Check(value) else self.to_array(value))
+        if self.spec.shape:
+            fits = cnp.PyArray_NDIM(array) == len(self.spec.shape)
+            if fits:
+                for i in range(len(self.spec.shape)):
+                    n = <Py_ssize_t> self.spec.shape[i]
+                    fits = fits and (n < 0 or n == cnp.PyArray_DIM(array, <int> i))
+            if not fits:
+                raise ValueError(f"expected shape {list(self.spec.shape)} (-1: any), got {_shape(array)}")
+        if cnp.PyArray_TYPE(array) == self.type_num and cnp.PyArray_ISCARRAY_RO(array):
+            return self.copied(array) if copying else array
+        if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, self.spec.dtype, "same_kind"):
+            raise TypeError(f"expected dtype {self.spec.dtype}, got {array.dtype}, which cannot be converted "
+                            "safely")
+        return self.of_my_type(array)
+
+    cdef cnp.ndarray copied(self, cnp.ndarray array):
+        cdef size_t size = cnp.PyArray_NBYTES(array)
+        cdef Block block = Block(size)
+        self.block, self.used = block, 0
+        self.copy(cnp.PyArray_DATA(array), size)
+        self.block = None
+        return _array(tuple(_shape(array)), self.type_num, block)
+
+    cdef remember(self, cnp.ndarray array):
+        if cnp.PyArray_ISCARRAY_RO(array):
+            self.first_array = array
+            self.first_print = fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+
+    cdef int again(self, object value):
+        """Whether `value` is the memory of the first array (1), and whether something else stands there now
+        (2).
+        """
+        if self.first_array is None or not cnp.PyArray_Check(value):
+            return 0
+        cdef cnp.ndarray array = <cnp.ndarray> value
+        if cnp.PyArray_DATA(array) != cnp.PyArray_DATA(<cnp.ndarray> self.first_array):
+            return 0
+        if not cnp.PyArray_ISCARRAY_RO(array):
+            return 1
+        return 1 if self.first_print == fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array)) else 2
+
+
+cdef list _shape(cnp.ndarray array):
+    cdef int i
+    return [cnp.PyArray_DIM(array, i) for i in range(cnp.PyArray_NDIM(array))]
+
+
+cdef str _brief(object value):
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {list(value.shape)}" if value.ndim else repr(value.item())
+    return f"{value!r:.80} ({type(value).__name__})"
+
+
+cdef cnp.ndarray _array(tuple shape, int type_num, Block block):
+    """An array over a block, which it keeps."""
+    cdef vector[cnp.npy_intp] dims
+    for n in shape:
+        dims.push_back(n)
+    cdef int rank = <int> dims.size()
+    cdef cnp.ndarray array = cnp.PyArray_SimpleNewFromData(rank, dims.data(), type_num, block.data)
+    Py_INCREF(block)  # PyArray_SetBaseObject takes over a reference
+    cnp.PyArray_SetBaseObject(array, block)
+    return array

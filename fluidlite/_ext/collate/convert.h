@@ -1,0 +1,72 @@
+// Storing plain numbers as elements of a given type, and telling whether memory has changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace fluidlite {
+
+// The element types that plain Python numbers are stored to without going through NumPy.
+enum class Element : int { kOther, kFloat32, kFloat64, kInt32, kInt64 };
+
+// Both return false if the number does not fit; nothing is stored then.
+inline bool store_real(Element type, char* to, double value) {
+  switch (type) {
+    case Element::kFloat32: {
+      const float narrow = static_cast<float>(value);
+      std::memcpy(to, &narrow, sizeof narrow);
+      return true;
+    }
+    case Element::kFloat64:
+      std::memcpy(to, &value, sizeof value);
+      return true;
+    case Element::kInt32: {
+      if (!(value > -2147483649.0 && value < 2147483648.0)) return false;
+      const auto whole = static_cast<std::int32_t>(value);
+      std::memcpy(to, &whole, sizeof whole);
+      return true;
+    }
+    case Element::kInt64: {
+      if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return false;
+      const auto whole = static_cast<std::int64_t>(value);
+      std::memcpy(to, &whole, sizeof whole);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+inline bool store_whole(Element type, char* to, std::int64_t value) {
+  switch (type) {
+    case Element::kInt64:
+      std::memcpy(to, &value, sizeof value);
+      return true;
+    case Element::kInt32: {
+      const auto narrow = static_cast<std::int32_t>(value);
+      if (narrow != value) return false;
+      std::memcpy(to, &narrow, sizeof narrow);
+      return true;
+    }
+    default:
+      return store_real(type, to, static_cast<double>(value));
+  }
+}
+
+// A hash of samples taken all over the memory: enough to tell one batch of data from the next.
+inline std::uint64_t fingerprint(const void* memory, std::size_t bytes) {
+  constexpr std::size_t kSamples = 64;
+  const char* data = static_cast<const char*>(memory);
+  const std::size_t step = bytes / 8 <= kSamples ? 8 : bytes / kSamples / 8 * 8;
+  std::uint64_t hash = 1469598103934665603ull ^ bytes;
+  for (std::size_t at = 0; at < bytes; at += step) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data + at, bytes - at < 8 ? bytes - at : 8);
+    hash = (hash ^ word) * 1099511628211ull;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+}  // namespace fluidlite

@@ -1,0 +1,264 @@
+/* Convolution forward and backward. The primitives are made at the first run of a call and kept in its state; operands
+ * stand in plain NCHW and OIHW order and are reordered where the primitive prefers a blocked layout. */
+#include "dnn/convolution.h"
+
+#include "dnn/library.h"
+
+#if FL_HAVE_DNNL
+
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace fl {
+namespace {
+
+using dnn::lib;
+
+/* Handles of the library that destroy themselves. */
+struct Destroy {
+    void operator()(dnnl_memory_desc_t h) const { lib.memory_desc_destroy(h); }
+    void operator()(dnnl_memory_t h) const { lib.memory_destroy(h); }
+    void operator()(dnnl_primitive_t h) const { lib.primitive_destroy(h); }
+    void operator()(dnnl_primitive_desc_t h) const { lib.primitive_desc_destroy(h); }
+    void operator()(dnnl_primitive_attr_t h) const { lib.primitive_attr_destroy(h); }
+    void operator()(dnnl_post_ops_t h) const { lib.post_ops_destroy(h); }
+    void operator()(dnnl_stream_t h) const { lib.stream_destroy(h); }
+};
+template <class H> using Handle = std::unique_ptr<std::remove_pointer_t<H>, Destroy>;
+using Layout = Handle<dnnl_memory_desc_t>;
+
+struct Failure {
+    dnnl_status_t status;
+};
+
+void check(dnnl_status_t status) {
+    if (status != dnnl_success) throw Failure{status};
+}
+
+/* Calls a function that creates a handle in its first argument. */
+template <class H, class... P, class... A> Handle<H> make(dnnl_status_t (*create)(H *, P...), A... arguments) {
+    H handle = nullptr;
+    check(create(&handle, arguments...));
+    return Handle<H>(handle);
+}
+
+/* One operand of a primitive: the caller's memory and, if the primitive wants another layout, its own. */
+struct Port {
+    int operand = 0, argument = 0;
+    bool output = false;
+    Handle<dnnl_memory_t> outer, inner;
+    Handle<dnnl_primitive_t> reorder;
+};
+
+struct Convolution {
+    Handle<dnnl_stream_t> stream;
+    Handle<dnnl_primitive_t> primitive;
+    Port ports[4];
+    int n_ports = 0;
+
+    void connect(const_dnnl_primitive_desc_t desc, int operand, int argument, const Layout &plain, bool output) {
+        Port &port = ports[n_ports++];
+        port.operand = operand;
+        port.argument = argument;
+        port.output = output;
+        port.outer = make(lib.memory_create, const_dnnl_memory_desc_t(plain.get()), lib.cpu, static_cast<void *>(nullptr));
+        const_dnnl_memory_desc_t wanted = lib.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, argument);
+        if (lib.memory_desc_equal(wanted, plain.get())) return;
+        port.inner = make(lib.memory_create, wanted, lib.cpu, DNNL_MEMORY_ALLOCATE);
+        const_dnnl_memory_desc_t from = output ? wanted : plain.get(), to = output ? plain.get() : wanted;
+        const auto reorder = make(lib.reorder_primitive_desc_create, from, lib.cpu, to, lib.cpu,
+                                  const_dnnl_primitive_attr_t(nullptr));
+        port.reorder = make(lib.primitive_create, const_dnnl_primitive_desc_t(reorder.get()));
+    }
+
+    void move(const Port &port, dnnl_memory_t from, dnnl_memory_t to) const {
+        const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+        check(lib.primitive_execute(port.reorder.get(), stream.get(), 2, arguments));
+    }
+
+    void run(void **operands) const {
+        dnnl_exec_arg_t arguments[4];
+        for (int k = 0; k < n_ports; ++k) {
+            const Port &port = ports[k];
+            check(lib.memory_set_data_handle(port.outer.get(), operands[port.operand]));
+            if (port.reorder && !port.output) move(port, port.outer.get(), port.inner.get());
+            arguments[k] = {port.argument, port.reorder ? port.inner.get() : port.outer.get()};
+        }
+        check(lib.primitive_execute(primitive.get(), stream.get(), n_ports, arguments));
+        for (int k = 0; k < n_ports; ++k) {
+            if (ports[k].reorder && ports[k].output) move(ports[k], ports[k].inner.get(), ports[k].outer.get());
+        }
+        check(lib.stream_wait(stream.get()));
+    }
+};
+
+/* The integer arguments of a call, in oneDNN's terms. */
+struct Geometry {
+    dnnl_dims_t input, filter, output, bias, strides, dilates, pad_before, pad_after;
+    int filter_rank;
+    int64_t activation;
+
+    explicit Geometry(const fl_call *call) {
+        const int64_t *i = call->i;
+        const int64_t n = i[0], c = i[1], h = i[2], w = i[3], oc = i[4], kh = i[5], kw = i[6], groups = i[15];
+        set(strides, {i[7], i[8]});
+        set(pad_before, {i[9], i[11]});
+        set(pad_after, {i[10], i[12]});
+        set(dilates, {i[13] - 1, i[14] - 1});
+        const int64_t oh = (h + i[9] + i[10] - ((kh - 1) * i[13] + 1)) / i[7] + 1;
+        const int64_t ow = (w + i[11] + i[12] - ((kw - 1) * i[14] + 1)) / i[8] + 1;
+        set(input, {n, c, h, w});
+        set(output, {n, oc, oh, ow});
+        set(bias, {oc});
+        filter_rank = groups == 1 ? 4 : 5;
+        if (groups == 1) {
+            set(filter, {oc, c, kh, kw});
+        } else {
+            set(filter, {groups, oc / groups, c / groups, kh, kw});
+        }
+        activation = call->n_i > 16 ? i[16] : 0;
+    }
+
+    static void set(dnnl_dims_t &dims, std::initializer_list<int64_t> values) {
+        int k = 0;
+        for (const int64_t value : values) dims[k++] = value;
+    }
+
+    static Layout layout(int rank, const dnnl_dims_t &dims, dnnl_format_tag_t tag) {
+        return make(lib.memory_desc_create_with_tag, rank, dims, dnnl_f32, tag);
+    }
+
+    Layout input_layout(bool any) const { return layout(4, input, any ? dnnl_format_tag_any : dnnl_nchw); }
+    Layout output_layout(bool any) const { return layout(4, output, any ? dnnl_format_tag_any : dnnl_nchw); }
+    Layout filter_layout(bool any) const {
+        return layout(filter_rank, filter, any ? dnnl_format_tag_any : (filter_rank == 4 ? dnnl_oihw : dnnl_goihw));
+    }
+
+    size_t bytes(int rank, const dnnl_dims_t &dims) const {
+        size_t size = sizeof(float);
+        for (int k = 0; k < rank; ++k) size *= static_cast<size_t>(dims[k]);
+        return size;
+    }
+
+    bool empty() const { return bytes(4, input) == 0 || bytes(4, output) == 0 || bytes(filter_rank, filter) == 0; }
+};
+
+using Descriptor = Handle<dnnl_primitive_desc_t>;
+
+Handle<dnnl_primitive_attr_t> attributes(int64_t activation) {
+    auto attr = make(lib.primitive_attr_create);
+    if (activation != 0) {
+        const dnnl_alg_kind_t kinds[] = {dnnl_eltwise_relu, dnnl_eltwise_logistic, dnnl_eltwise_tanh};
+        const auto after = make(lib.post_ops_create);
+        check(lib.post_ops_append_eltwise(after.get(), kinds[activation - 1], 0.0f, 0.0f));
+        check(lib.primitive_attr_set_post_ops(attr.get(), after.get()));
+    }
+    return attr;
+}
+
+Descriptor forward_descriptor(const Geometry &g, const_dnnl_memory_desc_t bias, dnnl_prop_kind_t kind) {
+    const Layout input = g.input_layout(true), filter = g.filter_layout(true), output = g.output_layout(true);
+    const auto attr = attributes(g.activation);
+    return make(lib.convolution_forward_primitive_desc_create, lib.cpu, kind, dnnl_convolution_auto,
+                const_dnnl_memory_desc_t(input.get()), const_dnnl_memory_desc_t(filter.get()), bias,
+                const_dnnl_memory_desc_t(output.get()), g.strides, g.dilates, g.pad_before, g.pad_after,
+                const_dnnl_primitive_attr_t(attr.get()));
+}
+
+struct Forward {
+    static constexpr int output = 3;
+
+    static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
+
+    static void build(Convolution &made, const Geometry &g, void **operands) {
+        const Layout bias = Geometry::layout(1, g.bias, dnnl_a);
+        const bool biased = operands[2] != nullptr;
+        const Descriptor desc = forward_descriptor(g, biased ? bias.get() : nullptr, dnnl_forward_inference);
+        made.primitive = make(lib.primitive_create, const_dnnl_primitive_desc_t(desc.get()));
+        made.connect(desc.get(), 0, DNNL_ARG_SRC, g.input_layout(false), false);
+        made.connect(desc.get(), 1, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
+        if (biased) made.connect(desc.get(), 2, DNNL_ARG_BIAS, bias, false);
+        made.connect(desc.get(), 3, DNNL_ARG_DST, g.output_layout(false), true);
+    }
+};
+
+struct GradInput {
+    static constexpr int output = 2;
+
+    static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.input); }
+
+    static void build(Convolution &made, const Geometry &g, void **) {
+        const Descriptor hint = forward_descriptor(g, nullptr, dnnl_forward_training);
+        const Layout input = g.input_layout(true), filter = g.filter_layout(true), output = g.output_layout(true);
+        const Descriptor desc =
+            make(lib.convolution_backward_data_primitive_desc_create, lib.cpu, dnnl_convolution_auto,
+                 const_dnnl_memory_desc_t(input.get()), const_dnnl_memory_desc_t(filter.get()),
+                 const_dnnl_memory_desc_t(output.get()), g.strides, g.dilates, g.pad_before, g.pad_after,
+                 const_dnnl_primitive_desc_t(hint.get()), const_dnnl_primitive_attr_t(nullptr));
+        made.primitive = make(lib.primitive_create, const_dnnl_primitive_desc_t(desc.get()));
+        made.connect(desc.get(), 0, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
+        made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false);
+        made.connect(desc.get(), 2, DNNL_ARG_DIFF_SRC, g.input_layout(false), true);
+    }
+};
+
+struct GradFilter {
+    static constexpr int output = 2;
+
+    static size_t output_bytes(const Geometry &g) { return g.bytes(g.filter_rank, g.filter); }
+
+    static void build(Convolution &made, const Geometry &g, void **) {
+        const Descriptor hint = forward_descriptor(g, nullptr, dnnl_forward_training);
+        const Layout input = g.input_layout(true), filter = g.filter_layout(true), output = g.output_layout(true);
+        const Descriptor desc =
+            make(lib.convolution_backward_weights_primitive_desc_create, lib.cpu, dnnl_convolution_auto,
+                 const_dnnl_memory_desc_t(input.get()), const_dnnl_memory_desc_t(filter.get()),
+                 const_dnnl_memory_desc_t(nullptr), const_dnnl_memory_desc_t(output.get()), g.strides, g.dilates,
+                 g.pad_before, g.pad_after, const_dnnl_primitive_desc_t(hint.get()),
+                 const_dnnl_primitive_attr_t(nullptr));
+        made.primitive = make(lib.primitive_create, const_dnnl_primitive_desc_t(desc.get()));
+        made.connect(desc.get(), 0, DNNL_ARG_SRC, g.input_layout(false), false);
+        made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false);
+        made.connect(desc.get(), 2, DNNL_ARG_DIFF_WEIGHTS, g.filter_layout(false), true);
+    }
+};
+
+void free_convolution(void *state) { delete static_cast<Convolution *>(state); }
+
+template <class Kind> int convolve(fl_call *call) {
+    try {
+        if (call->state == nullptr) {
+            const Geometry g(call);
+            if (g.empty()) {
+                if (const size_t bytes = Kind::output_bytes(g)) std::memset(call->p[Kind::output], 0, bytes);
+                return FL_OK;
+            }
+            auto made = std::make_unique<Convolution>();
+            made->stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
+            Kind::build(*made, g, call->p);
+            call->state = made.release();
+            call->free_state = free_convolution;
+        }
+        static_cast<const Convolution *>(call->state)->run(call->p);
+    } catch (const Failure &failure) {
+        call->err[0] = failure.status;
+        return FL_LIBRARY;
+    } catch (const std::bad_alloc &) {
+        call->err[0] = sizeof(Convolution);
+        return FL_NO_MEMORY;
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+std::vector<fl_entry> convolutions() {
+    return {{"conv2d.f32", convolve<Forward>},
+            {"conv2d_grad_input.f32", convolve<GradInput>},
+            {"conv2d_grad_filter.f32", convolve<GradFilter>}};
+}
+
+}  // namespace fl
+
+#endif

@@ -1,0 +1,343 @@
+"""The loop over the instructions of a plan.
+
+An `Engine` owns a table of slots (addresses of buffers) and a flat list of instructions. Native instructions are
+kernels of the C interface in `abi.h` and run without the GIL, one after another; Python instructions are callables
+without arguments and run with it.
+"""
+import time
+
+import numpy as np
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.stdint cimport int64_t, uintptr_t
+from libc.string cimport memcpy
+from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
+
+cnp.import_array()
+
+
+cdef extern from "abi.h":
+    enum:
+        FL_OK
+        FL_OUT_OF_RANGE
+        FL_NO_MEMORY
+        FL_LIBRARY
+        FL_PYTHON
+    ctypedef struct fl_call:
+        int64_t err[4]
+    ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
+
+
+cdef extern from "engine/plan.h" namespace "fl" nogil:
+    cdef cppclass Step:
+        fl_call call
+        int64_t ns
+    cdef cppclass Plan:
+        Plan()
+        Plan(size_t n_slots)
+        size_t n_slots()
+        size_t size()
+        void set(size_t slot, void *address)
+        void *get(size_t slot)
+        const Step &step(size_t k)
+        void clear_times()
+        void set_time(size_t k, int64_t ns)
+        void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
+        int run(size_t &at, size_t end, cbool timed) noexcept
+
+
+OUT_OF_RANGE = FL_OUT_OF_RANGE
+NO_MEMORY = FL_NO_MEMORY
+LIBRARY = FL_LIBRARY
+
+
+class KernelFailure(Exception):
+    """A native instruction failed.
+
+    Attributes:
+        index: position of the instruction in its engine.
+        code: `OUT_OF_RANGE`, `NO_MEMORY` or `LIBRARY`.
+        err: four integers with the details; for `OUT_OF_RANGE` the value found, its position and the exclusive upper
+            bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called.
+    """
+
+    def __init__(self, index: int, code: int, err: tuple) -> None:
+        if code == FL_OUT_OF_RANGE:
+            what = f"the value {err[0]} at position {err[1]} is not in [0, {err[2]})"
+        elif code == FL_NO_MEMORY:
+            what = f"{err[0]} bytes of memory could not be had"
+        else:
+            what = f"a library call returned status {err[0]}"
+        super().__init__(f"instruction {index} failed: {what}")
+        self.index = index
+        self.code = code
+        self.err = err
+
+
+cdef struct Layout:
+    Py_ssize_t slot
+    int type_num
+    int ndim
+    Py_ssize_t size
+    cnp.npy_intp shape[32]
+
+
+cdef class Layouts:
+    """Slots with the element types and shapes of the arrays that stand there."""
+
+    cdef Layout *items
+    cdef Py_ssize_t n
+
+    def __cinit__(self, entries, Py_ssize_t n_slots):
+        self.n = len(entries)
+        self.items = <Layout *> PyMem_Malloc(max(1, self.n) * sizeof(Layout))
+        if self.items == NULL:
+            raise MemoryError()
+        for k, (slot, dtype, shape) in enumerate(entries):
+            if not 0 <= slot < n_slots:
+                raise IndexError(f"slot {slot} is outside the table of {n_slots} slots")
+            if len(shape) > 32:
+                raise ValueError(f"slot {slot}: at most 32 dimensions are supported, got {len(shape)}")
+            self.items[k].slot = slot
+            self.items[k].type_num = dtype if isinstance(dtype, int) else np.dtype(dtype).num
+            self.items[k].ndim = len(shape)
+            size = np.dtype(np.sctypeDict[dtype]).itemsize if isinstance(dtype, int) else np.dtype(dtype).itemsize
+            for axis, length in enumerate(shape):
+                if length < 0:
+                    raise ValueError(f"slot {slot}: shape {tuple(shape)} must be known in full")
+                self.items[k].shape[axis] = length
+                size *= length
+            self.items[k].size = size
+
+    def __dealloc__(self):
+        PyMem_Free(self.items)
+
+
+cdef bint fits(Layout *layout, object value) noexcept:
+    """Whether a value is a contiguous, aligned array of the layout's type and shape."""
+    cdef int axis
+    if not cnp.PyArray_Check(value):
+        return False
+    array = <cnp.ndarray> value
+    if cnp.PyArray_TYPE(array) != layout.type_num or cnp.PyArray_NDIM(array) != layout.ndim:
+        return False
+    if not cnp.PyArray_ISCARRAY_RO(array):
+        return False
+    for axis in range(layout.ndim):
+        if cnp.PyArray_DIM(array, axis) != layout.shape[axis]:
+            return False
+    return True
+
+
+cdef class Engine:
+    """A plan that runs: slots, instructions, and the arrays fed to and fetched from it.
+
+    Args:
+        n_slots: length of the slot table; every slot is NULL at first.
+
+    Attributes:
+        release_gil: whether native instructions run without the GIL (the default). Very short plans beside busy
+            Python threads may do better to keep it, because taking it back can cost a whole switch interval.
+        failed: position of the instruction that failed in the last `run`, or -1.
+    """
+
+    cdef Plan plan
+    cdef list held
+    cdef list callables
+    cdef Layouts signature
+    cdef Layouts fetches
+    cdef bint running
+    cdef bint timed
+    cdef public bint release_gil
+    cdef readonly Py_ssize_t failed
+
+    def __cinit__(self, Py_ssize_t n_slots):
+        if n_slots < 0:
+            raise ValueError(f"the number of slots must not be negative, got {n_slots}")
+        self.plan = Plan(n_slots)
+        self.held = [None] * n_slots
+        self.callables = []
+        self.signature = Layouts((), n_slots)
+        self.fetches = Layouts((), n_slots)
+        self.release_gil = True
+        self.failed = -1
+
+    def __len__(self) -> int:
+        """Number of instructions."""
+        return self.plan.size()
+
+    cdef int check_slot(self, Py_ssize_t slot) except -1:
+        if not 0 <= slot < <Py_ssize_t> self.plan.n_slots():
+            raise IndexError(f"slot {slot} is outside the table of {self.plan.n_slots()} slots")
+        return 0
+
+    cdef int check_idle(self) except -1:
+        if self.running:
+            raise RuntimeError(
+                "this plan is running: one engine serves one run at a time; wait for it or use a second executor")
+        return 0
+
+    def add(self, kernel, slots, ints=(), floats=()) -> int:
+        """Append a native instruction.
+
+        Args:
+            kernel: name of a kernel in `kernels.table()`, or the address of an `fl_kernel`.
+            slots: slot of each operand in the kernel's order; -1 for one left out.
+            ints: the kernel's integer arguments.
+            floats: the kernel's real arguments.
+
+        Returns:
+            The position of the instruction.
+
+        Raises:
+            KeyError: there is no kernel of that name.
+            IndexError: a slot outside the table.
+        """
+        self.check_idle()
+        if isinstance(kernel, str):
+            from . import kernels
+
+            kernel = kernels.address(kernel)
+        for slot in slots:
+            if slot != -1:
+                self.check_slot(slot)
+        self.plan.add(<fl_kernel> <uintptr_t> kernel, slots, ints, floats)
+        self.callables.append(None)
+        return self.plan.size() - 1
+
+    def add_python(self, function) -> int:
+        """Append an instruction that calls `function()` with the GIL held; returns its position."""
+        self.check_idle()
+        self.plan.add(NULL, (), (), ())
+        self.callables.append(function)
+        return self.plan.size() - 1
+
+    def set_pointer(self, Py_ssize_t slot, uintptr_t address) -> None:
+        """Put an address into a slot; the caller keeps the memory alive."""
+        self.check_idle()
+        self.check_slot(slot)
+        self.plan.set(slot, <void *> address)
+        self.held[slot] = None
+
+    def pointer(self, Py_ssize_t slot) -> int:
+        """The address a slot holds; 0 for an empty one."""
+        self.check_slot(slot)
+        return <uintptr_t> self.plan.get(slot)
+
+    def bind(self, Py_ssize_t slot, array) -> None:
+        """Put the address of a C-contiguous array into a slot and hold the array until the slot is bound anew."""
+        self.check_slot(slot)
+        if not cnp.PyArray_Check(array):
+            raise TypeError(f"slot {slot} wants a numpy.ndarray, got {type(array).__name__}")
+        if not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray> array):
+            raise ValueError(f"slot {slot} wants a C-contiguous, aligned array in native byte order")
+        self.bind_array(slot, array)
+
+    cdef int bind_array(self, Py_ssize_t slot, object array) except -1:
+        if self.running:
+            self.check_idle()
+        self.plan.set(slot, cnp.PyArray_DATA(<cnp.ndarray> array))
+        self.held[slot] = array
+        return 0
+
+    def set_signature(self, entries) -> None:
+        """Declare what `bind_arrays` takes: `[(slot, dtype, shape)]` with every dimension known."""
+        self.check_idle()
+        self.signature = Layouts(entries, self.plan.n_slots())
+
+    def bind_arrays(self, values) -> bool:
+        """Bind a list or tuple of arrays to the slots of the signature.
+
+        Returns:
+            False, with nothing bound, when the number of values or any type, shape or memory layout differs from
+            the signature; the caller then converts or complains.
+        """
+        cdef Py_ssize_t k
+        cdef Layouts wanted = self.signature
+        if len(values) != wanted.n:
+            return False
+        for k in range(wanted.n):
+            if not fits(&wanted.items[k], values[k]):
+                return False
+        for k in range(wanted.n):
+            self.bind_array(wanted.items[k].slot, values[k])
+        return True
+
+    cdef object copy_out(self, Layout *layout):
+        cdef void *address = self.plan.get(layout.slot)
+        if address == NULL and layout.size:
+            raise ValueError(f"slot {layout.slot} holds no address")
+        array = cnp.PyArray_EMPTY(layout.ndim, layout.shape, layout.type_num, 0)
+        memcpy(cnp.PyArray_DATA(<cnp.ndarray> array), address, layout.size)
+        return array
+
+    def fetch(self, Py_ssize_t slot, shape, dtype):
+        """A new array of the given shape and dtype with a copy of what the slot points to."""
+        cdef Layouts one = Layouts(((slot, dtype, shape),), self.plan.n_slots())
+        return self.copy_out(&one.items[0])
+
+    def set_fetches(self, entries) -> None:
+        """Declare what `fetch_all` returns: `[(slot, dtype, shape)]` with every dimension known."""
+        self.check_idle()
+        self.fetches = Layouts(entries, self.plan.n_slots())
+
+    def fetch_all(self) -> list:
+        """New arrays with copies of the declared fetches, in their order."""
+        cdef Py_ssize_t k
+        cdef list found = []
+        for k in range(self.fetches.n):
+            found.append(self.copy_out(&self.fetches.items[k]))
+        return found
+
+    def run(self, Py_ssize_t begin=0, Py_ssize_t end=-1) -> None:
+        """Run the instructions from `begin` up to, not including, `end` (-1: all).
+
+        Raises:
+            KernelFailure: a native instruction failed.
+            RuntimeError: the engine is running already, in another thread or in one of its own instructions.
+            Exception: whatever a Python instruction raised; `failed` tells which.
+        """
+        cdef size_t at = begin
+        cdef size_t stop
+        cdef int code
+        cdef bint timed = self.timed
+        cdef int64_t since
+        self.check_idle()
+        if end < 0:
+            end = self.plan.size()
+        if not 0 <= begin <= end <= <Py_ssize_t> self.plan.size():
+            raise IndexError(f"instructions {begin}..{end} are outside the plan of {self.plan.size()}")
+        stop = end
+        self.running = True
+        self.failed = -1
+        try:
+            while at < stop:
+                if self.release_gil:
+                    with nogil:
+                        code = self.plan.run(at, stop, timed)
+                else:
+                    code = self.plan.run(at, stop, timed)
+                if code == FL_OK:
+                    break
+                self.failed = at
+                if code != FL_PYTHON:
+                    raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]))
+                since = time.perf_counter_ns() if timed else 0
+                self.callables[at]()
+                if timed:
+                    self.plan.set_time(at, time.perf_counter_ns() - since)
+                self.failed = -1
+                at += 1
+        finally:
+            self.running = False
+
+    def profile(self, bint on) -> None:
+        """Switch the timing of single instructions on or off; either way the recorded times are cleared."""
+        self.check_idle()
+        self.timed = on
+        self.plan.clear_times()
+
+    def times(self) -> list:
+        """Nanoseconds each instruction took in the last run with profiling on; 0 where it did not run."""
+        return [self.plan.step(k).ns for k in range(self.plan.size())]

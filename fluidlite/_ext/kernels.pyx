@@ -1,0 +1,138 @@
+"""The CPU kernels: C functions of the type in `abi.h`, found by name. `docs/kernels.md` lists what each expects.
+
+Every kernel is compiled for several instruction sets, of which the best that the machine has is used. Convolutions
+come from the `dnn` extension, which is loaded when the first of them is asked for.
+"""
+import numpy as np
+cimport numpy as cnp
+cimport scipy.linalg.cython_blas as cython_blas
+from libc.stdint cimport int64_t, uintptr_t
+from libcpp.vector cimport vector
+
+from . import dnn
+from .engine import KernelFailure
+
+cnp.import_array()
+
+
+cdef extern from "abi.h":
+    ctypedef struct fl_call:
+        void **p
+        const int64_t *i
+        const double *f
+        int n_p
+        int n_i
+        int n_f
+        void *state
+        void (*free_state)(void *state) noexcept nogil
+        int64_t err[4]
+    ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
+    ctypedef struct fl_entry:
+        const char *name
+        fl_kernel run
+
+
+cdef extern from "kernels/topics.h" namespace "fl":
+    vector[int] list_targets "fl::targets"()
+    vector[fl_entry] kernels_of(int target)
+
+
+cdef extern from "kernels/blas.h" namespace "fl":
+    void set_blas "fl::set_blas"(void *sgemm, void *dgemm)
+
+
+set_blas(<void *> cython_blas.sgemm, <void *> cython_blas.dgemm)
+
+_TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}
+_targets = {_TARGET_NAMES[target]: target for target in list_targets()}
+_tables = {}
+
+
+cdef dict _own_table(str target):
+    """Name -> address of the kernels of this extension for one instruction set."""
+    if target not in _tables:
+        if target not in _targets:
+            raise ValueError(f"this machine cannot run {target!r}; it can run {', '.join(_targets)}")
+        _tables[target] = {entry.name.decode(): <uintptr_t> entry.run for entry in kernels_of(_targets[target])}
+    return _tables[target]
+
+
+_best = next(iter(_targets))
+
+
+def targets() -> tuple:
+    """Names of the instruction sets this machine can run, best first, out of `avx512`, `avx2` and `baseline`."""
+    return tuple(_targets)
+
+
+def table(target=None) -> dict:
+    """Every kernel this build and machine have, name -> address.
+
+    Args:
+        target: one of `targets()`; the best by default.
+    """
+    return {**_own_table(target or _best), **dnn.table()}
+
+
+def available(str name) -> bool:
+    """Whether there is a kernel of this name; for convolutions that needs the oneDNN library."""
+    return name in _own_table(_best) or (name.startswith("conv2d") and name in dnn.table())
+
+
+def address(str name) -> int:
+    """The address of a kernel.
+
+    Raises:
+        KeyError: there is none of that name, or oneDNN, which it needs, is missing.
+    """
+    found = _own_table(_best).get(name)
+    if found is None and name.startswith("conv2d"):
+        found = dnn.table().get(name)
+    if found is None:
+        raise KeyError(f"there is no kernel {name!r} in this build")
+    return found
+
+
+def call(str name, arrays, ints=(), floats=(), target=None) -> None:
+    """Run one kernel once on NumPy arrays.
+
+    Args:
+        name: the kernel.
+        arrays: its operands in order, C-contiguous arrays of the types it expects; None for one left out.
+        ints: its integer arguments.
+        floats: its real arguments.
+        target: the instruction set, one of `targets()`; the best by default.
+
+    Raises:
+        KeyError: there is no such kernel.
+        ValueError: an operand is not a C-contiguous array.
+        KernelFailure: the kernel reported a problem.
+    """
+    cdef vector[void *] operands
+    cdef vector[int64_t] integers = ints
+    cdef vector[double] reals = floats
+    cdef fl_call arguments
+    cdef uintptr_t where = address(name) if target is None else table(target)[name]
+    cdef fl_kernel run = <fl_kernel> where
+    cdef int code
+    for array in arrays:
+        if array is None:
+            operands.push_back(NULL)
+        elif isinstance(array, np.ndarray) and array.flags.c_contiguous:
+            operands.push_back(cnp.PyArray_DATA(<cnp.ndarray> array))
+        else:
+            raise ValueError(f"kernel {name!r} wants C-contiguous numpy arrays, got {type(array).__name__}")
+    arguments.p = operands.data()
+    arguments.i = integers.data()
+    arguments.f = reals.data()
+    arguments.n_p = operands.size()
+    arguments.n_i = integers.size()
+    arguments.n_f = reals.size()
+    arguments.state = NULL
+    arguments.free_state = NULL
+    with nogil:
+        code = run(&arguments)
+    if arguments.state != NULL:
+        arguments.free_state(arguments.state)
+    if code:
+        raise KernelFailure(0, code, tuple([arguments.err[k] for k in range(4)]))

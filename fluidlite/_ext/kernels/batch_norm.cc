@@ -1,0 +1,200 @@
+/* Batch normalisation of [n, c, hw] and its gradients. */
+#ifndef FL_NS
+
+#include <new>
+
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+
+#define FL_SELF "kernels/batch_norm.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_batch_norm = FL_TOPIC(batch_norm_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+struct Pair {
+    double a, b;
+};
+
+/* Two sums over the batch and the image for every channel; `term(k, channel)` gives what element k adds to both. */
+template <class Term>
+void channel_sums(int64_t n, int64_t c, int64_t hw, double *first, double *second, const Term &term) {
+    if (hw == 1) {
+        for (int64_t k = 0; k < c; ++k) first[k] = second[k] = 0;
+        for (int64_t b = 0; b < n; ++b) {
+            FL_LOOP
+            for (int64_t k = 0; k < c; ++k) {
+                const Pair pair = term(b * c + k, k);
+                first[k] += pair.a;
+                second[k] += pair.b;
+            }
+        }
+        return;
+    }
+    for (int64_t k = 0; k < c; ++k) {
+        double s1 = 0, s2 = 0;
+        for (int64_t b = 0; b < n; ++b) {
+            const int64_t row = (b * c + k) * hw;
+#pragma omp simd reduction(+ : s1, s2)
+            for (int64_t j = 0; j < hw; ++j) {
+                const Pair pair = term(row + j, k);
+                s1 += pair.a;
+                s2 += pair.b;
+            }
+        }
+        first[k] = s1;
+        second[k] = s2;
+    }
+}
+
+/* Y = act(X * factor + shift) for every channel. */
+template <int ACT, class T>
+void affine_loop(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+    for (int64_t b = 0; b < n; ++b) {
+        if (hw == 1) {
+            FL_LOOP
+            for (int64_t k = 0; k < c; ++k) y[k] = vm::activate<ACT>(x[k] * factor[k] + shift[k]);
+            x += c;
+            y += c;
+            continue;
+        }
+        for (int64_t k = 0; k < c; ++k, x += hw, y += hw) {
+            const T f = factor[k], s = shift[k];
+            FL_LOOP
+            for (int64_t j = 0; j < hw; ++j) y[j] = vm::activate<ACT>(x[j] * f + s);
+        }
+    }
+}
+
+template <class T>
+void affine(int64_t act, const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+    switch (act) {
+        case act_relu: affine_loop<act_relu>(x, y, n, c, hw, factor, shift); break;
+        case act_sigmoid: affine_loop<act_sigmoid>(x, y, n, c, hw, factor, shift); break;
+        case act_tanh: affine_loop<act_tanh>(x, y, n, c, hw, factor, shift); break;
+        default: affine_loop<act_none>(x, y, n, c, hw, factor, shift);
+    }
+}
+
+/* Room for four numbers a channel, kept with the call. */
+void free_room(void *room) { delete[] static_cast<double *>(room); }
+
+double *room(fl_call *call, int64_t channels) {
+    if (call->state == nullptr) {
+        call->state = new (std::nothrow) double[static_cast<size_t>(4 * channels)];
+        call->free_state = free_room;
+    }
+    return static_cast<double *>(call->state);
+}
+
+template <class T> int batch_norm(fl_call *call) {
+    const T *x = at<T>(call, 0), *scale = at<T>(call, 1), *bias = at<T>(call, 2), *mean = at<T>(call, 3),
+            *variance = at<T>(call, 4);
+    T *y = at<T>(call, 5), *mean_out = at<T>(call, 6), *variance_out = at<T>(call, 7), *saved_mean = at<T>(call, 8),
+      *saved_inverse = at<T>(call, 9);
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3);
+    const double epsilon = call->f[0], momentum = call->f[1];
+    double *first = room(call, c);
+    if (first == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
+    double *second = first + c;
+    T *factor = reinterpret_cast<T *>(second + c), *shift = factor + c;
+    channel_sums(n, c, hw, first, second, [x](int64_t k, int64_t) {
+        const double value = x[k];
+        return Pair{value, value * value};
+    });
+    const double count = n * hw > 0 ? static_cast<double>(n * hw) : 1.0;
+    for (int64_t k = 0; k < c; ++k) {
+        const double m = first[k] / count;
+        const double spread = second[k] / count - m * m;
+        const double v = spread > 0 ? spread : 0;
+        const double inverse = 1.0 / std::sqrt(v + epsilon);
+        factor[k] = static_cast<T>(inverse * scale[k]);
+        shift[k] = static_cast<T>(bias[k] - m * inverse * scale[k]);
+        saved_mean[k] = static_cast<T>(m);
+        saved_inverse[k] = static_cast<T>(inverse);
+        mean_out[k] = static_cast<T>(mean[k] * momentum + m * (1 - momentum));
+        variance_out[k] = static_cast<T>(variance[k] * momentum + v * (1 - momentum));
+    }
+    affine(act, x, y, n, c, hw, factor, shift);
+    return FL_OK;
+}
+
+template <class T> int batch_norm_infer(fl_call *call) {
+    const T *scale = at<T>(call, 1), *bias = at<T>(call, 2), *mean = at<T>(call, 3), *variance = at<T>(call, 4);
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3);
+    double *space = room(call, c);
+    if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
+    T *factor = reinterpret_cast<T *>(space), *shift = factor + c;
+    for (int64_t k = 0; k < c; ++k) {
+        const double inverse = 1.0 / std::sqrt(variance[k] + call->f[0]);
+        factor[k] = static_cast<T>(inverse * scale[k]);
+        shift[k] = static_cast<T>(bias[k] - mean[k] * inverse * scale[k]);
+    }
+    affine(act, at<T>(call, 0), at<T>(call, 5), n, c, hw, factor, shift);
+    return FL_OK;
+}
+
+/* With the batch's own statistics they depend on X too; with global ones (`frozen`) they are constants. */
+template <bool frozen, class T> int grad(fl_call *call) {
+    const T *x = at<T>(call, 0), *scale = at<T>(call, 1), *mean = at<T>(call, 2), *spread = at<T>(call, 3),
+            *g = at<T>(call, 4);
+    T *dx = at<T>(call, 5), *dscale = at<T>(call, 6), *dbias = at<T>(call, 7);
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2];
+    double *sums = room(call, c);
+    if (sums == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
+    double *products = sums + c;
+    T *inverse = reinterpret_cast<T *>(products + c);
+    for (int64_t k = 0; k < c; ++k) {
+        inverse[k] = frozen ? static_cast<T>(1.0 / std::sqrt(spread[k] + call->f[0])) : spread[k];
+    }
+    channel_sums(n, c, hw, sums, products, [x, g, mean](int64_t k, int64_t channel) {
+        const double slope = g[k];
+        return Pair{slope, slope * (x[k] - mean[channel])};
+    });
+    for (int64_t k = 0; k < c; ++k) {
+        if (dscale != nullptr) dscale[k] = static_cast<T>(products[k] * inverse[k]);
+        if (dbias != nullptr) dbias[k] = static_cast<T>(sums[k]);
+    }
+    if (dx == nullptr) return FL_OK;
+    const double count = static_cast<double>(n * hw);
+    for (int64_t b = 0; b < n; ++b) {
+        for (int64_t k = 0; k < c; ++k, x += hw, g += hw, dx += hw) {
+            const T factor = scale[k] * inverse[k];
+            if (frozen) {
+                FL_LOOP
+                for (int64_t j = 0; j < hw; ++j) dx[j] = g[j] * factor;
+                continue;
+            }
+            const T average = static_cast<T>(sums[k] / count), centre = mean[k];
+            const T slope = static_cast<T>(products[k] / count * inverse[k] * inverse[k]);
+            FL_LOOP
+            for (int64_t j = 0; j < hw; ++j) dx[j] = (g[j] - average - (x[j] - centre) * slope) * factor;
+        }
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+extern const fl_entry batch_norm_table[] = {
+    {"batch_norm.f32", batch_norm<float>},
+    {"batch_norm.f64", batch_norm<double>},
+    {"batch_norm_infer.f32", batch_norm_infer<float>},
+    {"batch_norm_infer.f64", batch_norm_infer<double>},
+    {"batch_norm_grad.f32", grad<false, float>},
+    {"batch_norm_grad.f64", grad<false, double>},
+    {"batch_norm_infer_grad.f32", grad<true, float>},
+    {"batch_norm_infer_grad.f64", grad<true, double>},
+    {nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

@@ -1,0 +1,75 @@
+/* What every file of kernels needs: access to the operands, loop hints, and the shape of a table of kernels. */
+#ifndef FLUIDLITE_KERNELS_COMMON_H
+#define FLUIDLITE_KERNELS_COMMON_H
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+#include "abi.h"
+
+#if defined(__GNUC__)
+#define FL_INLINE inline __attribute__((always_inline))
+#define FL_RESTRICT __restrict__
+#else
+#define FL_INLINE inline
+#define FL_RESTRICT
+#endif
+
+/* In front of a loop whose iterations are independent even if an output is the very array of an input. */
+#if defined(__clang__)
+#define FL_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define FL_LOOP _Pragma("GCC ivdep")
+#else
+#define FL_LOOP
+#endif
+
+/* Kernels are compiled once for every instruction set of targets.h; x86 compilers of the GNU kind know them all. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define FL_MULTITARGET 1
+#else
+#define FL_MULTITARGET 0
+#endif
+
+namespace fl {
+
+template <class T> FL_INLINE T *at(const fl_call *call, int k) { return static_cast<T *>(call->p[k]); }
+
+/* Reports a label or id outside [0, bound). */
+FL_INLINE int out_of_range(fl_call *call, int64_t value, int64_t position, int64_t bound) {
+    call->err[0] = value;
+    call->err[1] = position;
+    call->err[2] = bound;
+    return FL_OUT_OF_RANGE;
+}
+
+FL_INLINE int no_memory(fl_call *call, int64_t bytes) {
+    call->err[0] = bytes;
+    return FL_NO_MEMORY;
+}
+
+/* Sums are taken in double for both real types, and in the type itself for integers. */
+template <class T> using sum_t = std::conditional_t<std::is_floating_point<T>::value, double, T>;
+
+/* The kernels of one topic, one table for each instruction set; a table ends with a null name. */
+struct Topic {
+    const fl_entry *baseline;
+    const fl_entry *avx2;
+    const fl_entry *avx512;
+};
+
+/* Activations that gemm, bias additions and convolutions can apply to their result. */
+enum Activation { act_none = 0, act_relu = 1, act_sigmoid = 2, act_tanh = 3 };
+
+/* The activation asked for by the optional integer argument `k`. */
+FL_INLINE int64_t activation(const fl_call *call, int k) {
+    return call->n_i > k ? call->i[k] : static_cast<int64_t>(act_none);
+}
+
+}  // namespace fl
+
+#endif

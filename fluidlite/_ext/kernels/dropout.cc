@@ -1,0 +1,123 @@
+/* Dropout: the mask of Fluid's seeded stream, or fresh random masks, and the gradient. */
+#ifndef FL_NS
+
+#include <memory>
+#include <random>
+
+#include "kernels/topics.h"
+#include "rng/stream.h"
+
+#define FL_SELF "kernels/dropout.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_dropout = FL_TOPIC(dropout_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+/* A seeded operator draws the same mask in every run, so it is drawn once and kept. */
+struct Seeded {
+    std::unique_ptr<uint8_t[]> mask;
+};
+
+/* Unseeded masks hash a counter; the key is random and changes with every run. */
+struct Unseeded {
+    uint32_t key = 0;
+};
+
+template <class State> void free_state(void *state) { delete static_cast<State *>(state); }
+
+/* A permutation of 32-bit numbers with good avalanche (Wellons, "lowbias32"). */
+FL_INLINE uint32_t scramble(uint32_t x) {
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    x ^= x >> 16;
+    return x;
+}
+
+int seeded_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
+    if (call->state == nullptr) {
+        std::unique_ptr<Seeded> state(new (std::nothrow) Seeded);
+        if (state) state->mask.reset(new (std::nothrow) uint8_t[static_cast<size_t>(n)]);
+        if (!state || !state->mask) return no_memory(call, n);
+        Stream stream(static_cast<uint64_t>(call->i[2]));
+        for (int64_t k = 0; k < n; ++k) state->mask[static_cast<size_t>(k)] = stream.unit() < prob ? 0 : 1;
+        call->state = state.release();
+        call->free_state = free_state<Seeded>;
+    }
+    std::memcpy(mask, static_cast<Seeded *>(call->state)->mask.get(), static_cast<size_t>(n));
+    return FL_OK;
+}
+
+int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
+    if (call->state == nullptr) {
+        Unseeded *state = new (std::nothrow) Unseeded;
+        if (state == nullptr) return no_memory(call, sizeof(Unseeded));
+        state->key = std::random_device{}();
+        call->state = state;
+        call->free_state = free_state<Unseeded>;
+    }
+    uint32_t &state = static_cast<Unseeded *>(call->state)->key;
+    state = scramble(state + 0x9e3779b9u);
+    const uint32_t key = state;
+    /* 24 bits compare exactly with a float's probability. */
+    const int32_t threshold = static_cast<int32_t>(prob * 16777216.0f);
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) {
+        const uint32_t drawn = scramble(scramble(static_cast<uint32_t>(k)) ^ key) >> 8;
+        mask[k] = static_cast<int32_t>(drawn) >= threshold;
+    }
+    return FL_OK;
+}
+
+template <class T> FL_INLINE T kept_scale(const fl_call *call) {
+    const T prob = static_cast<T>(call->f[0]);
+    if (!call->i[1]) return T(1);
+    return prob < T(1) ? T(1) / (T(1) - prob) : T(0);
+}
+
+template <class T> int dropout(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    uint8_t *mask = at<uint8_t>(call, 2);
+    const int64_t n = call->i[0];
+    if (n == 0) return FL_OK;
+    const float prob = static_cast<float>(call->f[0]);
+    const int code = call->i[2] != 0 ? seeded_mask(call, mask, n, prob) : fresh_mask(call, mask, n, prob);
+    if (code != FL_OK) return code;
+    const T scale = kept_scale<T>(call);
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) out[k] = mask[k] ? x[k] * scale : T(0);
+    return FL_OK;
+}
+
+template <class T> int dropout_grad(fl_call *call) {
+    const T *g = at<T>(call, 0);
+    const uint8_t *mask = at<uint8_t>(call, 1);
+    T *dx = at<T>(call, 2);
+    const T scale = kept_scale<T>(call);
+    FL_LOOP
+    for (int64_t k = 0; k < call->i[0]; ++k) dx[k] = mask[k] ? g[k] * scale : T(0);
+    return FL_OK;
+}
+
+}  // namespace
+
+extern const fl_entry dropout_table[] = {
+    {"dropout.f32", dropout<float>},
+    {"dropout.f64", dropout<double>},
+    {"dropout_grad.f32", dropout_grad<float>},
+    {"dropout_grad.f64", dropout_grad<double>},
+    {nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

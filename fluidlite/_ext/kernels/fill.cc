@@ -1,0 +1,149 @@
+/* Scaling, sums of tensors, fills, copies and casts. */
+#ifndef FL_NS
+
+#include "kernels/topics.h"
+
+#define FL_SELF "kernels/fill.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_fill = FL_TOPIC(fill_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+template <class T> int scale(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t n = call->i[0];
+    using F = std::conditional_t<std::is_floating_point<T>::value, T, double>;
+    const F factor = static_cast<F>(call->f[0]);
+    /* scale * (x + bias) is scale * x + scale * bias only in exact arithmetic, so both orders are kept. */
+    const F before = call->i[1] ? F(0) : static_cast<F>(call->f[1]);
+    const F after = call->i[1] ? static_cast<F>(call->f[1]) : F(0);
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) out[k] = static_cast<T>((static_cast<F>(x[k]) + before) * factor + after);
+    return FL_OK;
+}
+
+template <class T> int increment(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const T step = static_cast<T>(call->f[0]);
+    FL_LOOP
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = x[k] + step;
+    return FL_OK;
+}
+
+/* Block by block, so that Out may be any of the operands and the block stays in the cache. */
+template <class T> int sum(fl_call *call) {
+    constexpr int64_t width = 1024;
+    const int count = call->n_p - 1;
+    T *out = at<T>(call, count);
+    const int64_t n = call->i[0];
+    T block[width];
+    for (int64_t begin = 0; begin < n; begin += width) {
+        const int64_t length = n - begin < width ? n - begin : width;
+        const T *first = at<T>(call, 0) + begin;
+        for (int64_t k = 0; k < length; ++k) block[k] = first[k];
+        for (int which = 1; which < count; ++which) {
+            const T *x = at<T>(call, which) + begin;
+            for (int64_t k = 0; k < length; ++k) block[k] += x[k];
+        }
+        std::memcpy(out + begin, block, static_cast<size_t>(length) * sizeof(T));
+    }
+    return FL_OK;
+}
+
+template <class T> int fill(fl_call *call) {
+    T *out = at<T>(call, 0);
+    T value;
+    if constexpr (std::is_floating_point<T>::value) {
+        value = static_cast<T>(call->f[0]);
+    } else {
+        value = static_cast<T>(call->i[1]);
+    }
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = value;
+    return FL_OK;
+}
+
+int copy(fl_call *call) {
+    if (call->p[0] != call->p[1] && call->i[0] > 0) {
+        std::memcpy(call->p[1], call->p[0], static_cast<size_t>(call->i[0]));
+    }
+    return FL_OK;
+}
+
+struct Bool; /* stands for bool, of which only 0 and 1 may be written */
+
+template <class T> struct Stored { using type = T; };
+template <> struct Stored<Bool> { using type = uint8_t; };
+
+template <class From, class To> int cast(fl_call *call) {
+    using Source = typename Stored<From>::type;
+    using Target = typename Stored<To>::type;
+    const Source *x = at<Source>(call, 0);
+    Target *out = at<Target>(call, 1);
+    for (int64_t k = 0; k < call->i[0]; ++k) {
+        if constexpr (std::is_same<To, Bool>::value) {
+            out[k] = x[k] != 0;
+        } else if constexpr (std::is_floating_point<Source>::value && std::is_same<Target, uint8_t>::value) {
+            out[k] = static_cast<Target>(static_cast<int64_t>(x[k]));
+        } else {
+            out[k] = static_cast<Target>(x[k]);
+        }
+    }
+    return FL_OK;
+}
+
+template <class T> int all_finite(fl_call *call) {
+    const int count = call->n_p - 1;
+    bool finite = true;
+    for (int which = 0; which < count && finite; ++which) {
+        const T *x = at<T>(call, which);
+        int bad = 0;
+#pragma omp simd reduction(| : bad)
+        for (int64_t k = 0; k < call->i[which]; ++k) bad |= !(std::fabs(x[k]) <= std::numeric_limits<T>::max());
+        finite = bad == 0;
+    }
+    *at<uint8_t>(call, count) = finite;
+    return FL_OK;
+}
+
+}  // namespace
+
+#define FL_TYPED(NAME, F) \
+    {NAME ".f32", F<float>}, {NAME ".f64", F<double>}, {NAME ".i32", F<int32_t>}, {NAME ".i64", F<int64_t>},
+#define FL_CASTS(NAME, T)                                                                            \
+    {"cast." NAME ".f32", cast<T, float>}, {"cast." NAME ".f64", cast<T, double>},                   \
+    {"cast." NAME ".i32", cast<T, int32_t>}, {"cast." NAME ".i64", cast<T, int64_t>},                \
+    {"cast." NAME ".u8", cast<T, uint8_t>}, {"cast." NAME ".b1", cast<T, Bool>},
+
+extern const fl_entry fill_table[] = {
+    FL_TYPED("scale", scale)
+    FL_TYPED("increment", increment)
+    FL_TYPED("sum", sum)
+    FL_TYPED("fill", fill)
+    {"fill.u8", fill<uint8_t>},
+    {"copy", copy},
+    FL_CASTS("f32", float)
+    FL_CASTS("f64", double)
+    FL_CASTS("i32", int32_t)
+    FL_CASTS("i64", int64_t)
+    FL_CASTS("u8", uint8_t)
+    FL_CASTS("b1", Bool)
+    {"isfinite.f32", all_finite<float>},
+    {"isfinite.f64", all_finite<double>},
+    {nullptr, nullptr}};
+
+#undef FL_TYPED
+#undef FL_CASTS
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

@@ -1,0 +1,176 @@
+/* Matrix products: BLAS for all but tiny ones, where its set-up costs more than the work. */
+#ifndef FL_NS
+
+#include "kernels/blas.h"
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+
+#define FL_SELF "kernels/gemm.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+Blas blas;
+const Topic topic_gemm = FL_TOPIC(gemm_table);
+}  // namespace fl
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+/* One product C[m,n] = alpha * op(A) op(B) + beta * C, all row-major. */
+template <class T> struct Product {
+    int64_t m, n, k;
+    bool trans_a, trans_b;
+    T alpha, beta;
+    const T *a, *b;
+    T *c;
+};
+
+inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
+                      float *beta, float *c, int *ldc) {
+    blas.sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, double *alpha, double *a, int *lda, double *b,
+                      int *ldb, double *beta, double *c, int *ldc) {
+    blas.dgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* BLAS is column-major: to it the row-major matrices are their own transposes, so C' = op(B)' op(A)' is asked for. */
+template <class T> void large(const Product<T> &g) {
+    int m = static_cast<int>(g.n), n = static_cast<int>(g.m), k = static_cast<int>(g.k);
+    int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n), ldc = m;
+    char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
+    T alpha = g.alpha, beta = g.beta;
+    call_blas(&tb, &ta, &m, &n, &k, &alpha, const_cast<T *>(g.b), &ldb, const_cast<T *>(g.a), &lda, &beta, g.c, &ldc);
+}
+
+constexpr int64_t most_k = 64;      /* depth of a packed strip of B */
+constexpr int64_t most_work = 1024; /* multiply-adds up to which the loops here win over BLAS */
+
+/* ROWS rows of C times a strip of WIDTH columns; element (i, p) of A stands at a[i * row + p * step]. The sums are held
+ * in vector variables: compilers keep those in registers, which they do not do with arrays. */
+template <int ROWS, int WIDTH, class T>
+FL_INLINE void block(const Product<T> &g, const T *a, int64_t row, int64_t step, const T *strip, int64_t pitch, T *c,
+                     int64_t width) {
+    typedef T Lanes __attribute__((vector_size(WIDTH * sizeof(T))));
+    Lanes sum[ROWS] = {};
+    for (int64_t p = 0; p < g.k; ++p) {
+        Lanes b;
+        std::memcpy(&b, strip + p * pitch, sizeof b);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; ++i) sum[i] += b * a[i * row + p * step];
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < ROWS; ++i) {
+        T *out = c + i * g.n;
+        Lanes result = sum[i] * g.alpha;
+        if (g.beta != T(0)) {
+            for (int64_t t = 0; t < width; ++t) result[t] += g.beta * out[t];
+        }
+        std::memcpy(out, &result, static_cast<size_t>(width) * sizeof(T));
+    }
+}
+
+template <int WIDTH, class T> void strip_of_columns(const Product<T> &g, int64_t first, int64_t width) {
+    T packed[most_k * WIDTH];
+    const T *strip = g.b + first;
+    int64_t pitch = g.n;
+    if (g.trans_b || width != WIDTH) {
+        const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
+        for (int64_t p = 0; p < g.k; ++p) {
+            for (int64_t t = 0; t < WIDTH; ++t) {
+                packed[p * WIDTH + t] = t < width ? g.b[(first + t) * across + p * down] : T(0);
+            }
+        }
+        strip = packed;
+        pitch = WIDTH;
+    }
+    const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
+    T *c = g.c + first;
+    int64_t i = 0;
+    for (; i + 4 <= g.m; i += 4) block<4, WIDTH>(g, g.a + i * row, row, step, strip, pitch, c + i * g.n, width);
+    for (; i < g.m; ++i) block<1, WIDTH>(g, g.a + i * row, row, step, strip, pitch, c + i * g.n, width);
+}
+
+template <class T> void multiply(const Product<T> &g) {
+    if (g.k <= most_k && g.m * g.n * g.k <= most_work) {
+        int64_t first = 0;
+        for (; g.n - first > 8; first += 16) {
+            strip_of_columns<16>(g, first, g.n - first < 16 ? g.n - first : 16);
+        }
+        if (first < g.n) strip_of_columns<8>(g, first, g.n - first);
+    } else {
+        large(g);
+    }
+}
+
+template <int ACT, class T> void finish(T *c, const T *bias, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; ++i, c += n) {
+        if (bias != nullptr) {
+            FL_LOOP
+            for (int64_t j = 0; j < n; ++j) c[j] = vm::activate<ACT>(c[j] + bias[j]);
+        } else if (ACT != act_none) {
+            FL_LOOP
+            for (int64_t j = 0; j < n; ++j) c[j] = vm::activate<ACT>(c[j]);
+        }
+    }
+}
+
+template <class T> int gemm(fl_call *call) {
+    const int64_t *i = call->i;
+    const Product<T> g = {i[0],
+                          i[1],
+                          i[2],
+                          i[3] != 0,
+                          i[4] != 0,
+                          static_cast<T>(call->f[0]),
+                          static_cast<T>(call->f[1]),
+                          at<T>(call, 0),
+                          at<T>(call, 1),
+                          at<T>(call, 2)};
+    if (g.m == 0 || g.n == 0) return FL_OK;
+    multiply(g);
+    const T *bias = call->n_p > 3 ? at<T>(call, 3) : nullptr;
+    switch (activation(call, 5)) {
+        case act_relu: finish<act_relu>(g.c, bias, g.m, g.n); break;
+        case act_sigmoid: finish<act_sigmoid>(g.c, bias, g.m, g.n); break;
+        case act_tanh: finish<act_tanh>(g.c, bias, g.m, g.n); break;
+        default: finish<act_none>(g.c, bias, g.m, g.n);
+    }
+    return FL_OK;
+}
+
+template <class T> int gemm_batched(fl_call *call) {
+    const int64_t *i = call->i;
+    for (int64_t b = 0; b < i[5]; ++b) {
+        const Product<T> g = {i[0],
+                              i[1],
+                              i[2],
+                              i[3] != 0,
+                              i[4] != 0,
+                              static_cast<T>(call->f[0]),
+                              static_cast<T>(call->f[1]),
+                              at<T>(call, 0) + b * i[6],
+                              at<T>(call, 1) + b * i[7],
+                              at<T>(call, 2) + b * i[8]};
+        if (g.m != 0 && g.n != 0) multiply(g);
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+extern const fl_entry gemm_table[] = {
+    {"gemm.f32", gemm<float>},
+    {"gemm.f64", gemm<double>},
+    {"gemm_batched.f32", gemm_batched<float>},
+    {"gemm_batched.f64", gemm_batched<double>},
+    {nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

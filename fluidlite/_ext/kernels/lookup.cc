@@ -1,0 +1,134 @@
+/* Table lookup, one-hot, top_k and accuracy. */
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "kernels/topics.h"
+
+namespace fl {
+namespace {
+
+int check_ids(fl_call *call, const int64_t *ids, int64_t n, int64_t bound) {
+    for (int64_t k = 0; k < n; ++k) {
+        if (ids[k] < 0 || ids[k] >= bound) return out_of_range(call, ids[k], k, bound);
+    }
+    return FL_OK;
+}
+
+template <class T> int lookup_table(fl_call *call) {
+    const T *w = at<T>(call, 0);
+    const int64_t *ids = at<int64_t>(call, 1);
+    T *out = at<T>(call, 2);
+    const int64_t n = call->i[0], height = call->i[1], width = call->i[2], padding = call->i[3];
+    if (const int code = check_ids(call, ids, n, height)) return code;
+    const size_t bytes = static_cast<size_t>(width) * sizeof(T);
+    for (int64_t k = 0; k < n && bytes > 0; ++k, out += width) {
+        if (ids[k] == padding) {
+            std::memset(out, 0, bytes);
+        } else {
+            std::memcpy(out, w + ids[k] * width, bytes);
+        }
+    }
+    return FL_OK;
+}
+
+template <class T> int lookup_table_grad(fl_call *call) {
+    const int64_t *ids = at<int64_t>(call, 0);
+    const T *g = at<T>(call, 1);
+    T *dw = at<T>(call, 2);
+    const int64_t n = call->i[0], height = call->i[1], width = call->i[2], padding = call->i[3];
+    if (const int code = check_ids(call, ids, n, height)) return code;
+    for (int64_t k = 0; k < height * width; ++k) dw[k] = 0;
+    for (int64_t k = 0; k < n; ++k, g += width) {
+        if (ids[k] == padding) continue;
+        T *row = dw + ids[k] * width;
+        for (int64_t j = 0; j < width; ++j) row[j] += g[j];
+    }
+    return FL_OK;
+}
+
+template <class T> int one_hot(fl_call *call) {
+    const int64_t *x = at<int64_t>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t n = call->i[0], depth = call->i[1];
+    if (!call->i[2]) {
+        if (const int code = check_ids(call, x, n, depth)) return code;
+    }
+    for (int64_t k = 0; k < n * depth; ++k) out[k] = 0;
+    for (int64_t k = 0; k < n; ++k, out += depth) {
+        if (x[k] >= 0 && x[k] < depth) out[x[k]] = 1;
+    }
+    return FL_OK;
+}
+
+template <class T> using Ranked = std::pair<T, int64_t>;
+
+template <class T> void free_ranked(void *state) { delete[] static_cast<Ranked<T> *>(state); }
+
+/* The order of equal values is that of the standard library's partial sort, which Fluid uses too. */
+template <class T> int top_k(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    int64_t *indices = at<int64_t>(call, 2);
+    const int64_t rows = call->i[0], n = call->i[1], k = call->i[2];
+    if (k == 1) {
+        for (int64_t r = 0; r < rows; ++r, x += n) {
+            int64_t best = 0;
+            for (int64_t j = 1; j < n; ++j) {
+                if (x[j] > x[best]) best = j;
+            }
+            out[r] = x[best];
+            indices[r] = best;
+        }
+        return FL_OK;
+    }
+    if (call->state == nullptr) {
+        call->state = new (std::nothrow) Ranked<T>[static_cast<size_t>(n)];
+        call->free_state = free_ranked<T>;
+        if (call->state == nullptr) return no_memory(call, n * static_cast<int64_t>(sizeof(Ranked<T>)));
+    }
+    Ranked<T> *ranked = static_cast<Ranked<T> *>(call->state);
+    for (int64_t r = 0; r < rows; ++r, x += n) {
+        for (int64_t j = 0; j < n; ++j) ranked[j] = {x[j], j};
+        std::partial_sort(ranked, ranked + k, ranked + n,
+                          [](const Ranked<T> &a, const Ranked<T> &b) { return a.first > b.first; });
+        for (int64_t j = 0; j < k; ++j) {
+            *out++ = ranked[j].first;
+            *indices++ = ranked[j].second;
+        }
+    }
+    return FL_OK;
+}
+
+int accuracy(fl_call *call) {
+    const int64_t *indices = at<int64_t>(call, 0), *label = at<int64_t>(call, 1);
+    const int64_t rows = call->i[0], k = call->i[1];
+    int32_t correct = 0;
+    for (int64_t r = 0; r < rows; ++r, indices += k) {
+        bool found = false;
+        for (int64_t j = 0; j < k; ++j) found |= indices[j] == label[r];
+        correct += found;
+    }
+    *at<float>(call, 2) = rows > 0 ? static_cast<float>(correct) / static_cast<float>(rows) : 0.0f;
+    *at<int32_t>(call, 3) = correct;
+    *at<int32_t>(call, 4) = static_cast<int32_t>(rows);
+    return FL_OK;
+}
+
+const fl_entry table[] = {
+    {"lookup_table.f32", lookup_table<float>},
+    {"lookup_table.f64", lookup_table<double>},
+    {"lookup_table_grad.f32", lookup_table_grad<float>},
+    {"lookup_table_grad.f64", lookup_table_grad<double>},
+    {"one_hot.f32", one_hot<float>},
+    {"one_hot.f64", one_hot<double>},
+    {"top_k.f32", top_k<float>},
+    {"top_k.f64", top_k<double>},
+    {"accuracy.f32", accuracy},
+    {nullptr, nullptr}};
+
+}  // namespace
+
+const Topic topic_lookup = {table, table, table};
+
+}  // namespace fl

@@ -1,0 +1,211 @@
+/* Cross entropies and their gradients. */
+#ifndef FL_NS
+
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+
+#define FL_SELF "kernels/losses.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_losses = FL_TOPIC(losses_table);
+}
+
+#else
+
+#include "kernels/softmax_row.h"
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+/* Checks labels before anything is written, so that a bad batch leaves no half-made result. */
+int check_labels(fl_call *call, const int64_t *label, int64_t rows, int64_t n, int64_t ignored) {
+    for (int64_t r = 0; r < rows; ++r) {
+        if (label[r] != ignored && (label[r] < 0 || label[r] >= n)) return out_of_range(call, label[r], r, n);
+    }
+    return FL_OK;
+}
+
+/* Losses stay finite: the logarithm of 0 counts as -1e20, as in Fluid. */
+template <class T> FL_INLINE T bounded(T x) {
+    const T limit = T(1e20);
+    return x > limit ? limit : (x < -limit ? -limit : x);
+}
+
+template <class T> int cross_entropy(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    const int64_t *label = at<int64_t>(call, 1);
+    T *y = at<T>(call, 2), *match = at<T>(call, 3);
+    const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
+    if (const int code = check_labels(call, label, rows, n, ignored)) return code;
+    for (int64_t r = 0; r < rows; ++r) {
+        const bool skip = label[r] == ignored;
+        const T p = skip ? T(1) : x[r * n + label[r]];
+        y[r] = skip ? T(0) : -bounded(vm::log(p));
+        if (match != nullptr) match[r] = skip ? T(0) : p;
+    }
+    return FL_OK;
+}
+
+template <class T> int cross_entropy_grad(fl_call *call) {
+    const T *x = at<T>(call, 0), *match = at<T>(call, 1);
+    const int64_t *label = at<int64_t>(call, 2);
+    const T *g = at<T>(call, 3);
+    T *dx = at<T>(call, 4);
+    const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
+    if (const int code = check_labels(call, label, rows, n, ignored)) return code;
+    for (int64_t r = 0; r < rows; ++r, dx += n) {
+        const bool skip = label[r] == ignored;
+        const T p = skip ? T(1) : (match != nullptr ? match[r] : x[r * n + label[r]]);
+        for (int64_t j = 0; j < n; ++j) dx[j] = 0;
+        if (!skip) dx[label[r]] = -g[r] / p;
+    }
+    return FL_OK;
+}
+
+template <class T> int cross_entropy_soft(fl_call *call) {
+    const T *x = at<T>(call, 0), *label = at<T>(call, 1);
+    T *y = at<T>(call, 2);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r, x += n, label += n) {
+        T sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t j = 0; j < n; ++j) sum += label[j] * bounded(vm::log(x[j]));
+        y[r] = -sum;
+    }
+    return FL_OK;
+}
+
+template <class T> int cross_entropy_soft_grad(fl_call *call) {
+    const T *x = at<T>(call, 0), *label = at<T>(call, 1), *g = at<T>(call, 2);
+    T *dx = at<T>(call, 3);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r, x += n, label += n, dx += n) {
+        FL_LOOP
+        for (int64_t j = 0; j < n; ++j) dx[j] = -g[r] * label[j] / x[j];
+    }
+    return FL_OK;
+}
+
+template <class T> int softmax_with_cross_entropy(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    const int64_t *label = at<int64_t>(call, 1);
+    T *softmax = at<T>(call, 2), *loss = at<T>(call, 3);
+    const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
+    if (const int code = check_labels(call, label, rows, n, ignored)) return code;
+    for (int64_t r = 0; r < rows; ++r, x += n, softmax += n) {
+        const bool skip = label[r] == ignored;
+        const T chosen = skip ? T(0) : x[label[r]]; /* read first: Softmax may be Logits */
+        const RowScale<T> scale = softmax_row(x, softmax, n);
+        loss[r] = skip ? T(0) : scale.log_sum - shifted(chosen, scale.largest);
+    }
+    return FL_OK;
+}
+
+template <class T> int softmax_with_cross_entropy_soft(fl_call *call) {
+    const T *x = at<T>(call, 0), *label = at<T>(call, 1);
+    T *softmax = at<T>(call, 2), *loss = at<T>(call, 3);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r, x += n, softmax += n, label += n) {
+        T largest = -std::numeric_limits<T>::infinity();
+#pragma omp simd reduction(max : largest)
+        for (int64_t j = 0; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
+        T weighted = 0, weight = 0;
+#pragma omp simd reduction(+ : weighted, weight)
+        for (int64_t j = 0; j < n; ++j) {
+            weighted += label[j] * shifted(x[j], largest);
+            weight += label[j];
+        }
+        loss[r] = weight * softmax_row(x, softmax, n).log_sum - weighted;
+    }
+    return FL_OK;
+}
+
+template <class T> int softmax_with_cross_entropy_grad(fl_call *call) {
+    const T *softmax = at<T>(call, 0);
+    const int64_t *label = at<int64_t>(call, 1);
+    const T *g = at<T>(call, 2);
+    T *dx = at<T>(call, 3);
+    const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
+    if (const int code = check_labels(call, label, rows, n, ignored)) return code;
+    for (int64_t r = 0; r < rows; ++r, softmax += n, dx += n) {
+        const bool skip = label[r] == ignored;
+        const T factor = skip ? T(0) : g[r];
+        FL_LOOP
+        for (int64_t j = 0; j < n; ++j) dx[j] = softmax[j] * factor;
+        if (!skip) dx[label[r]] -= factor;
+    }
+    return FL_OK;
+}
+
+template <class T> int softmax_with_cross_entropy_soft_grad(fl_call *call) {
+    const T *softmax = at<T>(call, 0), *label = at<T>(call, 1), *g = at<T>(call, 2);
+    T *dx = at<T>(call, 3);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r, softmax += n, label += n, dx += n) {
+        FL_LOOP
+        for (int64_t j = 0; j < n; ++j) dx[j] = (softmax[j] - label[j]) * g[r];
+    }
+    return FL_OK;
+}
+
+/* 1 / the number of labels that are not ignored. */
+template <class T> T one_of_counted(const T *label, int64_t n, T ignored) {
+    int64_t counted = 0;
+    for (int64_t k = 0; k < n; ++k) counted += label[k] != ignored;
+    return T(1) / static_cast<T>(counted > 0 ? counted : 1);
+}
+
+template <class T> int sigmoid_cross_entropy(fl_call *call) {
+    const T *x = at<T>(call, 0), *label = at<T>(call, 1);
+    T *out = at<T>(call, 2);
+    const int64_t n = call->i[0];
+    const T ignored = static_cast<T>(call->i[1]);
+    const T scale = call->i[2] ? one_of_counted(label, n, ignored) : T(1);
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) {
+        const T loss = vm::relu(x[k]) - x[k] * label[k] + vm::log1p(vm::exp(-std::fabs(x[k])));
+        out[k] = label[k] == ignored ? T(0) : loss * scale;
+    }
+    return FL_OK;
+}
+
+template <class T> int sigmoid_cross_entropy_grad(fl_call *call) {
+    const T *x = at<T>(call, 0), *label = at<T>(call, 1), *g = at<T>(call, 2);
+    T *dx = at<T>(call, 3);
+    const int64_t n = call->i[0];
+    const T ignored = static_cast<T>(call->i[1]);
+    const T scale = call->i[2] ? one_of_counted(label, n, ignored) : T(1);
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) {
+        dx[k] = label[k] == ignored ? T(0) : g[k] * scale * (vm::sigmoid(x[k]) - label[k]);
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+#define FL_REAL(NAME, F) {NAME ".f32", F<float>}, {NAME ".f64", F<double>},
+
+extern const fl_entry losses_table[] = {
+    FL_REAL("cross_entropy", cross_entropy)
+    FL_REAL("cross_entropy_grad", cross_entropy_grad)
+    FL_REAL("cross_entropy_soft", cross_entropy_soft)
+    FL_REAL("cross_entropy_soft_grad", cross_entropy_soft_grad)
+    FL_REAL("softmax_with_cross_entropy", softmax_with_cross_entropy)
+    FL_REAL("softmax_with_cross_entropy_soft", softmax_with_cross_entropy_soft)
+    FL_REAL("softmax_with_cross_entropy_grad", softmax_with_cross_entropy_grad)
+    FL_REAL("softmax_with_cross_entropy_soft_grad", softmax_with_cross_entropy_soft_grad)
+    /* The gradient of cross entropy and softmax together is the same expression. */
+    FL_REAL("softmax_cross_entropy_grad", softmax_with_cross_entropy_grad)
+    FL_REAL("sigmoid_cross_entropy_with_logits", sigmoid_cross_entropy)
+    FL_REAL("sigmoid_cross_entropy_with_logits_grad", sigmoid_cross_entropy_grad)
+    {nullptr, nullptr}};
+
+#undef FL_REAL
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

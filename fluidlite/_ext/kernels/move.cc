@@ -1,0 +1,264 @@
+/* Kernels that move elements without looking at them: concat, split, transpose, slice, expand. */
+#include "kernels/topics.h"
+
+namespace fl {
+namespace {
+
+constexpr int max_rank = 8;
+
+int concat(fl_call *call) {
+    const int count = call->n_p - 1;
+    char *out = at<char>(call, count);
+    const int64_t pre = call->i[0], *bytes = call->i + 1;
+    for (int64_t p = 0; p < pre; ++p) {
+        for (int k = 0; k < count; ++k) {
+            if (bytes[k] == 0) continue;
+            std::memcpy(out, at<char>(call, k) + p * bytes[k], static_cast<size_t>(bytes[k]));
+            out += bytes[k];
+        }
+    }
+    return FL_OK;
+}
+
+int split(fl_call *call) {
+    const int count = call->n_p - 1;
+    const char *x = at<char>(call, 0);
+    const int64_t pre = call->i[0], *bytes = call->i + 1;
+    for (int64_t p = 0; p < pre; ++p) {
+        for (int k = 0; k < count; ++k) {
+            char *out = at<char>(call, k + 1);
+            if (out != nullptr && bytes[k] != 0) std::memcpy(out + p * bytes[k], x, static_cast<size_t>(bytes[k]));
+            x += bytes[k];
+        }
+    }
+    return FL_OK;
+}
+
+/* Walks an n-dimensional box whose last axis is handled as a row: `row(a, b)` gets element offsets into two arrays. */
+struct Box {
+    int rank = 0;
+    int64_t size[max_rank], a[max_rank], b[max_rank]; /* sizes and element strides in both arrays */
+
+    void push(int64_t n, int64_t stride_a, int64_t stride_b) {
+        size[rank] = n;
+        a[rank] = stride_a;
+        b[rank] = stride_b;
+        ++rank;
+    }
+
+    template <class Row> void walk(const Row &row) const {
+        for (int axis = 0; axis < rank; ++axis) {
+            if (size[axis] == 0) return;
+        }
+        int64_t index[max_rank] = {}, from = 0, to = 0;
+        while (true) {
+            row(from, to);
+            int axis = rank - 2;
+            for (; axis >= 0; --axis) {
+                from += a[axis];
+                to += b[axis];
+                if (++index[axis] < size[axis]) break;
+                from -= a[axis] * size[axis];
+                to -= b[axis] * size[axis];
+                index[axis] = 0;
+            }
+            if (axis < 0) return;
+        }
+    }
+};
+
+/* A plain matrix is transposed in square tiles, so that both sides stay within a few cache lines. */
+template <class T> void transpose_matrix(const T *x, T *out, int64_t rows, int64_t columns) {
+    constexpr int64_t tile = 16;
+    for (int64_t r0 = 0; r0 < rows; r0 += tile) {
+        const int64_t r1 = r0 + tile < rows ? r0 + tile : rows;
+        for (int64_t c0 = 0; c0 < columns; c0 += tile) {
+            const int64_t c1 = c0 + tile < columns ? c0 + tile : columns;
+            for (int64_t c = c0; c < c1; ++c) {
+                for (int64_t r = r0; r < r1; ++r) out[c * rows + r] = x[r * columns + c];
+            }
+        }
+    }
+}
+
+template <class T> void transpose_typed(const T *x, T *out, int rank, const int64_t *shape, const int64_t *perm) {
+    int64_t stride[max_rank];
+    int64_t total = 1;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+        stride[axis] = total;
+        total *= shape[axis];
+    }
+    if (total == 0) return;
+    /* Output axes that follow each other in the input too are merged; axes of one element vanish. */
+    int64_t size[max_rank], from[max_rank];
+    int merged = 0;
+    for (int k = 0; k < rank; ++k) {
+        const int64_t n = shape[perm[k]], s = stride[perm[k]];
+        if (n == 1) continue;
+        if (merged > 0 && from[merged - 1] == n * s) {
+            size[merged - 1] *= n;
+            from[merged - 1] = s;
+        } else {
+            size[merged] = n;
+            from[merged++] = s;
+        }
+    }
+    if (merged <= 1) {
+        std::memcpy(out, x, static_cast<size_t>(total) * sizeof(T));
+        return;
+    }
+    /* [.., columns, rows] out of [.., rows, columns]: one matrix after the other. */
+    if (from[merged - 1] == size[merged - 2] && from[merged - 2] == 1) {
+        const int64_t rows = size[merged - 1], columns = size[merged - 2];
+        Box box;
+        int64_t to = rows * columns;
+        int64_t out_stride[max_rank];
+        for (int k = merged - 3; k >= 0; --k) {
+            out_stride[k] = to;
+            to *= size[k];
+        }
+        for (int k = 0; k < merged - 2; ++k) box.push(size[k], from[k], out_stride[k]);
+        box.push(1, 0, 0);
+        box.walk([&](int64_t a, int64_t b) { transpose_matrix(x + a, out + b, rows, columns); });
+        return;
+    }
+    Box box;
+    int64_t out_stride[max_rank], to = 1;
+    for (int k = merged - 1; k >= 0; --k) {
+        out_stride[k] = to;
+        to *= size[k];
+    }
+    for (int k = 0; k < merged; ++k) box.push(size[k], from[k], out_stride[k]);
+    const int64_t n = size[merged - 1], s = from[merged - 1];
+    box.walk([&](int64_t a, int64_t b) {
+        if (s == 1) {
+            std::memcpy(out + b, x + a, static_cast<size_t>(n) * sizeof(T));
+        } else {
+            for (int64_t j = 0; j < n; ++j) out[b + j] = x[a + j * s];
+        }
+    });
+}
+
+int transpose(fl_call *call) {
+    const int64_t itemsize = call->i[0];
+    const int rank = static_cast<int>(call->i[1]);
+    const int64_t *shape = call->i + 2, *perm = shape + rank;
+    switch (itemsize) {
+        case 1: transpose_typed(at<uint8_t>(call, 0), at<uint8_t>(call, 1), rank, shape, perm); break;
+        case 2: transpose_typed(at<uint16_t>(call, 0), at<uint16_t>(call, 1), rank, shape, perm); break;
+        case 4: transpose_typed(at<uint32_t>(call, 0), at<uint32_t>(call, 1), rank, shape, perm); break;
+        default: transpose_typed(at<uint64_t>(call, 0), at<uint64_t>(call, 1), rank, shape, perm);
+    }
+    return FL_OK;
+}
+
+/* The box of a slice: `a` walks the whole array from the first element of the slice, `b` the slice. */
+struct Slice {
+    Box box;
+    int64_t first = 0, row = 1, whole = 1; /* offset of the first element, length of a row, size of the whole array */
+
+    explicit Slice(const fl_call *call) {
+        const int rank = static_cast<int>(call->i[1]);
+        const int64_t *shape = call->i + 2, *start = shape + rank, *end = start + rank;
+        int64_t a[max_rank], b[max_rank], part = 1;
+        for (int k = rank - 1; k >= 0; --k) {
+            a[k] = whole;
+            b[k] = part;
+            first += start[k] * whole;
+            whole *= shape[k];
+            part *= end[k] - start[k];
+        }
+        for (int k = 0; k < rank; ++k) box.push(end[k] - start[k], a[k], b[k]);
+        if (rank == 0) {
+            box.push(1, 1, 1);
+        } else {
+            row = end[rank - 1] - start[rank - 1];
+        }
+    }
+};
+
+int slice(fl_call *call) {
+    const int64_t itemsize = call->i[0];
+    const Slice part(call);
+    const char *x = at<char>(call, 0) + part.first * itemsize;
+    char *out = at<char>(call, 1);
+    part.box.walk([&](int64_t a, int64_t b) {
+        std::memcpy(out + b * itemsize, x + a * itemsize, static_cast<size_t>(part.row * itemsize));
+    });
+    return FL_OK;
+}
+
+int slice_grad(fl_call *call) {
+    const int64_t itemsize = call->i[0];
+    const Slice part(call);
+    const char *g = at<char>(call, 0);
+    char *dx = at<char>(call, 1);
+    if (part.whole > 0) std::memset(dx, 0, static_cast<size_t>(part.whole * itemsize));
+    dx += part.first * itemsize;
+    part.box.walk([&](int64_t a, int64_t b) {
+        std::memcpy(dx + a * itemsize, g + b * itemsize, static_cast<size_t>(part.row * itemsize));
+    });
+    return FL_OK;
+}
+
+/* Calls row(x offset, out offset) for every row of x repeated; x stands still along an axis that repeats it. */
+template <class Row> void walk_expanded(int rank, const int64_t *shape, const int64_t *times, const Row &row) {
+    int64_t index[max_rank] = {};
+    int64_t rows = 1;
+    for (int k = 0; k < rank; ++k) {
+        if (shape[k] == 0 || times[k] == 0) return;
+        if (k < rank - 1) rows *= shape[k] * times[k];
+    }
+    const int64_t length = rank > 0 ? shape[rank - 1] : 1, repeat = rank > 0 ? times[rank - 1] : 1;
+    int64_t out = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+        int64_t x = 0;
+        for (int k = 0; k < rank - 1; ++k) x = x * shape[k] + index[k] % shape[k];
+        for (int64_t t = 0; t < repeat; ++t, out += length) row(x * length, out, length);
+        for (int k = rank - 2; k >= 0; --k) {
+            if (++index[k] < shape[k] * times[k]) break;
+            index[k] = 0;
+        }
+    }
+}
+
+int expand(fl_call *call) {
+    const int64_t itemsize = call->i[0];
+    const int rank = static_cast<int>(call->i[1]);
+    const char *x = at<char>(call, 0);
+    char *out = at<char>(call, 1);
+    walk_expanded(rank, call->i + 2, call->i + 2 + rank, [&](int64_t from, int64_t to, int64_t length) {
+        std::memcpy(out + to * itemsize, x + from * itemsize, static_cast<size_t>(length * itemsize));
+    });
+    return FL_OK;
+}
+
+template <class T> int expand_grad(fl_call *call) {
+    const int rank = static_cast<int>(call->i[0]);
+    const T *g = at<T>(call, 0);
+    T *dx = at<T>(call, 1);
+    int64_t total = 1;
+    for (int k = 0; k < rank; ++k) total *= call->i[1 + k];
+    for (int64_t k = 0; k < total; ++k) dx[k] = 0;
+    walk_expanded(rank, call->i + 1, call->i + 1 + rank, [&](int64_t to, int64_t from, int64_t length) {
+        for (int64_t j = 0; j < length; ++j) dx[to + j] += g[from + j];
+    });
+    return FL_OK;
+}
+
+const fl_entry table[] = {
+    {"concat", concat},
+    {"split", split},
+    {"transpose", transpose},
+    {"slice", slice},
+    {"slice_grad", slice_grad},
+    {"expand", expand},
+    {"expand_grad.f32", expand_grad<float>},
+    {"expand_grad.f64", expand_grad<double>},
+    {nullptr, nullptr}};
+
+}  // namespace
+
+const Topic topic_move = {table, table, table};
+
+}  // namespace fl

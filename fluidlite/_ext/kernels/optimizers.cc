@@ -1,0 +1,117 @@
+/* Optimizer updates, each over any number of parameters. */
+#ifndef FL_NS
+
+#include "kernels/topics.h"
+
+#define FL_SELF "kernels/optimizers.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_optimizers = FL_TOPIC(optimizers_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+template <class T> int sgd(fl_call *call) {
+    const T rate = *at<T>(call, 0);
+    const int count = (call->n_p - 1) / 2;
+    for (int which = 0; which < count; ++which) {
+        T *param = at<T>(call, 1 + 2 * which);
+        const T *grad = at<T>(call, 2 + 2 * which);
+        const int64_t n = call->i[which];
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) param[k] -= rate * grad[k];
+    }
+    return FL_OK;
+}
+
+template <class T> int momentum(fl_call *call) {
+    const T rate = *at<T>(call, 0), mu = static_cast<T>(call->f[0]);
+    const int count = (call->n_p - 1) / 3;
+    for (int which = 0; which < count; ++which) {
+        T *param = at<T>(call, 1 + 3 * which), *velocity = at<T>(call, 3 + 3 * which);
+        const T *grad = at<T>(call, 2 + 3 * which);
+        const int64_t n = call->i[1 + which];
+        if (call->i[0]) {
+            FL_LOOP
+            for (int64_t k = 0; k < n; ++k) {
+                const T v = mu * velocity[k] + grad[k];
+                velocity[k] = v;
+                param[k] -= (grad[k] + mu * v) * rate;
+            }
+        } else {
+            FL_LOOP
+            for (int64_t k = 0; k < n; ++k) {
+                const T v = mu * velocity[k] + grad[k];
+                velocity[k] = v;
+                param[k] -= rate * v;
+            }
+        }
+    }
+    return FL_OK;
+}
+
+template <class T> int adam(fl_call *call) {
+    const T rate = *at<T>(call, 0);
+    const T beta1 = static_cast<T>(call->f[0]), beta2 = static_cast<T>(call->f[1]), epsilon = static_cast<T>(call->f[2]);
+    const int count = (call->n_p - 1) / 6;
+    for (int which = 0; which < count; ++which) {
+        const int p = 1 + 6 * which;
+        T *param = at<T>(call, p), *moment1 = at<T>(call, p + 2), *moment2 = at<T>(call, p + 3);
+        const T *grad = at<T>(call, p + 1);
+        T &power1 = *at<T>(call, p + 4), &power2 = *at<T>(call, p + 5);
+        const int64_t n = call->i[which];
+        const T step = rate * std::sqrt(T(1) - power2) / (T(1) - power1);
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) {
+            const T g = grad[k];
+            const T m1 = beta1 * moment1[k] + (T(1) - beta1) * g;
+            const T m2 = beta2 * moment2[k] + (T(1) - beta2) * g * g;
+            moment1[k] = m1;
+            moment2[k] = m2;
+            param[k] -= step * (m1 / (std::sqrt(m2) + epsilon));
+        }
+        power1 *= beta1;
+        power2 *= beta2;
+    }
+    return FL_OK;
+}
+
+template <class T> int adagrad(fl_call *call) {
+    const T rate = *at<T>(call, 0), epsilon = static_cast<T>(call->f[0]);
+    const int count = (call->n_p - 1) / 3;
+    for (int which = 0; which < count; ++which) {
+        T *param = at<T>(call, 1 + 3 * which), *moment = at<T>(call, 3 + 3 * which);
+        const T *grad = at<T>(call, 2 + 3 * which);
+        const int64_t n = call->i[which];
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) {
+            const T m = moment[k] + grad[k] * grad[k];
+            moment[k] = m;
+            param[k] -= rate * grad[k] / (std::sqrt(m) + epsilon);
+        }
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+extern const fl_entry optimizers_table[] = {
+    {"sgd.f32", sgd<float>},
+    {"sgd.f64", sgd<double>},
+    {"momentum.f32", momentum<float>},
+    {"momentum.f64", momentum<double>},
+    {"adam.f32", adam<float>},
+    {"adam.f64", adam<double>},
+    {"adagrad.f32", adagrad<float>},
+    {"adagrad.f64", adagrad<double>},
+    {nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

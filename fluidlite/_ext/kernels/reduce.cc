@@ -1,0 +1,163 @@
+/* Reductions over the middle of [pre, n, post], and their gradients. */
+#ifndef FL_NS
+
+#include "kernels/topics.h"
+
+#define FL_SELF "kernels/reduce.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_reduce = FL_TOPIC(reduce_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+constexpr int64_t strip = 32; /* columns reduced side by side when post is not 1 */
+
+template <class T> sum_t<T> row_sum(const T *x, int64_t n) {
+    sum_t<T> sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; ++j) sum += x[j];
+    return sum;
+}
+
+template <class T> int reduce_sum(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    sum_t<T> factor = 1;
+    if constexpr (std::is_floating_point<T>::value) factor = call->f[0];
+    for (int64_t p = 0; p < pre; ++p, x += n * post, out += post) {
+        if (post == 1) {
+            out[0] = static_cast<T>(row_sum(x, n) * factor);
+            continue;
+        }
+        for (int64_t begin = 0; begin < post; begin += strip) {
+            const int64_t count = post - begin < strip ? post - begin : strip;
+            sum_t<T> sum[strip] = {};
+            for (int64_t j = 0; j < n; ++j) {
+                const T *row = x + j * post + begin;
+                for (int64_t t = 0; t < count; ++t) sum[t] += row[t];
+            }
+            for (int64_t t = 0; t < count; ++t) out[begin + t] = static_cast<T>(sum[t] * factor);
+        }
+    }
+    return FL_OK;
+}
+
+struct Largest {
+    template <class T> static FL_INLINE bool better(T a, T b) { return a > b; }
+    template <class T> static FL_INLINE T join(T a, T b) { return a > b ? a : b; }
+};
+struct Smallest {
+    template <class T> static FL_INLINE bool better(T a, T b) { return a < b; }
+    template <class T> static FL_INLINE T join(T a, T b) { return a < b ? a : b; }
+};
+struct Product {
+    template <class T> static FL_INLINE T join(T a, T b) { return static_cast<T>(a * b); }
+};
+
+/* Out = x[0] joined with x[1], x[2], ...; over nothing it is 0. */
+template <class Op, class T> int reduce_join(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    for (int64_t p = 0; p < pre; ++p, x += n * post, out += post) {
+        for (int64_t q = 0; q < post; ++q) out[q] = n == 0 ? T(0) : x[q];
+        for (int64_t j = 1; j < n; ++j) {
+            const T *row = x + j * post;
+            for (int64_t q = 0; q < post; ++q) out[q] = Op::join(row[q], out[q]);
+        }
+    }
+    return FL_OK;
+}
+
+template <class Op, class T> int arg_best(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    int64_t *out = at<int64_t>(call, 1);
+    const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    for (int64_t p = 0; p < pre; ++p, x += n * post) {
+        for (int64_t q = 0; q < post; ++q) {
+            int64_t best = 0;
+            for (int64_t j = 1; j < n; ++j) {
+                if (Op::better(x[j * post + q], x[best * post + q])) best = j;
+            }
+            *out++ = best;
+        }
+    }
+    return FL_OK;
+}
+
+template <class T> int reduce_fill(fl_call *call) {
+    const T *g = at<T>(call, 0);
+    T *dx = at<T>(call, 1);
+    const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    const T factor = static_cast<T>(call->f[0]);
+    for (int64_t p = 0; p < pre; ++p, g += post) {
+        if (post == 1) {
+            const T value = g[0] * factor;
+            for (int64_t j = 0; j < n; ++j) *dx++ = value;
+            continue;
+        }
+        for (int64_t j = 0; j < n; ++j, dx += post) {
+            FL_LOOP
+            for (int64_t q = 0; q < post; ++q) dx[q] = g[q] * factor;
+        }
+    }
+    return FL_OK;
+}
+
+/* Every element that equals the extremum gets the whole gradient, as in Fluid. */
+template <class T> int reduce_extremum_grad(fl_call *call) {
+    const T *x = at<T>(call, 0), *out = at<T>(call, 1), *g = at<T>(call, 2);
+    T *dx = at<T>(call, 3);
+    const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    for (int64_t p = 0; p < pre; ++p, out += post, g += post) {
+        for (int64_t j = 0; j < n; ++j, x += post, dx += post) {
+            FL_LOOP
+            for (int64_t q = 0; q < post; ++q) dx[q] = x[q] == out[q] ? g[q] : T(0);
+        }
+    }
+    return FL_OK;
+}
+
+template <class T> int squared_l2_norm(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < call->i[0]; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+    *at<T>(call, 1) = static_cast<T>(sum);
+    return FL_OK;
+}
+
+}  // namespace
+
+#define FL_TYPED(NAME, ...)                                                                            \
+    {NAME ".f32", __VA_ARGS__ float>}, {NAME ".f64", __VA_ARGS__ double>},                             \
+    {NAME ".i32", __VA_ARGS__ int32_t>}, {NAME ".i64", __VA_ARGS__ int64_t>},
+#define FL_REAL(NAME, F) {NAME ".f32", F<float>}, {NAME ".f64", F<double>},
+
+extern const fl_entry reduce_table[] = {
+    FL_TYPED("reduce_sum", reduce_sum<)
+    FL_TYPED("reduce_max", reduce_join<Largest,)
+    FL_TYPED("reduce_min", reduce_join<Smallest,)
+    FL_TYPED("reduce_prod", reduce_join<Product,)
+    FL_TYPED("arg_max", arg_best<Largest,)
+    FL_TYPED("arg_min", arg_best<Smallest,)
+    FL_REAL("reduce_fill", reduce_fill)
+    FL_REAL("reduce_max_grad", reduce_extremum_grad)
+    FL_REAL("reduce_min_grad", reduce_extremum_grad)
+    FL_REAL("squared_l2_norm", squared_l2_norm)
+    {nullptr, nullptr}};
+
+#undef FL_TYPED
+#undef FL_REAL
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

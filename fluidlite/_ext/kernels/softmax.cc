@@ -1,0 +1,56 @@
+/* Softmax over rows and its gradient. */
+#ifndef FL_NS
+
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+
+#define FL_SELF "kernels/softmax.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_softmax = FL_TOPIC(softmax_table);
+}
+
+#else
+
+#include "kernels/softmax_row.h"
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+template <class T> int softmax(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r) softmax_row(x + r * n, out + r * n, n);
+    return FL_OK;
+}
+
+template <class T> int softmax_grad(fl_call *call) {
+    const T *out = at<T>(call, 0), *g = at<T>(call, 1);
+    T *dx = at<T>(call, 2);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r, out += n, g += n, dx += n) {
+        T dot = 0;
+#pragma omp simd reduction(+ : dot)
+        for (int64_t j = 0; j < n; ++j) dot += out[j] * g[j];
+        FL_LOOP
+        for (int64_t j = 0; j < n; ++j) dx[j] = (g[j] - dot) * out[j];
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+extern const fl_entry softmax_table[] = {
+    {"softmax.f32", softmax<float>},
+    {"softmax.f64", softmax<double>},
+    {"softmax_grad.f32", softmax_grad<float>},
+    {"softmax_grad.f64", softmax_grad<double>},
+    {nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

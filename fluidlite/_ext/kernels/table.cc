@@ -1,0 +1,31 @@
+#include "kernels/topics.h"
+
+namespace fl {
+
+std::vector<int> targets() {
+    std::vector<int> found;
+#if FL_MULTITARGET
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+    if (avx512) found.push_back(2);
+    if (avx2) found.push_back(1);
+#endif
+    found.push_back(0);
+    return found;
+}
+
+std::vector<fl_entry> kernels_of(int target) {
+    std::vector<fl_entry> all;
+    for (const Topic *topic :
+         {&topic_binary, &topic_unary, &topic_unary_special, &topic_fill, &topic_reduce, &topic_softmax, &topic_losses,
+          &topic_move, &topic_lookup, &topic_gemm, &topic_pool, &topic_batch_norm, &topic_dropout, &topic_optimizers}) {
+        const fl_entry *entry = target == 2 ? topic->avx512 : target == 1 ? topic->avx2 : topic->baseline;
+        for (; entry->name != nullptr; ++entry) all.push_back(*entry);
+    }
+    return all;
+}
+
+}  // namespace fl

@@ -1,0 +1,22 @@
+/* The topics of kernels; table.cc joins them. */
+#ifndef FLUIDLITE_KERNELS_TOPICS_H
+#define FLUIDLITE_KERNELS_TOPICS_H
+
+#include <vector>
+
+#include "kernels/common.h"
+
+namespace fl {
+
+extern const Topic topic_binary, topic_unary, topic_unary_special, topic_fill, topic_reduce, topic_softmax,
+    topic_losses, topic_move, topic_lookup, topic_gemm, topic_pool, topic_batch_norm, topic_dropout, topic_optimizers;
+
+/* Instruction sets this machine can run, best first: 2 AVX-512, 1 AVX2, 0 the compiler's default. */
+std::vector<int> targets();
+
+/* Every kernel, compiled for one of `targets()`. */
+std::vector<fl_entry> kernels_of(int target);
+
+}  // namespace fl
+
+#endif

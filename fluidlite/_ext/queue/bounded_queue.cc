@@ -1,0 +1,133 @@
+#include "bounded_queue.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace fluidlite {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<std::int64_t> queues{0};
+std::atomic<std::int64_t> items{0};
+
+// Waits until `ready`, `seconds` at most (negative: for ever), and adds the time to `waited`. False: time is
+// up.
+template <typename Ready>
+bool wait(std::condition_variable& signal, std::unique_lock<std::mutex>& lock, std::size_t& waiters,
+          double seconds, double& waited, Ready ready) {
+  if (ready()) return true;
+  if (seconds == 0.0) return false;
+  const auto begin = Clock::now();
+  ++waiters;
+  bool in_time = true;
+  if (seconds < 0.0) {
+    signal.wait(lock, ready);
+  } else {
+    in_time = signal.wait_for(lock, std::chrono::duration<double>(seconds), ready);
+  }
+  --waiters;
+  waited += std::chrono::duration<double>(Clock::now() - begin).count();
+  return in_time;
+}
+
+}  // namespace
+
+BoundedQueue::BoundedQueue(std::size_t capacity)
+    : capacity_(std::max<std::size_t>(capacity, 1)), ring_(std::min<std::size_t>(capacity_, 16)) {
+  ++queues;
+}
+
+BoundedQueue::~BoundedQueue() {
+  items -= static_cast<std::int64_t>(count_);
+  --queues;
+}
+
+void BoundedQueue::grow() {
+  std::vector<void*> bigger(std::min(capacity_, ring_.size() * 2));
+  for (std::size_t i = 0; i < count_; ++i) bigger[i] = ring_[(head_ + i) % ring_.size()];
+  ring_.swap(bigger);
+  head_ = 0;
+}
+
+Outcome BoundedQueue::put(void* item, double seconds) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool in_time = wait(room_, lock, putters_, seconds, counters_.put_seconds,
+                            [this] { return shut_ || count_ < capacity_; });
+  if (shut_) return Outcome::kShut;
+  if (!in_time) return Outcome::kTimedOut;
+  if (count_ == ring_.size()) grow();
+  ring_[(head_ + count_) % ring_.size()] = item;
+  ++count_;
+  ++counters_.put;
+  ++items;
+  const bool wake = getters_ > 0;
+  lock.unlock();
+  if (wake) items_.notify_one();
+  return Outcome::kDone;
+}
+
+Outcome BoundedQueue::get(void** item, double seconds) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool in_time =
+      wait(items_, lock, getters_, seconds, counters_.get_seconds, [this] { return shut_ || count_ > 0; });
+  if (count_ == 0) return in_time ? Outcome::kShut : Outcome::kTimedOut;
+  *item = ring_[head_];
+  head_ = (head_ + 1) % ring_.size();
+  --count_;
+  ++counters_.got;
+  --items;
+  const bool wake = putters_ > 0;
+  lock.unlock();
+  if (wake) room_.notify_one();
+  return Outcome::kDone;
+}
+
+bool BoundedQueue::close() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (shut_) return false;
+    shut_ = true;
+  }
+  room_.notify_all();
+  items_.notify_all();
+  return true;
+}
+
+std::vector<void*> BoundedQueue::kill() {
+  std::vector<void*> left;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    shut_ = true;
+    left.reserve(count_);
+    for (std::size_t i = 0; i < count_; ++i) left.push_back(ring_[(head_ + i) % ring_.size()]);
+    items -= static_cast<std::int64_t>(count_);
+    head_ = 0;
+    count_ = 0;
+  }
+  room_.notify_all();
+  items_.notify_all();
+  return left;
+}
+
+std::size_t BoundedQueue::size() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return count_;
+}
+
+bool BoundedQueue::shut() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return shut_;
+}
+
+QueueCounters BoundedQueue::counters() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return counters_;
+}
+
+std::int64_t BoundedQueue::live_queues() { return queues.load(); }
+
+std::int64_t BoundedQueue::live_items() { return items.load(); }
+
+}  // namespace fluidlite

@@ -1,0 +1,59 @@
+"""Where the modules of Fluid 1.8 live here, and what they are called in messages."""
+
+from __future__ import annotations
+
+_LAYERS = [
+    "collective",
+    "control_flow",
+    "detection",
+    "device",
+    "distributions",
+    "io",
+    "learning_rate_scheduler",
+    "loss",
+    "math_op_patch",
+    "metric_op",
+    "nn",
+    "ops",
+    "rnn",
+    "sequence_lod",
+    "tensor",
+    "utils",
+]
+
+ALIASES = {
+    "paddle": "fluidlite.paddle",
+    "paddle.dataset": "fluidlite.dataset",
+    "fluid": "fluidlite",
+    "fluid.unique_name": "fluidlite.base.unique_name",
+    **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
+}
+"""Modules of Fluid whose names live in a module of another name here."""
+
+ABSENT = frozenset({"fluid.dataset"})
+"""Modules of Fluid that do not exist here although a module of that name does, with another topic."""
+
+
+def real_name(name: str) -> str:
+    """The module of this package that plays the module `name` of Fluid, whether it exists or not.
+
+    `name` is `paddle...`, `paddle.fluid...` or, for short, `fluid...`: `paddle.fluid.io` gives `fluidlite.io`.
+    """
+    short = name.removeprefix("paddle.") if name.startswith("paddle.fluid") else name
+    tail = ""
+    while short not in ALIASES:
+        short, _, last = short.rpartition(".")
+        tail = f".{last}{tail}"
+    return ALIASES[short] + tail
+
+
+def fluid_name(module: str) -> str:
+    """What Fluid calls a module of this package: `fluidlite.io` gives `fluid.io`, `fluidlite.paddle` gives `paddle`."""
+    for prefix, name in (
+        ("fluidlite.paddle", "paddle"),
+        ("fluidlite.dataset", "paddle.dataset"),
+        ("fluidlite", "fluid"),
+    ):
+        if module == prefix or module.startswith(prefix + "."):
+            return (name + module[len(prefix) :]).replace("fluid.base.", "fluid.")
+    return module

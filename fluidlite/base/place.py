@@ -1,0 +1,137 @@
+"""Places: where tensors live and programs run (`CPUPlace`, `CUDAPlace`, `CUDAPinnedPlace`)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+from . import flags
+
+
+class Place:
+    """Base of all places; places of the same kind and number are equal."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: int = 0) -> None:
+        self.device = device
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.device == other.device  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.device))
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class CPUPlace(Place):
+    """The CPU (`fluid.CPUPlace()`)."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class CUDAPlace(Place):
+    """GPU number `device` (`fluid.CUDAPlace(0)`).
+
+    On a machine without a usable GPU programs placed here run on the CPU, with one warning; with
+    `FLUIDLITE_REQUIRE_GPU=1` (or `--device gpu`) that is a RuntimeError.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, device: int = 0) -> None:
+        if isinstance(device, bool) or not isinstance(device, int) or device < 0:
+            raise ValueError(f"CUDAPlace takes the number of a GPU (0, 1, ...), got {device!r}")
+        super().__init__(device)
+
+    def __repr__(self) -> str:
+        return f"CUDAPlace({self.device})"
+
+
+class CUDAPinnedPlace(Place):
+    """Page-locked memory of the host (`fluid.CUDAPinnedPlace()`)."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+_warned = False
+
+
+def resolve(place: Place) -> Place:
+    """The place where work meant for `place` is really done: the CPU when there is no usable GPU.
+
+    Warns once per process; raises RuntimeError instead if a GPU is required (see `CUDAPlace`).
+    """
+    global _warned
+    if isinstance(place, CPUPlace) or cuda_device_count():
+        return place
+    if flags.device() == "gpu":
+        raise RuntimeError(
+            f"{place!r} was asked for and a GPU is required, but no usable GPU was found; "
+            "use --device cpu (or unset FLUIDLITE_REQUIRE_GPU) to run on the CPU"
+        )
+    if not _warned and flags.device() != "cpu":
+        _warned = True
+        warnings.warn(
+            f"no usable GPU was found: {place!r} runs on the CPU. Set FLUIDLITE_REQUIRE_GPU=1 (or pass "
+            "--device gpu) to make this an error, --device cpu to silence it",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return CPUPlace()
+
+
+def cuda_device_count() -> int:
+    """How many GPUs programs can run on; 0 as long as there is no GPU backend in this installation."""
+    return 0
+
+
+def is_compiled_with_cuda() -> bool:
+    """Whether `fluid.CUDAPlace` can mean a GPU here (`fluid.is_compiled_with_cuda`)."""
+    return cuda_device_count() > 0
+
+
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
+    """`device_count` CPU places; by default as many as the environment variable CPU_NUM says, or one.
+
+    Raises ValueError if the number is not a positive integer.
+    """
+    if device_count is None:
+        text = os.environ.get("CPU_NUM", "1")
+        if not text.isdigit():
+            raise ValueError(f"CPU_NUM must be a positive integer, got {text!r}")
+        device_count = int(text)
+    if device_count < 1:
+        raise ValueError(f"the number of CPU places must be positive, got {device_count}")
+    return [CPUPlace() for _ in range(device_count)]
+
+
+def cuda_places(device_ids: int | list[int] | tuple[int, ...] | None = None) -> list[Place]:
+    """One place for each GPU named in `device_ids`, or for all of them (`FLAGS_selected_gpus` chooses).
+
+    Without a usable GPU: the places asked for (one if none was named), which run on the CPU with one warning.
+    """
+    if device_ids is None:
+        chosen = os.environ.get("FLAGS_selected_gpus")
+        device_ids = (
+            [int(i) for i in chosen.split(",")] if chosen else list(range(max(cuda_device_count(), 1)))
+        )
+    elif isinstance(device_ids, int):
+        device_ids = [device_ids]
+    places: list[Place] = [CUDAPlace(i) for i in device_ids]
+    for place in places:
+        resolve(place)
+    return places
+
+
+def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
+    """`device_count` pinned places; by default as many as CPU_NUM says, or one."""
+    return [CUDAPinnedPlace() for _ in cpu_places(device_count)]

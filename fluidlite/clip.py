@@ -1,0 +1,260 @@
+"""Clipping of gradients before optimizers use them (`fluid.clip`)."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .framework import Block, Parameter, Program, Variable, default_main_program, name_scope
+from .layer_helper import LayerHelper
+from .ops.registry import GRAD
+
+__all__ = [
+    "ErrorClipByValue",
+    "GradientClipByGlobalNorm",
+    "GradientClipByNorm",
+    "GradientClipByValue",
+    "set_gradient_clip",
+]
+
+ParamGrad = tuple[Parameter, "Variable | None"]
+
+
+class BaseErrorClipAttr:
+    """Base of what `Variable.error_clip` may be."""
+
+    def _append_clip_op(self, block: Block, grad_name: str) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not say how to clip a gradient")
+
+
+class ErrorClipByValue(BaseErrorClipAttr):
+    """Clips the gradient of a variable on its way back: `variable.error_clip = ErrorClipByValue(max)`.
+
+    `min` is -max by default. Follows `fluid.clip.ErrorClipByValue`.
+    """
+
+    def __init__(self, max: float, min: float | None = None) -> None:
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+
+    def __str__(self) -> str:
+        return f"ByValue, min={self.min:f}, max={self.max:f}"
+
+    def _append_clip_op(self, block: Block, grad_name: str) -> None:
+        block.append_op(
+            type="clip",
+            inputs={"X": [grad_name]},
+            outputs={"Out": [grad_name]},
+            attrs={"min": self.min, "max": self.max},
+        )
+
+
+def error_clip_callback(block: Block, context: dict[str, Any]) -> None:
+    """After gradient operator `context['op']`: clip what it wrote for variables with an `error_clip`."""
+    for name in context["op"].output_arg_names:
+        var = block._find_var_recursive(name.split(GRAD)[0])
+        clip = var.error_clip if var is not None and GRAD in name else None
+        if clip is None:
+            continue
+        if not isinstance(clip, BaseErrorClipAttr):
+            raise TypeError(
+                f"Variable's error_clip should be an instance of BaseErrorClipAttr or None, "
+                f"but {name.split(GRAD)[0]!r} has {clip!r}"
+            )
+        clip._append_clip_op(block, name)
+
+
+class GradientClipBase:
+    """Base of gradient clips: `clip(params_grads)` returns the pairs with clipped gradients.
+
+    `need_clip(param)` tells which parameters take part; by default all do.
+    """
+
+    def __init__(self, need_clip: Callable[[Parameter], bool] | None = None) -> None:
+        if need_clip is not None and not callable(need_clip):
+            raise TypeError(
+                f"need_clip must be a function of a parameter that returns True or False, got {need_clip!r}"
+            )
+        self._need_clip_func = need_clip
+
+    def __call__(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
+        if any(getattr(param, "gradient_clip_attr", None) is not None for param, _ in params_grads):
+            warnings.warn(
+                "'set_gradient_clip' has no effect on this optimizer, because it was given 'grad_clip'",
+                stacklevel=4,
+            )
+        chosen = [pair for pair in params_grads if pair[1] is not None and self._wants(pair[0])]
+        with name_scope("gradient_clip"):
+            clipped = self._clip(chosen)
+        made = {param.name: grad for (param, _), grad in zip(chosen, clipped, strict=True)}
+        return [(param, made.get(param.name, grad)) for param, grad in params_grads]
+
+    def _wants(self, param: Parameter) -> bool:
+        return self._need_clip_func is None or bool(self._need_clip_func(param))
+
+    def _clip(self, params_grads: list[Any]) -> list[Variable]:
+        """The clipped gradients of the pairs, in their order."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to clip gradients")
+
+
+class GradientClipByValue(GradientClipBase):
+    """Moves every element of a gradient into [min, max] (`fluid.clip.GradientClipByValue`).
+
+    `min` is -max by default.
+    """
+
+    def __init__(
+        self, max: float, min: float | None = None, need_clip: Callable[[Parameter], bool] | None = None
+    ) -> None:
+        super().__init__(need_clip)
+        self.max = float(max)
+        self.min = -self.max if min is None else float(min)
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By Value, min = {self.min:f}, max={self.max:f}"
+
+    def _clip(self, params_grads: list[Any]) -> list[Variable]:
+        return [
+            _apply("clip", param, grad, {"X": grad}, {"min": self.min, "max": self.max})
+            for param, grad in params_grads
+        ]
+
+
+class GradientClipByNorm(GradientClipBase):
+    """Shortens each gradient alone to the norm `clip_norm` (`fluid.clip.GradientClipByNorm`)."""
+
+    def __init__(self, clip_norm: float, need_clip: Callable[[Parameter], bool] | None = None) -> None:
+        super().__init__(need_clip)
+        self.clip_norm = float(clip_norm)
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
+
+    def _clip(self, params_grads: list[Any]) -> list[Variable]:
+        attrs = {"max_norm": self.clip_norm}
+        return [_apply("clip_by_norm", param, grad, {"X": grad}, attrs) for param, grad in params_grads]
+
+
+class GradientClipByGlobalNorm(GradientClipBase):
+    """Shortens all gradients together so that the norm of them all is at most `clip_norm`.
+
+    `group_name` keeps apart the groups that `set_gradient_clip` makes. Follows
+    `fluid.clip.GradientClipByGlobalNorm`.
+    """
+
+    def __init__(
+        self,
+        clip_norm: float,
+        group_name: str = "default_group",
+        need_clip: Callable[[Parameter], bool] | None = None,
+    ) -> None:
+        super().__init__(need_clip)
+        self.clip_norm = float(clip_norm)
+        self.group_name = group_name
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"
+
+    def _clip(self, params_grads: list[Any]) -> list[Variable]:
+        if not params_grads:
+            return []
+        squares = []
+        for param, grad in params_grads:
+            square = _apply("square", param, grad, {"X": grad})
+            all_of_it = {"dim": [0], "keep_dim": False, "reduce_all": True}
+            squares.append(_apply("reduce_sum", param, grad, {"X": square}, all_of_it))
+        param, grad = params_grads[-1]
+        total = _apply("sqrt", param, grad, {"X": _apply("sum", param, grad, {"X": squares})})
+        attrs = {
+            "shape": [1],
+            "dtype": int(grad.dtype),
+            "value": self.clip_norm,
+            "str_value": str(self.clip_norm),
+        }
+        limit = _apply("fill_constant", param, grad, {}, attrs)
+        limit.stop_gradient = True
+        size = _apply("elementwise_max", param, grad, {"X": limit, "Y": total}, {"axis": -1})
+        scale = _apply("elementwise_div", param, grad, {"X": limit, "Y": size}, {"axis": -1})
+        return [
+            _apply("elementwise_mul", param, grad, {"X": grad, "Y": scale}, {"axis": -1})
+            for param, grad in params_grads
+        ]
+
+
+def _apply(
+    op_type: str,
+    param: Parameter,
+    grad: Variable,
+    inputs: dict[str, Any],
+    attrs: dict[str, Any] | None = None,
+) -> Variable:
+    """Append an operator to the clipping of `grad`; returns its output."""
+    with param.block.program._optimized_guard([param, grad]):
+        out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=grad.dtype)
+    return out
+
+
+def set_gradient_clip(
+    clip: GradientClipBase,
+    param_list: Sequence[Parameter | str] | None = None,
+    program: Program | None = None,
+) -> None:
+    """Have optimizers clip the gradients of `param_list` (all parameters by default) with `clip`.
+
+    An optimizer's own `grad_clip` comes first. As in Fluid 1.8, nothing is clipped unless every parameter
+    that is trained has a clip. Raises TypeError if `clip` is no gradient clip. Follows
+    `fluid.clip.set_gradient_clip`.
+    """
+    if not isinstance(clip, GradientClipBase):
+        raise TypeError(f"'clip' should be an instance of GradientClipBase's derived class, got {clip!r}")
+    program = default_main_program() if program is None else program
+    block = program.global_block()
+    params = program.all_parameters() if param_list is None else param_list
+    for item in params:
+        param = block.var(item) if isinstance(item, str) else item
+        if not isinstance(param, Parameter):
+            raise TypeError(f"param_list holds Parameters or their names, got {item!r}")
+        param.gradient_clip_attr = copy.deepcopy(clip)
+
+
+def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
+    """Clip gradients as `set_gradient_clip` asked; returns the pairs with the gradients to use.
+
+    Warns and clips nothing if only some of the parameters have a clip. Raises ValueError if parameters of
+    one group have different norms.
+    """
+    trained = [(param, grad) for param, grad in params_grads if grad is not None]
+    clips = [param.gradient_clip_attr for param, _ in trained]
+    if not any(clips):
+        return list(params_grads)
+    if not all(clips):
+        bare = next(param.name for param, _ in trained if param.gradient_clip_attr is None)
+        warnings.warn(
+            f"set_gradient_clip has no effect, as in Fluid 1.8: parameter {bare!r} has no clip, and "
+            "all parameters or none must have one; give the optimizer grad_clip with need_clip instead",
+            stacklevel=3,
+        )
+        return list(params_grads)
+    groups: dict[Any, list[Any]] = {}
+    for pair, clip in zip(trained, clips, strict=True):
+        groups.setdefault(getattr(clip, "group_name", id(clip)), []).append((pair, clip))
+    made: dict[str, Variable] = {}
+    for name, members in groups.items():
+        clip = members[0][1]
+        for (param, _), other in members:
+            if getattr(other, "clip_norm", None) != getattr(clip, "clip_norm", None):
+                raise ValueError(
+                    f"All parameters of the group {name!r} must have the same clip_norm, "
+                    f"got {clip.clip_norm} and {other.clip_norm} for {param.name!r}"
+                )
+        pairs = [pair for pair, _ in members]
+        with name_scope("gradient_clip"):
+            made.update(zip((param.name for param, _ in pairs), clip._clip(pairs), strict=True))
+    return [(param, made.get(param.name, grad)) for param, grad in params_grads]
+
+
+ClipByGlobalNorm = GradientClipByGlobalNorm
+ClipByNorm = GradientClipByNorm
+ClipByValue = GradientClipByValue

@@ -1,0 +1,43 @@
+"""`fluid.data`: what a program is fed with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .base.dtypes import VarType
+from .framework import Variable, default_main_program
+
+__all__ = ["data"]
+
+
+def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_level: int = 0) -> Variable:
+    """A variable of the main program that each run is fed with (`fluid.data`).
+
+    Args:
+        name: the key in the feed.
+        shape: the full shape, batch size included; None or -1 where any size will do.
+        dtype: the element type of what is fed.
+        lod_level: how many levels of sequences the data has; 0 for a plain tensor.
+
+    Raises:
+        TypeError: an argument is of another type.
+    """
+    if not isinstance(name, (str, bytes)):
+        raise TypeError(f"The type of 'name' in data must be a string, but received {name!r}")
+    if not isinstance(shape, (list, tuple)):
+        raise TypeError(f"The type of 'shape' in data must be a list or tuple, but received {shape!r}")
+    return (
+        default_main_program()
+        .global_block()
+        .create_var(
+            name=name.decode() if isinstance(name, bytes) else name,
+            shape=[-1 if n is None else n for n in shape],
+            dtype=dtype,
+            type=VarType.LOD_TENSOR,
+            stop_gradient=True,
+            lod_level=lod_level,
+            is_data=True,
+            need_check_feed=True,
+        )
+    )

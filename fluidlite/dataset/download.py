@@ -1,0 +1,124 @@
+"""Downloads of data files: checked by MD5, written atomically, and quick to give up without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import sys
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from ..base.files import atomic_writer
+
+CONNECT_SECONDS = 5
+"""How long to wait for a server to begin its answer; name resolution included."""
+
+STALL_SECONDS = 20
+"""How long a download may stand still."""
+
+TRIES = 3
+"""How often a file is downloaded when its checksum is wrong."""
+
+_BLOCK = 1 << 16
+
+
+class DownloadError(RuntimeError):
+    """A data file could not be downloaded."""
+
+
+class _WrongContents(Exception):
+    """What was downloaded does not have the expected checksum."""
+
+
+def md5(path: str) -> str:
+    """The MD5 of a file's contents, in hexadecimal digits."""
+    digest = _digest()
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _digest() -> Any:
+    return hashlib.md5(usedforsecurity=False)
+
+
+def download(url: str, path: str, md5sum: str | None) -> None:
+    """Download `url` (http, https or file) to `path`, which appears complete or not at all.
+
+    Raises DownloadError if there is no connection, if it breaks, if the contents do not have the checksum `md5sum`
+    (None: anything will do) after some tries, or if FLUIDLITE_OFFLINE is set.
+    """
+    if os.environ.get("FLUIDLITE_OFFLINE", "0") not in ("", "0"):
+        raise DownloadError(f"{url} was not downloaded: FLUIDLITE_OFFLINE is set")
+    for _ in range(TRIES):
+        try:
+            with atomic_writer(path) as file:
+                found = _copy(url, os.path.basename(path), file)
+                if md5sum not in (None, found):
+                    raise _WrongContents
+            return
+        except _WrongContents:
+            continue
+        except OSError as error:
+            raise DownloadError(f"{url} could not be downloaded: {error}") from error
+    raise DownloadError(
+        f"{url} could not be downloaded: its contents have the MD5 {found}, expected {md5sum} (tried {TRIES} times)"
+    )
+
+
+def _copy(url: str, name: str, file: Any) -> str:
+    """Copy what `url` holds to `file`; returns its MD5."""
+    digest = _digest()
+    with _open(url) as answer:
+        expected = answer.headers.get("Content-Length")
+        size = int(expected) if expected else None
+        done = 0
+        with _progress(name, size) as bar:
+            while block := answer.read(_BLOCK):
+                file.write(block)
+                digest.update(block)
+                done += len(block)
+                if bar is not None:
+                    bar.update(len(block))
+    if size is not None and done != size:
+        raise OSError(f"the connection broke after {done} of {size} bytes")
+    return digest.hexdigest()
+
+
+def _open(url: str) -> Any:
+    """The open answer to a request for `url`.
+
+    The wait is bounded by a thread that is left behind if need be: no timeout covers the resolution of names.
+    """
+    from urllib.request import Request, urlopen
+
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(urlopen(Request(url, headers={"User-Agent": "fluidlite"}), timeout=STALL_SECONDS))
+        except Exception as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, name="fluidlite-download", daemon=True).start()
+    try:
+        answer = answers.get(timeout=CONNECT_SECONDS)
+    except queue.Empty:
+        raise OSError(f"no answer within {CONNECT_SECONDS} seconds") from None
+    if isinstance(answer, Exception):
+        raise answer if isinstance(answer, OSError) else OSError(str(answer)) from answer
+    return answer
+
+
+def _progress(name: str, size: int | None) -> AbstractContextManager[Any]:
+    """A progress bar for people who watch and have tqdm; else None."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return nullcontext()
+    return tqdm(total=size, unit="B", unit_scale=True, desc=name)

@@ -1,0 +1,85 @@
+"""`paddle.dataset.uci_housing`: house prices in Boston, 13 features and a price each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from ..base import missing
+from . import common, files
+
+__all__ = ["feature_names", "fetch", "load_data", "test", "train"]
+
+URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
+MD5 = "d4accdce7a25600298819f8e28e8d593"
+feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
+
+UCI_TRAIN_DATA: np.ndarray | None = None
+"""Rows to train with, features and price, once `load_data` was called."""
+UCI_TEST_DATA: np.ndarray | None = None
+"""Rows to test with, likewise."""
+
+Reader = Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]
+
+
+def load_data(filename: str, feature_num: int = 14, ratio: float = 0.8) -> None:
+    """Read a table of numbers into UCI_TRAIN_DATA and UCI_TEST_DATA (`paddle.dataset.uci_housing.load_data`).
+
+    Args:
+        filename: a text file of numbers between blanks, packed or not.
+        feature_num: columns, the price being the last. All others are centred at their mean and divided by their range.
+        ratio: the part of the rows, from the beginning, to train with.
+
+    Raises:
+        FormatError: the contents are not such a table.
+    """
+    global UCI_TRAIN_DATA, UCI_TEST_DATA
+    try:
+        numbers = np.array(files.read(filename).split(), dtype=np.float64)
+    except ValueError as error:
+        raise files.damaged(filename, str(error)) from error
+    if not numbers.size or numbers.size % feature_num:
+        raise files.damaged(filename, f"it holds {numbers.size} numbers, expected rows of {feature_num}")
+    rows = numbers.reshape(-1, feature_num)
+    features = rows[:, :-1]
+    span = features.max(axis=0) - features.min(axis=0)
+    features -= features.mean(axis=0)
+    features /= np.where(span == 0, 1, span)
+    count = int(len(rows) * ratio)
+    UCI_TRAIN_DATA, UCI_TEST_DATA = rows[:count], rows[count:]
+
+
+def train() -> Reader:
+    """A reader of the first four fifths of the houses (`paddle.dataset.uci_housing.train`).
+
+    It yields `(features, price)`: float64 of shape [13], normalised as `load_data` says, and float64 of shape [1].
+
+    Raises:
+        DownloadError: the data is neither in `$FLUIDLITE_DATA/uci_housing` nor in the cache nor can be downloaded.
+    """
+    return partial(_rows, _split(0))
+
+
+def test() -> Reader:
+    """A reader of the last fifth of the houses, like `train` (`paddle.dataset.uci_housing.test`)."""
+    return partial(_rows, _split(1))
+
+
+def fetch() -> None:
+    """Download the data now (`paddle.dataset.uci_housing.fetch`)."""
+    common.download(URL, "uci_housing", MD5)
+
+
+def _split(which: int) -> np.ndarray:
+    if UCI_TRAIN_DATA is None or UCI_TEST_DATA is None:
+        load_data(common.download(URL, "uci_housing", MD5))
+    return (UCI_TRAIN_DATA, UCI_TEST_DATA)[which]
+
+
+def _rows(table: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    return ((row[:-1], row[-1:]) for row in table)
+
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,16 @@
+"""Running programs: scopes, tensors, plans, executors (`fluid.executor`)."""
+
+from .executor import Executor
+from .lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
+from .scope import Scope, global_scope, scope_guard
+
+__all__ = [
+    "Executor",
+    "LoDTensor",
+    "LoDTensorArray",
+    "Scope",
+    "create_lod_tensor",
+    "create_random_int_lodtensor",
+    "global_scope",
+    "scope_guard",
+]

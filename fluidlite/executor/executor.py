@@ -1,0 +1,255 @@
+"""`Executor`: runs programs (`fluid.Executor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base import flags
+from ..base.errors import EOFException
+from ..base.place import CPUPlace, Place, resolve
+from ..framework import Operator, Program, Variable, default_main_program
+from . import failures, readers
+from .feeding import Feed, as_feed
+from .interpret import Interpreter
+from .lod_tensor import LoDTensor
+from .plan import Plan
+from .planning import CannotPlan
+from .scope import Scope, global_scope
+
+PLANS_KEPT = 32
+"""How many shapes of one program keep their plans."""
+
+
+class PlanCache:
+    """The plans of one program, set of feeds and set of fetches, by shapes; and whether planning pays."""
+
+    __slots__ = ("built", "hits", "last", "plans", "refused", "runs")
+
+    def __init__(self) -> None:
+        self.plans: dict[Any, Plan] = {}
+        self.last: Plan | None = None
+        self.refused: str | None = None
+        self.built = self.hits = self.runs = 0
+
+    def worth_planning(self) -> bool:
+        """False once many shapes have come and hardly any came back: then the interpreter is quicker."""
+        return self.built < PLANS_KEPT or self.hits > self.built
+
+    def add(self, signature: Any, plan: Plan) -> None:
+        if len(self.plans) >= PLANS_KEPT:
+            self.plans.pop(next(iter(self.plans)))
+        self.plans[signature] = plan
+        self.built += 1
+
+
+class Executor:
+    """Runs programs on a place; `run` does one step.
+
+    `place`: a `CPUPlace` (the default) or `CUDAPlace`. Raises TypeError for anything else.
+    """
+
+    def __init__(self, place: Place | None = None) -> None:
+        if place is not None and not isinstance(place, Place):
+            raise TypeError(f"Executor takes a fluid.CPUPlace or fluid.CUDAPlace, got {place!r}")
+        self.place: Place = place if place is not None else CPUPlace()
+        resolve(self.place)
+        self._closed = False
+
+    def close(self) -> None:
+        """Refuse to run anything from now on."""
+        self._closed = True
+
+    def run(
+        self,
+        program: Any = None,
+        feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        return_merged: bool = True,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Run one step of `program` (the default main program if None) and return the values of `fetch_list`.
+
+        `feed`: variable name -> array or LoDTensor; a list of such dicts for several devices. `fetch_list`: Variables or
+        names. `scope`: where parameters live (the global scope if None). `return_numpy=False` returns LoDTensors.
+        `use_prune` runs only what the fetches need. `return_merged=False` keeps the values of several devices apart.
+        Plans are always kept, so `use_program_cache` changes nothing; `feed_var_name` and `fetch_var_name` are accepted for
+        Fluid's sake.
+
+        Raises EOFException when a loader of the program is exhausted; EnforceNotMet when something is not fed, not
+        initialised or not known; ValueError for feeds of a wrong shape or dtype; TypeError for arguments of a wrong type;
+        RuntimeError after `close` and for sequences fetched as arrays.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Executor")
+        if program is None:
+            program = default_main_program()
+        scope = global_scope() if scope is None else scope
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope must be a fluid.Scope, got {type(scope).__name__}")
+        run_compiled = getattr(program, "_run_compiled", None)
+        if run_compiled is not None:
+            return run_compiled(self, feed, fetch_list, scope, return_numpy, return_merged)
+        if not isinstance(program, Program):
+            raise TypeError(f"Executor requires Program as its Parameter. But you passed in {type(program)}")
+        if isinstance(feed, (list, tuple)):
+            if len(feed) != 1:
+                raise TypeError(
+                    f"feed is a list for {len(feed)} devices, but a Program runs on one: pass one dict, or a CompiledProgram"
+                )
+            feed = feed[0]
+        elif feed is None:
+            feed = {}
+        if not isinstance(feed, Mapping):
+            raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
+        names = fetch_names(fetch_list)
+        if use_prune:
+            program = pruned(program, names, tuple(feed))
+        return run_program(program, feed, names, scope, return_numpy)
+
+    def infer_from_dataset(self, *args: Any, **kwargs: Any) -> None:
+        raise _no_datasets("infer_from_dataset")
+
+    def train_from_dataset(self, *args: Any, **kwargs: Any) -> None:
+        raise _no_datasets("train_from_dataset")
+
+
+def _no_datasets(what: str) -> Exception:
+    from ..base.errors import NotSupportedError
+
+    return NotSupportedError(
+        f"Executor.{what} exists in Fluid 1.8 but not in fluidlite; read with a DataLoader"
+    )
+
+
+def fetch_names(fetch_list: Any) -> tuple[str, ...]:
+    """The names in a fetch_list of Variables and names; what `minimize` returns may stand in it and is left out.
+
+    Raises TypeError naming the item for anything else.
+    """
+    if fetch_list is None:
+        return ()
+    if isinstance(fetch_list, (str, Variable)):
+        fetch_list = [fetch_list]
+    names = []
+    for item in fetch_list:
+        if isinstance(item, Variable):
+            names.append(item.name)
+        elif isinstance(item, str):
+            names.append(item)
+        elif not isinstance(item, (tuple, list, Operator)):
+            raise TypeError(
+                f"The item in fetch_list should be str, variable or optimize_op, but received {type(item)}: {item!r}"
+            )
+    return tuple(names)
+
+
+def pruned(program: Program, names: tuple[str, ...], feeds: tuple[str, ...]) -> Program:
+    """The part of `program` that the fetches need; kept with the program."""
+    key = ("pruned", program._version, names, feeds)
+    found = program._plans.get(key)
+    if found is None:
+        found = program._plans[key] = program._prune(list(names), list(feeds))
+    return found
+
+
+def run_program(
+    program: Program, feed: Mapping[str, Any], names: tuple[str, ...], scope: Scope, return_numpy: bool
+) -> list[Any]:
+    """One step of a program on one device."""
+    if program._has_readers():
+        feed = {**feed, **readers.take(program)}
+    cache = _cache(program, scope, (tuple(feed), names))
+    cache.runs += 1
+    plan = cache.last
+    if plan is not None and plan.ready(program) and plan.lock.acquire(blocking=False):
+        try:
+            if plan.accepts_raw(feed):
+                cache.hits += 1
+                return _finish(plan, return_numpy)
+        finally:
+            plan.lock.release()
+    checked = as_feed(program, feed)
+    if flags.engine() == "plan" and (feed or cache.runs > 1):
+        plan = find_plan(cache, program, scope, checked, names)
+        if plan is not None:
+            with plan.lock:
+                plan.accepts([checked[name][0] for name in plan.feed_names])
+                return _finish(plan, return_numpy)
+    return _interpret(program, scope, checked, names, return_numpy)
+
+
+def find_plan(
+    cache: PlanCache, program: Program, scope: Scope, feed: Feed, names: tuple[str, ...]
+) -> Plan | None:
+    """The plan for feeds of these shapes, made if need be; None if the interpreter has to run."""
+    if any(lod for _, lod in feed.values()):
+        return None
+    signature = tuple((name, array.shape, array.dtype.num) for name, (array, _) in feed.items())
+    plan = cache.plans.get(signature)
+    if plan is not None and plan.ready(program):
+        cache.hits += 1
+    else:
+        if cache.refused is not None or not cache.worth_planning():
+            return None
+        try:
+            plan = Plan(program, scope, feed, names)
+        except CannotPlan as reason:
+            # A first run may initialise what a second one can be planned with.
+            cache.refused = str(reason) if cache.runs > 2 else None
+            return None
+        cache.plans.pop(signature, None)
+        cache.add(signature, plan)
+    cache.last = plan
+    return plan
+
+
+def _cache(program: Program, scope: Scope, key: Any) -> PlanCache:
+    by_program: WeakKeyDictionary[Program, dict[Any, PlanCache]] = scope._plans
+    caches = by_program.get(program)
+    if caches is None:
+        caches = by_program[program] = {}
+    key = (program._version, key)
+    cache = caches.get(key)
+    if cache is None:
+        for stale in [k for k in caches if k[0] != program._version]:
+            del caches[stale]
+        cache = caches[key] = PlanCache()
+    return cache
+
+
+def _finish(plan: Plan, return_numpy: bool) -> list[Any]:
+    plan.run()
+    values = plan.fetch()
+    return values if return_numpy else [LoDTensor.wrap(value) for value in values]
+
+
+def _interpret(
+    program: Program, scope: Scope, feed: Feed, names: tuple[str, ...], return_numpy: bool
+) -> list[Any]:
+    run = Interpreter(program, scope, feed)
+    run.run()
+    return as_results([run.fetch(name) for name in names], return_numpy)
+
+
+def as_results(tensors: list[LoDTensor], return_numpy: bool) -> list[Any]:
+    """What `run` returns: arrays, or tensors; RuntimeError for sequences as arrays."""
+    if not return_numpy:
+        return tensors
+    if any(tensor.lod() for tensor in tensors):
+        raise RuntimeError(
+            "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
+            "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
+        )
+    return [np.asarray(tensor.array) for tensor in tensors]
+
+
+__all__ = ["EOFException", "Executor", "failures", "fetch_names", "run_program"]

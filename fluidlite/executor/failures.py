@@ -1,0 +1,75 @@
+"""How problems of a running step are told: which operator, which variable, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from ..base.errors import EnforceNotMet, EOFException
+from ..framework import Operator, Variable
+from ..framework.callsite import describe
+from ..ops.registry import OperatorError
+
+
+def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNotMet:
+    """The error for an operator input that has no value when the operator runs."""
+    var = op.block._find_var_recursive(name)
+    where = f"operator {op.type} needs variable {name!r}{describe(op.line)}"
+    if var is not None and var.persistable:
+        return EnforceNotMet(
+            f"{where}, which has not been initialized. Run the startup program first: exe.run(startup_program), "
+            "after optimizer.minimize and in the same scope"
+        )
+    if var is not None and var.is_data:
+        names = sorted(fed)
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean it by {close[0]!r}?" if close else ""
+        return EnforceNotMet(
+            f"{where}, which is not initialized: it was not fed. Fed were: {names or 'none'}{hint}"
+        )
+    return EnforceNotMet(f"{where}, which no operator before it has computed")
+
+
+def unknown_fetch(name: str, known: Iterable[str]) -> EnforceNotMet:
+    """The error for a name in fetch_list that the program does not compute."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return EnforceNotMet(f"fetch_list names variable {name!r}, which the program does not have{hint}")
+
+
+def in_operator(op: Operator, error: Exception) -> Exception:
+    """`error`, raised while `op` ran, with the operator and the user's line in its message."""
+    if isinstance(error, EOFException):
+        return error
+    at = describe(op.line)
+    if isinstance(error, EnforceNotMet):
+        text = str(error)
+        return error if at and at in text else type(error)(text + at)
+    names = ", ".join(f"{slot}={names}" for slot, names in op.inputs.items())
+    return OperatorError(f"operator {op.type} ({names}) failed: {type(error).__name__}: {error}{at}")
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """A shape as Fluid prints it, with None for what is not fixed."""
+    return "[" + ", ".join("None" if n < 0 else str(n) for n in shape) + "]"
+
+
+def variable_text(var: Variable) -> str:
+    """`'x' (float32 [None, 4])`."""
+    return f"{var.name!r} ({var.dtype} {shape_text(var.shape)})"
+
+
+def native(op: Operator, code: int, details: tuple[int, ...]) -> Exception:
+    """What a native kernel's error code means."""
+    if code == _OUT_OF_RANGE:
+        slot = next((name for name in ("Label", "Ids", "Index") if name in op.inputs), "an input")
+        return OperatorError(
+            f"operator {op.type}: {slot} {op.inputs.get(slot, [])} must be in [0, {details[2]}); "
+            f"got {details[0]} at position {details[1]}"
+        )
+    if code == _NO_MEMORY:
+        return MemoryError(f"operator {op.type} could not get {details[0]} bytes of memory")
+    return EnforceNotMet(f"operator {op.type} failed with code {code} (status {details[0]})")
+
+
+_OUT_OF_RANGE, _NO_MEMORY = 1, 2

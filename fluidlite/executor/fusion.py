@@ -1,0 +1,101 @@
+"""Joins instructions of a plan that one native kernel can do together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
+from typing import Any
+
+from ..framework import Operator
+from ..ops import optim
+from ..ops.registry import Call
+
+Instruction = tuple[Operator, "Call | Callable[[], None]"]
+
+_ACTIVATIONS = {"relu": 1, "sigmoid": 2, "tanh": 3}
+"""Activations that a matrix product can end with, and their numbers there."""
+
+
+def fuse(
+    instructions: list[Instruction], touched: Callable[[Operator, Any], Sequence[str]], root: Callable[[str], str],
+    keep: Collection[str],
+) -> list[Instruction]:  # fmt: skip
+    """Join products with bias and activation, and runs of like optimizer updates.
+
+    `touched(op, action)`: the variables of an instruction; `root(name)`: the variable whose memory a name means; `keep`:
+    variables that must have their values in the end. A variable that nobody else looks at is not computed any more.
+    """
+    uses = Counter(root(name) for op, action in instructions for name in touched(op, action))
+    uses.update(root(name) for name in keep)
+    out: list[Instruction] = []
+    for op, action in instructions:
+        joined = None
+        if out and isinstance(action, Call) and isinstance(out[-1][1], Call):
+            joined = _with_bias(out[-1][1], action, root, uses) or _with_activation(
+                out[-1][1], action, root, uses
+            )
+        if joined is not None:
+            out[-1] = (out[-1][0], joined)
+        else:
+            out.append((op, action))
+    return _join_updates(out)
+
+
+def _private(name: str | None, root: Callable[[str], str], uses: Counter[str]) -> bool:
+    """Whether only the instruction that writes `name` and the one that reads it know it."""
+    return name is not None and uses[root(name)] == 2
+
+
+def _with_bias(product: Call, add: Call, root: Callable[[str], str], uses: Counter[str]) -> Call | None:
+    kind, _, suffix = product.kernel.partition(".")
+    if kind != "gemm" or add.kernel != f"elementwise_add_mid.{suffix}" or len(product.operands) > 3:
+        return None
+    left, right, result = product.operands
+    source, bias, target = add.operands
+    rows, columns = product.ints[0], product.ints[1]
+    if source is None or result is None or root(source) != root(result) or not _private(result, root, uses):
+        return None
+    if list(add.ints[:3]) != [rows, columns, 1] or product.floats[1] != 0 or any(product.ints[5:]):
+        return None
+    act = list(add.ints[3:]) or [0]
+    return Call(product.kernel, [left, right, target, bias], [*product.ints[:5], *act], product.floats)
+
+
+def _with_activation(
+    product: Call, activation: Call, root: Callable[[str], str], uses: Counter[str]
+) -> Call | None:
+    kind, _, suffix = product.kernel.partition(".")
+    act, _, act_suffix = activation.kernel.partition(".")
+    if (
+        kind != "gemm"
+        or act not in _ACTIVATIONS
+        or act_suffix != suffix
+        or any(product.ints[5:])
+        or product.floats[1] != 0
+    ):
+        return None
+    result, source = product.operands[2], activation.operands[0]
+    if source is None or result is None or root(source) != root(result) or not _private(result, root, uses):
+        return None
+    operands = [*product.operands[:2], activation.operands[1], *product.operands[3:]]
+    return Call(product.kernel, operands, [*product.ints[:5], _ACTIVATIONS[act]], product.floats)
+
+
+def _join_updates(instructions: list[Instruction]) -> list[Instruction]:
+    """Join each run of optimizer updates of the same kind into one call over many parameters."""
+    out: list[Instruction] = []
+    for updates, group in groupby(instructions, key=_is_update):
+        run = list(group)
+        if updates:
+            owner: dict[int, Operator] = {id(call): op for op, call in run}
+            calls = optim.fuse([call for _, call in run if isinstance(call, Call)])
+            out += [(owner.get(id(call), run[0][0]), call) for call in calls]
+        else:
+            out += run
+    return out
+
+
+def _is_update(item: Instruction) -> bool:
+    op, action = item
+    return isinstance(action, Call) and op._is_optimize_op()

@@ -1,0 +1,125 @@
+"""Runs a program operator by operator with the reference kernels.
+
+Used for programs whose shapes depend on data (sequences, control flow), for programs that run once (startup), and as
+what plans are tested against.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import VarType, to_numpy
+from ..framework import Block, Operator, Program
+from ..ops.registry import LodArray
+from . import failures
+from .feeding import Feed
+from .lod_tensor import Lod, LoDTensor
+from .scope import Scope
+
+
+class Interpreter:
+    """One run of a program: `values` and `lods` hold what is not persistable, by name."""
+
+    def __init__(self, program: Program, scope: Scope, feed: Feed, xp: Any = np) -> None:
+        self.program = program
+        self.scope = scope
+        self.xp = xp
+        self.fed = list(feed)
+        self.values: dict[str, Any] = {name: array for name, (array, _) in feed.items()}
+        self.lods: dict[str, Lod] = {name: lod for name, (_, lod) in feed.items() if lod}
+
+    def run(self, ops: list[Operator] | None = None) -> None:
+        """Run all operators of the global block, or just `ops`."""
+        for op in self.program.global_block().ops if ops is None else ops:
+            self.run_op(op)
+
+    def run_op(self, op: Operator) -> None:
+        definition = op.definition
+        if definition.kernel is None:
+            if definition.host:
+                return  # reader operators: the executor has already taken their batch
+            raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
+        inputs = {slot: [self.get(name, op) for name in names] for slot, names in op.inputs.items() if names}
+        lods = None
+        if definition.lod:
+            lods = {slot: [self.lod_of(name) for name in names] for slot, names in op.inputs.items()}
+        try:
+            results = definition.call(self.xp, inputs, op.attrs, lods)
+        except Exception as error:
+            located = failures.in_operator(op, error)
+            if located is error:
+                raise
+            raise located from error
+        shared = self._shared_lod(op, inputs)
+        for slot, result in zip(definition.output_slots, results, strict=True):
+            names = op.outputs.get(slot.name)
+            if not names:
+                continue
+            for name, value in zip(names, result if slot.many else [result], strict=False):
+                if value is not None:
+                    self.put(name, value, shared, op)
+
+    def get(self, name: str, op: Operator) -> Any:
+        """The array of variable `name`; an error naming operator, variable and what to do if there is none."""
+        value = self.values.get(name)
+        if value is not None:
+            return value
+        found = self.scope.find_var(name)
+        if found is not None and isinstance(found.get(), LoDTensor) and found.get().array is not None:
+            return found.get().array
+        raise failures.missing_value(op, name, self.fed)
+
+    def lod_of(self, name: str) -> Lod:
+        if name in self.lods:
+            return self.lods[name]
+        found = self.scope.find_var(name) if name not in self.values else None
+        return found.get().lod() if found is not None and isinstance(found.get(), LoDTensor) else []
+
+    def _shared_lod(self, op: Operator, inputs: dict[str, list[Any]]) -> tuple[int, Lod] | None:
+        """Rows and levels of detail of the first input that has any: outputs with as many rows keep them."""
+        if not self.lods or op.definition.lod:
+            return None
+        for slot in op.definition.input_slots:
+            for name, array in zip(op.inputs.get(slot.name, []), inputs.get(slot.name, []), strict=False):
+                lod = self.lods.get(name)
+                if lod:
+                    return len(array), lod
+        return None
+
+    def put(self, name: str, value: Any, shared: tuple[int, Lod] | None, op: Operator) -> None:
+        """Store a result: persistable variables in the scope, all at once, others here."""
+        lod: Lod = []
+        if isinstance(value, LodArray):
+            value, lod = value.array, value.lod
+        elif shared is not None and np.ndim(value) and len(value) == shared[0]:
+            lod = shared[1]
+        var = op.block._find_var_recursive(name)
+        if var is not None and var.type == VarType.LOD_TENSOR and var._dtype is not None:
+            value = self.xp.asarray(value, dtype=to_numpy(var.dtype))
+        if var is not None and var.persistable:
+            tensor = self.scope.find_var(name)
+            holder = (tensor if tensor is not None else self.scope.var(name)).get_tensor()
+            holder.set(value)
+            holder._lod = lod
+            return
+        self.values[name] = value
+        if lod:
+            self.lods[name] = lod
+        else:
+            self.lods.pop(name, None)
+
+    def fetch(self, name: str) -> LoDTensor:
+        """A copy of the value of a variable; EnforceNotMet if the program has not computed it."""
+        value = self.values.get(name)
+        if value is None:
+            found = self.scope.find_var(name)
+            if found is None or not found.is_set():
+                raise failures.unknown_fetch(name, self.known_names())
+            value = found.get_tensor().array
+        return LoDTensor.wrap(np.array(value), self.lod_of(name))
+
+    def known_names(self) -> list[str]:
+        blocks: list[Block] = self.program.blocks
+        return [name for block in blocks for name in block.vars]

@@ -1,0 +1,181 @@
+"""`LoDTensor`: a dense array with level-of-detail offsets (`fluid.LoDTensor`), and its constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import EnforceNotMet
+from ..base.place import CPUPlace, Place
+
+Lod = list[list[int]]
+
+
+class LoDTensor:
+    """An n-dimensional array whose rows may be grouped into sequences (and sequences of sequences).
+
+    A level of detail is a list of offsets that begins with 0; the last level ends with the number of rows.
+    Follows `fluid.LoDTensor` (also `fluid.Tensor`).
+    """
+
+    __slots__ = ("__weakref__", "_lod", "_owner", "array")
+
+    def __init__(self) -> None:
+        self.array: np.ndarray | None = None
+        self._lod: Lod = []
+        self._owner: Any = None  # a scope's version cell: told when the memory is replaced
+
+    @classmethod
+    def wrap(cls, array: np.ndarray, lod: Sequence[Sequence[int]] = ()) -> LoDTensor:
+        """A tensor over `array` itself: nothing is copied, later changes to `array` show."""
+        tensor = cls.__new__(cls)
+        tensor.array = array
+        tensor._lod = [list(level) for level in lod] if lod else []
+        tensor._owner = None
+        return tensor
+
+    def set(self, array: Any, place: Place | None = None) -> None:
+        """Copy `array` (anything NumPy reads) into this tensor; the levels of detail are kept.
+
+        Where shape and dtype stay, so does the memory. Raises TypeError for arrays of Python objects.
+        """
+        source = np.asarray(array)
+        if source.dtype == object or source.dtype.kind in "US":
+            raise TypeError(
+                f"a LoDTensor holds numbers, got an array of dtype {source.dtype}; ragged lists need create_lod_tensor"
+            )
+        mine = self.array
+        if mine is not None and mine.shape == source.shape and mine.dtype == source.dtype:
+            np.copyto(mine, source)
+        else:
+            self.replace(np.array(source, order="C"))
+
+    def replace(self, array: np.ndarray) -> None:
+        """Take `array` as the new memory of this tensor, without copying."""
+        self.array = array
+        if self._owner is not None:
+            self._owner.version += 1
+
+    def lod(self) -> Lod:
+        """The offsets of each level, outermost first; empty for a plain tensor."""
+        return self._lod
+
+    def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
+        """Set the offsets of each level.
+
+        Raises EnforceNotMet if a level does not begin with 0, decreases, or does not match the level or rows below.
+        """
+        levels = [[int(n) for n in level] for level in lod]
+        problem = _lod_problem(levels, None if self.array is None else self.array.shape)
+        if problem:
+            raise EnforceNotMet(f"invalid LoD {levels}: {problem}")
+        self._lod = levels
+
+    def recursive_sequence_lengths(self) -> Lod:
+        """The lengths of the sequences of each level, outermost first."""
+        return [[b - a for a, b in pairwise(level)] for level in self._lod]
+
+    def set_recursive_sequence_lengths(self, lengths: Sequence[Sequence[int]]) -> None:
+        """Set the levels of detail from lengths instead of offsets; see `set_lod`."""
+        self.set_lod(_offsets(lengths))
+
+    def has_valid_recursive_sequence_lengths(self) -> bool:
+        """Whether the levels of detail fit each other and the number of rows."""
+        return _lod_problem(self._lod, None if self.array is None else self.array.shape) is None
+
+    def shape(self) -> list[int]:
+        """The dimensions; [0] for a tensor that has not been set."""
+        return [0] if self.array is None else list(self.array.shape)
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the elements as an array."""
+        return np.array(self._elements())
+
+    def _elements(self) -> np.ndarray:
+        if self.array is None:
+            raise ValueError("this LoDTensor has not been set and holds no elements")
+        return self.array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        elements = self._elements()
+        if dtype is not None and np.dtype(dtype) != elements.dtype:
+            if copy is False:
+                raise ValueError(f"cannot give a {elements.dtype} tensor as {np.dtype(dtype)} without a copy")
+            return elements.astype(dtype)
+        return elements if copy is False else elements.copy()
+
+    def __len__(self) -> int:
+        return len(self._elements())
+
+    def _dtype(self) -> Any:
+        from ..base.dtypes import to_vartype
+
+        return to_vartype(self._elements().dtype)
+
+    def __repr__(self) -> str:
+        if self.array is None:
+            return "LoDTensor(not set)"
+        lod = f", lod={self._lod}" if self._lod else ""
+        return f"LoDTensor(shape={list(self.array.shape)}, dtype={self.array.dtype}{lod},\n{self.array})"
+
+
+class LoDTensorArray(list):
+    """A list of `LoDTensor` (`fluid.LoDTensorArray`)."""
+
+
+def _offsets(lengths: Sequence[Sequence[int]]) -> Lod:
+    return [[0, *np.cumsum(level).tolist()] for level in lengths]
+
+
+def _lod_problem(levels: Lod, shape: Sequence[int] | None) -> str | None:
+    """What is wrong with offsets, or None."""
+    for depth, level in enumerate(levels):
+        if len(level) < 2 or level[0] != 0:
+            return f"level {depth} must begin with 0 and have an end"
+        if any(b < a for a, b in pairwise(level)):
+            return f"the offsets of level {depth} decrease"
+        if depth + 1 < len(levels):
+            below = len(levels[depth + 1]) - 1
+            if level[-1] != below:
+                return f"level {depth} ends at {level[-1]} but level {depth + 1} has {below} sequences"
+        elif shape is not None and level[-1] != shape[0]:
+            return f"the last level ends at {level[-1]} but the tensor has {shape[0]} rows"
+    return None
+
+
+def create_lod_tensor(
+    data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Place | None = None
+) -> LoDTensor:
+    """A tensor of `data` with levels of detail given as sequence lengths (`fluid.create_lod_tensor`).
+
+    `data` is an array, a LoDTensor, or a list of lists of words (ints), which become an int64 column.
+    Raises ValueError if the lengths do not fit the data, TypeError for other data.
+    """
+    if isinstance(data, LoDTensor):
+        return create_lod_tensor(np.array(data), recursive_seq_lens, place)
+    if isinstance(data, list):
+        flat = [word for sequence in data for word in sequence]
+        lengths = [len(sequence) for sequence in data]
+        if [list(level) for level in recursive_seq_lens][-1] != lengths:
+            raise ValueError(
+                f"recursive_seq_lens and data do not match: the lists have lengths {lengths}, got {recursive_seq_lens}"
+            )
+        data = np.array(flat, dtype="int64").reshape(-1, 1)
+    if not isinstance(data, np.ndarray):
+        raise TypeError(f"data must be a LoDTensor, an array or a list of lists, got {type(data).__name__}")
+    tensor = LoDTensor()
+    tensor.set(data, place if place is not None else CPUPlace())
+    tensor.set_recursive_sequence_lengths(recursive_seq_lens)
+    return tensor
+
+
+def create_random_int_lodtensor(
+    recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Place, low: int, high: int
+) -> LoDTensor:
+    """A tensor of random int64 in [low, high] with rows of `base_shape` (`fluid.create_random_int_lodtensor`)."""
+    rows = sum(recursive_seq_lens[-1])
+    data = np.random.randint(low, high + 1, (rows, *base_shape)).astype("int64")
+    return create_lod_tensor(data, recursive_seq_lens, place)

@@ -1,0 +1,179 @@
+"""Data parallelism: replicas of forward and backward in threads, one update with the mean gradients."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import EnforceNotMet, EOFException
+from ..base.place import Place
+from ..framework import OpRole, Program
+from . import failures, readers
+from .executor import fetch_names, run_program
+from .feeding import as_feed, split
+from .lod_tensor import LoDTensor
+from .scope import Scope
+
+
+class DataParallel:
+    """A program on several places at once.
+
+    Every place computes the gradients of its own batch; their mean (or sum) drives one update of the shared parameters.
+    Other lasting variables that the forward pass writes (moving averages) are kept for each place, the first one's in
+    the scope itself, as Fluid does.
+    """
+
+    def __init__(self, program: Program, places: Sequence[Place], scope: Scope, average: bool) -> None:
+        self.program = program
+        self.version = program._version
+        self.places = list(places)
+        self.scope = scope
+        self.average = average
+        self.forward, self.update = _halves(program)
+        updates = self.update.global_block().ops
+        made = {name for op in self.forward.global_block().ops for name in op.output_arg_names}
+        self.updated = {name for op in updates for name in op.output_arg_names}
+        read = dict.fromkeys(name for op in updates for name in op.input_arg_names)
+        self.exchanged = [name for name in read if name in made and not _persistable(program, name)]
+        self.private = [name for name in made if _persistable(program, name) and name not in self.updated]
+        self.scopes = [scope, *(Scope(scope) for _ in self.places[1:])]
+        self._pool: ThreadPoolExecutor | None = None
+        self._owner = os.getpid()
+
+    def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
+        """One step; values of the places are joined along the first dimension unless `return_merged` is False."""
+        names = fetch_names(fetch_list)
+        feeds = self._feeds(feed)
+        self._copy_private()
+        known = {name for block in self.program.blocks for name in block.vars}
+        for name in names:
+            if name not in known:
+                raise failures.unknown_fetch(name, known)
+        wanted = tuple(dict.fromkeys([n for n in names if n not in self.updated and n not in self.exchanged]))
+        jobs = [
+            (part, tuple(self.exchanged) + wanted, scope)
+            for part, scope in zip(feeds, self.scopes, strict=False)
+        ]
+        results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
+        count = len(self.exchanged)
+        gradients = {
+            name: self._mean([np.asarray(r[i].array) for r in results])
+            for i, name in enumerate(self.exchanged)
+        }
+        by_name: dict[str, list[LoDTensor]] = {
+            n: [r[count + i] for r in results] for i, n in enumerate(wanted)
+        }
+        if self.update.global_block().ops:
+            late = tuple(name for name in dict.fromkeys(names) if name in self.updated)
+            values = run_program(self.update, gradients, late, self.scope, False)
+            by_name.update((name, [value] * len(jobs)) for name, value in zip(late, values, strict=True))
+        by_name.update((name, [LoDTensor.wrap(value)] * len(jobs)) for name, value in gradients.items())
+        return [_joined(name, by_name[name], return_numpy, return_merged) for name in names]
+
+    def _one(self, job: tuple[Mapping[str, Any], tuple[str, ...], Scope]) -> list[LoDTensor]:
+        feed, names, scope = job
+        return run_program(self.forward, feed, names, scope, False)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None or self._owner != os.getpid():
+            self._pool = ThreadPoolExecutor(len(self.places), thread_name_prefix="fluidlite-replica")
+            self._owner = os.getpid()
+        return self._pool
+
+    def _mean(self, arrays: list[np.ndarray]) -> np.ndarray:
+        total = arrays[0].copy()
+        for array in arrays[1:]:
+            total += array
+        if self.average and total.dtype.kind == "f":
+            total *= np.asarray(1.0 / len(self.places), total.dtype)
+        return total
+
+    def _copy_private(self) -> None:
+        """Give each place but the first its own copy of what only the forward pass writes."""
+        for scope in self.scopes[1:]:
+            for name in self.private:
+                if name not in scope._vars:
+                    found = self.scope.find_var(name)
+                    if found is not None and found.is_set():
+                        scope.var(name).get_tensor().set(np.array(found.get_tensor()))
+
+    def _feeds(self, feed: Any) -> list[dict[str, Any]]:
+        """One feed for each place: from the readers, a list, or one feed divided."""
+        count = len(self.places)
+        if isinstance(feed, (list, tuple)):
+            if len(feed) != count:
+                raise EnforceNotMet(
+                    f"The feed data number {len(feed)} does not match the device number {count}. A DataLoader with "
+                    "drop_last=True leaves out incomplete sets of batches; CPU_NUM sets the number of CPU devices"
+                )
+            feeds = [dict(part) for part in feed]
+        elif feed is None or (isinstance(feed, Mapping) and not feed):
+            feeds = [{} for _ in self.places]
+        elif isinstance(feed, Mapping):
+            checked = as_feed(self.program, feed)
+            try:
+                parts = split(checked, self.places)
+            except ValueError as error:
+                raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
+            feeds = [{n: LoDTensor.wrap(array, lod) for n, (array, lod) in part.items()} for part in parts]
+        else:
+            raise TypeError(
+                f"feed must be a dict, or a list of dicts for several devices, got {type(feed).__name__}"
+            )
+        if self.program._has_readers():
+            feeds = self._read(feeds)
+        return feeds
+
+    def _read(self, feeds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if all is wanted."""
+        for index, part in enumerate(feeds):
+            try:
+                part.update(readers.take(self.program))
+            except EOFException:
+                if index == 0 or readers.drops_last(self.program) or self.exchanged:
+                    raise
+                return feeds[:index]
+        return feeds
+
+
+def _halves(program: Program) -> tuple[Program, Program]:
+    """Copies of `program` with what every place does, and with what is done once."""
+    forward, update = program.clone(), program.clone()
+    once = OpRole.Optimize | OpRole.LRSched
+    for half, keeps in ((forward, False), (update, True)):
+        block = half.global_block()
+        block.ops = [op for op in block.ops if bool(op.attrs.get("op_role", 0) & once) is keeps]
+        if half is forward:
+            # Batches are taken by the caller, one for each place.
+            block.ops = [op for op in block.ops if not (op.definition.host and op.definition.kernel is None)]
+        half._changed()
+    return forward, update
+
+
+def _persistable(program: Program, name: str) -> bool:
+    var = program.global_block()._find_var_recursive(name)
+    return var is not None and var.persistable
+
+
+def _joined(name: str, tensors: list[LoDTensor], return_numpy: bool, merged: bool) -> Any:
+    if not merged:
+        return [np.array(t) if return_numpy else t for t in tensors]
+    if any(t.lod() for t in tensors):
+        if return_numpy:
+            raise RuntimeError(f"variable {name!r} holds LoD information: fetch it with return_numpy=False")
+        return _joined_sequences(tensors)
+    array = np.concatenate([np.atleast_1d(np.asarray(t.array)) for t in tensors])
+    return array if return_numpy else LoDTensor.wrap(array)
+
+
+def _joined_sequences(tensors: list[LoDTensor]) -> LoDTensor:
+    lengths = [t.recursive_sequence_lengths() for t in tensors]
+    out = LoDTensor.wrap(np.concatenate([np.asarray(t.array) for t in tensors]))
+    out.set_recursive_sequence_lengths(
+        [[n for part in lengths for n in part[k]] for k in range(len(lengths[0]))]
+    )
+    return out

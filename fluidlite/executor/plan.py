@@ -1,0 +1,329 @@
+"""`Plan`: a program for one set of exact shapes, as a flat list of instructions for the engine."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import to_numpy
+from ..framework import Operator, Program
+from ..ops.registry import Call, OpView
+from . import failures, fusion, memory
+from .feeding import Feed
+from .lod_tensor import LoDTensor
+from .planning import CannotPlan, ExactMeta, fold, infer, live
+from .scope import Scope
+
+Instruction = tuple[Operator, "Call | Callable[[], None]"]
+
+
+class Plan:
+    """Runs `program` on feeds of the shapes it was made with; temporaries share one arena.
+
+    Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when something it reads
+    is neither fed, computed nor initialised.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Feed,
+        fetches: Sequence[str],
+        ops: list[Operator] | None = None,
+    ) -> None:
+        from .._ext import engine
+
+        if any(lod for _, lod in feed.values()):
+            raise CannotPlan("sequences are fed")
+        self.scope = scope
+        self.version = program._version
+        self.feed_names = list(feed)
+        self.lock = threading.Lock()
+        self._failure = engine.KernelFailure
+        arrays = {name: array for name, (array, _) in feed.items()}
+        self.meta = ExactMeta(program, scope, arrays)
+        block_ops = program.global_block().ops if ops is None else ops
+        self._storages: dict[str, memory.Storage] = {}
+        self._slots: dict[str, int] = {}
+        steps = self._analyse(live(block_ops, fetches), block_ops)
+        self._fetches(fetches)
+        instructions = self._lower(steps, fetches)
+        self._allocate(instructions, fetches)
+        self._emit(engine, instructions)
+        self._bind_constants()
+        self._scope_version = -1
+        if not self.bind_scope():
+            raise CannotPlan("a variable of the scope gets another shape or type")
+        self._fetched = list(fetches)
+        entries = [
+            (self._slots.get(self._root(n), -1), to_numpy(self.meta.dtypes[n]), self.meta.shapes[n])
+            for n in fetches
+        ]
+        self._all_in_slots = all(slot >= 0 for slot, _, _ in entries)
+        self.engine.set_fetches(entries if self._all_in_slots else [])
+        signature = [
+            (self._slots.get(name, -1), to_numpy(self.meta.dtypes[name]), self.meta.shapes[name])
+            for name in feed
+        ]
+        self.engine.set_signature([item for item in signature if item[0] >= 0])
+        self._bound_feeds = [name for name, item in zip(feed, signature, strict=True) if item[0] >= 0]
+
+    def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[tuple[Operator, OpView]]:
+        """Exact shapes of everything; constants are computed and their operators left out."""
+        for op in everything:
+            for name in op.input_arg_names:
+                var = op.block._find_var_recursive(name)
+                if var is not None and var.is_data and not self.meta.has(name):
+                    raise failures.missing_value(op, name, self.feed_names)
+        writes = Counter(name for op in ops for name in op.output_arg_names)
+        once = {n for n, count in writes.items() if count == 1 and not self._persistable(ops, n)}
+        steps = []
+        for op in ops:
+            if op.definition.host and op.definition.kernel is None:
+                continue
+            for name in op.output_arg_names:
+                if self._lasting(name) and not self.meta.has(name):
+                    raise CannotPlan(
+                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
+                    )
+            view = infer(op, self.meta, self.feed_names)
+            if not fold(op, view, self.meta, once):
+                steps.append((op, view))
+        return steps
+
+    def _persistable(self, ops: list[Operator], name: str) -> bool:
+        var = ops[0].block._find_var_recursive(name)
+        return var is None or var.persistable
+
+    def _fetches(self, fetches: Sequence[str]) -> None:
+        for name in fetches:
+            if not self.meta.has(name):
+                raise failures.unknown_fetch(name, self.meta.block.vars)
+
+    def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
+        """Choose a native kernel or the reference kernel for each operator; fuse; find views."""
+        from .._ext import kernels
+
+        written = Counter(name for op, _ in steps for name in op.output_arg_names)
+        self._aliases: dict[str, str] = {}
+        out: list[Instruction] = []
+        for op, view in steps:
+            if self._is_view(op, written):
+                continue
+            calls = op.definition.native(view) if op.definition.native is not None else None
+            listed = [calls] if isinstance(calls, Call) else calls
+            if listed is not None and all(kernels.available(call.kernel) for call in listed):
+                out += [(op, call) for call in listed]
+            else:
+                out.append((op, self._python(op)))
+        return fusion.fuse(out, self._touched, self._root, fetches)
+
+    def _is_view(self, op: Operator, written: Counter[str]) -> bool:
+        view = op.definition.view
+        if view is None:
+            return False
+        (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
+        if out == source or written[out] > 1 or written[source] > 1 or self._lasting(out):
+            return False
+        if self._lasting(source) and written[source]:
+            return False
+        self._aliases[out] = self._root(source)
+        return True
+
+    def _lasting(self, name: str) -> bool:
+        var = self.meta.block._find_var_recursive(name)
+        return name in self.meta.persistable or (var is not None and var.persistable)
+
+    def _root(self, name: str) -> str:
+        """The variable whose memory `name` lives in."""
+        return self._aliases.get(name, name)
+
+    def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
+        """Slots for everything; places in the arena for temporaries."""
+        end = len(instructions)
+        for step, (op, action) in enumerate(instructions):
+            for name in self._touched(op, action):
+                root = self._root(name)
+                if self._temporary(root):
+                    self._storage(root).touch(step)
+        for name in fetches:
+            if self._temporary(self._root(name)):
+                self._storage(self._root(name)).touch(end)
+        self._share_in_place(instructions)
+        self.arena_bytes = memory.place({id(s): s for s in self._storages.values()}.values())
+        self._arena = memory.arena(self.arena_bytes)
+
+    def _touched(self, op: Operator, action: Any) -> list[str]:
+        if isinstance(action, Call):
+            return [name for name in action.operands if name is not None]
+        return [n for n in (*op.input_arg_names, *op.output_arg_names) if n in self.meta.shapes]
+
+    def _temporary(self, name: str) -> bool:
+        return name not in self.meta.known and name not in self.feed_names and not self._lasting(name)
+
+    def _storage(self, name: str) -> memory.Storage:
+        storage = self._storages.get(name)
+        if storage is None:
+            storage = self._storages[name] = memory.Storage(self._bytes(name), [name])
+        return storage
+
+    def _bytes(self, name: str) -> int:
+        return int(np.prod(self.meta.shapes[name])) * to_numpy(self.meta.dtypes[name]).itemsize
+
+    def _share_in_place(self, instructions: list[Instruction]) -> None:
+        """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
+        for step, (op, action) in enumerate(instructions):
+            if not isinstance(action, Call):
+                continue
+            for out_slot, in_slot in op.definition.inplace:
+                names = op.outputs.get(out_slot), op.inputs.get(in_slot)
+                if not names[0] or not names[1]:
+                    continue
+                out, source = (
+                    self._storages.get(self._root(names[0][0])),
+                    self._storages.get(self._root(names[1][0])),
+                )
+                if out is None or source is None or out is source or out.bytes != source.bytes:
+                    continue
+                if source.last == step and out.first == step and action.operands.count(names[1][0]) == 1:
+                    source.last = out.last
+                    for name in out.names:
+                        self._storages[name] = source
+                    source.names += out.names
+
+    def _slot(self, name: str) -> int:
+        return self._slots.setdefault(self._root(name), len(self._slots))
+
+    def _emit(self, engine: Any, instructions: list[Instruction]) -> None:
+        native: list[tuple[str, list[int], list[int], list[float]] | None] = []
+        python: list[Callable[[], None]] = []
+        for op, action in instructions:
+            if isinstance(action, Call):
+                slots = [-1 if name is None else self._slot(name) for name in action.operands]
+                native.append((action.kernel, slots, list(action.ints), list(action.floats)))
+            else:
+                for name in self._touched(op, action):
+                    self._slot(name)
+                native.append(None)
+                python.append(action)
+        self.ops = [op for op, _ in instructions]
+        self.is_native = [item is not None for item in native]
+        self.engine = engine.Engine(len(self._slots))
+        remaining = iter(python)
+        for item in native:
+            if item is None:
+                self.engine.add_python(next(remaining))
+            else:
+                self.engine.add(*item)
+        self._views: dict[str, np.ndarray] = {}
+        for name, storage in self._storages.items():
+            view = self._arena[storage.offset : storage.offset + self._bytes(name)]
+            array = view.view(to_numpy(self.meta.dtypes[name])).reshape(self.meta.shapes[name])
+            self._views[name] = array
+            if name in self._slots:
+                self.engine.bind(self._slots[name], array)
+
+    def _bind_constants(self) -> None:
+        for name, array in self.meta.known.items():
+            self._views[name] = array
+            if name in self._slots:
+                self.engine.bind(self._slots[name], array)
+
+    def bind_scope(self) -> bool:
+        """Point at the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
+        for name in self.meta.persistable:
+            found = self.scope.find_var(name)
+            tensor = found.get() if found is not None else None
+            if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
+                return False
+            array = tensor.array
+            if array.shape != self.meta.shapes[name] or array.dtype != to_numpy(self.meta.dtypes[name]):
+                return False
+            if not (array.flags.c_contiguous and array.flags.writeable):
+                array = np.array(array, order="C")
+                tensor.array = array
+            self._views[name] = array
+            if name in self._slots:
+                self.engine.bind(self._slots[name], array)
+        self._scope_version = self.scope._cell.version
+        return True
+
+    def ready(self, program: Program) -> bool:
+        """Whether the plan still says what the program does; follows the scope if that has changed."""
+        if program._version != self.version:
+            return False
+        return self._scope_version == self.scope._cell.version or self.bind_scope()
+
+    def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
+        """Bind what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""
+        arrays = []
+        for value in feed.values():
+            if type(value) is LoDTensor:
+                if value._lod:
+                    return False
+                value = value.array
+            if type(value) is not np.ndarray:
+                return False
+            arrays.append(value)
+        return len(arrays) == len(self.feed_names) and self.accepts(arrays)
+
+    def accepts(self, arrays: list[np.ndarray]) -> bool:
+        """Bind the arrays of the feeds, in the order of `feed_names`; False if one has another shape or dtype."""
+        for name, array in zip(self.feed_names, arrays, strict=True):
+            self._views[name] = array
+        if len(self._bound_feeds) != len(arrays):
+            if any(a.shape != self.meta.shapes[n] for n, a in zip(self.feed_names, arrays, strict=True)):
+                return False
+            arrays = [self._views[name] for name in self._bound_feeds]
+        return self.engine.bind_arrays(arrays)
+
+    def run(self) -> None:
+        """Run one step on what is bound; errors name the operator and the user's line."""
+        try:
+            self.engine.run()
+        except self._failure as failure:
+            op = self.ops[failure.index]
+            raise failures.in_operator(op, failures.native(op, failure.code, failure.err)) from None
+
+    def fetch(self) -> list[np.ndarray]:
+        """Copies of the variables to fetch."""
+        if self._all_in_slots:
+            return self.engine.fetch_all()
+        return [np.array(self._array(name)) for name in self._fetched]
+
+    def _array(self, name: str) -> np.ndarray:
+        """The elements of a variable, whatever memory it lives in."""
+        found = self._views.get(name)
+        if found is None:
+            found = self._views[self._root(name)]
+        if found.shape != self.meta.shapes[name]:
+            found = found.reshape(self.meta.shapes[name])
+        return found
+
+    def _python(self, op: Operator) -> Callable[[], None]:
+        """An instruction that calls the reference kernel and stores its results."""
+        definition = op.definition
+
+        def step() -> None:
+            inputs = {
+                slot: [self._array(name) for name in names] for slot, names in op.inputs.items() if names
+            }
+            try:
+                results = definition.call(np, inputs, op.attrs)
+            except Exception as error:
+                located = failures.in_operator(op, error)
+                if located is error:
+                    raise
+                raise located from error
+            for slot, result in zip(definition.output_slots, results, strict=True):
+                names = op.outputs.get(slot.name) or []
+                for name, value in zip(names, result if slot.many else [result], strict=False):
+                    if value is not None:
+                        np.copyto(self._array(name), value, casting="unsafe")
+
+        return step

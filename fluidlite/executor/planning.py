@@ -1,0 +1,139 @@
+"""What is found out about a program before its plan is made: live operators, exact shapes, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..framework import Operator, Program
+from ..ops.registry import OpView, Shape
+from . import failures
+from .lod_tensor import LoDTensor
+from .scope import Scope
+
+FOLD_LIMIT = 256
+"""Results with more elements are computed at run time even if they could be known before."""
+
+
+class CannotPlan(Exception):
+    """A program, or this way to run it, needs the interpreter; the message says why."""
+
+
+class ExactMeta:
+    """Answers an operator's questions with the exact shapes of one run, and values that are already known."""
+
+    def __init__(self, program: Program, scope: Scope, feeds: dict[str, np.ndarray]) -> None:
+        self.block = program.global_block()
+        self.scope = scope
+        self.shapes: dict[str, Shape] = {}
+        self.dtypes: dict[str, VarType] = {}
+        self.known: dict[str, np.ndarray] = {}
+        self.persistable: dict[str, LoDTensor] = {}
+        for name, array in feeds.items():
+            self.shapes[name] = array.shape
+            self.dtypes[name] = to_vartype(array.dtype)
+
+    def has(self, name: str) -> bool:
+        """Whether the variable has a value by now; looks into the scope for those that last."""
+        if name in self.shapes:
+            return True
+        found = self.scope.find_var(name)
+        value = found.get() if found is not None else None
+        if not isinstance(value, LoDTensor) or value.array is None:
+            return False
+        if value.lod():
+            raise CannotPlan(f"variable {name!r} of the scope holds sequences")
+        self.persistable[name] = value
+        self.shapes[name] = value.array.shape
+        self.dtypes[name] = to_vartype(value.array.dtype)
+        return True
+
+    def shape(self, name: str) -> Shape:
+        return self.shapes[name]
+
+    def dtype(self, name: str) -> VarType:
+        return self.dtypes[name]
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        var = self.block._find_var_recursive(name)
+        self.shapes[name] = shape
+        # What the program says of a variable's type counts, as it does when it is interpreted.
+        self.dtypes[name] = var._dtype if var is not None and var._dtype is not None else dtype
+
+    def value(self, name: str) -> np.ndarray | None:
+        return self.known.get(name)
+
+
+def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
+    """The operators that matter: for `targets`, for variables that last, or for what they do besides computing."""
+    needed = set(targets)
+    kept = []
+    for op in reversed(ops):
+        lasting = op.definition.host or any(_lasts(op, name) for name in op.output_arg_names)
+        if lasting or needed.intersection(op.output_arg_names):
+            kept.append(op)
+            needed.update(op.input_arg_names)
+    return kept[::-1]
+
+
+def _lasts(op: Operator, name: str) -> bool:
+    var = op.block._find_var_recursive(name)
+    return var is None or var.persistable
+
+
+def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
+    """Exact shapes of the outputs of `op`.
+
+    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
+    """
+    definition = op.definition
+    # Plans have no sequences: an operator that only asks for them has a native kernel for "none".
+    needs_sequences = definition.lod and definition.native is None
+    if needs_sequences or op.sub_blocks() or definition.infer is None:
+        raise CannotPlan(f"operator {op.type} works on sequences or blocks")
+    for name in op.input_arg_names:
+        if not meta.has(name):
+            raise failures.missing_value(op, name, fed)
+    view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
+    try:
+        definition.infer(view)
+    except CannotPlan:
+        raise
+    except Exception as error:
+        located = failures.in_operator(op, error)
+        if located is error:
+            raise
+        raise located from error
+    for name in op.output_arg_names:
+        if min(meta.shapes.get(name, (-1,)), default=0) < 0:
+            raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data")
+    return view
+
+
+def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
+    """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
+    definition = op.definition
+    if definition.random or definition.host or definition.kernel is None:
+        return False
+    outputs = op.output_arg_names
+    if not outputs or not all(name in written_once for name in outputs):
+        return False
+    if sum(int(np.prod(meta.shapes[name])) for name in outputs) > FOLD_LIMIT:
+        return False
+    if op.type == "shape":
+        results: list[Any] = [np.array(view.shape("Input"), dtype="int32")]
+    elif all(name in meta.known for name in op.input_arg_names):
+        inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
+        results = definition.call(np, inputs, op.attrs)
+    else:
+        return False
+    for slot, result in zip(definition.output_slots, results, strict=True):
+        for name, value in zip(
+            op.outputs.get(slot.name, []), result if slot.many else [result], strict=False
+        ):
+            if value is not None:
+                meta.known[name] = np.ascontiguousarray(value, dtype=to_numpy(meta.dtypes[name]))
+    return True

@@ -1,0 +1,138 @@
+"""`Scope`: the variables that outlive a step, by name (`fluid.Scope`, `fluid.global_scope`, `fluid.scope_guard`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..base.context import Slot
+from .lod_tensor import LoDTensor, LoDTensorArray
+
+
+class VersionCell:
+    """Counts what changes the memory behind a scope's variables, so that plans know when to look again."""
+
+    __slots__ = ("version",)
+
+    def __init__(self) -> None:
+        self.version = 0
+
+
+class ScopeVariable:
+    """One variable of a scope: holds a `LoDTensor` (or whatever else was set)."""
+
+    __slots__ = ("_cell", "_value", "name")
+
+    def __init__(self, name: str, cell: VersionCell) -> None:
+        self.name = name
+        self._cell = cell
+        self._value: Any = None
+
+    def get_tensor(self) -> LoDTensor:
+        """The tensor of this variable; an empty one is made if there is none yet.
+
+        Raises TypeError if the variable holds something else.
+        """
+        if self._value is None:
+            tensor = LoDTensor()
+            tensor._owner = self._cell
+            self._value = tensor
+        if not isinstance(self._value, LoDTensor):
+            raise TypeError(f"variable {self.name!r} holds a {type(self._value).__name__}, not a LoDTensor")
+        return self._value
+
+    def get_lod_tensor_array(self) -> LoDTensorArray:
+        """The tensor array of this variable; an empty one is made if there is none yet."""
+        if self._value is None:
+            self._value = LoDTensorArray()
+        if not isinstance(self._value, LoDTensorArray):
+            raise TypeError(
+                f"variable {self.name!r} holds a {type(self._value).__name__}, not a LoDTensorArray"
+            )
+        return self._value
+
+    def get(self) -> Any:
+        """Whatever the variable holds, or None."""
+        return self._value
+
+    def set(self, value: Any) -> None:
+        """Put `value` here in place of what was."""
+        self._value = value
+        self._cell.version += 1
+
+    def is_set(self) -> bool:
+        """Whether there is a value (a tensor that has elements, or anything else)."""
+        if isinstance(self._value, LoDTensor):
+            return self._value.array is not None
+        return self._value is not None
+
+
+class Scope:
+    """Variables by name, with a parent that is searched for what is not here.
+
+    Children made by `new_scope` share the counter of changes, so a plan bound to a child also sees the parent's.
+    """
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self._parent = parent
+        self._vars: dict[str, ScopeVariable] = {}
+        self._kids: list[Scope] = []
+        self._cell: VersionCell = parent._cell if parent is not None else VersionCell()
+        self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def var(self, name: str) -> ScopeVariable:
+        """The variable `name` of this scope itself, made if it is not here yet."""
+        found = self._vars.get(name)
+        if found is None:
+            found = self._vars[name] = ScopeVariable(name, self._cell)
+            self._cell.version += 1
+        return found
+
+    def find_var(self, name: str) -> ScopeVariable | None:
+        """The variable `name` of this scope or of a parent, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._vars.get(name)
+            if found is not None:
+                return found
+            scope = scope._parent
+        return None
+
+    def new_scope(self) -> Scope:
+        """A child scope."""
+        kid = Scope(self)
+        self._kids.append(kid)
+        return kid
+
+    def drop_kids(self) -> None:
+        """Forget all child scopes."""
+        self._kids.clear()
+
+    def erase(self, names: list[str]) -> None:
+        """Forget the variables `names` of this scope."""
+        for name in names:
+            self._vars.pop(name, None)
+        self._cell.version += 1
+
+    def local_var_names(self) -> list[str]:
+        """The names of this scope's own variables."""
+        return list(self._vars)
+
+
+_current: Slot[Scope] = Slot("scope", Scope())
+
+
+def global_scope() -> Scope:
+    """The scope that `Executor.run` uses when none is given (`fluid.global_scope`)."""
+    return _current.get()
+
+
+@contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Make `scope` the global scope inside the block (`fluid.scope_guard`)."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope_guard takes a fluid.Scope, got {type(scope).__name__}")
+    with _current.hold(scope):
+        yield

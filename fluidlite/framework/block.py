@@ -1,0 +1,172 @@
+"""`Block`: a list of operators and the variables they work on."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import verify
+from .operator import Operator, OpRole
+from .variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Block:
+    """A sequence of operators with its variables; sub-blocks see those of their parents (`fluid.framework.Block`)."""
+
+    def __init__(self, program: Program, idx: int, parent_idx: int = -1) -> None:
+        self.program = program
+        self.idx = idx
+        self.parent_idx = parent_idx
+        self.forward_block_idx = -1
+        self.vars: OrderedDict[str, Variable] = OrderedDict()
+        self.ops: list[Operator] = []
+
+    def var(self, name: str) -> Variable:
+        """The variable `name` of this block itself; ValueError if there is none, TypeError if `name` is no string."""
+        if not isinstance(name, str):
+            raise TypeError(f"var takes the name of a variable, got {name!r} of type {type(name).__name__}")
+        found = self.vars.get(name)
+        if found is None:
+            raise ValueError(f"var {name} not in this block{verify.suggest(name, self.vars)}")
+        return found
+
+    def has_var(self, name: str) -> bool:
+        return name in self.vars
+
+    def _find_var_recursive(self, name: str) -> Variable | None:
+        block: Block | None = self
+        while block is not None:
+            found = block.vars.get(name)
+            if found is not None:
+                return found
+            block = block.program.blocks[block.parent_idx] if block.parent_idx >= 0 else None
+        return None
+
+    def _var_recursive(self, name: str) -> Variable:
+        """The variable `name` of this block or of one around it; ValueError if there is none."""
+        found = self._find_var_recursive(name)
+        if found is None:
+            raise ValueError(
+                f"var {name} is not in block {self.idx} nor in one around it{verify.suggest(name, self.vars)}"
+            )
+        return found
+
+    def create_var(self, *args: Any, **kwargs: Any) -> Variable:
+        """A new Variable of this block; see `Variable` for the arguments. One of that name already here is replaced."""
+        var = Variable(self, *args, **kwargs)
+        self.vars[var.name] = var
+        self.program._changed()
+        return var
+
+    def create_parameter(self, *args: Any, **kwargs: Any) -> Parameter:
+        """A new Parameter of the global block; `initializer=` appends what fills it to this block.
+
+        Raises ValueError if a parameter of that name exists with another shape.
+        """
+        initializer = kwargs.pop("initializer", None)
+        home = self.program.global_block()
+        known = home.vars.get(kwargs.get("name") or "")
+        if isinstance(known, Parameter):
+            param: Parameter = known
+            shape = tuple(kwargs.get("shape", args[0] if args else known.shape))
+            if known.shape != shape:
+                raise ValueError(
+                    f"parameter {known.name!r} exists with shape {list(known.shape)} and cannot be shared with "
+                    f"shape {list(shape)}; give it another name"
+                )
+        else:
+            param = Parameter(home, *args, **kwargs)
+            home.vars[param.name] = param
+        if initializer is not None:
+            filled = any(param.name in op.output_arg_names for op in self.ops)
+            if not filled:
+                initializer(param, self)
+        self.program._changed()
+        return param
+
+    def iter_parameters(self) -> Iterator[Parameter]:
+        return (var for var in self.vars.values() if isinstance(var, Parameter))
+
+    def all_parameters(self) -> list[Parameter]:
+        return list(self.iter_parameters())
+
+    def append_op(self, *args: Any, **kwargs: Any) -> Operator:
+        """Append an operator: `type`, `inputs` and `outputs` (slot -> variables or names), `attrs`.
+
+        Raises an error that names the operator, its variables and the user's line if they do not fit.
+        """
+        return self._add(len(self.ops), *args, **kwargs)
+
+    def _prepend_op(self, *args: Any, **kwargs: Any) -> Operator:
+        return self._add(0, *args, **kwargs)
+
+    def _insert_op(self, index: int, *args: Any, **kwargs: Any) -> Operator:
+        return self._add(index, *args, **kwargs)
+
+    def _add(
+        self,
+        index: int,
+        type: str,
+        inputs: dict[str, Any] | None = None,
+        outputs: dict[str, Any] | None = None,
+        attrs: dict[str, Any] | None = None,
+        stop_gradient: bool = False,
+    ) -> Operator:
+        op = Operator(self, type, inputs, outputs, attrs)
+        self.program._stamp(op)
+        verify.operator(op)
+        self.ops.insert(index, op)
+        for name in op.output_arg_names:
+            var = self._find_var_recursive(name)
+            if var is not None:
+                var.op = op
+                if stop_gradient:
+                    var.stop_gradient = True
+        self.program._changed()
+        return op
+
+    def _remove_op(self, index: int) -> None:
+        del self.ops[index]
+        self.program._changed()
+
+    def _remove_var(self, name: str) -> None:
+        del self.vars[name]
+        self.program._changed()
+
+    def _rename_var(self, name: str, new_name: str) -> Variable:
+        """Give a variable of this block another name, in its operators as well."""
+        var = self.var(name)
+        if new_name in self.vars:
+            raise ValueError(f"cannot rename variable {name!r}: {new_name!r} exists")
+        self.vars = OrderedDict((new_name if key == name else key, value) for key, value in self.vars.items())
+        var.name = new_name
+        for op in self.ops:
+            op._rename_input(name, new_name)
+            op._rename_output(name, new_name)
+        return var
+
+    def _clone_variable(self, var: Variable, force_persistable: bool = True) -> Variable:
+        """A variable here with the name, shape and dtype of `var` of another program."""
+        return self.create_var(
+            name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, lod_level=var.lod_level,
+            persistable=True if force_persistable else var.persistable, is_data=var.is_data,
+            need_check_feed=var.need_check_feed,
+        )  # fmt: skip
+
+    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
+        """The block as text, in the form of a saved program."""
+        from . import proto
+
+        return proto.block_text(self, with_details)
+
+    def __repr__(self) -> str:
+        return self.to_string()
+
+    __str__ = __repr__
+
+
+__all__ = ["Block", "OpRole"]

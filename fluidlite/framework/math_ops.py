@@ -1,0 +1,249 @@
+"""What `a + b`, `a < 1.0`, `a[1:]` and the like append to a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import unique_name
+from ..base.dtypes import FLOATS, VarType
+
+if TYPE_CHECKING:
+    from .variable import Variable
+
+_ALL = 10000000
+"""An end beyond every dimension, as slices write it."""
+
+
+class VariableMath:
+    """The operators of Python on a Variable of a static program."""
+
+    def _append(self, op_type: str, inputs: dict[str, Any], out: Variable, attrs: dict[str, Any]) -> None:
+        self.block.program.current_block().append_op(  # type: ignore[attr-defined]
+            type=op_type, inputs=inputs, outputs={"Out": [out]}, attrs=attrs
+        )
+
+    def _temporary(self, dtype: VarType, key: str = "tmp") -> Variable:
+        block = self.block.program.current_block()  # type: ignore[attr-defined]
+        return block.create_var(name=unique_name.generate(key), dtype=dtype)
+
+    def _scaled(self, scale: float, bias: float) -> Variable:
+        me: Variable = self  # type: ignore[assignment]
+        for value in (scale, bias):
+            if me.dtype not in FLOATS and value != int(value):
+                raise AssertionError(
+                    f"float value {value} cannot convert to integer: variable {me.name!r} is {me.dtype}; cast it first"
+                )
+        out = self._temporary(me.dtype)
+        attrs = {"scale": float(scale), "bias": float(bias), "bias_after_scale": True}
+        self._append("scale", {"X": [me]}, out, attrs)
+        return out
+
+    def _constant(self, value: float, like_me: bool) -> Variable:
+        """A variable filled with `value`: one element, or the shape of this variable."""
+        me: Variable = self  # type: ignore[assignment]
+        out = self._temporary(me.dtype)
+        shape = list(me.shape) if like_me else [1]
+        attrs = {"shape": shape, "value": float(value), "dtype": int(me.dtype)}
+        unknown = [axis for axis, n in enumerate(shape) if n < 0]
+        if unknown:
+            attrs |= {"input_dim_idx": unknown[0], "output_dim_idx": unknown[0]}
+            self._append("fill_constant_batch_size_like", {"Input": [me]}, out, attrs)
+        else:
+            self._append("fill_constant", {}, out, attrs)
+        out.stop_gradient = True
+        return out
+
+    def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Variable:
+        from .variable import Variable
+
+        me: Variable = self  # type: ignore[assignment]
+        if _is_number(other):
+            whole = swapped and op_type in (
+                "elementwise_div",
+                "elementwise_pow",
+                "elementwise_floordiv",
+                "elementwise_mod",
+            )
+            other = self._constant(other, like_me=whole)
+        elif not isinstance(other, Variable):
+            return NotImplemented  # type: ignore[return-value]
+        left, right = (other, me) if swapped else (me, other)
+        if left.dtype != right.dtype:
+            converted = right.astype(left.dtype)
+            right = converted
+        compares = op_type in _COMPARISONS
+        out = self._temporary(VarType.BOOL if compares else left.dtype)
+        self._append(op_type, {"X": [left], "Y": [right]}, out, {"axis": -1})
+        return out
+
+    def __add__(self, other: Any) -> Variable:
+        return self._scaled(1.0, other) if _is_number(other) else self._binary("elementwise_add", other)
+
+    def __radd__(self, other: Any) -> Variable:
+        return self._scaled(1.0, other) if _is_number(other) else self._binary("elementwise_add", other, True)
+
+    def __sub__(self, other: Any) -> Variable:
+        return self._scaled(1.0, -other) if _is_number(other) else self._binary("elementwise_sub", other)
+
+    def __rsub__(self, other: Any) -> Variable:
+        return (
+            self._scaled(-1.0, other) if _is_number(other) else self._binary("elementwise_sub", other, True)
+        )
+
+    def __mul__(self, other: Any) -> Variable:
+        return self._scaled(other, 0.0) if _is_number(other) else self._binary("elementwise_mul", other)
+
+    def __rmul__(self, other: Any) -> Variable:
+        return self._scaled(other, 0.0) if _is_number(other) else self._binary("elementwise_mul", other, True)
+
+    def __truediv__(self, other: Any) -> Variable:
+        if _is_number(other) and self.dtype in FLOATS:  # type: ignore[attr-defined]
+            return self._scaled(1.0 / other, 0.0)
+        return self._binary("elementwise_div", other)
+
+    def __rtruediv__(self, other: Any) -> Variable:
+        return self._binary("elementwise_div", other, True)
+
+    def __pow__(self, other: Any) -> Variable:
+        return self._binary("elementwise_pow", other)
+
+    def __rpow__(self, other: Any) -> Variable:
+        return self._binary("elementwise_pow", other, True)
+
+    def __floordiv__(self, other: Any) -> Variable:
+        return self._binary("elementwise_floordiv", other)
+
+    def __mod__(self, other: Any) -> Variable:
+        return self._binary("elementwise_mod", other)
+
+    def __neg__(self) -> Variable:
+        return self._scaled(-1.0, 0.0)
+
+    def __lt__(self, other: Any) -> Variable:
+        return self._binary("less_than", other)
+
+    def __le__(self, other: Any) -> Variable:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> Variable:
+        return self._binary("greater_than", other)
+
+    def __ge__(self, other: Any) -> Variable:
+        return self._binary("greater_equal", other)
+
+    def __eq__(self, other: object) -> Variable:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: object) -> Variable:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        # An object without a value is true, as every Python object is: `if variable:` asks whether there is one.
+        return True
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"variable {self.name!r} of a static program has no elements to iterate over")  # type: ignore[attr-defined]
+
+    def __getitem__(self, index: Any) -> Variable:
+        return _indexed(self, index)  # type: ignore[arg-type]
+
+
+_COMPARISONS = frozenset({"less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal"})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating))
+
+
+def _expand_ellipsis(index: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
+    if Ellipsis not in [i for i in index if i is Ellipsis]:
+        return index
+    at = next(k for k, i in enumerate(index) if i is Ellipsis)
+    missing = rank - (len(index) - 1)
+    return (*index[:at], *[slice(None)] * missing, *index[at + 1 :])
+
+
+def _indexed(var: Variable, index: Any) -> Variable:
+    """Append `slice` (and `reverse`, `strided_slice`) for `var[index]`."""
+    from .variable import Variable
+
+    items = _expand_ellipsis(index if isinstance(index, tuple) else (index,), len(var.shape))
+    if len(items) > len(var.shape):
+        raise IndexError(
+            f"too many indices for variable {var.name!r} of shape {list(var.shape)}: got {len(items)}"
+        )
+    axes, starts, ends, drop, reverse = [], [], [], [], []
+    tensors: list[tuple[Any, Any] | None] = []
+    strided: dict[int, int] = {}
+    for axis, item in enumerate(items):
+        if isinstance(item, Variable):
+            axes.append(axis)
+            drop.append(axis)
+            starts.append(-1)
+            ends.append(-1)
+            one = var._temporary(VarType.INT32, "_generated_var")
+            var._append("fill_constant", {}, one, {"shape": [1], "value": 1.0, "dtype": int(VarType.INT32)})
+            one.stop_gradient = True
+            stop = var._temporary(item.dtype, "_generated_var")
+            var._append("elementwise_add", {"X": [item], "Y": [one]}, stop, {"axis": -1})
+            tensors.append((item, stop))
+        elif isinstance(item, slice):
+            if item.start is None and item.stop is None and item.step in (None, 1):
+                continue
+            step = 1 if item.step is None else item.step
+            if step == -1 and item.start is None and item.stop is None:
+                reverse.append(axis)
+                continue
+            if step == 0:
+                raise ValueError(f"the step of an index of variable {var.name!r} must not be 0")
+            axes.append(axis)
+            starts.append((0 if step > 0 else _ALL) if item.start is None else int(item.start))
+            ends.append((_ALL if step > 0 else -_ALL) if item.stop is None else int(item.stop))
+            tensors.append(None)
+            if step != 1:
+                strided[len(axes) - 1] = step
+        elif isinstance(item, (int, np.integer)):
+            axes.append(axis)
+            drop.append(axis)
+            starts.append(int(item))
+            ends.append(int(item) + 1 if item != -1 else _ALL)
+            tensors.append(None)
+        else:
+            raise TypeError(
+                f"variable {var.name!r} can be indexed with integers, slices and variables, got {item!r}"
+            )
+    out = var
+    if axes:
+        out = var._temporary(var.dtype, var.name + "_slice")
+        attrs: dict[str, Any] = {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": drop}
+        inputs: dict[str, Any] = {"Input": [var]}
+        if strided:
+            attrs["strides"] = [strided.get(k, 1) for k in range(len(axes))]
+            attrs["infer_flags"] = [1] * len(axes)
+            var._append("strided_slice", inputs, out, attrs)
+        else:
+            attrs["infer_flags"] = [-1 if t else 1 for t in tensors]
+            if any(tensors):
+                inputs["StartsTensorList"] = [
+                    t[0] if t else _known(var, s) for t, s in zip(tensors, starts, strict=True)
+                ]
+                inputs["EndsTensorList"] = [
+                    t[1] if t else _known(var, e) for t, e in zip(tensors, ends, strict=True)
+                ]
+            var._append("slice", inputs, out, attrs)
+    if reverse:
+        flipped = var._temporary(var.dtype, var.name + "_slice_reverse")
+        var._append("reverse", {"X": [out]}, flipped, {"axis": reverse})
+        out = flipped
+    return out
+
+
+def _known(var: Variable, number: int) -> Variable:
+    """A one-element int32 variable holding `number`, beside index parts that are variables."""
+    out = var._temporary(VarType.INT32, "_generated_var")
+    var._append("fill_constant", {}, out, {"shape": [1], "value": float(number), "dtype": int(VarType.INT32)})
+    return out

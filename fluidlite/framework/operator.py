@@ -1,0 +1,192 @@
+"""`Operator`: one step of a Block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.dtypes import VarType
+from ..ops.registry import OpDef, OpView, Shape, find
+from . import callsite
+from .variable import Variable
+
+if TYPE_CHECKING:
+    from .program import Block
+
+
+class OpRole:
+    """What part of training an operator belongs to, as saved programs number it."""
+
+    Forward = 0
+    Backward = 1
+    Optimize = 2
+    RPC = 4
+    Dist = 8
+    LRSched = 16
+    Loss = 256
+
+
+class BlockMeta:
+    """Answers an operator's questions about shapes while a block is built."""
+
+    __slots__ = ("block",)
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def shape(self, name: str) -> Shape:
+        return self.block._var_recursive(name).shape
+
+    def dtype(self, name: str) -> VarType:
+        return self.block._var_recursive(name).dtype
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        var = self.block._var_recursive(name)
+        var._shape = shape
+        var._shaped = True
+        if var._dtype is None:
+            var._dtype = dtype
+
+    def value(self, name: str) -> np.ndarray | None:
+        return None
+
+
+class Operator:
+    """An operator of a program: type, variable names by slot, attributes (`fluid.framework.Operator`)."""
+
+    __slots__ = ("attrs", "block", "definition", "inputs", "line", "outputs", "type")
+
+    def __init__(
+        self,
+        block: Block,
+        type: str,
+        inputs: dict[str, Any] | None,
+        outputs: dict[str, Any] | None,
+        attrs: dict[str, Any] | None,
+    ) -> None:
+        self.block = block
+        self.type = type
+        self.definition: OpDef = find(type)
+        self.inputs = _names(inputs)
+        self.outputs = _names(outputs)
+        self.attrs = {name: value for name, value in (attrs or {}).items() if value is not None}
+        self.line = callsite.user_line()
+
+    def view(self) -> OpView:
+        """This operator as its declaration sees it."""
+        return OpView(self.definition, self.inputs, self.outputs, self.attrs, BlockMeta(self.block))
+
+    def input(self, name: str) -> list[str]:
+        """The names of the variables of an input slot."""
+        return list(self.inputs.get(name, []))
+
+    def output(self, name: str) -> list[str]:
+        """The names of the variables of an output slot."""
+        return list(self.outputs.get(name, []))
+
+    @property
+    def input_names(self) -> list[str]:
+        return [slot.name for slot in self.definition.input_slots]
+
+    @property
+    def output_names(self) -> list[str]:
+        return [slot.name for slot in self.definition.output_slots]
+
+    @property
+    def input_arg_names(self) -> list[str]:
+        return [name for names in self.inputs.values() for name in names]
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        return [name for names in self.outputs.values() for name in names]
+
+    @property
+    def attr_names(self) -> list[str]:
+        return sorted({*self.definition.attrs, *self.attrs})
+
+    def has_attr(self, name: str) -> bool:
+        return name in self.attrs or name in self.definition.attrs
+
+    def attr(self, name: str) -> Any:
+        """The value of an attribute, or its default; None if the operator has no such attribute."""
+        return self.attrs.get(name, self.definition.attrs.get(name))
+
+    def all_attrs(self) -> dict[str, Any]:
+        return {**self.definition.attrs, **self.attrs}
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        self.attrs[name] = value
+        self.block.program._changed()
+
+    def _remove_attr(self, name: str) -> None:
+        self.attrs.pop(name, None)
+        self.block.program._changed()
+
+    def _rename_input(self, old: str, new: str) -> None:
+        _rename(self.inputs, old, new)
+        self.block.program._changed()
+
+    def _rename_output(self, old: str, new: str) -> None:
+        _rename(self.outputs, old, new)
+        self.block.program._changed()
+
+    def _is_optimize_op(self) -> bool:
+        return bool(self.attrs.get("op_role", 0) & OpRole.Optimize)
+
+    @property
+    def idx(self) -> int:
+        """The position in its block; raises ValueError for an operator that was removed."""
+        for index, op in enumerate(self.block.ops):
+            if op is self:
+                return index
+        raise ValueError(f"operator {self.type} is not in its block any more")
+
+    def sub_blocks(self) -> list[Block]:
+        """The blocks that attributes of this operator name."""
+        from .program import Block
+
+        return [value for value in self.attrs.values() if isinstance(value, Block)]
+
+    def to_string(self, throw_on_error: bool = True) -> str:
+        """The operator as text, in the form of a saved program."""
+        from . import proto
+
+        return proto.operator_text(self)
+
+    def __repr__(self) -> str:
+        return self.to_string()
+
+    __str__ = __repr__
+
+
+def _names(slots: dict[str, Any] | None) -> dict[str, list[str]]:
+    """Slot -> names, from a Variable, a name, or a list of either per slot."""
+    out: dict[str, list[str]] = {}
+    for slot, given in (slots or {}).items():
+        if given is None:
+            continue
+        items = given if isinstance(given, (list, tuple)) else [given]
+        out[slot] = [_name(slot, item) for item in items]
+    return out
+
+
+def _name(slot: str, item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Variable):
+        return item.name
+    raise TypeError(
+        f"slot {slot} takes a Variable or the name of one, got {item!r} of type {type(item).__name__}"
+    )
+
+
+def _rename(slots: dict[str, list[str]], old: str, new: str) -> None:
+    for slot, names in slots.items():
+        slots[slot] = [new if name == old else name for name in names]
+
+
+def written_by(ops: Iterable[Operator]) -> set[str]:
+    """The names that any of the operators write."""
+    return {name for op in ops for name in op.output_arg_names}

@@ -1,0 +1,284 @@
+"""`Program`: what Fluid code builds and executors run; the default programs and the guards that switch them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..base.context import Slot
+from .block import Block
+from .operator import Operator, OpRole
+from .variable import Parameter, Variable
+
+
+class Program:
+    """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = [Block(self, 0)]
+        self.current_block_idx = 0
+        self._seed = 0
+        self._version = 0
+        self._op_role = OpRole.Forward
+        self._op_role_vars: list[str] = []
+        self._appending_grad_times = 0
+        self._plans: dict[Any, Any] = {}
+        self._readers: tuple[int, list[Operator]] = (-1, [])
+
+    def _changed(self) -> None:
+        """Note that plans made so far no longer say what this program does."""
+        self._version += 1
+
+    def _stamp(self, op: Operator) -> None:
+        """Mark a new operator with the part of training that is being built."""
+        op.attrs.setdefault("op_role", self._op_role)
+        if self._op_role_vars:
+            op.attrs.setdefault("op_role_var", list(self._op_role_vars))
+        scope = _name_scope.get()
+        if scope:
+            op.attrs.setdefault("op_namescope", "/" + "/".join(scope) + "/")
+
+    def _reader_ops(self) -> list[Operator]:
+        """The `read` operators of the global block."""
+        if self._readers[0] != self._version:
+            self._readers = self._version, [op for op in self.global_block().ops if op.type == "read"]
+        return self._readers[1]
+
+    def _has_readers(self) -> bool:
+        return bool(self._reader_ops())
+
+    @property
+    def random_seed(self) -> int:
+        """The seed of random operators that have none of their own; 0 draws a new one each run."""
+        return self._seed
+
+    @random_seed.setter
+    def random_seed(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise ValueError(f"Seed must be a integer, got {seed!r}")  # noqa: TRY004 - as Fluid
+        self._seed = seed
+
+    def global_seed(self, seed: int = 0) -> None:
+        """Set the seed of the default programs made from now on as well as of this one."""
+        self.random_seed = seed
+
+    @property
+    def num_blocks(self) -> int:
+        return len(self.blocks)
+
+    def global_block(self) -> Block:
+        return self.blocks[0]
+
+    def block(self, index: int) -> Block:
+        return self.blocks[index]
+
+    def current_block(self) -> Block:
+        return self.blocks[self.current_block_idx]
+
+    def _create_block(self, parent_idx: int | None = None) -> Block:
+        parent = self.current_block_idx if parent_idx is None else parent_idx
+        block = Block(self, len(self.blocks), parent)
+        self.blocks.append(block)
+        self.current_block_idx = block.idx
+        return block
+
+    def _rollback(self) -> None:
+        self.current_block_idx = self.current_block().parent_idx
+
+    def list_vars(self) -> Iterator[Variable]:
+        """All variables of all blocks."""
+        for block in self.blocks:
+            yield from block.vars.values()
+
+    def all_parameters(self) -> list[Parameter]:
+        """The parameters of all blocks."""
+        return [var for var in self.list_vars() if isinstance(var, Parameter)]
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy; with `for_test` without backward and optimizer operators and with `is_test` set on the others.
+
+        Loaders are not copied: give the clone feeds or a loader of its own.
+        """
+        copy = Program()
+        copy._seed = self._seed
+        copy.blocks = [Block(copy, block.idx, block.parent_idx) for block in self.blocks]
+        for mine, theirs in zip(self.blocks, copy.blocks, strict=True):
+            theirs.forward_block_idx = mine.forward_block_idx
+            ops = mine.ops
+            if for_test:
+                ops = [op for op in ops if not _is_training(op)]
+            used = {name for op in ops for name in (*op.input_arg_names, *op.output_arg_names)}
+            gone = {
+                name
+                for op in mine.ops
+                if op not in ops
+                for name in (*op.input_arg_names, *op.output_arg_names)
+            }
+            for name, var in mine.vars.items():
+                if not (for_test and name in gone and name not in used):
+                    theirs.vars[name] = _copy_var(var, theirs)
+            theirs.ops = [_copy_op(op, theirs, for_test) for op in ops]
+        return copy
+
+    def _prune(self, targets: list[str], feeds: list[str] | tuple[str, ...] = ()) -> Program:
+        """A copy with only what is needed to compute the variables `targets` from `feeds` and persistables."""
+        copy = self.clone()
+        block = copy.global_block()
+        needed = set(targets)
+        kept = []
+        for op in reversed(block.ops):
+            if needed.intersection(op.output_arg_names) and not set(op.output_arg_names) <= set(feeds):
+                kept.append(op)
+                needed.update(name for name in op.input_arg_names if name not in feeds)
+                for sub in op.sub_blocks():
+                    needed.update(name for inner in sub.ops for name in inner.input_arg_names)
+        block.ops = kept[::-1]
+        used = {name for op in block.ops for name in (*op.input_arg_names, *op.output_arg_names)}
+        used |= {*targets, *feeds}
+        for name in [name for name in block.vars if name not in used]:
+            del block.vars[name]
+        copy._changed()
+        return copy
+
+    @contextmanager
+    def _optimized_guard(self, param_and_grads: list[Any]) -> Iterator[None]:
+        """Operators built inside belong to the optimizer's update of the given parameter and gradient."""
+        names = [v.name if isinstance(v, Variable) else v for v in param_and_grads]
+        with self._role(OpRole.Optimize, names):
+            yield
+
+    @contextmanager
+    def _backward_role_guard(self) -> Iterator[None]:
+        with self._role(OpRole.Backward, []):
+            yield
+
+    @contextmanager
+    def _lr_schedule_guard(self, is_with_opt: bool = False) -> Iterator[None]:
+        with self._role(OpRole.LRSched | (OpRole.Optimize if is_with_opt else 0), []):
+            yield
+
+    @contextmanager
+    def _role(self, role: int, names: list[str]) -> Iterator[None]:
+        before = self._op_role, self._op_role_vars
+        self._op_role, self._op_role_vars = role, names
+        try:
+            yield
+        finally:
+            self._op_role, self._op_role_vars = before
+
+    @property
+    def desc(self) -> Any:
+        """The program in the form of a saved one: `desc.serialize_to_string()`."""
+        from . import proto
+
+        return proto.ProgramDescView(self)
+
+    @staticmethod
+    def parse_from_string(binary_str: bytes) -> Program:
+        """The program that `desc.serialize_to_string()` wrote."""
+        from . import proto
+
+        return proto.parse_program(binary_str)
+
+    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
+        """The program as text."""
+        from . import proto
+
+        return proto.program_text(self, with_details)
+
+    def __repr__(self) -> str:
+        return self.to_string()
+
+    __str__ = __repr__
+
+
+def _is_training(op: Operator) -> bool:
+    role = op.attrs.get("op_role", 0)
+    return (
+        bool(role & (OpRole.Backward | OpRole.Optimize))
+        and not role & OpRole.Loss
+        or role == OpRole.Loss | OpRole.Backward
+    )
+
+
+def _copy_var(var: Variable, block: Block) -> Variable:
+    copy: Variable = object.__new__(type(var))
+    copy.__dict__.update(var.__dict__)
+    copy.block = block
+    copy.op = None
+    return copy
+
+
+def _copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
+    copy: Operator = object.__new__(Operator)
+    copy.block = block
+    copy.type = op.type
+    copy.definition = op.definition
+    copy.inputs = {slot: list(names) for slot, names in op.inputs.items()}
+    copy.outputs = {slot: list(names) for slot, names in op.outputs.items()}
+    copy.attrs = {
+        name: block.program.blocks[value.idx] if isinstance(value, Block) else value
+        for name, value in op.attrs.items()
+    }
+    copy.line = op.line
+    if for_test and "is_test" in op.definition.attrs:
+        copy.attrs["is_test"] = True
+    for name in copy.output_arg_names:
+        var = block._find_var_recursive(name)
+        if var is not None:
+            var.op = copy
+    return copy
+
+
+_main: Slot[Program] = Slot("main_program", Program())
+_startup: Slot[Program] = Slot("startup_program", Program())
+_name_scope: Slot[tuple[str, ...]] = Slot("name_scope", ())
+
+
+def default_main_program() -> Program:
+    """The program that layers append to (`fluid.default_main_program`)."""
+    return _main.get()
+
+
+def default_startup_program() -> Program:
+    """The program that initialises parameters (`fluid.default_startup_program`)."""
+    return _startup.get()
+
+
+def switch_main_program(program: Program) -> Program:
+    """Make `program` the main program; returns the one before."""
+    before = _main.get()
+    _main.set(program)
+    return before
+
+
+def switch_startup_program(program: Program) -> Program:
+    """Make `program` the startup program; returns the one before."""
+    before = _startup.get()
+    _startup.set(program)
+    return before
+
+
+@contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Build `main_program` (and `startup_program`) inside the block (`fluid.program_guard`).
+
+    Raises TypeError for anything but Programs.
+    """
+    for program in (main_program, startup_program):
+        if program is not None and not isinstance(program, Program):
+            raise TypeError(f"program_guard takes fluid.Program objects, got {type(program).__name__}")
+    with _main.hold(main_program):
+        if startup_program is None:
+            yield
+        else:
+            with _startup.hold(startup_program):
+                yield
+
+
+@contextmanager
+def name_scope(prefix: str | None = None) -> Iterator[None]:
+    """Note `prefix` on the operators built inside the block, for pictures of the graph (`fluid.name_scope`)."""
+    with _name_scope.hold((*_name_scope.get(), prefix or "")):
+        yield

@@ -1,0 +1,300 @@
+"""Programs as bytes and text: Fluid's own protocol-buffer form (`__model__`, `.pdmodel`, `print(program)`).
+
+What is saved is what Fluid 1.8 saves: blocks, variables, operators with all attributes. Seeds,
+`stop_gradient` and which variables are parameters are not part of the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.dtypes import VarType
+from ..base.errors import FormatError
+from . import verify
+from .attr_types import wire_type
+from .block import Block
+from .operator import Operator
+from .proto_messages import ATTR_TYPES, as_text, messages, parse
+from .variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from .program import Program
+
+FLUID_VERSION = 1008005
+"""The version that saved programs carry: that of Fluid 1.8.5, whose form they have."""
+
+_FIELDS = ("i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs")
+_FIELD = dict(zip(ATTR_TYPES, _FIELDS, strict=True))
+
+_DESCRIBED = {
+    VarType.LOD_TENSOR: "lod_tensor",
+    VarType.LOD_TENSOR_ARRAY: "tensor_array",
+    VarType.SELECTED_ROWS: "selected_rows",
+}
+
+# Where the program was built is of no use elsewhere and tells about the machine of whoever built it.
+_NOT_SAVED = frozenset({"op_callstack"})
+
+
+class ProgramDescView:
+    """What `program.desc` gives: the saved form of a program (`fluid.core.ProgramDesc`)."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def serialize_to_string(self) -> bytes:
+        """The program as bytes; `Program.parse_from_string` reads them."""
+        return serialize(self._program)
+
+    def num_blocks(self) -> int:
+        return len(self._program.blocks)
+
+
+def serialize(program: Program) -> bytes:
+    """`program` as Fluid 1.8 saves it (`program.desc.serialize_to_string()`).
+
+    Raises TypeError naming operator and attribute for a value that the format cannot hold.
+    """
+    return bytes(_program_message(program).SerializeToString(deterministic=True))
+
+
+def program_text(program: Program, with_details: bool = False) -> str:
+    """The text of `Program.to_string`; with details also what is not saved (`stop_gradient`, `trainable`,
+    ...).
+    """
+    if with_details:
+        return "\n".join(block_text(block, with_details=True) for block in program.blocks)
+    return as_text(_program_message(program))
+
+
+def block_text(block: Block, with_details: bool = False) -> str:
+    """The text of `Block.to_string`."""
+    if not with_details:
+        return as_text(_block_message(block))
+    lines = ["blocks {", f"  idx: {block.idx}", f"  parent_idx: {block.parent_idx}"]
+    for var in block.vars.values():
+        lines += ["  vars {", _indented(variable_text(var, with_details=True)), "  }"]
+    for op in block.ops:
+        lines += ["  ops {", _indented(operator_text(op)), "  }"]
+    return "\n".join([*lines, "}"])
+
+
+def variable_text(var: Variable, with_details: bool = False) -> str:
+    """The text of `Variable.to_string`."""
+    text = as_text(_fill_var(messages().VarDesc(), var))
+    if with_details:
+        names = ["error_clip", "stop_gradient"]
+        if isinstance(var, Parameter):
+            names += ["trainable", "optimize_attr", "regularizer", "do_model_average"]
+        text += "".join(f"{name}: {getattr(var, name)}\n" for name in names)
+    return text
+
+
+def operator_text(op: Operator) -> str:
+    """The text of `Operator.to_string`."""
+    return as_text(_fill_op(messages().OpDesc(), op))
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.rstrip("\n").split("\n"))
+
+
+def _program_message(program: Program) -> Any:
+    message = messages().ProgramDesc()
+    for block in program.blocks:
+        _fill_block(message.blocks.add(), block)
+    message.version.version = FLUID_VERSION
+    return message
+
+
+def _block_message(block: Block) -> Any:
+    return _fill_block(messages().BlockDesc(), block)
+
+
+def _fill_block(message: Any, block: Block) -> Any:
+    message.idx = block.idx
+    message.parent_idx = block.parent_idx
+    if block.forward_block_idx != -1:
+        message.forward_block_idx = block.forward_block_idx
+    for var in block.vars.values():
+        _fill_var(message.vars.add(), var)
+    for op in block.ops:
+        _fill_op(message.ops.add(), op)
+    return message
+
+
+def _fill_var(message: Any, var: Variable) -> Any:
+    message.name = var.name
+    kind = message.type
+    kind.type = int(var.type)
+    if var.type == VarType.LOD_TENSOR:
+        _fill_tensor(kind.lod_tensor.tensor, var)
+        if var.lod_level or not var.persistable:
+            kind.lod_tensor.lod_level = var.lod_level
+        message.persistable = var.persistable
+    elif var.type == VarType.LOD_TENSOR_ARRAY:
+        _fill_tensor(kind.tensor_array.tensor, var)
+        kind.tensor_array.lod_level = var.lod_level
+    elif var.type == VarType.SELECTED_ROWS:
+        _fill_tensor(kind.selected_rows, var)
+    elif var.type == VarType.READER:
+        kind.reader.SetInParent()
+    if var.persistable:
+        message.persistable = True
+    if var.need_check_feed:
+        message.need_check_feed = True
+    return message
+
+
+def _fill_tensor(message: Any, var: Variable) -> None:
+    message.data_type = int(var.dtype)
+    message.dims.extend(var.shape)
+
+
+def _fill_op(message: Any, op: Operator) -> Any:
+    message.type = op.type
+    definition = op.definition
+    _fill_slots(message.inputs, op.inputs, (slot.name for slot in definition.input_slots))
+    _fill_slots(message.outputs, op.outputs, (slot.name for slot in definition.output_slots))
+    for name, value in sorted(op.all_attrs().items()):
+        if value is not None and name not in _NOT_SAVED:
+            _fill_attr(message.attrs.add(), op, name, value)
+    return message
+
+
+def _fill_slots(message: Any, given: dict[str, list[str]], declared: Iterable[str]) -> None:
+    for slot in sorted({*given, *declared}):
+        message.add(parameter=slot, arguments=given.get(slot, []))
+
+
+def _fill_attr(message: Any, op: Operator, name: str, value: Any) -> None:
+    kind = wire_type(op, name, value)
+    message.name = name
+    message.type = ATTR_TYPES.index(kind)
+    try:
+        if kind.endswith("S"):
+            items = value.ravel().tolist() if isinstance(value, np.ndarray) else value
+            getattr(message, _FIELD[kind]).extend([_plain(kind[:-1], item) for item in items])
+        else:
+            setattr(message, _FIELD[kind], _plain(kind, value))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"attribute {name!r} of operator {op.type} cannot be saved: expected {kind}, got {value!r} "
+            f"({error})"
+        ) from None
+
+
+def _plain(kind: str, value: Any) -> Any:
+    if kind == "BLOCK":
+        return value.idx
+    if kind == "STRING":
+        return value if isinstance(value, (str, bytes)) else str(value)
+    return {"FLOAT": float, "BOOLEAN": bool}.get(kind, int)(value)
+
+
+def parse_program(data: bytes, what: str = "the bytes") -> Program:
+    """The program that `data` holds, saved here or by Fluid 1.8 (`Program.parse_from_string`).
+
+    Its variables are plain Variables (the format does not say which were parameters), shapes are those of the
+    file. `what` names the source in errors. Raises TypeError for anything but bytes, FormatError if `data` is
+    not a program, OperatorError for operators that do not fit, NotSupportedError for an operator that
+    fluidlite does not have.
+    """
+    from .program import Program
+
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a saved program is read from bytes, got {type(data).__name__}")
+    message = parse("ProgramDesc", bytes(data), what)
+    try:
+        return _read_program(Program(), message, what)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{what} is not a ProgramDesc as Fluid writes it: {error}") from None
+
+
+def _read_program(program: Program, message: Any, what: str) -> Program:
+    if not message.blocks:
+        raise FormatError(f"{what} is not a program as Fluid writes it: it has no blocks")
+    for number, block in enumerate(message.blocks):
+        if block.idx != number or block.parent_idx not in (range(number) if number else (-1,)):
+            raise FormatError(
+                f"{what} is a damaged program: block {number} has idx {block.idx} and parent_idx "
+                f"{block.parent_idx}"
+            )
+    program.blocks = [Block(program, block.idx, block.parent_idx) for block in message.blocks]
+    for block, saved in zip(program.blocks, message.blocks, strict=True):
+        block.forward_block_idx = saved.forward_block_idx
+        for var in saved.vars:
+            _read_var(block, var)
+    for block, saved in zip(program.blocks, message.blocks, strict=True):
+        for op in saved.ops:
+            _read_op(block, op, what)
+    program._changed()
+    return program
+
+
+def _read_var(block: Block, message: Any) -> None:
+    kind = VarType(message.type.type)
+    shape, dtype, lod_level = None, None, 0
+    field = _DESCRIBED.get(kind)
+    if field is not None:
+        described = getattr(message.type, field)
+        tensor = described if kind == VarType.SELECTED_ROWS else described.tensor
+        shape, dtype = list(tensor.dims), VarType(tensor.data_type)
+        lod_level = getattr(described, "lod_level", 0)
+    block.create_var(
+        name=message.name,
+        type=kind,
+        shape=shape,
+        dtype=dtype,
+        lod_level=lod_level,
+        persistable=message.persistable,
+        need_check_feed=message.need_check_feed,
+        is_data=message.need_check_feed,
+    )
+
+
+def _read_op(block: Block, message: Any, what: str) -> None:
+    attrs = {
+        attr.name: _read_attr(attr, block, what) for attr in message.attrs if attr.name not in _NOT_SAVED
+    }
+    op = Operator(block, message.type, _read_slots(message.inputs), _read_slots(message.outputs), attrs)
+    verify.slots(op)
+    block.ops.append(op)
+    for name in op.output_arg_names:
+        block._var_recursive(name).op = op
+
+
+def _read_slots(slots: Sequence[Any]) -> dict[str, list[str]]:
+    return {slot.parameter: list(slot.arguments) for slot in slots if slot.arguments}
+
+
+def _read_attr(message: Any, block: Block, what: str) -> Any:
+    kind = ATTR_TYPES[message.type]
+    value = getattr(message, _FIELD[kind])
+    if kind in ("BLOCK", "BLOCKS"):
+        blocks = [
+            _sub_block(index, block, message.name, what) for index in ([value] if kind == "BLOCK" else value)
+        ]
+        return blocks[0] if kind == "BLOCK" else blocks
+    if kind == "FLOAT":
+        return _decimal(value)
+    if kind == "FLOATS":
+        return [_decimal(item) for item in value]
+    return list(value) if kind.endswith("S") else value
+
+
+def _sub_block(index: int, block: Block, attr: str, what: str) -> Block:
+    if not 0 < index < len(block.program.blocks) or index == block.idx:
+        raise FormatError(
+            f"{what} is a damaged program: attribute {attr!r} in block {block.idx} names block {index} "
+            f"of {len(block.program.blocks)}"
+        )
+    return block.program.blocks[index]
+
+
+def _decimal(value: float) -> float:
+    """The shortest decimal that gives the same float32: 0.9 and not 0.8999999761581421."""
+    return float(str(np.float32(value)))

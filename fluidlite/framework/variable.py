@@ -1,0 +1,152 @@
+"""`Variable` and `Parameter`: the nodes of a Program that hold values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..base import unique_name
+from ..base.dtypes import VarType, to_vartype
+from ..ops.registry import grad_name
+from .math_ops import VariableMath
+
+if TYPE_CHECKING:
+    from .operator import Operator
+    from .program import Block
+
+
+def as_shape(shape: Sequence[Any] | int | None, what: str) -> tuple[int, ...]:
+    """A tuple of ints, with -1 for None; raises a TypeError naming `what` otherwise."""
+    if shape is None:
+        return ()
+    if isinstance(shape, int):
+        shape = [shape]
+    dims = []
+    for n in shape:
+        if n is None:
+            n = -1
+        try:
+            dims.append(int(n))
+        except (TypeError, ValueError):
+            raise TypeError(f"the shape of {what} must hold integers or None, got {list(shape)}") from None
+    return tuple(dims)
+
+
+class Variable(VariableMath):
+    """A value of a program: made by `Block.create_var`, the layers and the operators of Python.
+
+    `shape` has -1 where a size is known only when the program runs; `dtype` is a `VarType`.
+    Follows `fluid.framework.Variable`.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        type: VarType = VarType.LOD_TENSOR,
+        name: str | None = None,
+        shape: Sequence[int | None] | None = None,
+        dtype: Any = None,
+        lod_level: int | None = None,
+        capacity: int | None = None,
+        persistable: bool | None = None,
+        error_clip: Any = None,
+        stop_gradient: bool = False,
+        is_data: bool = False,
+        need_check_feed: bool = False,
+        belong_to_optimizer: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.block = block
+        self.name = name if name is not None else unique_name.generate("_generated_var")
+        self.type = type
+        self._shape = as_shape(shape, f"variable {self.name!r}")
+        self._shaped = shape is not None
+        self._dtype = to_vartype(dtype) if dtype is not None else None
+        self.lod_level = lod_level or 0
+        self.persistable = bool(persistable)
+        self.error_clip = error_clip
+        self.stop_gradient = stop_gradient
+        self.is_data = is_data
+        self.need_check_feed = need_check_feed
+        self.belong_to_optimizer = belong_to_optimizer
+        self.op: Operator | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @property
+    def dtype(self) -> VarType:
+        return VarType.FP32 if self._dtype is None else self._dtype
+
+    @property
+    def grad_name(self) -> str:
+        """The name of this variable's gradient."""
+        return grad_name(self.name)
+
+    def astype(self, dtype: Any) -> Variable:
+        """This variable converted to `dtype` by a `cast` operator."""
+        out = self._temporary(to_vartype(dtype))
+        self._append("cast", {"X": [self]}, out, {"in_dtype": int(self.dtype), "out_dtype": int(out.dtype)})
+        return out
+
+    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
+        """The variable as text, in the form of a saved program."""
+        from . import proto
+
+        return proto.variable_text(self, with_details)
+
+    def __repr__(self) -> str:
+        return self.to_string()
+
+    __str__ = __repr__
+
+    def detach(self) -> Any:
+        raise self._only_eager("detach")
+
+    def numpy(self) -> Any:
+        raise self._only_eager("numpy")
+
+    def backward(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._only_eager("backward")
+
+    def gradient(self) -> Any:
+        raise self._only_eager("gradient")
+
+    def _only_eager(self, what: str) -> TypeError:
+        return TypeError(
+            f"{what}() needs a value, but variable {self.name!r} belongs to a static program and has none while it "
+            "is built; fetch it with Executor.run(fetch_list=[...])"
+        )
+
+
+class Parameter(Variable):
+    """A persistable variable that training changes (`fluid.framework.Parameter`).
+
+    `optimize_attr['learning_rate']` multiplies the optimizer's rate.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        shape: Sequence[int],
+        dtype: Any,
+        type: VarType = VarType.LOD_TENSOR,
+        **kwargs: Any,
+    ) -> None:
+        shape = as_shape(shape, "a parameter")
+        if not shape:
+            raise ValueError("the shape of a parameter must not be empty")
+        if any(n < 0 for n in shape):
+            raise ValueError(f"a parameter needs a known shape, got {list(shape)} for {kwargs.get('name')!r}")
+        kwargs["persistable"] = True
+        super().__init__(block, type=type, shape=shape, dtype=dtype, **kwargs)
+        self.trainable = kwargs.get("trainable", True)
+        if not self.trainable:
+            self.stop_gradient = True
+        self.optimize_attr = kwargs.get("optimize_attr") or {"learning_rate": 1.0}
+        self.regularizer = kwargs.get("regularizer")
+        self.gradient_clip_attr = kwargs.get("gradient_clip_attr")
+        self.do_model_average = kwargs.get("do_model_average")
+        self.is_distributed = False
+        self.need_clip = kwargs.get("need_clip", True)

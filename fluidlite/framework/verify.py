@@ -1,0 +1,68 @@
+"""Checks an operator where it is built, so that a malformed program fails at the user's line and not when it runs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..base.errors import EnforceNotMet
+from ..ops.registry import OperatorError
+from . import callsite
+
+if TYPE_CHECKING:
+    from .operator import Operator
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def operator(op: Operator) -> None:
+    """Check slots and variables of `op` and infer the shapes of its outputs.
+
+    Raises OperatorError (an EnforceNotMet and ValueError) naming the operator, its variables and the user's line.
+    """
+    try:
+        slots(op)
+        if op.definition.infer is not None:
+            op.definition.infer(op.view())
+    except EnforceNotMet as error:
+        raise _located(op, error) from None
+
+
+def _located(op: Operator, error: Exception) -> Exception:
+    return type(error)(f"{error}{callsite.describe(op.line)}")
+
+
+def slots(op: Operator) -> None:
+    """Check that the slots of `op` are declared and filled and that its variables exist; raises OperatorError."""
+    for kind, given, declared in (
+        ("input", op.inputs, op.definition.input_slots),
+        ("output", op.outputs, op.definition.output_slots),
+    ):
+        by_name = {slot.name: slot for slot in declared}
+        for slot_name, names in given.items():
+            slot = by_name.get(slot_name)
+            if slot is None:
+                expected = ", ".join(by_name) or "none"
+                raise OperatorError(
+                    f"operator {op.type} has no {kind} {slot_name!r}: its {kind}s are {expected}"
+                )
+            if len(names) > 1 and not slot.many:
+                raise OperatorError(f"operator {op.type}: {kind} {slot_name} takes one variable, got {names}")
+            if slot_name == "blocking_queue":
+                continue  # names a loader of this process: no program has a variable for it
+            for name in names:
+                if op.block._find_var_recursive(name) is None:
+                    known = op.block.vars
+                    raise OperatorError(
+                        f"operator {op.type}: {kind} {slot_name} names variable {name!r}, which is not in the program"
+                        f"{suggest(name, known)}"
+                    )
+        if kind == "input":
+            for slot in declared:
+                if not slot.optional and not given.get(slot.name):
+                    raise OperatorError(f"operator {op.type}: input {slot.name} is missing")

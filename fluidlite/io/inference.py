@@ -1,0 +1,202 @@
+"""Models for use: a program cut down to what its outputs need, with its parameters
+(`fluid.io.save_inference_model`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..base import unique_name
+from ..base.dtypes import VarType
+from ..base.errors import FormatError, NotSupportedError
+from ..base.files import atomic_writer
+from ..framework import Program, Variable
+from ..framework.proto import parse_program
+from .saving import Folder, load_persistables, save_persistables
+from .selection import as_program
+
+MODEL = "__model__"
+"""What the program's file is called if nobody says otherwise."""
+
+
+def save_inference_model(
+    dirname: Folder,
+    feeded_var_names: Sequence[str] | str,
+    target_vars: Sequence[Variable] | Variable,
+    executor: Any,
+    main_program: Program | None = None,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    export_for_deployment: bool = True,
+    program_only: bool = False,
+) -> list[str]:
+    """Save what is needed to compute `target_vars` from the variables `feeded_var_names`
+    (`fluid.io.save_inference_model`).
+
+    `dirname` gets the program as `model_filename` (`__model__` if None), in test mode and without what the
+    targets do not need, and its parameters, each in a file or all in `params_filename`. `program_only=True`
+    leaves the parameters out. `export_for_deployment=False` saves the whole `main_program`, to train it
+    further, as `__model__.main_program`. `main_program` itself is not changed. `executor` is not needed and
+    there for Fluid's sake.
+
+    Returns the names that the outputs have in the saved program. Raises ValueError for names or targets that
+    are none, or that the program does not have, and for a fed variable that the targets do not need;
+    EnforceNotMet, with nothing written, if a parameter has no value.
+    """
+    program = as_program(main_program)
+    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
+    if not all(isinstance(name, str) for name in feeds):
+        raise ValueError(f"'feed_var_names' should be a list of str, got {feeds!r}")
+    targets = [target_vars] if isinstance(target_vars, Variable) else list(target_vars)
+    if not targets or not all(isinstance(var, Variable) for var in targets):
+        raise ValueError("'target_vars' should be a list of Variable, with at least one in it")
+    model = os.path.basename(model_filename) if model_filename is not None else MODEL
+    if export_for_deployment:
+        saved, outputs = _for_inference(program, feeds, targets)
+    else:
+        saved, outputs, model = program, [var.name for var in targets], model + ".main_program"
+    data = saved.desc.serialize_to_string()
+    if not program_only:
+        save_persistables(
+            executor, dirname, saved, None if params_filename is None else os.path.basename(params_filename)
+        )
+    with atomic_writer(Path(dirname) / model) as file:
+        file.write(data)
+    return outputs
+
+
+def load_inference_model(
+    dirname: Folder | None,
+    executor: Any,
+    model_filename: str | bytes | None = None,
+    params_filename: str | bytes | None = None,
+    pserver_endpoints: Any = None,
+) -> list[Any]:
+    """Load what `save_inference_model` or Fluid 1.8 saved: `[program, feed names, fetch Variables]`.
+
+    The parameters go into the global scope. With `dirname=None` the file names are the contents of the two
+    files instead. Follows `fluid.io.load_inference_model`.
+
+    Raises ValueError for a missing folder, FileNotFoundError for a missing file, FormatError for one that is
+    damaged or foreign, NotSupportedError for a program with operators that fluidlite does not have.
+    """
+    if pserver_endpoints is not None:
+        raise NotSupportedError(
+            "load_inference_model(pserver_endpoints=...): fluidlite has no parameter servers"
+        )
+    if dirname is None:
+        if not isinstance(model_filename, (bytes, bytearray)):
+            raise TypeError(
+                "load_inference_model without dirname takes the program as bytes in model_filename"
+            )
+        data, source = bytes(model_filename), "the program given as bytes"
+    else:
+        if not os.path.isdir(dirname):
+            raise ValueError(f"There is no directory named {os.fspath(dirname)!r}")
+        name = MODEL if model_filename is None else os.path.basename(os.fsdecode(model_filename))
+        path = Path(dirname) / name
+        data, source = path.read_bytes(), str(path)
+    program = parse_program(data, source)
+    feeds, fetches = _take_ends(program, source)
+    if any(True for var in program.list_vars() if var.persistable):
+        load_persistables(executor, dirname, program, params_filename)
+    return [program, feeds, [program.global_block().var(name) for name in fetches]]
+
+
+def prepend_feed_ops(
+    program: Program, feed_target_names: Sequence[str], feed_holder_name: str = "feed"
+) -> None:
+    """Mark the variables `feed_target_names` as the inputs of a program to be saved
+    (`fluid.io.prepend_feed_ops`).
+    """
+    if not feed_target_names:
+        return
+    block = program.global_block()
+    holder = block.create_var(name=feed_holder_name, type=VarType.FEED_MINIBATCH, persistable=True)
+    for number, name in enumerate(feed_target_names):
+        block._prepend_op(
+            type="feed", inputs={"X": [holder]}, outputs={"Out": [block.var(name)]}, attrs={"col": number}
+        )
+
+
+def append_fetch_ops(
+    program: Program, fetch_target_names: Sequence[str], fetch_holder_name: str = "fetch"
+) -> None:
+    """Mark the variables `fetch_target_names` as the outputs of a program to be saved
+    (`fluid.io.append_fetch_ops`).
+    """
+    block = program.global_block()
+    holder = block.create_var(name=fetch_holder_name, type=VarType.FETCH_LIST, persistable=True)
+    for number, name in enumerate(fetch_target_names):
+        block.append_op(type="fetch", inputs={"X": [name]}, outputs={"Out": [holder]}, attrs={"col": number})
+
+
+def _for_inference(program: Program, feeds: list[str], targets: list[Variable]) -> tuple[Program, list[str]]:
+    """A copy of `program` cut down to what the targets need, with its ends marked, and the names of its
+    outputs.
+    """
+    copy = program.clone()
+    block = copy.global_block()
+    for name in [*feeds, *(var.name for var in targets)]:
+        block.var(name)
+    outputs = [_scaled(copy, number, block.var(target.name)) for number, target in enumerate(targets)]
+    copy = copy._prune(outputs, feeds)
+    block = copy.global_block()
+    read = {name for every in copy.blocks for op in every.ops for name in op.input_arg_names}
+    for name in feeds:
+        if name not in read:
+            raise ValueError(
+                f"feeded_var_names has {name!r}, but {', '.join(var.name for var in targets)} can be "
+                "computed without it; "
+                "leave it out"
+            )
+    for every in copy.blocks:
+        for op in every.ops:
+            if "is_test" in op.definition.attrs:
+                op._set_attr("is_test", True)
+    prepend_feed_ops(copy, feeds)
+    append_fetch_ops(copy, outputs)
+    return copy, outputs
+
+
+def _scaled(program: Program, number: int, target: Variable) -> str:
+    """The name of a new variable equal to `target`: an output of its own, which no pass may rename or
+    overwrite.
+    """
+    block = program.global_block()
+    out = block.create_var(
+        name=unique_name.generate(f"save_infer_model/scale_{number}.tmp"),
+        shape=target.shape,
+        dtype=target.dtype,
+        lod_level=target.lod_level,
+    )
+    attrs = {"scale": 1.0, "bias": 0.0, "bias_after_scale": True}
+    block.append_op(type="scale", inputs={"X": [target]}, outputs={"Out": [out]}, attrs=attrs)
+    return out.name
+
+
+def _take_ends(program: Program, source: str) -> tuple[list[str], list[str]]:
+    """Take the `feed` and `fetch` operators off a loaded program (it is fed by name); the names of inputs and
+    outputs.
+    """
+    block = program.global_block()
+    feeds = {op.attr("col"): op.output("Out")[0] for op in block.ops if op.type == "feed"}
+    fetches = {op.attr("col"): op.input("X")[0] for op in block.ops if op.type == "fetch"}
+    for ends in (feeds, fetches):
+        if sorted(ends) != list(range(len(ends))):
+            raise FormatError(
+                f"{source} is a damaged program: its inputs or outputs are numbered {sorted(ends)}"
+            )
+    if not fetches:
+        raise FormatError(
+            f"{source} is not an inference model: it has no outputs (save it with save_inference_model)"
+        )
+    holders = {op.input("X")[0] for op in block.ops if op.type == "feed"}
+    holders |= {op.output("Out")[0] for op in block.ops if op.type == "fetch"}
+    block.ops = [op for op in block.ops if op.type not in ("feed", "fetch")]
+    for name in holders:
+        block._remove_var(name)
+    return [feeds[n] for n in sorted(feeds)], [fetches[n] for n in sorted(fetches)]

@@ -1,0 +1,224 @@
+"""`.pdparams` and `.pdopt` files: dicts of arrays, pickled as Fluid 1.8 does, read without running anything.
+
+A pickle is a program. The reader here knows the few instructions that build containers, numbers, strings and
+plain arrays; arrays are made from their bytes by this module and not by what the file asks for. Anything else
+is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import pickletools
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import FormatError
+from ..base.files import atomic_writer
+
+_PROTOCOL = 2  # that of Fluid, so that it can read what is written here
+_OLD, _NEW = b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy._core.multiarray\n_reconstruct\n"
+
+_DAMAGED = (
+    pickle.UnpicklingError,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged pickle, or something that is none, may raise."""
+
+
+class _Refused(Exception):
+    """The pickle asks for something that no file of parameters needs."""
+
+
+class _Dtype:
+    """An element type as a pickle describes it."""
+
+    def __init__(self, code: str, align: bool = False, copy: bool = False) -> None:
+        self.code = _text(code)
+        self.order = "<"
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        if len(state) < 5 or state[2] is not None or state[3] is not None or state[4] is not None:
+            raise _Refused(f"arrays of records ({self.code})")
+        self.order = _text(state[1])
+
+    def dtype(self) -> np.dtype:
+        if not re.fullmatch("[?biufc][0-9]*", self.code) or self.order not in ("<", ">", "=", "|"):
+            raise _Refused(f"arrays with elements {self.code!r}")
+        return np.dtype(self.code).newbyteorder(self.order)  # type: ignore[arg-type]
+
+
+class _Array:
+    """An array as a pickle describes it: becomes one in `value`."""
+
+    def __init__(self, *ignored: Any) -> None:
+        self._parts: tuple[Any, Any, bool, Any] | None = None
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, dtype, fortran, data = state
+        self._parts = shape, dtype, bool(fortran), data
+
+    def value(self) -> np.ndarray:
+        if self._parts is None:
+            raise _Refused("an array without elements")
+        shape, kind, fortran, data = self._parts
+        if not isinstance(kind, _Dtype):
+            raise _Refused("an array without element type")
+        if isinstance(data, str):
+            data = data.encode("latin1")
+        if not isinstance(data, (bytes, bytearray)):
+            raise _Refused("arrays of Python objects")
+        dtype = kind.dtype()
+        array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+        return array.astype(np.dtype(dtype.name), order="C")
+
+
+class _Scalar(_Array):
+    """A NumPy scalar as a pickle describes it."""
+
+    def __init__(self, kind: Any, data: Any) -> None:
+        self._parts = (), kind, False, data
+
+    def value(self) -> Any:
+        return super().value()[()]
+
+
+class _Function:
+    """A function that a pickle may call but cannot change (pickles can set attributes of what they name)."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self._run = run
+
+    def __call__(self, *args: Any) -> Any:
+        return self._run(*args)
+
+    def __setstate__(self, state: Any) -> None:
+        raise _Refused("a changed function")
+
+
+@_Function
+def _from_buffer(data: Any, kind: Any, shape: Any, order: Any) -> _Array:
+    array = _Array()
+    array.__setstate__((1, shape, kind, order == "F", data))
+    return array
+
+
+@_Function
+def _encode(text: str, encoding: str) -> bytes:
+    if encoding not in ("latin1", "latin-1"):
+        raise _Refused(f"text in {encoding!r}")
+    return text.encode("latin1")
+
+
+@_Function
+def _empty_bytes() -> bytes:
+    return b""
+
+
+_KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): _encode,
+    ("collections", "OrderedDict"): OrderedDict,
+    ("__builtin__", "bytes"): _empty_bytes,
+    ("builtins", "bytes"): _empty_bytes,
+}
+for _core in ("numpy.core", "numpy._core"):
+    _KNOWN[_core + ".multiarray", "_reconstruct"] = _Array
+    _KNOWN[_core + ".multiarray", "scalar"] = _Scalar
+    _KNOWN[_core + ".numeric", "_frombuffer"] = _from_buffer
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _KNOWN[module, name]
+        except KeyError:
+            raise _Refused(f"{module}.{name}") from None
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise _Refused("objects outside of the file")
+
+
+def read_pickle(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The dict in a file such as `model.pdparams`: names -> arrays, numbers, strings, or containers of these.
+
+    Raises FileNotFoundError if there is no such file and FormatError, naming the file, if it is no pickled
+    dict, is cut off, or asks for anything but plain data; nothing in it is ever called.
+    """
+    data = Path(path).read_bytes()
+    try:
+        found = _plain(_Unpickler(io.BytesIO(data), encoding="latin1").load())
+    except _Refused as error:
+        raise FormatError(
+            f"{path} is refused: expected arrays of numbers, numbers, strings and dicts or lists of them, "
+            "but it has "
+            f"{error}. Nothing in it was run"
+        ) from None
+    except _DAMAGED as error:
+        raise FormatError(
+            f"{path} is not a file of parameters as fluid.save writes it, or is cut off: expected a pickled "
+            "dict of "
+            f"arrays, got {len(data)} bytes that cannot be read as one ({type(error).__name__}: {error})"
+        ) from None
+    if not isinstance(found, dict):
+        raise FormatError(f"{path} should hold a dict of arrays, but holds a {type(found).__name__}")
+    return found
+
+
+def write_pickle(path: str | os.PathLike[str], state: Mapping[str, np.ndarray]) -> None:
+    """Write a dict of arrays so that Fluid 1.8 reads it, all of it or nothing. Raises OSError as `open`
+    does.
+    """
+    data = pickle.dumps({name: np.ascontiguousarray(value) for name, value in state.items()}, _PROTOCOL)
+    with atomic_writer(path) as file:
+        file.write(_with_old_names(data))
+
+
+def _with_old_names(data: bytes) -> bytes:
+    """The pickle with the name that NumPy 1 has for what NumPy 2 moved; it stands where the first array
+    begins.
+    """
+    for code, argument, position in pickletools.genops(data):
+        if code.name == "GLOBAL":
+            if argument == "numpy._core.multiarray _reconstruct" and position is not None:
+                return data[:position] + _OLD + data[position + len(_NEW) :]
+            break
+    return data
+
+
+def _plain(value: Any) -> Any:
+    """`value` with real arrays in place of the descriptions."""
+    if isinstance(value, _Array):
+        return value.value()
+    if isinstance(value, dict):
+        return type(value)((_plain(key), _plain(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(item) for item in value)
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        return value
+    raise _Refused(f"an object of type {type(value).__name__}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin1")
+    if not isinstance(value, str):
+        raise _Refused(f"{value!r} in the description of an array")
+    return value

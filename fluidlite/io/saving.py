@@ -1,0 +1,199 @@
+"""Variables in folders of tensor files, or in one combined file (`fluid.io.save_vars`, `load_params`, ...).
+
+Every file is written whole or not at all; loading reads and checks everything before it changes anything.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..base.dtypes import VarType
+from ..base.errors import NotSupportedError
+from ..base.files import atomic_writer
+from ..executor.lod_tensor import LoDTensor
+from ..executor.scope import global_scope
+from ..executor.tensor_file import read_tensors, write_tensor
+from ..framework import Program, Variable
+from .selection import as_program, check_fits, is_parameter, is_persistable, put_all, tensor_in
+
+Folder = str | os.PathLike[str]
+Predicate = Callable[[Variable], bool]
+
+
+def save_vars(
+    executor: Any,
+    dirname: Folder | None,
+    main_program: Program | None = None,
+    vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | None = None,
+) -> bytes | None:
+    """Save variables of `main_program` from the global scope (`fluid.io.save_vars`).
+
+    `vars`: which; or `predicate`: Variable -> whether to save it. `dirname`: a folder, made if need be, that
+    gets a file for each variable, of its name; with `filename` one file in that folder has them all, sorted
+    by name. With `dirname=None` the bytes of the combined file are returned instead. `executor` is not needed
+    and there for Fluid's sake.
+
+    Raises EnforceNotMet, with nothing written, if a variable has no value; ValueError for a name that leaves
+    the folder; TypeError for a `main_program` that is no Program; OSError as `open` does.
+    """
+    chosen = _choose(main_program, vars, predicate)
+    tensors = {name: tensor_in(global_scope(), name) for name in chosen}
+    if dirname is None:
+        if filename is not None:
+            raise TypeError("save_vars with a filename needs dirname, the folder for it; got None")
+        return _combined(tensors)
+    if filename is not None:
+        with atomic_writer(_inside(dirname, filename)) as file:
+            for name in sorted(tensors):
+                write_tensor(file, tensors[name])
+        return None
+    paths = {name: _inside(dirname, name) for name in tensors}
+    Path(dirname).mkdir(parents=True, exist_ok=True)
+    for name, tensor in tensors.items():
+        with atomic_writer(paths[name]) as file:
+            write_tensor(file, tensor)
+    return None
+
+
+def save_params(
+    executor: Any, dirname: Folder | None, main_program: Program | None = None, filename: str | None = None
+) -> bytes | None:
+    """Save the parameters of `main_program`; see `save_vars` (`fluid.io.save_params`)."""
+    return save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
+
+
+def save_persistables(
+    executor: Any, dirname: Folder | None, main_program: Program | None = None, filename: str | None = None
+) -> bytes | None:
+    """Save all persistable variables of `main_program`: parameters and the optimizer's; see `save_vars`.
+
+    Follows `fluid.io.save_persistables`.
+    """
+    return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+
+
+def load_vars(
+    executor: Any,
+    dirname: Folder | None,
+    main_program: Program | None = None,
+    vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None,
+    filename: str | bytes | None = None,
+) -> None:
+    """Load variables of `main_program` into the global scope, as `save_vars` saved them
+    (`fluid.io.load_vars`).
+
+    The arguments are those of `save_vars`; with `dirname=None`, `filename` is the bytes of a combined file.
+
+    Raises, with nothing changed in the scope: FileNotFoundError for a missing file, FormatError for one that
+    is cut off or is no file of tensors, RuntimeError for a variable of another shape or element type than the
+    program has.
+    """
+    chosen = _choose(main_program, vars, predicate)
+    put_all(global_scope(), read_vars(dirname, chosen, filename))
+
+
+def load_params(
+    executor: Any,
+    dirname: Folder | None,
+    main_program: Program | None = None,
+    filename: str | bytes | None = None,
+) -> None:
+    """Load the parameters of `main_program`; see `load_vars` (`fluid.io.load_params`)."""
+    load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
+
+
+def load_persistables(
+    executor: Any,
+    dirname: Folder | None,
+    main_program: Program | None = None,
+    filename: str | bytes | None = None,
+) -> None:
+    """Load all persistable variables of `main_program`; see `load_vars` (`fluid.io.load_persistables`)."""
+    load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+
+
+def read_vars(
+    dirname: Folder | None, chosen: dict[str, Variable], filename: str | bytes | None = None
+) -> dict[str, LoDTensor]:
+    """The saved values of the variables `chosen`, checked against their shapes and types; see `load_vars`."""
+    if dirname is None:
+        if not isinstance(filename, (bytes, bytearray)):
+            raise TypeError(
+                f"without dirname, filename must be the bytes of a combined file, got {filename!r}"
+            )
+        found = read_tensors(io.BytesIO(filename), sorted(chosen), "the combined file given as bytes")
+        sources = dict.fromkeys(chosen, "the combined file given as bytes")
+    elif filename is not None:
+        path = _inside(dirname, os.fspath(filename) if not isinstance(filename, bytes) else filename.decode())
+        found = read_file(path, sorted(chosen))
+        sources = dict.fromkeys(chosen, str(path))
+    else:
+        paths = {name: _inside(dirname, name) for name in chosen}
+        found = {name: read_file(path, [name])[name] for name, path in paths.items()}
+        sources = {name: str(path) for name, path in paths.items()}
+    for name, tensor in found.items():
+        assert tensor.array is not None
+        check_fits(chosen[name], tensor.array, sources[name])
+    return found
+
+
+def read_file(path: Path, names: Sequence[str]) -> dict[str, LoDTensor]:
+    """The tensors `names`, in that order, of the file at `path`; see `read_tensors`."""
+    try:
+        with path.open("rb") as file:
+            return read_tensors(file, names, path)
+    except FileNotFoundError:
+        what = f"of variable {names[0]!r} " if len(names) == 1 else ""
+        raise FileNotFoundError(f"there is no file {path}: the value {what}was not saved there") from None
+
+
+def _choose(
+    main_program: Any, vars: Iterable[Any] | None, predicate: Predicate | None
+) -> dict[str, Variable]:
+    """The variables to save or load, by name."""
+    if vars is None:
+        if predicate is None:
+            raise TypeError(
+                "vars and predicate are both None: say which variables, by a list or by a function"
+            )
+        vars = [var for var in as_program(main_program).list_vars() if predicate(var)]
+    elif main_program is not None:
+        as_program(main_program)
+    chosen = {}
+    for var in vars:
+        if not isinstance(var, Variable):
+            raise TypeError(
+                f"vars must be a list of Variables, got {var!r} of type {type(var).__name__} in it"
+            )
+        if var.type == VarType.RAW:
+            continue
+        if var.type != VarType.LOD_TENSOR:
+            raise NotSupportedError(
+                f"variable {var.name!r} is a {var.type}; only tensors can be saved and loaded"
+            )
+        chosen[var.name] = var
+    return chosen
+
+
+def _combined(tensors: dict[str, LoDTensor]) -> bytes:
+    file = io.BytesIO()
+    for name in sorted(tensors):
+        write_tensor(file, tensors[name])
+    return file.getvalue()
+
+
+def _inside(dirname: Folder, name: str) -> Path:
+    """The path of the file called `name` (which may have folders in it) in the folder `dirname`."""
+    relative = PurePosixPath(name)
+    if relative.is_absolute() or ".." in relative.parts or not relative.parts:
+        raise ValueError(
+            f"{name!r} cannot be a file in {os.fspath(dirname)!r}: expected a name that stays in that folder"
+        )
+    return Path(dirname) / relative

@@ -1,0 +1,130 @@
+"""Which variables of a program belong in files, and their values (`fluid.io.is_parameter` and the like)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import VarType, to_numpy
+from ..base.errors import EnforceNotMet
+from ..executor.lod_tensor import LoDTensor
+from ..executor.scope import Scope, global_scope
+from ..framework import Parameter, Program, Variable, default_main_program
+
+_NOT_VALUES = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW})
+
+
+def is_parameter(var: Any) -> bool:
+    """Whether `var` is a Parameter (`fluid.io.is_parameter`)."""
+    return isinstance(var, Parameter)
+
+
+def is_persistable(var: Variable) -> bool:
+    """Whether `var` outlives a step and holds a value: no reader, no holder of feeds
+    (`fluid.io.is_persistable`).
+    """
+    return var.persistable and var.type not in _NOT_VALUES
+
+
+def is_belong_to_optimizer(var: Variable) -> bool:
+    """Whether `fluid.save` puts `var` into the `.pdopt` file: persistable but no Parameter."""
+    return is_persistable(var) and not is_parameter(var)
+
+
+def get_program_parameter(program: Program | None) -> list[Variable]:
+    """The parameters of `program` (the default main program if None), as `fluid.io.get_program_parameter`."""
+    return [var for var in as_program(program).list_vars() if is_parameter(var)]
+
+
+def get_program_persistable_vars(program: Program | None) -> list[Variable]:
+    """The persistable variables of `program`, as `fluid.io.get_program_persistable_vars`."""
+    return [var for var in as_program(program).list_vars() if is_persistable(var)]
+
+
+def get_parameter_value(para: Parameter, executor: Any) -> np.ndarray:
+    """A copy of the value that parameter `para` has in the global scope (`fluid.io.get_parameter_value`).
+
+    Raises TypeError if `para` is no Parameter, EnforceNotMet if it has no value yet.
+    """
+    if not is_parameter(para):
+        raise TypeError(f"get_parameter_value takes a Parameter, got {type(para).__name__}")
+    return tensor_in(global_scope(), para.name).numpy()
+
+
+def get_parameter_value_by_name(name: str, executor: Any, program: Program | None = None) -> np.ndarray:
+    """A copy of the value of the parameter called `name` in `program`; see `get_parameter_value`."""
+    var = as_program(program).global_block().var(name)
+    return get_parameter_value(var, executor)  # type: ignore[arg-type]
+
+
+def as_program(program: Any) -> Program:
+    """`program` itself, the program that a CompiledProgram runs, or the default main program for None.
+
+    Raises TypeError for anything else.
+    """
+    if program is None:
+        return default_main_program()
+    inner = getattr(program, "_program", program)
+    if not isinstance(inner, Program):
+        raise TypeError(
+            "The type of input main_program is invalid, expected type is fluid.Program, but received "
+            f"{type(program)}"
+        )
+    return inner
+
+
+def tensor_in(scope: Scope, name: str) -> LoDTensor:
+    """The tensor that variable `name` holds in `scope`; EnforceNotMet saying what to do if it has none."""
+    found = scope.find_var(name)
+    if found is None or not found.is_set():
+        raise EnforceNotMet(
+            f"variable {name!r} is not initialized: it has no value in the scope. Run the startup program "
+            "(exe.run(fluid.default_startup_program())) or load the variable first"
+        )
+    return found.get_tensor()
+
+
+def check_fits(var: Variable, array: np.ndarray, source: str) -> None:
+    """Raise RuntimeError if `array`, found in `source`, cannot be the value of `var`: another shape or
+    element type.
+    """
+    wanted, found = list(var.shape), list(array.shape)
+    if wanted and (
+        len(wanted) != len(found) or any(w not in (-1, f) for w, f in zip(wanted, found, strict=True))
+    ):
+        raise RuntimeError(
+            f"Variable's shape does not match: the program requires {var.name!r} with shape {wanted}, while "
+            f"{source} has it with shape {found}"
+        )
+    if array.dtype != to_numpy(var.dtype):
+        raise RuntimeError(
+            f"Variable's data type does not match: the program requires {var.name!r} of "
+            f"{to_numpy(var.dtype)}, while "
+            f"{source} has it with {array.dtype}"
+        )
+
+
+def put_all(scope: Scope, tensors: dict[str, LoDTensor]) -> None:
+    """Make `tensors` the values of the variables of their names in `scope`, making those that are missing.
+
+    Memory is kept where shape and dtype stay. Raises TypeError, before anything is changed, if a variable
+    holds something other than a tensor.
+    """
+    for name in tensors:
+        found = scope.find_var(name)
+        if found is not None:
+            found.get_tensor()
+    for name, tensor in tensors.items():
+        found = scope.find_var(name)
+        holder = (found if found is not None else scope.var(name)).get_tensor()
+        array = tensor.array
+        assert array is not None
+        if holder.array is not None and (holder.array.shape, holder.array.dtype) == (
+            array.shape,
+            array.dtype,
+        ):
+            holder.set(array)
+        else:
+            holder.replace(array)
+        holder.set_lod(tensor.lod())

@@ -1,0 +1,89 @@
+"""Checks of arguments that many layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.dtypes import FLOATS, VarType, to_numpy
+from ..framework import Variable
+from ..layer_helper import check_variable
+
+INTEGERS = (VarType.INT32, VarType.INT64)
+
+
+def check_dtype(
+    var: Variable, name: str, layer: str, allowed: Sequence[VarType] = tuple(sorted(FLOATS))
+) -> None:
+    """Raise TypeError unless argument `name` of `layer` is a Variable of one of the `allowed` dtypes."""
+    check_variable(var, name, layer)
+    if var.dtype not in allowed:
+        names = [str(to_numpy(kind)) for kind in allowed]
+        raise TypeError(
+            f"The data type of '{name}' in {layer} must be {names}, but received {to_numpy(var.dtype)}."
+        )
+
+
+def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
+    """`value`, an integer or `count` of them, as a list of `count` integers.
+
+    Raises ValueError for another number of elements, TypeError for anything else.
+    """
+    if isinstance(value, (list, tuple)):
+        if len(value) == 1:
+            value = list(value) * count
+        if len(value) != count:
+            raise ValueError(f"'{name}' of {layer} must be an integer or {count} of them, got {list(value)}")
+        items = list(value)
+    else:
+        items = [value] * count
+    try:
+        return [int(item) for item in items]
+    except (TypeError, ValueError):
+        raise TypeError(f"'{name}' of {layer} must be an integer or {count} of them, got {value!r}") from None
+
+
+def check_choice(value: Any, name: str, choices: Sequence[Any], layer: str) -> None:
+    """Raise ValueError unless argument `name` of `layer` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"'{name}' of {layer} must be one of {list(choices)}, got {value!r}")
+
+
+def check_switch(value: Any, name: str, layer: str) -> None:
+    """Raise ValueError unless argument `name` of `layer` is True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"'{name}' of {layer} must be True or False, got {value!r}")
+
+
+def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[list[int], str]:
+    """The attributes `paddings` and `padding_algorithm` for the `padding` of a convolution or pooling layer.
+
+    `padding` is an integer, one for each of `dims` spatial dimensions, a pair for each (as one list, or as a
+    list of pairs with [0, 0] for batch and channels), or 'SAME' or 'VALID'. Raises ValueError for anything
+    else.
+    """
+    if isinstance(padding, str):
+        algorithm = padding.upper()
+        if algorithm not in ("SAME", "VALID"):
+            raise ValueError(f"Unknown padding: {padding!r}. It can only be 'SAME' or 'VALID'.")
+        return [0] * dims, algorithm
+    if isinstance(padding, (list, tuple)) and padding and isinstance(padding[0], (list, tuple)):
+        pairs = [list(pair) for pair in padding]
+        outer, inner = ([pairs[0], pairs[-1]], pairs[1:-1]) if channels_last else (pairs[:2], pairs[2:])
+        if (
+            len(pairs) != dims + 2
+            or any(pair != [0, 0] for pair in outer)
+            or any(len(pair) != 2 for pair in inner)
+        ):
+            raise ValueError(
+                f"'padding' of {layer} must have a pair for each of {dims + 2} dimensions, with [0, 0] "
+                "for batch and "
+                f"channels, got {padding}"
+            )
+        padding = [side for pair in inner for side in pair]
+    if isinstance(padding, (list, tuple)) and len(padding) == 2 * dims:
+        sides = numbers(padding, 2 * dims, "padding", layer)
+        if sides[::2] == sides[1::2]:
+            return sides[::2], "EXPLICIT"
+        return sides, "EXPLICIT"
+    return numbers(padding, dims, "padding", layer), "EXPLICIT"

@@ -1,0 +1,182 @@
+"""Learning rates that change from step to step: each function returns a Variable to give to an optimizer.
+
+The steps are counted in the persistable `@LR_DECAY_COUNTER@`, which all schedules of a program share. Follows
+`fluid.layers.learning_rate_scheduler`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ..framework import Variable, default_main_program
+from ..layer_helper import LayerHelper
+from .constants import fill_constant
+from .counter import autoincreased_step_counter
+from .variables import assign, cast, create_global_var
+
+__all__ = [
+    "cosine_decay",
+    "exponential_decay",
+    "inverse_time_decay",
+    "linear_lr_warmup",
+    "natural_exp_decay",
+    "noam_decay",
+    "piecewise_decay",
+    "polynomial_decay",
+]
+
+Schedule = TypeVar("Schedule", bound=Callable[..., Variable])
+
+
+def _schedule(build: Schedule) -> Schedule:
+    """Mark the operators of a schedule as such."""
+
+    @functools.wraps(build)
+    def marked(*args: Any, **kwargs: Any) -> Variable:
+        with default_main_program()._lr_schedule_guard():
+            return build(*args, **kwargs)
+
+    return marked  # type: ignore[return-value]
+
+
+def _step(begin: int = 0) -> Variable:
+    """The number of the step as float32; `begin` in the first run."""
+    return cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
+
+
+def _apply(op_type: str, x: Variable, y: Variable | None = None) -> Variable:
+    inputs = {"X": x} if y is None else {"X": x, "Y": y}
+    attrs = {} if y is None else {"axis": -1}
+    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=x.dtype)
+    return out
+
+
+def _choose(condition: Variable, yes: Any, no: Any) -> Variable:
+    """`yes` where `condition` holds, else `no`: exact, since one product is the value and the other 0."""
+    chosen = cast(condition, "float32")
+    return chosen * yes + (1.0 - chosen) * no
+
+
+def _periods(decay_steps: int, staircase: bool) -> Variable:
+    """How many times `decay_steps` steps have passed; whole times only with `staircase`."""
+    passed = _step() / decay_steps
+    return _apply("floor", passed) if staircase else passed
+
+
+@_schedule
+def exponential_decay(
+    learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Variable:
+    """learning_rate * decay_rate ** (step / decay_steps) (`fluid.layers.exponential_decay`).
+
+    With `staircase` the exponent is rounded down.
+    """
+    return learning_rate * (decay_rate ** _periods(decay_steps, staircase))
+
+
+@_schedule
+def natural_exp_decay(
+    learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Variable:
+    """learning_rate * e ** (-decay_rate * step / decay_steps) (`fluid.layers.natural_exp_decay`).
+
+    With `staircase` step / decay_steps is rounded down.
+    """
+    return learning_rate * _apply("exp", -1 * decay_rate * _periods(decay_steps, staircase))
+
+
+@_schedule
+def inverse_time_decay(
+    learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Variable:
+    """learning_rate / (1 + decay_rate * step / decay_steps) (`fluid.layers.inverse_time_decay`).
+
+    With `staircase` step / decay_steps is rounded down.
+    """
+    return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
+
+
+@_schedule
+def polynomial_decay(
+    learning_rate: Any,
+    decay_steps: int,
+    end_learning_rate: float = 0.0001,
+    power: float = 1.0,
+    cycle: bool = False,
+) -> Variable:
+    """From `learning_rate` to `end_learning_rate` along (1 - step / decay_steps) ** power.
+
+    With `cycle` the descent begins again, each time `decay_steps` longer, instead of ending. Follows
+    `fluid.layers.polynomial_decay`.
+    """
+    step = _step()
+    if cycle:
+        times = _apply("ceil", step / decay_steps)
+        rounds = _apply("elementwise_max", times, fill_constant([1], "float32", 1.0))
+        left = 1 - step / (decay_steps * rounds)
+    else:
+        last = fill_constant([1], "float32", float(decay_steps))
+        left = 1 - _apply("elementwise_min", step, last) / decay_steps
+    return (learning_rate - end_learning_rate) * (left**power) + end_learning_rate
+
+
+@_schedule
+def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Variable:
+    """Up for `warmup_steps` steps, then down with the root of the step; scaled by `d_model` ** -0.5.
+
+    The first step is number 1 (Vaswani et al. 2017). Follows `fluid.layers.noam_decay`.
+    """
+    step = _step(1)
+    falling = step**-0.5
+    rising = (warmup_steps**-1.5) * step
+    return learning_rate * (d_model**-0.5) * _apply("elementwise_min", falling, rising)
+
+
+@_schedule
+def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Variable:
+    """From `learning_rate` to 0 along half a cosine in `epochs` epochs, constant within each.
+
+    Follows `fluid.layers.cosine_decay`.
+    """
+    epoch = _apply("floor", _step() / step_each_epoch)
+    return learning_rate * 0.5 * (_apply("cos", epoch * math.pi / epochs) + 1)
+
+
+@_schedule
+def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
+    """values[i] while the step is below boundaries[i], then the last (`fluid.layers.piecewise_decay`).
+
+    Raises ValueError unless there is one value more than boundaries.
+    """
+    if len(values) - len(boundaries) != 1:
+        raise ValueError(
+            f"len(values) - len(boundaries) should be 1, got {len(values)} values "
+            f"and {len(boundaries)} boundaries"
+        )
+    step = _step()
+    rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
+    chosen: Any = fill_constant([1], "float32", float(values[-1]))
+    for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
+        before = step < fill_constant([1], "float32", float(boundary))
+        chosen = _choose(before, float(value), chosen)
+    return assign(chosen, rate)
+
+
+@_schedule
+def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float) -> Variable:
+    """From `start_lr` to `end_lr` in `warmup_steps` steps, then `learning_rate` (a number or Variable).
+
+    Follows `fluid.layers.linear_lr_warmup`. Raises TypeError if a limit is no number.
+    """
+    for name, value in (("start_lr", start_lr), ("end_lr", end_lr)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name} of linear_lr_warmup must be a number, got {value!r}")
+    rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate_warmup")
+    step = _step()
+    early = step < float(warmup_steps)
+    warm = start_lr + float(end_lr - start_lr) * (step / float(warmup_steps))
+    after = learning_rate if isinstance(learning_rate, Variable) else float(learning_rate)
+    return assign(_choose(early, warm, after), rate)

@@ -1,0 +1,5 @@
+"""`fluid.lod_tensor`: constructors of tensors with sequences."""
+
+from .executor.lod_tensor import create_lod_tensor, create_random_int_lodtensor
+
+__all__ = ["create_lod_tensor", "create_random_int_lodtensor"]

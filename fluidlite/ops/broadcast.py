@@ -1,0 +1,75 @@
+"""How operators with two operands line them up: Fluid's `axis` and ordinary broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .infer import product
+from .registry import OpView, Shape
+
+
+def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
+    """Both shapes with as many dimensions: the shorter one stands at `axis` of the longer (-1: at its end).
+
+    Ones at the end of the shorter shape that would reach beyond the longer are dropped, as Fluid does.
+    """
+    if len(x) < len(y):
+        long, short = aligned(y, x, axis)
+        return short, long
+    at = len(x) - len(y) if axis == -1 else axis
+    room = len(x) - at
+    while len(y) > room and y[-1] == 1:
+        y = y[:-1]
+    return tuple(x), (1,) * at + tuple(y) + (1,) * (room - len(y))
+
+
+def broadcast_shape(op: OpView, axis: int) -> Shape:
+    """The shape of X and Y broadcast together; raises the operator's error if they do not fit."""
+    x, y = op.shape("X"), op.shape("Y")
+    rank = max(len(x), len(y))
+    if not -1 <= axis < max(rank, 1):
+        raise op.fail(f"axis must be in [-1, {rank}), got {axis}")
+    left, right = aligned(x, y, axis)
+    if len(left) != len(right):
+        raise op.fail(f"X of shape {list(x)} and Y of shape {list(y)} cannot be lined up at axis {axis}")
+    dims = []
+    for m, n in zip(left, right, strict=True):
+        if m != n and min(m, n) > 1:
+            raise op.fail(f"cannot broadcast X of shape {list(x)} with Y of shape {list(y)} at axis {axis}: {m} is not {n}")
+        # An unknown size stands for itself beside 1 or another unknown, and is the known size beside any other.
+        known = 0 if 0 in (m, n) else max(m, n)
+        dims.append(known if min(m, n) >= 0 else m if n == 1 else n if m == 1 else known)
+    return tuple(dims)
+
+
+def operands(X: Any, Y: Any, axis: int) -> tuple[Any, Any]:
+    """X and Y reshaped so that ordinary broadcasting does what `axis` says."""
+    if X.shape == Y.shape:
+        return X, Y
+    left, right = aligned(X.shape, Y.shape, axis)
+    return X.reshape(left), Y.reshape(right)
+
+
+def reduced(xp: Any, gradient: Any, shape: Shape, other: Shape, axis: int) -> Any:
+    """`gradient` of the broadcast result summed down to `shape`, that of the operand it is for."""
+    if gradient.shape == tuple(shape):
+        return gradient
+    mine, _ = aligned(shape, other, axis)
+    axes = tuple(k for k, (n, m) in enumerate(zip(mine, gradient.shape, strict=True)) if n == 1 != m)
+    return gradient.sum(axis=axes, dtype=gradient.dtype).reshape(shape)
+
+
+def middle(x: Shape, y: Shape, axis: int) -> tuple[int, int, int] | None:
+    """X seen as (pre, n, post) with Y standing at n, or None if Y does not fill dimensions side by side."""
+    if len(y) > len(x) or product(x) == 0:
+        return None
+    left, right = aligned(x, y, axis)
+    if len(left) != len(right):
+        return None
+    full = [k for k, n in enumerate(right) if n != 1]
+    if not full:
+        return 1, 1, product(x)
+    first, last = full[0], full[-1] + 1
+    if left[first:last] != right[first:last]:
+        return None
+    return product(left[:first]), product(left[first:last]), product(left[last:])

@@ -1,0 +1,178 @@
+"""Comparisons, logic and questions about whole arrays; their results are bool and have no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.dtypes import VarType
+from .broadcast import broadcast_shape, operands
+from .infer import grads_like_inputs, require_same_dtype
+from .native import BYTES, NUMERIC, Selector, numel, typed
+from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
+
+Kernel = Callable[..., Any]
+
+
+def _infer_compare(op: OpView) -> None:
+    require_same_dtype(op, "X", "Y")
+    op.set("Out", broadcast_shape(op, op.attr("axis")), VarType.BOOL)
+
+
+def _compare(kernel: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        name = typed(op, kernel, ("X", "Y"), NUMERIC)
+        if name is None or op.shape("X") != op.shape("Y"):
+            return None
+        return Call(name, [op.name("X"), op.name("Y"), op.name("Out")], [numel(op, "X")])
+
+    return select
+
+
+def _register_comparison(op_type: str, symbol: str, function: Kernel) -> None:
+    def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
+        return function(*operands(X, Y, axis))
+
+    register(
+        OpDef(
+            op_type,
+            inputs=("X", "Y"),
+            attrs={"axis": -1, "force_cpu": False},
+            infer=_infer_compare,
+            kernel=kernel,
+            native=_compare(op_type),
+            frozen=("Out",),
+            doc=f"Whether X {symbol} Y, element by element.",
+        )
+    )
+
+
+_register_comparison("equal", "=", lambda x, y: x == y)
+_register_comparison("not_equal", "differs from", lambda x, y: x != y)
+_register_comparison("less_than", "<", lambda x, y: x < y)
+_register_comparison("less_equal", "<=", lambda x, y: x <= y)
+_register_comparison("greater_than", ">", lambda x, y: x > y)
+_register_comparison("greater_equal", ">=", lambda x, y: x >= y)
+
+
+def _infer_logical(op: OpView) -> None:
+    slots = [slot for slot in ("X", "Y") if op.has(slot)]
+    for slot in slots:
+        if op.dtype(slot) != VarType.BOOL:
+            raise op.fail(f"{slot} must be bool, got {op.dtype(slot)}")
+    shape = op.shape("X")
+    if len(slots) == 2 and -1 not in (*shape, *op.shape("Y")) and shape != op.shape("Y"):
+        raise op.fail(f"X and Y must have the same shape, got {list(shape)} and {list(op.shape('Y'))}")
+    op.set("Out", shape, VarType.BOOL)
+
+
+def _logical(kernel: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        slots = [slot for slot in ("X", "Y") if op.has(slot)]
+        name = typed(op, kernel, slots, BYTES)
+        return Call(name, [*(op.name(slot) for slot in slots), op.name("Out")], [numel(op, "X")]) if name else None
+
+    return select
+
+
+def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc: str) -> None:
+    register(
+        OpDef(
+            op_type,
+            inputs=inputs,
+            infer=_infer_logical,
+            kernel=kernel,
+            native=_logical(op_type),
+            inplace=(("Out", "X"),),
+            frozen=("Out",),
+            doc=doc,
+        )
+    )
+
+
+_register_logical("logical_and", ("X", "Y"), lambda xp, X, Y: X & Y, "Whether both X and Y are true.")
+_register_logical("logical_or", ("X", "Y"), lambda xp, X, Y: X | Y, "Whether X or Y or both are true.")
+_register_logical("logical_xor", ("X", "Y"), lambda xp, X, Y: X ^ Y, "Whether exactly one of X and Y is true.")
+_register_logical("logical_not", ("X",), lambda xp, X: ~X, "Whether X is false.")
+
+
+def _infer_one_bool(op: OpView) -> None:
+    op.set("Out", (1,), VarType.BOOL)
+
+
+def _isfinite_native(op: OpView) -> Call | None:
+    name = typed(op, "isfinite", ("X",))
+    return Call(name, [op.name("X"), op.name("Out")], [numel(op, "X")]) if name else None
+
+
+def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector | None = None) -> None:
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            infer=_infer_one_bool,
+            kernel=kernel,
+            native=native,
+            frozen=("Out",),
+            doc=doc,
+        )
+    )
+
+
+_register_question(
+    "isfinite", lambda xp, X: xp.isfinite(X).all().reshape(1), "Whether all elements are finite.", _isfinite_native
+)
+_register_question("isinf", lambda xp, X: xp.isinf(X).any().reshape(1), "Whether any element is infinite.")
+_register_question("isnan", lambda xp, X: xp.isnan(X).any().reshape(1), "Whether any element is not a number.")
+_register_question(
+    "is_empty", lambda xp, X: xp.full((1,), X.size == 0, dtype="bool"), "Whether there are no elements."
+)
+
+
+def _infer_where(op: OpView) -> None:
+    dtype = require_same_dtype(op, "X", "Y")
+    if op.dtype("Condition") != VarType.BOOL:
+        raise op.fail(f"Condition must be bool, got {op.dtype('Condition')}")
+    op.set("Out", op.shape("X"), dtype)
+
+
+register(
+    OpDef(
+        "where",
+        inputs=("Condition", "X", "Y"),
+        infer=_infer_where,
+        kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
+        grad=standard_grad(inputs=("Condition", "X", "Y")),
+        gradable=("X", "Y"),
+        doc="X where Condition is true, Y elsewhere.",
+    )
+)
+register(
+    OpDef(
+        "where_grad",
+        inputs=("Condition", "X", "Y", grad_name("Out")),
+        outputs=(grad_name("X"), grad_name("Y")),
+        infer=grads_like_inputs,
+        kernel=lambda xp, Condition, Out_grad: (
+            xp.where(Condition, Out_grad, 0),
+            xp.where(Condition, 0, Out_grad),
+        ),
+        doc="Gradients of where.",
+    )
+)
+
+
+def _infer_where_index(op: OpView) -> None:
+    op.set("Out", (-1, len(op.shape("Condition"))), VarType.INT64)
+
+
+register(
+    OpDef(
+        "where_index",
+        inputs=("Condition",),
+        infer=_infer_where_index,
+        kernel=lambda xp, Condition: xp.stack(xp.nonzero(Condition), axis=1).astype("int64"),
+        frozen=("Out",),
+        doc="The indices of the true elements, one row each.",
+    )
+)

@@ -1,0 +1,37 @@
+"""Shapes that operators take from attributes, or from variables when the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .registry import OpView
+
+
+def declared(op: OpView) -> list[int]:
+    """The shape that `shape`, `ShapeTensor` or `ShapeTensorList` give `op`; -1 where only running tells."""
+    shape = [int(n) for n in op.attr("shape")]
+    if op.has("ShapeTensor"):
+        known = op.value("ShapeTensor")
+        if known is not None:
+            return [int(n) for n in known]
+        rank = op.shape("ShapeTensor")[0]
+        return shape if len(shape) == rank else [-1] * max(rank, 1)
+    if op.has("ShapeTensorList"):
+        for axis in range(op.count("ShapeTensorList")):
+            known = op.value("ShapeTensorList", axis)
+            if known is not None:
+                shape[axis] = int(known.reshape(-1)[0])
+        return shape
+    if any(n < 0 for n in shape):
+        raise op.fail(f"every number of shape must be 0 or more, got {shape}")
+    return shape
+
+
+def actual(shape: Sequence[int], tensor: Any, tensors: Sequence[Any]) -> list[int]:
+    """The shape when the operator runs: from `tensor`, from the one-element `tensors`, or the attribute."""
+    if tensor is not None:
+        return [int(n) for n in tensor.tolist()]
+    if tensors:
+        return [int(n.reshape(-1)[0]) for n in tensors]
+    return [int(n) for n in shape]

@@ -1,0 +1,242 @@
+"""`elementwise_*`: arithmetic of two arrays, with their gradients.
+
+Y is lined up with X at attribute `axis`; beyond Fluid's rule any shapes that broadcast are accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .broadcast import broadcast_shape, middle, operands, reduced
+from .infer import grads_like_inputs, require_same_dtype
+from .native import NUMERIC, Selector, numel, typed
+from .registry import Call, OpDef, OperatorError, OpSpec, OpView, grad_name, register, standard_grad
+
+DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+Kernel = Callable[..., Any]
+
+
+def _infer(op: OpView) -> None:
+    dtype = require_same_dtype(op, "X", "Y")
+    op.set("Out", broadcast_shape(op, op.attr("axis")), dtype)
+
+
+def _native(kernel: str, types: Sequence[str] = NUMERIC) -> Selector:
+    def select(op: OpView) -> Call | None:
+        x, y = op.shape("X"), op.shape("Y")
+        names = [op.name("X"), op.name("Y"), op.name("Out")]
+        if x == y:
+            name = typed(op, kernel, ("X", "Y"), types)
+            return Call(name, names, [numel(op, "X")]) if name else None
+        layout = middle(x, y, op.attr("axis"))
+        name = typed(op, f"{kernel}_mid", ("X", "Y"), types)
+        return Call(name, names, layout) if name and layout else None
+
+    return select
+
+
+def _native_grad(kernel: str, needs: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        x, y = op.shape("X"), op.shape("Y")
+        same = x == y
+        layout = (numel(op, "X"),) if same else middle(x, y, op.attr("axis"))
+        name = typed(op, f"{kernel}_grad" if same else f"{kernel}_mid_grad", ("X", "Y", DOUT))
+        missing = any(not op.has(slot) for slot in needs.split())
+        if name is None or layout is None or missing or not (op.has(DX) or op.has(DY)):
+            return None
+        read = [op.name(slot) if slot in needs.split() else None for slot in ("X", "Y", "Out")]
+        return Call(name, [*read, op.name(DOUT), op.name_or_none(DX), op.name_or_none(DY)], layout)
+
+    return select
+
+
+def _binary(xp: Any, function: Kernel, X: Any, Y: Any, axis: int) -> Any:
+    left, right = operands(X, Y, axis)
+    return function(xp, left, right).astype(X.dtype, copy=False)
+
+
+def _register(
+    name: str,
+    function: Kernel,
+    doc: str,
+    grads: Kernel | None = None,
+    second: Kernel | None = None,
+    needs: str = "",
+    needs_out: bool = False,
+    native: Sequence[str] = NUMERIC,
+) -> None:
+    """Declare `elementwise_NAME`, its gradient and the gradient of that.
+
+    `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients before they
+    are summed down; `second`: see `_register_twice`. `needs`: what the C kernel of the gradient reads.
+    """
+    op_type = f"elementwise_{name}"
+
+    def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
+        return function(xp, *operands(X, Y, axis)).astype(X.dtype, copy=False)
+
+    register(
+        OpDef(
+            op_type,
+            inputs=("X", "Y"),
+            attrs={"axis": -1},
+            infer=_infer,
+            kernel=kernel,
+            grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
+            native=_native(op_type, native),
+            inplace=(("Out", "X"),),
+            doc=doc,
+        )
+    )
+    if grads is None:
+        return
+
+    def back(xp: Any, X: Any, Y: Any, Out_grad: Any, axis: int) -> Any:
+        dx, dy = grads(xp, *operands(X, Y, axis), Out_grad)
+        return reduced(xp, dx, X.shape, Y.shape, axis), reduced(xp, dy, Y.shape, X.shape, axis)
+
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Y", "Out", DOUT) if needs_out else ("X", "Y", DOUT),
+            outputs=(DX, DY),
+            attrs={"axis": -1},
+            infer=grads_like_inputs,
+            kernel=back,
+            grad=_twice if second else None,
+            native=_native_grad(op_type, needs),
+            inplace=((DX, DOUT),),
+            doc=f"Gradients of {op_type}.",
+        )
+    )
+    if second is not None:
+        _register_twice(op_type, second)
+
+
+def _twice(op: OpView) -> list[OpSpec]:
+    """The rule that makes `<type>_grad_grad` from a gradient operator."""
+    takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
+    takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
+    gives = {"DX": [grad_name(op.name("X"))], "DY": [grad_name(op.name("Y"))], "DDOut": [grad_name(op.name(DOUT))]}
+    return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
+
+
+def _register_twice(op_type: str, second: Kernel) -> None:
+    """`<type>_grad_grad`: what `second(x, y, dout, ddx, ddy)` says of X, Y and Out@GRAD, summed down."""
+
+    def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, axis: int) -> Any:
+        x, y = operands(X, Y, axis)
+        ddx = xp.zeros_like(x) if DDX is None else DDX.reshape(x.shape)
+        ddy = xp.zeros_like(y) if DDY is None else DDY.reshape(y.shape)
+        dx, dy, ddout = second(x, y, DOut, ddx, ddy)
+        return (
+            reduced(xp, xp.broadcast_to(dx, DOut.shape), X.shape, Y.shape, axis),
+            reduced(xp, xp.broadcast_to(dy, DOut.shape), Y.shape, X.shape, axis),
+            xp.broadcast_to(ddout, DOut.shape) + xp.zeros_like(DOut),
+        )
+
+    def infer(op: OpView) -> None:
+        for out, like in (("DX", "X"), ("DY", "Y"), ("DDOut", "DOut")):
+            op.set(out, op.shape(like), op.dtype(like))
+
+    register(
+        OpDef(
+            op_type + "_grad_grad",
+            inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
+            outputs=("DX", "DY", "DDOut"),
+            attrs={"axis": -1},
+            infer=infer,
+            kernel=kernel,
+            doc=f"Gradients of {op_type}_grad with respect to X, Y and Out@GRAD.",
+        )
+    )
+
+
+def _truncated(xp: Any, x: Any, y: Any) -> Any:
+    """The quotient of integers rounded towards zero."""
+    if not bool((y != 0).all()):
+        raise OperatorError("integer division by zero: Y must not hold 0")
+    quotient = xp.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x))
+
+
+def _div(xp: Any, x: Any, y: Any) -> Any:
+    return x / y if x.dtype.kind == "f" else _truncated(xp, x, y)
+
+
+def _floordiv(xp: Any, x: Any, y: Any) -> Any:
+    return xp.floor_divide(x, y) if x.dtype.kind == "f" else _truncated(xp, x, y)
+
+
+def _mod(xp: Any, x: Any, y: Any) -> Any:
+    return xp.mod(x, y) if x.dtype.kind == "f" else x - _truncated(xp, x, y) * y
+
+
+def _pow(xp: Any, x: Any, y: Any) -> Any:
+    return xp.power(x, y) if x.dtype.kind == "f" else xp.power(x.astype("float64"), y)
+
+
+def _pow_grads(xp: Any, x: Any, y: Any, dout: Any) -> Any:
+    dx = xp.where(y == 0, 0, dout * y * xp.power(x, y - 1))
+    slope = xp.power(x, y) * xp.log(xp.where(x > 0, x, 1))
+    return dx, dout * xp.where(x < 0, xp.nan, slope)
+
+
+_register(
+    "add",
+    lambda xp, x, y: x + y,
+    "X + Y.",
+    grads=lambda xp, x, y, dout: (dout, dout),
+    second=lambda x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
+)
+_register(
+    "sub",
+    lambda xp, x, y: x - y,
+    "X - Y.",
+    grads=lambda xp, x, y, dout: (dout, -dout),
+    second=lambda x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
+)
+_register(
+    "mul",
+    lambda xp, x, y: x * y,
+    "X times Y.",
+    grads=lambda xp, x, y, dout: (dout * y, dout * x),
+    second=lambda x, y, dout, ddx, ddy: (dout * ddy, dout * ddx, ddx * y + ddy * x),
+    needs="X Y",
+)
+_register(
+    "div",
+    _div,
+    "X over Y; integers are rounded towards 0.",
+    grads=lambda xp, x, y, dout: (dout / y, -dout * x / (y * y)),
+    second=lambda x, y, dout, ddx, ddy: (
+        -dout * ddy / (y * y),
+        dout * (2 * x * ddy / y - ddx) / (y * y),
+        (ddx - ddy * x / y) / y,
+    ),
+    needs="Y Out",
+    needs_out=True,
+)
+_register(
+    "max",
+    lambda xp, x, y: xp.maximum(x, y),
+    "The larger of X and Y; where they are equal Y gets the gradient.",
+    grads=lambda xp, x, y, dout: (xp.where(x > y, dout, 0), xp.where(x > y, 0, dout)),
+    needs="X Y",
+)
+_register(
+    "min",
+    lambda xp, x, y: xp.minimum(x, y),
+    "The smaller of X and Y; where they are equal Y gets the gradient.",
+    grads=lambda xp, x, y, dout: (xp.where(x < y, dout, 0), xp.where(x < y, 0, dout)),
+    needs="X Y",
+)
+_register("pow", _pow, "X to the power of Y.", grads=_pow_grads, needs="X Y Out")
+_register(
+    "mod",
+    _mod,
+    "The remainder of X over Y: integers have the sign of X, floats that of Y.",
+    native=("i32", "i64"),
+)
+_register("floordiv", _floordiv, "The quotient of the integers X and Y, rounded towards 0.", native=("i32", "i64"))

@@ -1,0 +1,29 @@
+"""`feed` and `fetch`: where a saved inference program takes its inputs and gives its outputs.
+
+They mark the two ends of a program file and compute nothing: `Executor.run` feeds and fetches by name.
+"""
+
+from __future__ import annotations
+
+from .registry import OpDef, register
+
+register(
+    OpDef(
+        "feed",
+        inputs=("X",),
+        outputs=("Out",),
+        attrs={"col": 0},
+        host=True,
+        doc="Names `Out` as input number `col` of a saved inference program; X holds all inputs.",
+    )
+)
+register(
+    OpDef(
+        "fetch",
+        inputs=("X",),
+        outputs=("Out",),
+        attrs={"col": 0},
+        host=True,
+        doc="Names `X` as output number `col` of a saved inference program; Out holds all outputs.",
+    )
+)

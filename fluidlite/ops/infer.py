@@ -1,0 +1,69 @@
+"""Shape rules that many operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..base.dtypes import VarType
+from .registry import GRAD, OpView, Shape
+
+
+def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
+    """`out` has the shape and dtype of `slot`."""
+
+    def infer(op: OpView) -> None:
+        op.set(out, op.shape(slot), op.dtype(slot))
+
+    return infer
+
+
+def grads_like_inputs(op: OpView) -> None:
+    """Each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
+
+    Looks at input `X` where the operator has it, else at the variable the gradient's name is made from.
+    """
+    for slot, names in op.outputs.items():
+        source = slot[: -len(GRAD)]
+        for index, name in enumerate(names):
+            if not name:
+                continue
+            given = op.inputs.get(source)
+            base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
+            op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)
+
+
+def grad_like(slot: str) -> Callable[[OpView], None]:
+    """Every output has the shape and dtype of input `slot` (a gradient operator that keeps only one of them)."""
+
+    def infer(op: OpView) -> None:
+        for out, names in op.outputs.items():
+            for index in range(len(names)):
+                op.set(out, op.shape(slot), op.dtype(slot), index)
+
+    return infer
+
+
+def product(shape: Shape) -> int:
+    """The number of elements; -1 if a dimension is unknown."""
+    total = 1
+    for n in shape:
+        if n < 0:
+            return -1
+        total *= n
+    return total
+
+
+def normalize_axis(op: OpView, axis: int, rank: int, what: str = "axis") -> int:
+    """A non-negative axis; raises the operator's error if it is out of range."""
+    if not -rank <= axis < rank:
+        raise op.fail(f"{what} must be in [{-rank}, {rank}), got {axis}")
+    return axis + rank if axis < 0 else axis
+
+
+def require_same_dtype(op: OpView, *slots: str) -> VarType:
+    """The common dtype of the named slots; raises the operator's error if they differ."""
+    first = op.dtype(slots[0])
+    for slot in slots[1:]:
+        if op.has(slot) and op.dtype(slot) != first:
+            raise op.fail(f"{slot} must have the dtype of {slots[0]} ({first}), got {op.dtype(slot)}")
+    return first

@@ -1,0 +1,277 @@
+"""Normalisation of each sample: over its features, over groups of channels, to length one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .batch_norm import channel_axes
+from .infer import grads_like_inputs, normalize_axis, product
+from .patches import channels_last
+from .registry import OpDef, OpView, grad_name, register, standard_grad
+
+DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
+
+_SAVED = ("SavedMean", "SavedVariance")
+
+
+def _normalize(xp: Any, rows: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    """Each row of [R, L] with its mean taken away and divided by its deviation; mean and variance of each."""
+    mean = rows.mean(axis=1, keepdims=True)
+    variance = ((rows - mean) ** 2).mean(axis=1, keepdims=True)
+    return (rows - mean) / xp.sqrt(variance + epsilon), mean, variance
+
+
+def _normalize_grad(xp: Any, normal: Any, variance: Any, d_normal: Any, epsilon: float) -> Any:
+    """The gradient of `_normalize` for its rows."""
+    centred = d_normal - d_normal.mean(axis=1, keepdims=True)
+    return (centred - normal * (d_normal * normal).mean(axis=1, keepdims=True)) / xp.sqrt(variance + epsilon)
+
+
+def _layer_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, begin_norm_axis: int) -> Any:
+    rows = X.reshape(product(X.shape[:begin_norm_axis]), -1)
+    y, mean, variance = _normalize(xp, rows, epsilon)
+    if Scale is not None:
+        y = y * Scale
+    if Bias is not None:
+        y = y + Bias
+    return y.reshape(X.shape), mean[:, 0], variance[:, 0]
+
+
+def _layer_norm_grad(
+    xp: Any,
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    Y_grad: Any,
+    epsilon: float,
+    begin_norm_axis: int,
+) -> Any:
+    rows = X.reshape(product(X.shape[:begin_norm_axis]), -1)
+    dy = Y_grad.reshape(rows.shape)
+    variance = Variance[:, None]
+    normal = (rows - Mean[:, None]) / xp.sqrt(variance + epsilon)
+    dx = _normalize_grad(xp, normal, variance, dy if Scale is None else dy * Scale, epsilon)
+    dscale = None if Scale is None else (dy * normal).sum(axis=0)
+    return dx.reshape(X.shape), dscale, None if Bias is None else dy.sum(axis=0)
+
+
+def _layer_norm_infer(op: OpView) -> None:
+    shape, begin = op.shape("X"), op.attr("begin_norm_axis")
+    if not 1 <= begin < len(shape):
+        raise op.fail(f"begin_norm_axis must be in [1, {len(shape)}), got {begin}")
+    width = product(shape[begin:])
+    for slot in ("Scale", "Bias"):
+        if op.has(slot) and width >= 0 and product(op.shape(slot)) != width:
+            raise op.fail(f"{slot} must have {width} elements, got {product(op.shape(slot))}")
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("Mean", "Variance"):
+        op.set(slot, (product(shape[:begin]),), op.dtype("X"))
+
+
+_LAYER_NORM = {"epsilon": 1e-5, "begin_norm_axis": 1}
+
+register(
+    OpDef(
+        "layer_norm",
+        inputs=("X", "Scale?", "Bias?"),
+        outputs=("Y", "Mean", "Variance"),
+        attrs=_LAYER_NORM,
+        infer=_layer_norm_infer,
+        kernel=_layer_norm,
+        grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        frozen=("Mean", "Variance"),
+        doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
+    )
+)
+register(
+    OpDef(
+        "layer_norm_grad",
+        inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs=_LAYER_NORM,
+        infer=grads_like_inputs,
+        kernel=_layer_norm_grad,
+        doc="The gradients of layer_norm for X, Scale and Bias.",
+    )
+)
+
+
+def _group_rows(xp: Any, x: Any, groups: int, layout: str) -> Any:
+    """[N, C, ...] (or channels last) to [N * groups, C / groups * pixels]."""
+    if channels_last(layout):
+        x = xp.moveaxis(x, -1, 1)
+    return x.reshape(x.shape[0] * groups, -1)
+
+
+def _ungrouped(xp: Any, rows: Any, x: Any, layout: str) -> Any:
+    """The inverse of `_group_rows` for an array of the shape of `x`."""
+    if not channels_last(layout):
+        return rows.reshape(x.shape)
+    first = rows.reshape(x.shape[0], x.shape[-1], *x.shape[1:-1])
+    return xp.ascontiguousarray(xp.moveaxis(first, 1, -1))
+
+
+def _group_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, groups: int, data_layout: str) -> Any:
+    normal, mean, variance = _normalize(xp, _group_rows(xp, X, groups, data_layout), epsilon)
+    y = _ungrouped(xp, normal, X, data_layout)
+    _, shape = channel_axes(X.ndim, data_layout)
+    if Scale is not None:
+        y = y * Scale.reshape(shape)
+    if Bias is not None:
+        y = y + Bias.reshape(shape)
+    return y, mean.reshape(X.shape[0], groups), variance.reshape(X.shape[0], groups)
+
+
+def _group_norm_grad(
+    xp: Any,
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    Y_grad: Any,
+    epsilon: float,
+    groups: int,
+    data_layout: str,
+) -> Any:
+    axes, shape = channel_axes(X.ndim, data_layout)
+    variance = Variance.reshape(-1, 1)
+    rows = _group_rows(xp, X, groups, data_layout)
+    normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
+    d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
+    dx = _normalize_grad(xp, normal, variance, _group_rows(xp, d_normal, groups, data_layout), epsilon)
+    dscale = None
+    if Scale is not None:
+        dscale = (Y_grad * _ungrouped(xp, normal, X, data_layout)).sum(axis=axes)
+    dbias = None if Bias is None else Y_grad.sum(axis=axes)
+    return _ungrouped(xp, dx, X, data_layout), dscale, dbias
+
+
+def _group_norm_infer(op: OpView) -> None:
+    shape, groups = op.shape("X"), op.attr("groups")
+    channels = shape[-1] if channels_last(op.attr("data_layout")) else shape[1]
+    if groups < 1 or (channels >= 0 and channels % groups):
+        raise op.fail(f"groups must divide the {channels} channels of X, got {groups}")
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("Mean", "Variance"):
+        op.set(slot, (shape[0], groups), op.dtype("X"))
+
+
+_GROUP_NORM = {"epsilon": 1e-5, "groups": 1, "data_layout": "NCHW"}
+
+register(
+    OpDef(
+        "group_norm",
+        inputs=("X", "Scale?", "Bias?"),
+        outputs=("Y", "Mean", "Variance"),
+        attrs=_GROUP_NORM,
+        infer=_group_norm_infer,
+        kernel=_group_norm,
+        grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        frozen=("Mean", "Variance"),
+        doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
+    )
+)
+register(
+    OpDef(
+        "group_norm_grad",
+        inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs=_GROUP_NORM,
+        infer=grads_like_inputs,
+        kernel=_group_norm_grad,
+        doc="The gradients of group_norm for X, Scale and Bias.",
+    )
+)
+
+
+def _instance_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float) -> Any:
+    y, mean, variance = _group_norm(xp, X, Scale, Bias, epsilon, X.shape[1], "NCHW")
+    return y, mean.ravel(), (1 / xp.sqrt(variance + epsilon)).ravel()
+
+
+def _instance_norm_grad(
+    xp: Any, X: Any, Scale: Any, SavedMean: Any, SavedVariance: Any, Y_grad: Any, epsilon: float
+) -> Any:
+    variance = SavedVariance**-2 - epsilon
+    return _group_norm_grad(xp, X, Scale, Scale, SavedMean, variance, Y_grad, epsilon, X.shape[1], "NCHW")
+
+
+def _instance_norm_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    if not 2 <= len(shape) <= 5:
+        raise op.fail(f"X must have 2 to 5 dimensions, got {len(shape)}")
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("SavedMean", "SavedVariance"):
+        op.set(slot, (product(shape[:2]),), op.dtype("X"))
+
+
+register(
+    OpDef(
+        "instance_norm",
+        inputs=("X", "Scale", "Bias"),
+        outputs=("Y", "SavedMean", "SavedVariance"),
+        attrs={"epsilon": 1e-5},
+        infer=_instance_norm_infer,
+        kernel=_instance_norm,
+        grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
+        frozen=_SAVED,
+        doc="Normalises each channel of each sample on its own, then scales and shifts it.",
+    )
+)
+register(
+    OpDef(
+        "instance_norm_grad",
+        inputs=("X", "Scale", *_SAVED, DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs={"epsilon": 1e-5},
+        infer=grads_like_inputs,
+        kernel=_instance_norm_grad,
+        doc="The gradients of instance_norm for X, Scale and Bias.",
+    )
+)
+
+
+def _norm(xp: Any, X: Any, axis: int, epsilon: float) -> Any:
+    length = xp.sqrt((X * X).sum(axis=axis, keepdims=True) + epsilon)
+    return length, X / length
+
+
+def _norm_grad(xp: Any, X: Any, Norm: Any, Out_grad: Any, axis: int) -> Any:
+    unit = X / Norm
+    return (Out_grad - unit * (Out_grad * unit).sum(axis=axis, keepdims=True)) / Norm
+
+
+def _norm_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    axis = normalize_axis(op, op.attr("axis"), len(shape))
+    op.set("Out", shape, op.dtype("X"))
+    op.set("Norm", (*shape[:axis], 1, *shape[axis + 1 :]), op.dtype("X"))
+
+
+register(
+    OpDef(
+        "norm",
+        inputs=("X",),
+        outputs=("Norm", "Out"),
+        attrs={"axis": -1, "epsilon": 1e-10},
+        infer=_norm_infer,
+        kernel=_norm,
+        grad=standard_grad(inputs=("X",), outputs=("Norm",)),
+        frozen=("Norm",),
+        doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
+    )
+)
+register(
+    OpDef(
+        "norm_grad",
+        inputs=("X", "Norm", DOUT),
+        outputs=(DX,),
+        attrs={"axis": -1, "epsilon": 1e-10},
+        infer=grads_like_inputs,
+        kernel=_norm_grad,
+        doc="The gradient of norm.",
+    )
+)

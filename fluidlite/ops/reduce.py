@@ -1,0 +1,290 @@
+"""Reductions - mean, reduce_*, cumsum - with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.dtypes import VarType
+from .infer import grads_like_inputs, normalize_axis, product, same_as
+from .native import NUMERIC, REAL, Selector, numel, typed
+from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+Kernel = Callable[..., Any]
+ATTRS = {"dim": [0], "keep_dim": False, "reduce_all": False, "in_dtype": -1, "out_dtype": -1}
+
+
+def _infer_one(op: OpView) -> None:
+    op.set("Out", (1,), op.dtype("X"))
+
+
+def _mean_native(op: OpView) -> Call | None:
+    name, n = typed(op, "reduce_sum", ("X",)), numel(op, "X")
+    return Call(name, [op.name("X"), op.name("Out")], [1, n, 1], [1.0 / n]) if name and n else None
+
+
+def _mean_grad_native(op: OpView) -> Call | None:
+    name, n = typed(op, "reduce_fill", ("X", DOUT)), numel(op, "X")
+    return Call(name, [op.name(DOUT), op.name(DX)], [1, n, 1], [1.0 / n]) if name and n and op.has(DX) else None
+
+
+def _mean_grad(xp: Any, X: Any, Out_grad: Any) -> Any:
+    return xp.broadcast_to((Out_grad / X.size).reshape(-1), (X.size,)).reshape(X.shape) + xp.zeros_like(X)
+
+
+register(
+    OpDef(
+        "mean",
+        inputs=("X",),
+        infer=_infer_one,
+        kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
+        grad=standard_grad(inputs=("X",)),
+        native=_mean_native,
+        doc="The mean of all elements, of shape [1].",
+    )
+)
+register(
+    OpDef(
+        "mean_grad",
+        inputs=("X", DOUT),
+        outputs=(DX,),
+        infer=grads_like_inputs,
+        kernel=_mean_grad,
+        native=_mean_grad_native,
+        doc="Gradient of mean.",
+    )
+)
+
+
+def axes_of(rank: int, dim: Sequence[int] | int, reduce_all: bool) -> tuple[int, ...]:
+    """The reduced axes, sorted and not negative."""
+    if reduce_all:
+        return tuple(range(rank))
+    listed = [dim] if isinstance(dim, int) else dim
+    return tuple(sorted({axis % rank for axis in listed}))
+
+
+def _infer_reduce(out_dtype: VarType | None = None) -> Callable[[OpView], None]:
+    def infer(op: OpView) -> None:
+        x = op.shape("X")
+        if not op.attr("reduce_all"):
+            dim = op.attr("dim")
+            for axis in [dim] if isinstance(dim, int) else dim:
+                normalize_axis(op, axis, len(x), "dim")
+        axes = axes_of(len(x), op.attr("dim"), op.attr("reduce_all"))
+        if op.attr("keep_dim"):
+            shape: Shape = tuple(1 if axis in axes else n for axis, n in enumerate(x))
+        else:
+            shape = tuple(n for axis, n in enumerate(x) if axis not in axes) or (1,)
+        op.set("Out", shape, out_dtype or op.dtype("X"))
+
+    return infer
+
+
+def _reduced(function: Kernel) -> Kernel:
+    """The kernel that applies `function(xp, x, axes)` and puts the shape right."""
+
+    def kernel(xp: Any, X: Any, dim: Any, keep_dim: bool, reduce_all: bool) -> Any:
+        out = function(xp, X, axes_of(X.ndim, dim, reduce_all))
+        axes = axes_of(X.ndim, dim, reduce_all)
+        kept = tuple(1 if axis in axes else n for axis, n in enumerate(X.shape))
+        if keep_dim:
+            return out.reshape(kept)
+        return out if out.ndim else out.reshape(1)
+
+    return kernel
+
+
+def _spread(Out_or_grad: Any, X: Any, dim: Any, reduce_all: bool) -> Any:
+    """A reduced array with the reduced axes as ones, so that it broadcasts with X."""
+    axes = axes_of(X.ndim, dim, reduce_all)
+    return Out_or_grad.reshape(tuple(1 if axis in axes else n for axis, n in enumerate(X.shape)))
+
+
+def _layout(op: OpView) -> tuple[int, int, int] | None:
+    """X as (pre, reduced, post), or None if the reduced axes do not stand side by side."""
+    x = op.shape("X")
+    axes = axes_of(len(x), op.attr("dim"), op.attr("reduce_all"))
+    if not axes or axes[-1] - axes[0] + 1 != len(axes):
+        return None
+    return product(x[: axes[0]]), product(x[axes[0] : axes[-1] + 1]), product(x[axes[-1] + 1 :])
+
+
+def _native(kernel: str, types: Sequence[str], mean: bool) -> Selector:
+    def select(op: OpView) -> Call | None:
+        name, layout = typed(op, kernel, ("X",), types), _layout(op)
+        if name is None or layout is None or 0 in layout:
+            return None
+        floats = [1.0 / layout[1] if mean else 1.0] if kernel == "reduce_sum" else []
+        return Call(name, [op.name("X"), op.name("Out")], layout, floats)
+
+    return select
+
+
+def _native_grad(kernel: str, mean: bool) -> Selector:
+    def select(op: OpView) -> Call | None:
+        name, layout = typed(op, kernel, ("X", DOUT)), _layout(op)
+        if name is None or layout is None or 0 in layout or not op.has(DX):
+            return None
+        if kernel == "reduce_fill":
+            return Call(name, [op.name(DOUT), op.name(DX)], layout, [1.0 / layout[1] if mean else 1.0])
+        return Call(name, [op.name("X"), op.name("Out"), op.name(DOUT), op.name(DX)], layout)
+
+    return select
+
+
+def _register_reduction(
+    name: str,
+    function: Kernel,
+    doc: str,
+    grad: Kernel | None = None,
+    needs_out: bool = False,
+    native: str | None = None,
+    native_grad: str | None = None,
+    types: Sequence[str] = NUMERIC,
+    out_dtype: VarType | None = None,
+) -> None:
+    op_type = f"reduce_{name}"
+    mean = name == "mean"
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            attrs=ATTRS,
+            infer=_infer_reduce(out_dtype),
+            kernel=_reduced(function),
+            grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
+            native=_native(native, types, mean) if native else None,
+            frozen=() if grad else ("Out",),
+            doc=doc,
+        )
+    )
+    if grad is None:
+        return
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Out", DOUT) if needs_out else ("X", DOUT),
+            outputs=(DX,),
+            attrs=ATTRS,
+            infer=grads_like_inputs,
+            kernel=grad,
+            native=_native_grad(native_grad, mean) if native_grad else None,
+            doc=f"Gradient of {op_type}.",
+        )
+    )
+
+
+def _sum_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    return xp.ascontiguousarray(xp.broadcast_to(_spread(Out_grad, X, dim, reduce_all), X.shape))
+
+
+def _rmean_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    spread = _spread(Out_grad, X, dim, reduce_all)
+    return xp.ascontiguousarray(xp.broadcast_to(spread * (spread.size / max(X.size, 1)), X.shape))
+
+
+def _extreme_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    chosen = X == _spread(Out, X, dim, reduce_all)
+    return xp.where(chosen, _spread(Out_grad, X, dim, reduce_all), 0)
+
+
+def _prod_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    """The product of the other elements, also where some are 0."""
+    axes = axes_of(X.ndim, dim, reduce_all)
+    zero = X == 0
+    filled = xp.where(zero, 1, X)
+    others = filled.prod(axis=axes, keepdims=True, dtype=X.dtype) / filled
+    zeros_elsewhere = zero.sum(axis=axes, keepdims=True) - zero
+    return _spread(Out_grad, X, dim, reduce_all) * xp.where(zeros_elsewhere == 0, others, 0)
+
+
+def _mean_of(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    if x.dtype.kind == "f":
+        return x.mean(axis=axes, dtype=x.dtype)
+    total = x.sum(axis=axes, dtype=x.dtype)
+    return xp.trunc(total / max(x.size // max(total.size, 1), 1)).astype(x.dtype)
+
+
+_register_reduction(
+    "sum",
+    lambda xp, x, axes: x.sum(axis=axes, dtype=x.dtype),
+    "The sum over the dimensions `dim`.",
+    grad=_sum_grad,
+    native="reduce_sum",
+    native_grad="reduce_fill",
+)
+_register_reduction(
+    "mean",
+    _mean_of,
+    "The mean over the dimensions `dim`.",
+    grad=_rmean_grad,
+    native="reduce_sum",
+    native_grad="reduce_fill",
+    types=REAL,
+)
+_register_reduction(
+    "max",
+    lambda xp, x, axes: x.max(axis=axes),
+    "The largest over the dimensions `dim`; every element as large gets the gradient.",
+    grad=_extreme_grad,
+    needs_out=True,
+    native="reduce_max",
+    native_grad="reduce_max_grad",
+)
+_register_reduction(
+    "min",
+    lambda xp, x, axes: x.min(axis=axes),
+    "The smallest over the dimensions `dim`; every element as small gets the gradient.",
+    grad=_extreme_grad,
+    needs_out=True,
+    native="reduce_min",
+    native_grad="reduce_min_grad",
+)
+_register_reduction(
+    "prod",
+    lambda xp, x, axes: x.prod(axis=axes, dtype=x.dtype),
+    "The product over the dimensions `dim`.",
+    grad=_prod_grad,
+    needs_out=True,
+    native="reduce_prod",
+)
+_register_reduction(
+    "all",
+    lambda xp, x, axes: x.all(axis=axes),
+    "Whether all elements over the dimensions `dim` are true.",
+    out_dtype=VarType.BOOL,
+)
+_register_reduction(
+    "any",
+    lambda xp, x, axes: x.any(axis=axes),
+    "Whether any element over the dimensions `dim` is true.",
+    out_dtype=VarType.BOOL,
+)
+
+
+def _cumsum(xp: Any, X: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    source = xp.flip(X, axis) if reverse else X
+    total = xp.cumsum(source, axis=axis, dtype=X.dtype)
+    if exclusive:
+        total = total - source
+    return xp.ascontiguousarray(xp.flip(total, axis) if reverse else total)
+
+
+def _cumsum_grad(op: OpView) -> list[OpSpec]:
+    attrs = {"axis": op.attr("axis"), "exclusive": op.attr("exclusive"), "reverse": not op.attr("reverse")}
+    return [OpSpec("cumsum", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}, attrs)]
+
+
+register(
+    OpDef(
+        "cumsum",
+        inputs=("X",),
+        attrs={"axis": -1, "exclusive": False, "reverse": False},
+        infer=same_as("X"),
+        kernel=_cumsum,
+        grad=_cumsum_grad,
+        doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
+    )
+)

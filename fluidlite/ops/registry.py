@@ -1,0 +1,283 @@
+"""How operators are declared: `OpDef` says everything about one operator type, `register` makes it known.
+
+Nothing here knows about programs or modes; graph building, planning, interpretation and eager calls all look at
+operators through `OpView`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..base.dtypes import FLOATS, VarType
+from ..base.errors import EnforceNotMet, NotSupportedError
+
+GRAD = "@GRAD"
+"""What a gradient's name ends with."""
+
+Shape = tuple[int, ...]
+
+
+class OperatorError(EnforceNotMet, ValueError):
+    """An operator was given inputs or attributes that do not fit; also an EnforceNotMet and a ValueError."""
+
+
+def grad_name(name: str) -> str:
+    """The name of the gradient of variable (or slot) `name`."""
+    return name + GRAD
+
+
+class Meta(Protocol):
+    """What an operator asks about variables while it is built or planned."""
+
+    def shape(self, name: str) -> Shape: ...
+    def dtype(self, name: str) -> VarType: ...
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None: ...
+    def value(self, name: str) -> np.ndarray | None: ...
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An input or output of an operator: `X`, `X*` (takes a list), `X?` (may be missing), `X*?`."""
+
+    name: str
+    many: bool = False
+    optional: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Slot:
+        name = text.rstrip("*?")
+        return cls(name, "*" in text[len(name) :], "?" in text[len(name) :])
+
+
+@dataclass(frozen=True)
+class Call:
+    """One native instruction: a kernel of `_ext.kernels`, the variables it works on (None: left out), its numbers."""
+
+    kernel: str
+    operands: Sequence[str | None]
+    ints: Sequence[int] = ()
+    floats: Sequence[float] = ()
+
+
+@dataclass
+class OpSpec:
+    """An operator about to be made: what a gradient rule returns."""
+
+    type: str
+    inputs: dict[str, list[str]]
+    outputs: dict[str, list[str]]
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+class LodArray:
+    """A kernel's result that comes with levels of detail of its own."""
+
+    __slots__ = ("array", "lod")
+
+    def __init__(self, array: Any, lod: Sequence[Sequence[int]]) -> None:
+        self.array = array
+        self.lod = [list(level) for level in lod]
+
+
+class OpView:
+    """One operator as its declaration sees it: names by slot, attributes, shapes and dtypes."""
+
+    __slots__ = ("attrs", "definition", "inputs", "meta", "outputs", "type")
+
+    def __init__(
+        self,
+        definition: OpDef,
+        inputs: dict[str, list[str]],
+        outputs: dict[str, list[str]],
+        attrs: dict[str, Any],
+        meta: Meta,
+    ) -> None:
+        self.type = definition.type
+        self.definition = definition
+        self.inputs = inputs
+        self.outputs = outputs
+        self.attrs = attrs
+        self.meta = meta
+
+    def names(self, slot: str) -> list[str]:
+        """The variables of an input or output slot."""
+        return self.inputs.get(slot) or self.outputs.get(slot) or []
+
+    def name(self, slot: str, index: int = 0) -> str:
+        return self.names(slot)[index]
+
+    def name_or_none(self, slot: str) -> str | None:
+        names = self.names(slot)
+        return names[0] if names else None
+
+    def has(self, slot: str) -> bool:
+        return bool(self.names(slot))
+
+    def count(self, slot: str) -> int:
+        return len(self.names(slot))
+
+    def shape(self, slot: str, index: int = 0) -> Shape:
+        return self.meta.shape(self.name(slot, index))
+
+    def dtype(self, slot: str, index: int = 0) -> VarType:
+        return self.meta.dtype(self.name(slot, index))
+
+    def value(self, slot: str, index: int = 0) -> np.ndarray | None:
+        """The elements of an input when they are known without running, else None."""
+        return self.meta.value(self.name(slot, index))
+
+    def attr(self, name: str) -> Any:
+        """An attribute, or its declared default."""
+        if name in self.attrs:
+            return self.attrs[name]
+        try:
+            return self.definition.attrs[name]
+        except KeyError:
+            raise self.fail(f"has no attribute {name!r}") from None
+
+    def set(self, slot: str, shape: Sequence[int], dtype: VarType, index: int = 0) -> None:
+        """Say shape and dtype of an output; nothing happens if it is not wanted."""
+        names = self.outputs.get(slot)
+        if names and index < len(names) and names[index]:
+            self.meta.set(names[index], tuple(int(n) for n in shape), dtype)
+
+    def fail(self, message: str) -> OperatorError:
+        """The error to raise when inputs or attributes do not fit: names the operator and its variables."""
+        parts = []
+        for slot, names in self.inputs.items():
+            for name in names:
+                try:
+                    parts.append(f"{slot}={name}{list(self.meta.shape(name))}")
+                except (KeyError, LookupError):
+                    parts.append(f"{slot}={name}")
+        return OperatorError(f"operator {self.type} ({', '.join(parts)}): {message}")
+
+
+def keyword(name: str) -> str:
+    """The keyword under which a kernel gets a slot or attribute: `Out@GRAD` is `Out_grad`, `lambda` is `lambda_`."""
+    word = name.replace(GRAD, "_grad")
+    return word + "_" if iskeyword(word) else word
+
+
+@dataclass
+class OpDef:
+    """The one declaration of an operator type; see docs/add_an_operator.md.
+
+    `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
+    docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
+    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `random`: each run draws new numbers.
+    `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
+    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused.
+    """
+
+    type: str
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ("Out",)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    infer: Callable[[OpView], None] | None = None
+    kernel: Callable[..., Any] | None = None
+    grad: Callable[[OpView], list[OpSpec]] | None = None
+    native: Callable[[OpView], Call | list[Call] | None] | None = None
+    inplace: tuple[tuple[str, str], ...] = ()
+    view: tuple[str, str] | None = None
+    lod: bool = False
+    random: bool = False
+    host: bool = False
+    frozen: tuple[str, ...] = ()
+    gradable: tuple[str, ...] | None = None
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        self.input_slots = tuple(Slot.parse(text) for text in self.inputs)
+        self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
+        self.slots = {slot.name: slot for slot in (*self.input_slots, *self.output_slots)}
+        code = getattr(self.kernel, "__code__", None)
+        named = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else set()
+        self._kernel_attrs = tuple((name, keyword(name)) for name in self.attrs if keyword(name) in named)
+        self._kernel_slots = tuple(
+            (slot.name, keyword(slot.name), slot.many)
+            for slot in self.input_slots
+            if keyword(slot.name) in named
+        )
+
+    def call(
+        self,
+        xp: Any,
+        inputs: dict[str, list[Any]],
+        attrs: dict[str, Any],
+        lods: dict[str, list[Any]] | None = None,
+    ) -> list[Any]:
+        """Run the reference kernel: lists of arrays by input slot in, one result (or None) per output slot out.
+
+        Slot `X` arrives as keyword `X`, slot `Out@GRAD` as `Out_grad`; lists for list slots, None for missing ones.
+        A result is an array, a `LodArray`, or a list of them for a list slot.
+        """
+        if self.kernel is None:
+            raise NotSupportedError(f"operator {self.type} has no kernel")
+        arguments: dict[str, Any] = {}
+        for name, word, many in self._kernel_slots:
+            given = inputs.get(name)
+            arguments[word] = (given or []) if many else (given[0] if given else None)
+        for name, word in self._kernel_attrs:
+            arguments[word] = attrs[name] if name in attrs else self.attrs[name]
+        if self.lod:
+            arguments["lod"] = lods or {}
+        results = self.kernel(xp, **arguments)
+        if len(self.output_slots) == 1:
+            return [results]
+        return list(results)
+
+
+_OPS: dict[str, OpDef] = {}
+
+
+def register(definition: OpDef) -> OpDef:
+    """Make an operator known; raises ValueError if its type is taken."""
+    if definition.type in _OPS:
+        raise ValueError(f"operator {definition.type!r} is declared twice")
+    _OPS[definition.type] = definition
+    return definition
+
+
+def find(op_type: str) -> OpDef:
+    """The declaration of an operator type; raises NotSupportedError naming it if there is none."""
+    try:
+        return _OPS[op_type]
+    except KeyError:
+        raise NotSupportedError(f"fluidlite has no operator {op_type!r}") from None
+
+
+def known_types() -> list[str]:
+    """All declared operator types, sorted."""
+    return sorted(_OPS)
+
+
+def standard_grad(
+    inputs: Sequence[str] = (), outputs: Sequence[str] = (), type: str | None = None
+) -> Callable[[OpView], list[OpSpec]]:
+    """The usual gradient rule: `<type>_grad` of the named inputs and outputs, the gradients of all differentiable
+    outputs and all attributes, giving the gradient of every float input.
+    """
+
+    def rule(op: OpView) -> list[OpSpec]:
+        definition = op.definition
+        takes: dict[str, list[str]] = {slot: list(op.inputs[slot]) for slot in inputs if op.inputs.get(slot)}
+        takes.update({slot: list(op.outputs[slot]) for slot in outputs if op.outputs.get(slot)})
+        for slot in definition.output_slots:
+            if slot.name not in definition.frozen and op.outputs.get(slot.name):
+                takes[grad_name(slot.name)] = [grad_name(name) for name in op.outputs[slot.name]]
+        gives = {}
+        for slot in definition.input_slots:
+            if definition.gradable is not None and slot.name not in definition.gradable:
+                continue
+            names = op.inputs.get(slot.name)
+            if names and any(op.meta.dtype(name) in FLOATS for name in names):
+                gives[grad_name(slot.name)] = [grad_name(name) for name in names]
+        return [OpSpec(type or definition.type + "_grad", takes, gives, dict(op.attrs))]
+
+    return rule

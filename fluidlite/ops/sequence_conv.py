@@ -1,0 +1,89 @@
+"""Convolution over the rows of sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .infer import grads_like_inputs
+from .registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
+from .sequence import Lods, Segments, levels
+
+DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
+
+
+def _context(xp: Any, offsets: list[int], start: int, length: int) -> tuple[Any, Any]:
+    """For each row and each of the `length` places around it: the row there, and whether it is of the same
+    sequence.
+    """
+    segments = Segments(offsets)
+    at = np.arange(offsets[-1])[:, None] + np.arange(start, start + length)
+    low, high = (bounds[segments.of_row][:, None] for bounds in (segments.starts, segments.ends))
+    inside = (at >= low) & (at < high)
+    return xp.asarray(np.where(inside, at, 0)), xp.asarray(inside)
+
+
+def _gathered(xp: Any, x: Any, rows: Any, inside: Any) -> Any:
+    """[rows, length * width]: the context of each row side by side, zeros outside of its sequence."""
+    return xp.where(inside[..., None], x[rows], xp.zeros((), x.dtype)).reshape(len(rows), -1)
+
+
+def _conv(xp: Any, X: Any, Filter: Any, contextStart: int, contextLength: int, lod: Lods) -> Any:
+    deep = levels("sequence_conv", lod, "X")
+    context = _gathered(xp, X, *_context(xp, deep[-1], contextStart, contextLength))
+    return LodArray(xp.matmul(context, Filter), deep)
+
+
+def _conv_grad(
+    xp: Any, X: Any, Filter: Any, Out_grad: Any, contextStart: int, contextLength: int, lod: Lods
+) -> Any:
+    deep = levels("sequence_conv_grad", lod, "X")
+    rows, inside = _context(xp, deep[-1], contextStart, contextLength)
+    dfilter = xp.matmul(_gathered(xp, X, rows, inside).T, Out_grad)
+    spread = xp.matmul(Out_grad, Filter.T).reshape(*rows.shape, X.shape[1])
+    dx = xp.zeros_like(X)
+    xp.add.at(dx, rows, xp.where(inside[..., None], spread, xp.zeros((), X.dtype)))
+    return LodArray(dx, deep), dfilter
+
+
+def _conv_infer(op: OpView) -> None:
+    shape, weights = op.shape("X"), op.shape("Filter")
+    if op.attr("contextStride") != 1:
+        raise op.fail(f"contextStride must be 1, got {op.attr('contextStride')}")
+    if len(shape) != 2 or len(weights) != 2:
+        raise op.fail(f"X and Filter must have 2 dimensions, got {list(shape)} and {list(weights)}")
+    if shape[1] >= 0 and weights[0] != shape[1] * op.attr("contextLength"):
+        raise op.fail(
+            f"Filter must have {shape[1] * op.attr('contextLength')} rows for this X, got {weights[0]}"
+        )
+    op.set("Out", (shape[0], weights[1]), op.dtype("X"))
+
+
+_CONV = {"paddingTrainable": False, "contextLength": 1, "contextStart": 0, "contextStride": 1}
+
+register(
+    OpDef(
+        "sequence_conv",
+        inputs=("X", "PaddingData?", "Filter"),
+        attrs=_CONV,
+        infer=_conv_infer,
+        kernel=_conv,
+        grad=standard_grad(inputs=("X", "Filter")),
+        lod=True,
+        gradable=("X", "Filter"),
+        doc="Each row with its neighbours of the same sequence (zeros beyond the ends), times a filter.",
+    )
+)
+register(
+    OpDef(
+        "sequence_conv_grad",
+        inputs=("X", "Filter", DOUT),
+        outputs=(DX + "?", DFILTER + "?"),
+        attrs=_CONV,
+        infer=grads_like_inputs,
+        kernel=_conv_grad,
+        lod=True,
+        doc="The gradients of sequence_conv for rows and filter.",
+    )
+)

@@ -1,0 +1,136 @@
+"""Operators that make new sequences of the rows of given ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .infer import grads_like_inputs
+from .registry import LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
+from .sequence import Lods, levels
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+def _offsets(lengths: np.ndarray) -> list[int]:
+    return [0, *np.cumsum(lengths).tolist()]
+
+
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers of all ranges [start, start + length), one after the other."""
+    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts, lengths) + np.arange(int(lengths.sum())) - before
+
+
+def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[list[int]]]:
+    """Which row of X each row of the output is, and the LoD of the output."""
+    reference = levels(op_type, lod, "Y")
+    if not -1 <= ref_level < len(reference):
+        raise OperatorError(
+            f"operator {op_type}: ref_level must be in [-1, {len(reference)}), got {ref_level}"
+        )
+    times = np.diff(reference[ref_level])
+    given = (lod.get("X") or [None])[0]
+    offsets = np.asarray(given[0] if given else range(rows + 1))
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    if len(times) != len(lengths):
+        raise OperatorError(
+            f"operator {op_type}: X has {len(lengths)} {'sequences' if given else 'rows'} but level "
+            f"{ref_level} of Y has "
+            f"{len(times)}"
+        )
+    pieces = np.repeat(lengths, times)
+    return _ranges(np.repeat(starts, times), pieces), [_offsets(pieces)] if given else []
+
+
+def _expand(xp: Any, X: Any, ref_level: int, lod: Lods) -> Any:
+    rows, made = _expansion("sequence_expand", len(X), lod, ref_level)
+    return LodArray(X[xp.asarray(rows)], made)
+
+
+def _expand_grad(xp: Any, X: Any, Out_grad: Any, ref_level: int, lod: Lods) -> Any:
+    rows, _ = _expansion("sequence_expand_grad", len(X), lod, ref_level)
+    dx = xp.zeros_like(X)
+    xp.add.at(dx, xp.asarray(rows), Out_grad)
+    return LodArray(dx, (lod.get("X") or [None])[0] or [])
+
+
+def _rows_unknown(op: OpView) -> None:
+    op.set("Out", (-1, *op.shape("X")[1:]), op.dtype("X"))
+
+
+register(
+    OpDef(
+        "sequence_expand",
+        inputs=("X", "Y"),
+        attrs={"ref_level": -1},
+        infer=_rows_unknown,
+        kernel=_expand,
+        grad=standard_grad(inputs=("X", "Y")),
+        lod=True,
+        gradable=("X",),
+        doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
+    )
+)
+register(
+    OpDef(
+        "sequence_expand_grad",
+        inputs=("X", "Y", DOUT),
+        outputs=(DX,),
+        attrs={"ref_level": -1},
+        infer=grads_like_inputs,
+        kernel=_expand_grad,
+        lod=True,
+        doc="The gradient of sequence_expand: the sum over the copies.",
+    )
+)
+
+
+def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], list[int]]:
+    """For each input where its rows go in the output, and the output's offsets."""
+    offsets = [np.asarray(levels(op_type, lod, "X", k)[-1]) for k in range(count)]
+    if len({len(o) for o in offsets}) != 1:
+        raise OperatorError(f"operator {op_type}: the inputs have {[len(o) - 1 for o in offsets]} sequences")
+    lengths = np.stack([np.diff(o) for o in offsets], axis=1)
+    starts = (np.cumsum(lengths.reshape(-1)) - lengths.reshape(-1)).reshape(lengths.shape)
+    places = [_ranges(starts[:, k], lengths[:, k]) for k in range(count)]
+    return places, _offsets(lengths.sum(axis=1))
+
+
+def _concat(xp: Any, X: Any, lod: Lods) -> Any:
+    places, offsets = _interleaved("sequence_concat", lod, len(X))
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return LodArray(xp.concatenate(X, axis=0)[xp.asarray(order)], [offsets])
+
+
+def _concat_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
+    places, _ = _interleaved("sequence_concat_grad", lod, len(X))
+    return [
+        LodArray(Out_grad[xp.asarray(rows)], levels("sequence_concat_grad", lod, "X", k))
+        for k, rows in enumerate(places)
+    ]
+
+
+register(
+    OpDef(
+        "sequence_concat",
+        inputs=("X*",),
+        infer=_rows_unknown,
+        kernel=_concat,
+        grad=standard_grad(inputs=("X",)),
+        lod=True,
+        doc="Joins the first sequences of all inputs, then the second ones, and so on.",
+    )
+)
+register(
+    OpDef(
+        "sequence_concat_grad",
+        inputs=("X*", DOUT),
+        outputs=(DX + "*",),
+        infer=grads_like_inputs,
+        kernel=_concat_grad,
+        lod=True,
+        doc="The gradient of sequence_concat: each input's rows of it.",
+    )
+)

@@ -1,0 +1,350 @@
+"""Optimizers that scale the step of each weight by what its gradients have been."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..framework import Block, Operator, Parameter, Variable, name_scope
+from .base import Optimizer, ParamGrad
+from .descent import number
+
+
+class AdamOptimizer(Optimizer):
+    """Adam (Kingma and Ba 2015; `fluid.optimizer.Adam`).
+
+    `beta1` and `beta2` may be Variables of one element. `lazy_mode` concerns sparse gradients only.
+    """
+
+    type = "adam"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: float = 1e-8,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        lazy_mode: bool = False,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._beta1, self._beta2 = beta1, beta2
+        for label, beta in (("beta1", beta1), ("beta2", beta2)):
+            if not isinstance(beta, Variable):
+                number(beta, label, "Adam")
+        self._epsilon = number(epsilon, "epsilon", "Adam")
+        self._lazy_mode = bool(lazy_mode)
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("moment1", param)
+            self._add_accumulator("moment2", param)
+            for name, beta, usual in (("beta1", self._beta1, 0.9), ("beta2", self._beta2, 0.999)):
+                start = usual if isinstance(beta, Variable) else float(beta)
+                self._add_accumulator(f"{name}_pow_acc", param, fill_value=start, shape=[1])
+
+    def _moments(self, param: Parameter) -> dict[str, Variable]:
+        return {
+            "Moment1": self._get_accumulator("moment1", param),
+            "Moment2": self._get_accumulator("moment2", param),
+            "Beta1Pow": self._get_accumulator("beta1_pow_acc", param),
+            "Beta2Pow": self._get_accumulator("beta2_pow_acc", param),
+        }
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        state = self._moments(param_and_grad[0])
+        attrs: dict[str, Any] = {"epsilon": self._epsilon, "lazy_mode": self._lazy_mode}
+        tensors = []
+        for label, slot, beta in (
+            ("beta1", "Beta1Tensor", self._beta1),
+            ("beta2", "Beta2Tensor", self._beta2),
+        ):
+            if isinstance(beta, Variable):
+                state[slot] = beta
+                tensors.append(slot)
+            else:
+                attrs[label] = float(beta)
+        return self._update(block, param_and_grad, state, attrs, keeps=tensors)
+
+
+class LambOptimizer(AdamOptimizer):
+    """LAMB for large batches (You et al. 2020; `fluid.optimizer.Lamb`).
+
+    `exclude_from_weight_decay_fn(param)` tells which parameters are free of `lamb_weight_decay`.
+    """
+
+    type = "lamb"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        exclude_from_weight_decay_fn: Callable[[Parameter], bool] | None = None,
+        name: str | None = None,
+    ) -> None:
+        beta1, beta2 = number(beta1, "beta1", "Lamb"), number(beta2, "beta2", "Lamb")
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name
+        )
+        self._weight_decay = number(lamb_weight_decay, "lamb_weight_decay", "Lamb")
+        self._exclude = exclude_from_weight_decay_fn
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        param = param_and_grad[0]
+        free = self._exclude is not None and self._exclude(param)
+        attrs = {
+            "beta1": self._beta1,
+            "beta2": self._beta2,
+            "epsilon": self._epsilon,
+            "weight_decay": 0.0 if free else self._weight_decay,
+        }
+        return self._update(
+            block, param_and_grad, self._moments(param), attrs, keeps=("Beta1Pow", "Beta2Pow")
+        )
+
+
+class AdamaxOptimizer(Optimizer):
+    """Adam with the infinity norm (Kingma and Ba 2015; `fluid.optimizer.Adamax`)."""
+
+    type = "adamax"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._attrs = {
+            "beta1": number(beta1, "beta1", "Adamax"),
+            "beta2": number(beta2, "beta2", "Adamax"),
+            "epsilon": number(epsilon, "epsilon", "Adamax"),
+        }
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("moment", param)
+            self._add_accumulator("inf_norm", param)
+            self._add_accumulator("beta1_pow_acc", param, fill_value=self._attrs["beta1"], shape=[1])
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        param = param_and_grad[0]
+        state = {
+            "Moment": self._get_accumulator("moment", param),
+            "InfNorm": self._get_accumulator("inf_norm", param),
+            "Beta1Pow": self._get_accumulator("beta1_pow_acc", param),
+        }
+        return self._update(block, param_and_grad, state, self._attrs, keeps=("Beta1Pow",))
+
+    def _finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
+        for param, grad in parameters_and_grads:
+            power = self._get_accumulator("beta1_pow_acc", param)
+            with param.block.program._optimized_guard([param, grad]), name_scope("adamax"):
+                block.append_op(
+                    type="scale",
+                    inputs={"X": power},
+                    outputs={"Out": power},
+                    attrs={"scale": self._attrs["beta1"]},
+                )
+
+
+class AdagradOptimizer(Optimizer):
+    """Steps divided by the root of summed squared gradients (Duchi 2011; `fluid.optimizer.Adagrad`)."""
+
+    type = "adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        epsilon: float = 1e-6,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._epsilon = number(epsilon, "epsilon", "Adagrad")
+        self.initial_accumulator_value = number(
+            initial_accumulator_value, "initial_accumulator_value", "Adagrad"
+        )
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("moment", param, fill_value=self.initial_accumulator_value)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        state = {"Moment": self._get_accumulator("moment", param_and_grad[0])}
+        return self._update(block, param_and_grad, state, {"epsilon": self._epsilon})
+
+
+class DecayedAdagradOptimizer(Optimizer):
+    """Adagrad whose squared gradients fade by `decay` (`fluid.optimizer.DecayedAdagrad`)."""
+
+    type = "decayed_adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: float = 0.95,
+        epsilon: float = 1e-6,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._attrs = {
+            "decay": number(decay, "decay", "DecayedAdagrad"),
+            "epsilon": number(epsilon, "epsilon", "DecayedAdagrad"),
+        }
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("moment", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        state = {"Moment": self._get_accumulator("moment", param_and_grad[0])}
+        return self._update(block, param_and_grad, state, self._attrs)
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Steps as long as recent steps, divided by recent gradients (Zeiler 2012; `fluid.optimizer.Adadelta`).
+
+    `learning_rate` is taken but, as in Fluid 1.8, not used.
+    """
+
+    type = "adadelta"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._attrs = {
+            "epsilon": number(epsilon, "epsilon", "Adadelta"),
+            "rho": number(rho, "rho", "Adadelta"),
+        }
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("_avg_squared_grad", param)
+            self._add_accumulator("_avg_squared_update", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        param = param_and_grad[0]
+        state = {
+            "AvgSquaredGrad": self._get_accumulator("_avg_squared_grad", param),
+            "AvgSquaredUpdate": self._get_accumulator("_avg_squared_update", param),
+        }
+        return self._update(block, param_and_grad, state, self._attrs, rate=False)
+
+
+class RMSPropOptimizer(Optimizer):
+    """Steps divided by the root of a fading mean of squared gradients (`fluid.optimizer.RMSProp`).
+
+    `centered` takes the square of the mean gradient off; `momentum` makes a velocity of the steps.
+    """
+
+    type = "rmsprop"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        rho: float = 0.95,
+        epsilon: float = 1e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._attrs = {
+            "decay": number(rho, "rho", "RMSProp"),
+            "epsilon": number(epsilon, "epsilon", "RMSProp"),
+            "momentum": number(momentum, "momentum", "RMSProp"),
+            "centered": bool(centered),
+        }
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            for name in ("momentum", "mean_square", "mean_grad"):
+                self._add_accumulator(name, param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        param = param_and_grad[0]
+        state = {
+            "Moment": self._get_accumulator("momentum", param),
+            "MeanSquare": self._get_accumulator("mean_square", param),
+            "MeanGrad": self._get_accumulator("mean_grad", param),
+        }
+        return self._update(block, param_and_grad, state, self._attrs)
+
+
+class FtrlOptimizer(Optimizer):
+    """Follow the regularised leader, penalties `l1` and `l2` (McMahan 2013; `fluid.optimizer.Ftrl`)."""
+
+    type = "ftrl"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        lr_power: float = -0.5,
+        parameter_list: Any = None,
+        regularization: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        self._attrs = {
+            "l1": number(l1, "l1", "Ftrl"),
+            "l2": number(l2, "l2", "Ftrl"),
+            "lr_power": number(lr_power, "lr_power", "Ftrl"),
+        }
+
+    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("squared", param)
+            self._add_accumulator("linear", param)
+
+    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
+        param = param_and_grad[0]
+        state = {
+            "SquaredAccumulator": self._get_accumulator("squared", param),
+            "LinearAccumulator": self._get_accumulator("linear", param),
+        }
+        return self._update(block, param_and_grad, state, self._attrs)
+
+
+Adam = AdamOptimizer
+Lamb = LambOptimizer
+Adamax = AdamaxOptimizer
+Adagrad = AdagradOptimizer
+DecayedAdagrad = DecayedAdagradOptimizer
+Adadelta = AdadeltaOptimizer
+RMSProp = RMSPropOptimizer
+Ftrl = FtrlOptimizer

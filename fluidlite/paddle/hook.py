@@ -1,0 +1,103 @@
+"""The import hook that makes `import paddle`, `import paddle.fluid as fluid`, ... mean this package.
+
+`paddle.fluid.io` and `fluidlite.io` are then one module object under two names; nothing is loaded twice. An installed
+real Paddle is left alone: it is only out of reach in processes that called `install`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import multiprocessing.spawn
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..base import flags, missing
+from ..base.fluid_modules import ABSENT, real_name
+
+
+class _Alias(Loader):
+    """Loads the module `real` under another name."""
+
+    def __init__(self, real: str) -> None:
+        self.real = real
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.real)
+        # The import system puts the alias' spec into the module it is given: remember what was there.
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec
+
+
+class PaddleFinder(MetaPathFinder):
+    """Finds `paddle` and everything below it in this package, never anywhere else."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of an alias, None for names outside of `paddle`.
+
+        Raises ModuleNotFoundError for modules below `paddle` that do not exist here, saying so if Fluid 1.8 has them.
+        """
+        if fullname.partition(".")[0] != "paddle":
+            return None
+        short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname
+        real = real_name(fullname)
+        found = None if short in ABSENT else importlib.util.find_spec(real)
+        if found is None:
+            why = missing.explain(short) if missing.in_fluid(short) else "neither Fluid 1.8 nor fluidlite has it"
+            raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
+        return ModuleSpec(fullname, _Alias(real), is_package=found.submodule_search_locations is not None)
+
+
+class _InstallInChild:
+    """Installs the hook in the process that unpickles it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By path and not by module name: a child learns its sys.path only after this.
+        return runpy.run_path, (str(Path(__file__).with_name("in_child.py")), {"DEVICE": flags.device()})
+
+
+_finder = PaddleFinder()
+
+
+def install() -> None:
+    """Make `paddle` mean this package in this process and in those that `multiprocessing` starts from it.
+
+    Calling it again does nothing. Raises ImportError if another `paddle` has been imported already.
+    """
+    if _finder in sys.meta_path:
+        return
+    present = sys.modules.get("paddle")
+    if present is not None:
+        where = getattr(present, "__file__", None) or "memory"
+        raise ImportError(
+            f"another paddle has been imported already, from {where}; install fluidlite's import hook (import "
+            "fluidlite.as_paddle, or python -m fluidlite SCRIPT) before the first import of paddle",
+            name="paddle",
+        )
+    sys.meta_path.insert(0, _finder)
+    _tell_children()
+
+
+def _tell_children() -> None:
+    """Let processes started by spawn or forkserver install the hook before they import the user's script.
+
+    Their preparation data is pickled in the parent and unpickled in the child before anything else is imported
+    there, so an object in it can do that; the child ignores keys that it does not know.
+    """
+    prepare = multiprocessing.spawn.get_preparation_data
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        return {"fluidlite": _InstallInChild(), **prepare(name)}
+
+    multiprocessing.spawn.get_preparation_data = get_preparation_data

@@ -1,0 +1,116 @@
+"""Runs a program as `__main__`, the way the interpreter itself would, with its own part left out of tracebacks."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+
+Program = tuple[CodeType, ModuleType]
+"""Compiled code and the module, not yet in `sys.modules`, that it is to run in."""
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the number of SIGINT, as shells count."""
+
+
+def from_file(path: str, args: list[str]) -> Program:
+    """The script `path`, or the `__main__.py` in a directory or zip file of that name."""
+    sys.argv = [path, *args]
+    spec = PathFinder.find_spec("__main__", [path])
+    if spec is not None:
+        _search_first(path)
+        return _from_spec(spec)
+    _search_first(str(Path(path).resolve().parent))
+    module = _module(__file__=path, __loader__=SourceFileLoader("__main__", path))
+    return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), module
+
+
+def from_module(name: str, args: list[str]) -> Program:
+    """What `python -m NAME ARGS` runs. Raises ImportError if there is no such module, or none that can be run."""
+    _search_first(os.getcwd())
+    sys.argv = ["-m", *args]
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(f"{name}.__main__")
+    if spec is None:
+        raise ImportError(f"no module named {name} that can be run", name=name)
+    program = _from_spec(spec)
+    sys.argv[0] = spec.origin or name
+    return program
+
+
+def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: str = "<string>") -> Program:
+    """The program `text`; `name` becomes `sys.argv[0]`, `filename` stands in tracebacks."""
+    _search_first("")
+    sys.argv = [name, *args]
+    return compile(text, filename, "exec", dont_inherit=True), _module()
+
+
+def run(load: Callable[[], Program]) -> int:
+    """Load a program and run it as `__main__`; returns its exit status.
+
+    An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one line.
+    SystemExit passes through.
+    """
+    try:
+        code, module = load()
+        sys.modules["__main__"] = module
+        exec(code, module.__dict__)
+    except SystemExit:
+        raise
+    except KeyboardInterrupt as error:
+        print(f"\ninterrupted{_last_line(error.__traceback__)}", file=sys.stderr)
+        return INTERRUPTED
+    except BaseException as error:
+        error.__traceback__ = _without_ours(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
+    return 0
+
+
+def _from_spec(spec: ModuleSpec) -> Program:
+    code = spec.loader.get_code(spec.name) if hasattr(spec.loader, "get_code") else None
+    if code is None:
+        raise ImportError(f"{spec.name} has no Python code that can be run", name=spec.name)
+    # A directory or zip file is not a module: its __spec__ would tell multiprocessing to import `__main__`.
+    own_spec = None if spec.name == "__main__" else spec
+    package = spec.name.rpartition(".")[0]
+    return code, _module(__file__=spec.origin, __loader__=spec.loader, __spec__=own_spec, __package__=package)
+
+
+def _module(**attributes: object) -> ModuleType:
+    module = ModuleType("__main__")
+    module.__dict__.update(attributes)
+    return module
+
+
+def _search_first(path: str) -> None:
+    """Look for modules in `path` first, where the interpreter has put the place it started from (unless told not to)."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = path
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The part of `traceback` from the first frame of the program on."""
+    while traceback is not None and _is_ours(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _is_ours(filename: str) -> bool:
+    return filename == __file__ or filename.startswith("<frozen importlib")
+
+
+def _last_line(traceback: TracebackType | None) -> str:
+    """' at FILE:LINE' of the innermost frame in the program's own file."""
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    place = ""
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == main:
+            place = f" at {main}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place

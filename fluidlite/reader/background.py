@@ -1,0 +1,145 @@
+"""Running a generator in a background thread: the one place where readers start threads."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from .._ext.queue import Queue, QueueClosed
+
+# How long to wait for a thread that was told to stop. One that is stuck in the user's code longer than that
+# is left behind: it ends by itself when that code returns, and does not keep the process alive.
+PATIENCE = 0.5
+
+_threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+def spawn(target: Callable[..., None], *args: Any, name: str) -> threading.Thread:
+    """Start a daemon thread that sees the caller's context (current program, scope, ...)."""
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(target, *args), name=name, daemon=True)
+    _threads.add(thread)
+    thread.start()
+    return thread
+
+
+def join(threads: Iterable[threading.Thread]) -> None:
+    """Wait `PATIENCE` seconds at most for threads that were told to stop."""
+    deadline = time.monotonic() + PATIENCE
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join(max(deadline - time.monotonic(), 0))
+
+
+def live_threads() -> int:
+    """How many threads of readers are running."""
+    return sum(thread.is_alive() for thread in list(_threads))
+
+
+def without_frames(error: BaseException, count: int) -> BaseException:
+    """`error` with the outermost `count` frames of its traceback, which are ours, taken off.
+
+    The user sees his own code first, and the traceback does not keep our objects alive.
+    """
+    trace: TracebackType | None = error.__traceback__
+    for _ in range(count):
+        if trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
+@contextmanager
+def iterating(reader: Callable[[], Iterable[Any]]) -> Iterator[Iterator[Any]]:
+    """Call `reader`, give an iterator over what it returns, and close that iterator at the end whatever
+    happens.
+    """
+    iterator = iter(reader())
+    try:
+        yield iterator
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()
+
+
+class Stream:
+    """What `reader` yields, fetched ahead by a thread: at most `capacity` items wait in between.
+
+    Starts at once. `get` gives the items in order; then it raises QueueClosed, or the reader's error with
+    the reader's traceback. `stop` may be called at any time, from any thread, any number of times.
+    """
+
+    def __init__(self, reader: Callable[[], Iterable[Any]], capacity: int, name: str) -> None:
+        self.queue = Queue(capacity)
+        self.get = self.queue.get
+        self._thread = spawn(_produce, reader, self.queue, name=f"fluidlite {name}")
+        _streams.add(self)
+
+    def stop(self) -> None:
+        """Stop fetching, drop what is waiting, and let the reader's thread end."""
+        self.queue.kill()
+        join([self._thread])
+
+    def __del__(self) -> None:
+        queue = getattr(self, "queue", None)
+        if queue is not None:
+            queue.kill()
+
+
+def _produce(reader: Callable[[], Iterable[Any]], queue: Queue) -> None:
+    stopped = False
+    try:
+        with iterating(reader) as iterator:
+            for item in iterator:
+                if not queue.put(item):
+                    stopped = True
+                    return
+    except BaseException as error:
+        if stopped:
+            raise  # closing went wrong and nobody listens any more: `threading.excepthook` reports it
+        queue.fail(without_frames(error, 1))
+    else:
+        queue.close()
+
+
+def drain(stream: Stream, before_stop: Callable[[], None] | None = None) -> Iterator[Any]:
+    """The items of a stream, which is stopped at the end or when the iterator is closed.
+
+    `before_stop` is called first then: it may wake the reader's thread from what it waits for.
+    """
+    try:
+        while True:
+            try:
+                item = stream.get()
+            except QueueClosed:
+                return
+            yield item
+    finally:
+        stream.queue.kill()
+        if before_stop is not None:
+            before_stop()
+        stream.stop()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Let threads end before the interpreter does: one that asks for the GIL after that would be killed
+    where it is.
+    """
+    for stream in list(_streams):
+        stream.queue.kill()
+    join(list(_threads))
+
+
+# The threads are not there in the child of a fork, and their locks may be held for ever.
+os.register_at_fork(after_in_child=_streams.clear)
+os.register_at_fork(after_in_child=_threads.clear)

@@ -1,0 +1,184 @@
+"""Readers from readers, without threads (`paddle.reader`, `fluid.io`).
+
+A reader is a callable without arguments that returns an iterable of samples; a decorator returns another
+reader.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from .background import iterating
+
+Reader = Callable[[], Iterable[Any]]
+
+_END = object()
+
+
+class ComposeNotAligned(ValueError):
+    """Readers given to `compose` did not yield the same number of samples."""
+
+
+def check_reader(reader: Any, what: str) -> None:
+    """Raise TypeError unless `reader` can be called."""
+    if not callable(reader):
+        raise TypeError(
+            f"{what} takes a reader, a callable without arguments that returns an iterable, "
+            f"got {type(reader).__name__}; for a list give lambda: the_list, for a generator its function"
+        )
+
+
+def whole(value: Any, what: str, least: int) -> int:
+    """`value` as an int; TypeError if it is no integer, ValueError if it is below `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, got {value!r} ({type(value).__name__})") from None
+    if number < least:
+        raise ValueError(f"{what} must be at least {least}, got {number}")
+    return number
+
+
+def after(reader: Reader) -> Callable[[Reader], Reader]:
+    """Mark a reader as made from `reader`, so that messages can name the user's own (see `describe`)."""
+    return functools.wraps(reader, assigned=(), updated=())
+
+
+def describe(reader: Reader) -> str:
+    """A reader for messages: the name and place of the function that the user wrote."""
+    while hasattr(reader, "__wrapped__"):
+        reader = reader.__wrapped__
+    if isinstance(reader, functools.partial):
+        return describe(reader.func)
+    name = getattr(reader, "__qualname__", None) or type(reader).__qualname__
+    code = getattr(reader, "__code__", None)
+    return f"{name}()" if code is None else f"{name}() ({code.co_filename}:{code.co_firstlineno})"
+
+
+def cache(reader: Reader) -> Reader:
+    """A reader of what `reader` yields, read once, now, and kept in memory. Errors of `reader` are raised
+    here.
+    """
+    check_reader(reader, "cache")
+    samples = tuple(reader())
+
+    @after(reader)
+    def cached() -> Iterator[Any]:
+        yield from samples
+
+    return cached
+
+
+def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
+    """A reader of `func(a, b, ...)` for the samples a, b, ... of the `readers`; it ends with the shortest."""
+    for reader in readers:
+        check_reader(reader, "map_readers")
+
+    def mapped() -> Iterator[Any]:
+        with ExitStack() as stack:
+            yield from map(func, *[stack.enter_context(iterating(reader)) for reader in readers])
+
+    return mapped
+
+
+def shuffle(reader: Reader, buf_size: int) -> Reader:
+    """A reader of the same samples in random order: each `buf_size` of them in a row are shuffled by
+    `random`.
+    """
+    check_reader(reader, "shuffle")
+    size = max(whole(buf_size, "buf_size", 0), 1)
+
+    @after(reader)
+    def shuffled() -> Iterator[Any]:
+        with iterating(reader) as samples:
+            while buffer := list(itertools.islice(samples, size)):
+                if len(buffer) > 1:
+                    random.shuffle(buffer)
+                yield from buffer
+
+    return shuffled
+
+
+def chain(*readers: Reader) -> Reader:
+    """A reader of all samples of the first reader, then all of the second, and so on."""
+    for reader in readers:
+        check_reader(reader, "chain")
+
+    def chained() -> Iterator[Any]:
+        for reader in readers:
+            with iterating(reader) as samples:
+                yield from samples
+
+    return chained
+
+
+def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
+    """A reader of tuples that hold one sample of each reader; samples that are tuples are spliced in.
+
+    With (1, 2), 3 and (4, 5) the result is (1, 2, 3, 4, 5). If the readers do not end together the new
+    reader raises ComposeNotAligned, or ends with the shortest without `check_alignment`.
+    """
+    for reader in readers:
+        check_reader(reader, "compose")
+
+    def composed() -> Iterator[tuple[Any, ...]]:
+        with ExitStack() as stack:
+            iterators = [stack.enter_context(iterating(reader)) for reader in readers]
+            rows = (
+                itertools.zip_longest(*iterators, fillvalue=_END)
+                if check_alignment
+                else zip(*iterators, strict=False)
+            )
+            for number, row in enumerate(rows):
+                if check_alignment and any(item is _END for item in row):
+                    over = [i for i, item in enumerate(row) if item is _END]
+                    raise ComposeNotAligned(
+                        f"outputs of readers are not aligned: after {number} samples reader(s) {over} ended, "
+                        "the others did not; check_alignment=False drops what is left over"
+                    )
+                yield tuple(itertools.chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in row))
+
+    return composed
+
+
+def firstn(reader: Reader, n: int) -> Reader:
+    """A reader of the first `n` samples."""
+    check_reader(reader, "firstn")
+    count = whole(n, "n", 0)
+
+    @after(reader)
+    def first() -> Iterator[Any]:
+        with iterating(reader) as samples:
+            yield from itertools.islice(samples, count)
+
+    return first
+
+
+def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
+    """A reader of lists of `batch_size` samples (`paddle.batch`); the last, shorter one is left out if
+    `drop_last`.
+
+    Raises ValueError if `batch_size` is not a positive whole number.
+    """
+    check_reader(reader, "batch")
+    try:
+        size = int(batch_size)
+    except (TypeError, ValueError):
+        size = 0
+    if size <= 0 or (isinstance(batch_size, float) and batch_size != size):
+        raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size!r}")
+
+    @after(reader)
+    def batched() -> Iterator[list[Any]]:
+        with iterating(reader) as samples:
+            while rows := list(itertools.islice(samples, size)):
+                if len(rows) == size or not drop_last:
+                    yield rows
+
+    return batched

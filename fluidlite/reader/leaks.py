@@ -1,0 +1,22 @@
+"""What readers hold at the moment, to find out whether something was left behind."""
+
+from __future__ import annotations
+
+from .._ext import collate, queue
+from .background import live_threads
+from .processes import live_processes
+
+
+def leaks() -> dict[str, int]:
+    """How many `threads` and `processes` of readers run, `queues` exist with how many `items` inside, and
+    how many `slots` of batch memory are held by arrays. All zero when every loader and reader is done and
+    let go.
+    """
+    queues = queue.counters()
+    return {
+        "threads": live_threads(),
+        "processes": live_processes(),
+        "queues": queues["queues"],
+        "items": queues["items"],
+        "slots": collate.counters()["live_blocks"],
+    }

@@ -1,0 +1,310 @@
+"""`DataLoader.from_generator`: batches read asynchronously, for loops or for programs
+(`fluid.io.DataLoader`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .._ext.collate import Spec
+from .._ext.queue import Queue, QueueClosed
+from ..base.errors import EOFException, NotSupportedError
+from ..base.place import Place, resolve
+from ..executor import sources
+from ..executor.lod_tensor import LoDTensor
+from . import program_reader
+from .background import Stream
+from .decorators import Reader, whole
+from .feeding import Feeding, Ready, SampleLists, Samples, device_sets, spec_of, variables
+from .pipeline import LoaderError, Pipeline, State
+
+
+class Loader:
+    """What all loaders share: the generator, and the pipeline that its batches go through.
+
+    `specs`: what the items of a batch look like; `capacity`: how many batches may wait.
+    """
+
+    iterable = False
+
+    def __init__(self, specs: Sequence[Spec], capacity: int, drop_last: bool) -> None:
+        self.drop_last = drop_last
+        self._specs = list(specs)
+        self._pipeline = Pipeline(capacity)
+        self._feeding: Feeding | None = None
+
+    def set_sample_generator(
+        self, reader: Reader, batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> Loader:
+        """Read samples from `reader` and put `batch_size` of them into each batch.
+
+        `reader` yields samples: a tuple or list with one item for each variable, or the item itself if there
+        is only one variable. Items are converted to the variable's dtype and reshaped to its shape, and
+        copied at once. `drop_last`: leave out a last batch that is smaller. `places`: the devices of an
+        iterable loader, one or a list. Takes effect with the next epoch. Returns the loader.
+        """
+        return self._set(Samples(reader, self._specs, batch_size, drop_last), places)
+
+    def set_sample_list_generator(self, reader: Reader, places: Any = None) -> Loader:
+        """Read lists of samples (such as `paddle.batch` makes) from `reader`; each becomes a batch.
+
+        Samples are tuples; see `DataFeeder.feed`. `places` as in `set_sample_generator`. Returns the loader.
+        """
+        return self._set(SampleLists(reader, self._specs), places)
+
+    def set_batch_generator(self, reader: Reader, places: Any = None) -> Loader:
+        """Read batches that are ready from `reader`: a NumPy array or LoDTensor for each variable.
+
+        Contiguous arrays of the variable's dtype are passed on without a copy, so that they must not be
+        changed after they were yielded. (A generator that fills the same array again and again is recognised
+        by its second batch, and its batches are copied.) `places` as in `set_sample_generator`. Returns the
+        loader.
+        """
+        return self._set(Ready(reader, self._specs), places)
+
+    def _set(self, feeding: Feeding, places: Any) -> Loader:
+        self._feeding = feeding
+        return self
+
+    def _source(self) -> Feeding:
+        if self._feeding is None:
+            raise LoaderError(
+                "the data source of the DataLoader has not been set: call set_sample_generator, "
+                "set_sample_list_generator or set_batch_generator first"
+            )
+        return self._feeding
+
+    def __call__(self) -> Loader:
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        raise LoaderError(
+            "this DataLoader is not iterable (iterable=False): call start(), run the program without feed "
+            "until fluid.core.EOFException, then reset()"
+        )
+
+    def __next__(self) -> Any:
+        return next(iter(self))
+
+    def start(self) -> None:
+        """Begin an epoch of a non-iterable loader."""
+        raise LoaderError("start() is for loaders made with iterable=False; iterate over this one instead")
+
+    def reset(self) -> None:
+        """End the epoch of a non-iterable loader, at any time."""
+        raise LoaderError(
+            "reset() is for loaders made with iterable=False; this one begins anew when it is iterated"
+        )
+
+    def close(self) -> None:
+        """Stop reading and release the generator's thread. The loader can be used again afterwards."""
+        self._pipeline.stop()
+
+    def stats(self) -> dict[str, Any]:
+        """How much was read and who waited for whom; see `Pipeline.stats`."""
+        return self._pipeline.stats()
+
+    @property
+    def state(self) -> State:
+        """What the loader is doing."""
+        return self._pipeline.state
+
+    @property
+    def queue(self) -> Queue | None:
+        """The queue of the current epoch, None outside of an epoch."""
+        stream = self._pipeline.stream
+        return None if stream is None else stream.queue
+
+
+class IterableLoader(Loader):
+    """A loader to iterate over: each item is a list of feeds, one for each place."""
+
+    iterable = True
+
+    def __init__(self, specs: Sequence[Spec], capacity: int, drop_last: bool, return_list: bool) -> None:
+        super().__init__(specs, capacity, drop_last)
+        self.return_list = return_list
+        self._read: Callable[[], Iterator[Any]] | None = None
+        self._current: weakref.ref[Epoch] | None = None
+        self._own: Epoch | None = None
+
+    def _set(self, feeding: Feeding, places: Any) -> Loader:
+        devices = len(as_places(places))
+        self._read = device_sets(feeding, devices, self.return_list, self.drop_last)
+        return super()._set(feeding, places)
+
+    def __iter__(self) -> Epoch:
+        """A new epoch. One that is on ends: whoever still iterates over it gets a RuntimeError."""
+        feeding = self._source()
+        assert self._read is not None
+        self._pipeline.stop()
+        epoch = Epoch(self._pipeline, self._pipeline.start(self._read, feeding))
+        self._current = weakref.ref(epoch)
+        self._own = None
+        return epoch
+
+    def __next__(self) -> Any:
+        """The next item of the epoch that is on; begins one if there is none."""
+        epoch = self._current() if self._current is not None else None
+        if epoch is None:
+            epoch = self._own = iter(self)
+        try:
+            return next(epoch)
+        except BaseException:
+            self._current = self._own = None
+            raise
+
+    next = __next__
+
+
+class Epoch:
+    """One pass over the data of an iterable loader; it ends early when the iterator is let go."""
+
+    __slots__ = ("__weakref__", "_pipeline", "_stream")
+
+    def __init__(self, pipeline: Pipeline, stream: Stream) -> None:
+        self._pipeline = pipeline
+        self._stream = stream
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self._pipeline.take(self._stream)
+        except QueueClosed:
+            if self._stream is not self._pipeline.stream:
+                raise LoaderError(
+                    "this epoch ended because the same DataLoader was iterated again or closed meanwhile; "
+                    "make a loader of its own for each loop that runs at the same time"
+                ) from None
+            raise StopIteration from None
+
+    def close(self) -> None:
+        """End the epoch and release the generator's thread."""
+        if self._stream is self._pipeline.stream:
+            self._pipeline.stop()
+
+    __del__ = close
+
+
+class ProgramLoader(Loader):
+    """A loader that a program reads from: `start`, then run without feed until EOFException, then `reset`.
+
+    An executor finds it in `executor.sources` under the names that `register` was given.
+    """
+
+    def register(self, *names: str) -> None:
+        """Have programs that read from these queue or reader variables take their batches here."""
+        for name in names:
+            sources.register(name, self)
+
+    def start(self) -> None:
+        """Begin an epoch: the generator is read ahead in a thread.
+
+        Raises RuntimeError if no generator was set, or if the epoch before was neither finished nor reset.
+        """
+        feeding = self._source()
+        self._pipeline.start(feeding.batches, feeding)
+
+    def reset(self) -> None:
+        """End the epoch, wherever it stands. Does nothing if none was started."""
+        self._pipeline.stop()
+
+    def take(self) -> list[LoDTensor]:
+        """The next batch, for the executor.
+
+        Raises EOFException at the end of the epoch and until `start` is called again, the generator's error,
+        or RuntimeError if the loader was not started.
+        """
+        stream = self._pipeline.stream
+        if stream is None:
+            names = ", ".join(repr(spec.name) for spec in self._specs)
+            raise LoaderError(
+                f"the DataLoader that gives {names} was not started: call its start() before running the "
+                "program, and again after each reset()"
+            )
+        try:
+            return self._pipeline.take(stream)
+        except QueueClosed:
+            raise EOFException("There is no next data.") from None
+
+
+def as_places(places: Any) -> list[Place]:
+    """The places of an iterable loader as a list; LoaderError for none, TypeError for other things."""
+    if places is None:
+        raise LoaderError(
+            "places cannot be None when the DataLoader is iterable: pass places=fluid.CPUPlace(), "
+            "fluid.cpu_places() or fluid.cuda_places()"
+        )
+    given = list(places) if isinstance(places, (list, tuple)) else [places]
+    for place in given:
+        if not isinstance(place, Place):
+            raise TypeError(f"places must hold fluid.CPUPlace() or fluid.CUDAPlace(n), got {place!r}")
+    if not given:
+        raise LoaderError("places is empty: an iterable DataLoader needs at least one place")
+    for place in given:
+        resolve(place)
+    return given
+
+
+def as_capacity(capacity: Any) -> int:
+    """A capacity as a positive int; ValueError for None and numbers below 1, TypeError for other things."""
+    if capacity is None:
+        raise ValueError("give a value to capacity: the number of batches that may be read ahead, at least 1")
+    return whole(capacity, "capacity (the number of batches that may be read ahead)", 1)
+
+
+class DataLoader:
+    """Loaders: `DataLoader.from_generator` (`fluid.io.DataLoader`)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotSupportedError(
+            "DataLoader(dataset, ...) does not exist in fluidlite yet; use DataLoader.from_generator with a "
+            "generator over the dataset"
+        )
+
+    @staticmethod
+    def from_generator(
+        feed_list: Any = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
+    ) -> Loader:
+        """A loader of what a generator yields, read ahead in a thread.
+
+        `feed_list`: the Variables that batches are for (or their names); `capacity`: how many batches may
+        wait. `iterable`: loop over it and feed what it gives; otherwise the default main program gets
+        operators that read from it, and `start` and `reset` bracket each epoch. `return_list`: an iterable
+        loader gives lists of LoDTensors instead of dictionaries. `drop_last`: leave out batches at the end
+        that are fewer than the devices. `use_double_buffer` adds its operator to the program; the CPU needs
+        no second buffer. `use_multiprocess` is for dygraph and changes nothing here. Raises ValueError for a
+        missing feed_list or a capacity below 1, TypeError for other kinds of arguments. Follows
+        `fluid.io.DataLoader.from_generator`.
+        """
+        return make_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
+
+
+def make_loader(
+    feed_list: Any, capacity: Any, use_double_buffer: bool, iterable: bool, return_list: bool, drop_last: bool
+) -> IterableLoader | ProgramLoader:
+    """See `DataLoader.from_generator`."""
+    size = as_capacity(capacity)
+    if feed_list is None:
+        raise ValueError(
+            "feed_list must be given in static mode: the list of Variables that the loader feeds"
+        )
+    found = variables(feed_list)
+    if not found:
+        raise ValueError("feed_list is empty: the loader needs at least one Variable to feed")
+    specs = [spec_of(var) for var in found]
+    if iterable:
+        return IterableLoader(specs, size, drop_last, return_list)
+    loader = ProgramLoader(specs, size, drop_last)
+    loader.register(*program_reader.insert(found, use_double_buffer, drop_last))
+    return loader

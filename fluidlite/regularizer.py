@@ -1,0 +1,86 @@
+"""Weight decay: penalties on parameters, added to their gradients (`fluid.regularizer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .framework import Block, Parameter, Variable, name_scope
+
+__all__ = ["L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer"]
+
+ParamGrad = tuple[Parameter, "Variable | None"]
+
+
+class WeightDecayRegularizer:
+    """Base of the regularizers: `regularizer(param, grad, block)` appends the penalty's gradient."""
+
+    def __init__(self, regularization_coeff: float = 0.0) -> None:
+        if isinstance(regularization_coeff, bool) or not isinstance(regularization_coeff, (int, float)):
+            raise TypeError(
+                f"the coefficient of {self._title} must be a number, got {regularization_coeff!r}"
+            )
+        self._regularization_coeff = float(regularization_coeff)
+
+    _title = "WeightDecay"
+
+    def __call__(self, param: Parameter, grad: Variable, block: Block) -> Variable:
+        raise NotImplementedError(f"{type(self).__name__} does not say what it adds to a gradient")
+
+    def __str__(self) -> str:
+        return f"{self._title}, regularization_coeff={self._regularization_coeff:f}"
+
+    def _scaled(self, source: Variable, out: Variable, block: Block) -> Variable:
+        block.append_op(
+            type="scale",
+            inputs={"X": [source]},
+            outputs={"Out": [out]},
+            attrs={"scale": self._regularization_coeff, "bias": 0.0, "bias_after_scale": True},
+        )
+        return out
+
+
+def _like(param: Parameter, block: Block) -> Variable:
+    return block.create_var(dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
+
+
+class L2DecayRegularizer(WeightDecayRegularizer):
+    """Half the sum of squares: adds coeff * param to the gradient (`fluid.regularizer.L2Decay`)."""
+
+    _title = "L2Decay"
+
+    def __call__(self, param: Parameter, grad: Variable, block: Block) -> Variable:
+        return self._scaled(param, _like(param, block), block)
+
+
+class L1DecayRegularizer(WeightDecayRegularizer):
+    """The sum of magnitudes times the coefficient: adds coeff * sign(param) (`fluid.regularizer.L1Decay`)."""
+
+    _title = "L1Decay"
+
+    def __call__(self, param: Parameter, grad: Variable, block: Block) -> Variable:
+        sign = _like(param, block)
+        block.append_op(type="sign", inputs={"X": [param]}, outputs={"Out": [sign]})
+        return self._scaled(sign, sign, block)
+
+
+def append_regularization_ops(
+    parameters_and_grads: Sequence[ParamGrad], regularization: WeightDecayRegularizer | None = None
+) -> list[ParamGrad]:
+    """Add each parameter's penalty to its gradient: that of its ParamAttr, or else `regularization`.
+
+    Returns the same pairs; gradients keep their names.
+    """
+    for param, grad in parameters_and_grads:
+        regularizer = param.regularizer or regularization
+        if grad is None or regularizer is None:
+            continue
+        program = param.block.program
+        with program._optimized_guard([param, grad]), name_scope("regularization"):
+            block = grad.block
+            decay = regularizer(param, grad, block)
+            block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [grad]})
+    return list(parameters_and_grads)
+
+
+L1Decay = L1DecayRegularizer
+L2Decay = L2DecayRegularizer

@@ -1,0 +1,88 @@
+"""Builds the Cython and C++ extensions of fluidlite; everything else stands in pyproject.toml.
+
+Every `fluidlite/_ext/NAME.pyx`, with the C++ files in the folder `NAME` beside it, becomes the extension `fluidlite._ext.NAME`.
+
+environment:
+  FLUIDLITE_DEBUG=1   bounds checks in Cython code, debug symbols, little optimisation
+  FLUIDLITE_WERROR=1  compiler warnings are errors
+"""
+
+import os
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+
+def switch(name: str) -> bool:
+    """Whether an environment variable is set to something else than 0."""
+    return os.environ.get(name, "0") not in ("", "0")
+
+
+def onednn_headers() -> list[str]:
+    """The folder of oneDNN's C header, if its development package is installed; without it `dnn` builds empty."""
+    try:
+        files = distribution("onednn-devel-cpu-gomp").files or []
+    except PackageNotFoundError:
+        return []
+    return [str(Path(file.locate()).resolve().parent) for file in files if file.parts[-2:] == ("include", "dnnl.h")]
+
+
+EXT = Path("fluidlite/_ext")
+DEBUG = switch("FLUIDLITE_DEBUG")
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": DEBUG,
+    "initializedcheck": DEBUG,
+    "cdivision": not DEBUG,
+}
+
+FLAGS = [
+    "-std=c++17",
+    *(["-O1", "-g"] if DEBUG else ["-O3"]),
+    "-Wall",
+    "-Wextra",
+    *(["-Werror"] if switch("FLUIDLITE_WERROR") else []),
+]
+
+# What single extensions need beyond the common flags.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "dnn": {"include_dirs": onednn_headers(), "libraries": ["dl"] if sys.platform == "linux" else []},
+    # Loops vectorise only when floating-point traps and errno do not matter; results stay IEEE.
+    "kernels": {"flags": ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"]},
+    # The random streams are bit for bit those of Fluid, which was compiled without fused multiply-add.
+    "rng": {"flags": ["-ffp-contract=off"]},
+}
+
+
+def extension(pyx: Path) -> Extension:
+    """The extension that `pyx` describes."""
+    options = OPTIONS.get(pyx.stem, {})
+    return Extension(
+        f"fluidlite._ext.{pyx.stem}",
+        [str(pyx), *sorted(str(source) for source in (EXT / pyx.stem).glob("*.cc"))],
+        depends=[str(header) for header in EXT.rglob("*.h")],
+        include_dirs=[str(EXT), np.get_include(), *options.get("include_dirs", [])],
+        libraries=options.get("libraries", []),
+        extra_compile_args=[*FLAGS, *options.get("flags", [])],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        language="c++",
+    )
+
+
+setup(
+    ext_modules=cythonize(
+        [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))],
+        compiler_directives=DIRECTIVES,
+        # Cython does not see that directives have changed.
+        force=DEBUG,
+        nthreads=os.cpu_count() or 1,
+    ),
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+)

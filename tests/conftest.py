@@ -1,0 +1,45 @@
+"""Fixtures for all tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fluidlite
+from fluidlite.base import unique_name
+from fluidlite.framework import Program, program_guard
+
+# No test asks the network for data sets, neither in this process nor in those it starts.
+os.environ["FLUIDLITE_OFFLINE"] = "1"
+os.environ.pop("FLUIDLITE_DATA", None)
+
+
+@pytest.fixture
+def programs():
+    """Fresh main and startup programs (random_seed 90) to build in, with names that count from 0."""
+    main, startup = Program(), Program()
+    main.random_seed = startup.random_seed = 90
+    with program_guard(main, startup), unique_name.guard():
+        yield main, startup
+
+
+@pytest.fixture
+def python(tmp_path):
+    """A function that runs the interpreter with some arguments, in an empty folder; returns the finished process."""
+    root = str(Path(fluidlite.__file__).parents[1])
+
+    def run(*args, text_in=None, timeout=120, env=None):
+        return subprocess.run(
+            [sys.executable, *map(str, args)],
+            input=text_in,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": root, **(env or {})},
+        )
+
+    return run

@@ -1,0 +1,200 @@
+"""Executor.run: feeds, fetches, scopes, and what it says of bad input."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import flags
+
+L = fluid.layers
+X = np.arange(8, dtype="float32").reshape(2, 4)
+
+
+@pytest.fixture(params=["plan", "interpret"], autouse=True)
+def engine(request):
+    flags.set_engine(request.param)
+    yield request.param
+    flags.set_engine("plan")
+
+
+@pytest.fixture
+def net():
+    x = fluid.data("x", [None, 4], "float32")
+    y = L.fc(x, 3, param_attr=fluid.initializer.Constant(0.5), bias_attr=fluid.initializer.Constant(0.25))
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    return exe, y
+
+
+EXPECTED = X @ np.full((4, 3), 0.5, "float32") + 0.25
+
+
+def test_feeds_and_fetches_in_every_accepted_form(net):
+    exe, y = net
+    tensor = fluid.LoDTensor()
+    tensor.set(X, fluid.CPUPlace())
+    for feed in (
+        {"x": X},
+        [{"x": X}],
+        {"x": tensor},
+        {"x": X.tolist()},
+        {"x": np.asfortranarray(X)},
+        {"x": X, "more": X},
+    ):
+        for fetch in ([y], y, [y.name], y.name):
+            for _ in range(2):
+                (got,) = exe.run(feed=feed, fetch_list=fetch)
+                np.testing.assert_array_equal(got, EXPECTED)
+    assert exe.run(feed={"x": X}) == []
+    (got,) = exe.run(feed={"x": X}, fetch_list=[y], return_numpy=False)
+    assert isinstance(got, fluid.LoDTensor)
+    np.testing.assert_array_equal(np.array(got), EXPECTED)
+
+
+def test_results_are_copies(net):
+    exe, y = net
+    first = exe.run(feed={"x": X}, fetch_list=[y, "x", "fc_0.w_0"])
+    for array in first:
+        array[...] = -1
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y])[0], EXPECTED)
+    assert X[0, 1] == 1
+
+
+def test_other_batch_sizes_and_empty_batches(net):
+    exe, y = net
+    for rows in (1, 5, 2, 5, 0):
+        (got,) = exe.run(feed={"x": np.ones((rows, 4), "float32")}, fetch_list=[y])
+        np.testing.assert_array_equal(got, np.full((rows, 3), 2.25, "float32"))
+
+
+@pytest.mark.parametrize(
+    ("feed", "error", "message"),
+    [
+        (
+            {"x": X.astype("float64")},
+            ValueError,
+            r"fed Variable 'x' must be 'float32', but received 'float64'",
+        ),
+        (
+            {"x": np.ones((2, 5), "float32")},
+            ValueError,
+            r"'x' should have dimensions = 2, shape = \[None, 4\].*\[2, 5\]",
+        ),
+        ({"x": np.ones((2, 2, 2), "float32")}, ValueError, r"'x' should have dimensions = 2.*\[2, 2, 2\]"),
+        ({}, fluid.core.EnforceNotMet, r"variable 'x'.*not fed.*none"),
+        ({"xx": X}, fluid.core.EnforceNotMet, r"operator mul needs variable 'x'.*not fed"),
+        ({"x": [[1, 2], [3]]}, ValueError, r"'x' is ragged.*create_lod_tensor"),
+        ({"x": object()}, TypeError, r"cannot feed 'x' with object"),
+        ({"x": np.array([["a"] * 4])}, ValueError, r"'x' must be fed with numbers"),
+        ({3: X}, TypeError, "key 3"),
+        (3, TypeError, "feed requires dict"),
+        ([{"x": X}, {"x": X}], TypeError, "2 devices.*CompiledProgram"),
+    ],
+)
+def test_bad_feeds(net, feed, error, message):
+    exe, y = net
+    with pytest.raises(error, match=message):
+        exe.run(feed=feed, fetch_list=[y])
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y])[0], EXPECTED)
+
+
+def test_a_misspelt_feed_is_recognised(net):
+    exe, y = net
+    fluid.data("image", [None, 4], "float32")
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"'x'.*test_executor\.py:\d+"):
+        exe.run(feed={"image": X}, fetch_list=[y])
+
+
+def test_bad_fetches(net):
+    exe, _ = net
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"'fc_0\.tmp_2'.*did you mean 'fc_0\.tmp_"):
+        exe.run(feed={"x": X}, fetch_list=["fc_0.tmp_2"])
+    with pytest.raises(TypeError, match="fetch_list should be str, variable"):
+        exe.run(feed={"x": X}, fetch_list=[3])
+
+
+def test_uninitialised_parameters_point_to_the_startup_program(net):
+    exe, y = net
+    with (
+        fluid.scope_guard(fluid.Scope()),
+        pytest.raises(fluid.core.EnforceNotMet, match=r"fc_0\.w_0.*startup program"),
+    ):
+        exe.run(feed={"x": X}, fetch_list=[y])
+
+
+def test_other_arguments_are_checked(net):
+    exe, y = net
+    with pytest.raises(TypeError, match="requires Program.*str"):
+        exe.run("main", feed={"x": X})
+    with pytest.raises(TypeError, match=r"scope must be a fluid\.Scope"):
+        exe.run(feed={"x": X}, scope={})
+    with pytest.raises(TypeError, match="CPUPlace or fluid.CUDAPlace"):
+        fluid.Executor("cpu")
+    exe.close()
+    with pytest.raises(RuntimeError, match="closed Executor"):
+        exe.run(feed={"x": X}, fetch_list=[y])
+
+
+def test_labels_out_of_range_name_value_position_and_classes():
+    x, label = fluid.data("x", [None, 4], "float32"), fluid.data("label", [None, 1], "int64")
+    loss = L.mean(L.softmax_with_cross_entropy(L.fc(x, 3), label))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    weight = fluid.global_scope().find_var("fc_0.w_0").get_tensor()
+    before = np.array(weight)
+    bad = np.array([[0], [7]], "int64")
+    for _ in range(2):
+        with pytest.raises(fluid.core.EnforceNotMet, match=r"Label.* in \[0, 3\).*got 7 at position 1"):
+            exe.run(feed={"x": X, "label": bad}, fetch_list=[loss])
+    np.testing.assert_array_equal(before, np.array(weight))
+
+
+def test_scopes_keep_parameters_apart(net):
+    exe, y = net
+    other = fluid.Scope()
+    exe.run(fluid.default_startup_program(), scope=other)
+    other.find_var("fc_0.w_0").get_tensor().set(np.zeros((4, 3), "float32"), fluid.CPUPlace())
+    np.testing.assert_array_equal(
+        exe.run(feed={"x": X}, fetch_list=[y], scope=other)[0], np.full((2, 3), 0.25, "float32")
+    )
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y])[0], EXPECTED)
+    child = fluid.global_scope().new_scope()
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y], scope=child)[0], EXPECTED)
+
+
+def test_parameters_set_between_steps_count(net):
+    exe, y = net
+    exe.run(feed={"x": X}, fetch_list=[y])
+    tensor = fluid.global_scope().find_var("fc_0.b_0").get_tensor()
+    tensor.set(np.ones(3, "float32"), fluid.CPUPlace())
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y])[0], EXPECTED + 0.75)
+    tensor.replace(np.full(3, 2, "float32"))
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y])[0], EXPECTED + 1.75)
+
+
+def test_a_program_that_grows_is_run_as_it_is_now(net):
+    exe, y = net
+    exe.run(feed={"x": X}, fetch_list=[y])
+    z = L.relu(y - 5.0)
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[z])[0], np.maximum(EXPECTED - 5, 0))
+
+
+def test_use_prune_needs_only_what_the_fetch_needs(net):
+    exe, y = net
+    L.fc(fluid.data("unfed", [None, 2], "float32"), 1)
+    exe.run(fluid.default_startup_program())
+    with pytest.raises(fluid.core.EnforceNotMet, match="unfed"):
+        exe.run(feed={"x": X}, fetch_list=[y])
+    np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y], use_prune=True)[0], EXPECTED)
+
+
+def test_fetching_sequences_as_arrays_is_refused():
+    x = fluid.data("x", [None, 2], "float32", lod_level=1)
+    y = L.scale(x, 2.0)
+    tensor = fluid.create_lod_tensor(np.ones((3, 2), "float32"), [[1, 2]], fluid.CPUPlace())
+    exe = fluid.Executor()
+    (got,) = exe.run(feed={"x": tensor}, fetch_list=[y], return_numpy=False)
+    assert got.recursive_sequence_lengths() == [[1, 2]]
+    with pytest.raises(RuntimeError, match="return_numpy"):
+        exe.run(feed={"x": tensor}, fetch_list=[y])

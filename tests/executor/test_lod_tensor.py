@@ -1,0 +1,102 @@
+"""LoDTensor, its levels of detail, and scopes."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+
+CPU = fluid.CPUPlace()
+
+
+def test_offsets_and_lengths():
+    tensor = fluid.create_lod_tensor(np.arange(12).reshape(6, 2), [[2, 1], [3, 2, 1]], CPU)
+    assert tensor.lod() == [[0, 2, 3], [0, 3, 5, 6]]
+    assert tensor.recursive_sequence_lengths() == [[2, 1], [3, 2, 1]]
+    assert tensor.has_valid_recursive_sequence_lengths()
+    words = fluid.create_lod_tensor([[1, 2], [3]], [[2, 1]], CPU)
+    np.testing.assert_array_equal(np.array(words), [[1], [2], [3]])
+
+
+@pytest.mark.parametrize(
+    ("lod", "message"),
+    [
+        ([[0, 2, 5]], "5 but the tensor has 4 rows"),
+        ([[1, 4]], "begin with 0"),
+        ([[0, 3, 2, 4]], "decrease"),
+        ([[0, 1], [0, 1, 4]], "2 sequences"),
+    ],
+)
+def test_levels_that_do_not_fit_are_refused_and_the_old_ones_stay(lod, message):
+    tensor = fluid.create_lod_tensor(np.zeros((4, 1)), [[1, 3]], CPU)
+    with pytest.raises(fluid.core.EnforceNotMet, match=message):
+        tensor.set_lod(lod)
+    assert tensor.recursive_sequence_lengths() == [[1, 3]]
+
+
+def test_lists_must_match_their_lengths():
+    with pytest.raises(ValueError, match="do not match"):
+        fluid.create_lod_tensor([[1, 2], [3]], [[1, 2]], CPU)
+    with pytest.raises(TypeError, match="int"):
+        fluid.create_lod_tensor(3, [[1]], CPU)
+
+
+def test_set_copies_and_keeps_memory_where_it_can():
+    tensor = fluid.LoDTensor()
+    with pytest.raises(ValueError, match="has not been set"):
+        np.array(tensor)
+    assert tensor.shape() == [0]
+    source = np.ones((2, 3), "float32")
+    tensor.set(source, CPU)
+    memory = tensor.array
+    source[...] = 5
+    np.testing.assert_array_equal(np.array(tensor), np.ones((2, 3)))
+    tensor.set(source, CPU)
+    assert tensor.array is memory
+    tensor.set(np.ones(4), CPU)
+    assert tensor.shape() == [4]
+    with pytest.raises(TypeError, match="holds numbers"):
+        tensor.set(np.array([[1], None], dtype=object), CPU)
+
+
+def test_arrays_of_tensors_are_copies_unless_asked():
+    tensor = fluid.LoDTensor()
+    tensor.set(np.ones(3, "float32"), CPU)
+    copy = np.array(tensor)
+    copy[0] = 9
+    assert np.array(tensor)[0] == 1
+    assert np.asarray(tensor, dtype="int64").dtype == np.int64
+    with pytest.raises(ValueError, match="without a copy"):
+        np.array(tensor, dtype="int64", copy=False)
+
+
+def test_random_tensors_stay_in_their_bounds():
+    tensor = fluid.create_random_int_lodtensor([[2, 3]], [1], CPU, low=2, high=4)
+    values = np.array(tensor)
+    assert values.shape == (5, 1) and values.dtype == np.int64
+    assert values.min() >= 2 and values.max() <= 4
+
+
+def test_scopes_find_their_parents_variables():
+    scope = fluid.Scope()
+    scope.var("a").get_tensor().set(np.ones(2), CPU)
+    child = scope.new_scope()
+    assert child.find_var("a") is scope.find_var("a")
+    child.var("b")
+    assert scope.find_var("b") is None and child.local_var_names() == ["b"]
+    assert scope.find_var("nobody") is None
+    scope.var("c").set(["anything"])
+    with pytest.raises(TypeError, match="'c' holds a list"):
+        scope.find_var("c").get_tensor()
+    scope.erase(["a"])
+    assert child.find_var("a") is None
+
+
+def test_scope_guard_restores_after_an_error():
+    before = fluid.global_scope()
+    scope = fluid.Scope()
+    with pytest.raises(KeyError), fluid.scope_guard(scope):
+        assert fluid.global_scope() is scope
+        raise KeyError
+    assert fluid.global_scope() is before
+    with pytest.raises(TypeError, match="dict"), fluid.scope_guard({}):
+        pass

@@ -1,0 +1,167 @@
+"""CompiledProgram.with_data_parallel and ParallelExecutor over CPU places."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import unique_name
+
+L = fluid.layers
+
+
+def batch(rows, seed=0):
+    rng = np.random.RandomState(seed)
+    return {
+        "x": rng.uniform(-1, 1, (rows, 4)).astype("float32"),
+        "y": rng.uniform(-1, 1, (rows, 1)).astype("float32"),
+    }
+
+
+def network(optimizer=None):
+    x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "float32")
+    pred = L.fc(L.fc(x, 3, act="tanh"), 1)
+    loss = L.reduce_mean(L.square_error_cost(pred, y))
+    if optimizer is not None:
+        optimizer.minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    return exe, pred, loss
+
+
+def parameter(name="fc_0.w_0"):
+    return np.array(fluid.global_scope().find_var(name).get_tensor())
+
+
+def compiled(loss, count=2, **options):
+    program = fluid.CompiledProgram(fluid.default_main_program())
+    return program.with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(count), **options)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_equal_shares_train_like_one_big_batch(count):
+    results = []
+    for parallel in (False, True):
+        main, startup = fluid.Program(), fluid.Program()
+        main.random_seed = startup.random_seed = 5
+        with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+            exe, _, loss = network(fluid.optimizer.Momentum(0.1, 0.9))
+            program = compiled(loss, count) if parallel else main
+            losses = [exe.run(program, feed=batch(12, k), fetch_list=[loss])[0] for k in range(4)]
+            results.append(([part.mean() for part in losses], parameter()))
+            assert losses[0].shape == ((count,) if parallel else (1,))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5, atol=1e-7)
+
+
+def test_values_of_all_places_are_joined_or_kept_apart():
+    exe, pred, loss = network(fluid.optimizer.SGD(0.1))
+    program = compiled(loss)
+    got = exe.run(program, feed=batch(5), fetch_list=[loss, pred])
+    assert [v.shape for v in got] == [(2,), (5, 1)]
+    got = exe.run(program, feed=[batch(3), batch(2)], fetch_list=[loss, pred, "fc_0.w_0"])
+    assert [v.shape for v in got] == [(2,), (5, 1), (8, 3)]
+    got = exe.run(program, feed=batch(8), fetch_list=[loss, pred], return_merged=False)
+    assert [[part.shape for part in v] for v in got] == [[(1,), (1,)], [(4, 1), (4, 1)]]
+    (tensor,) = exe.run(program, feed=batch(8), fetch_list=[pred], return_numpy=False)
+    assert isinstance(tensor, fluid.LoDTensor) and tensor.shape() == [8, 1]
+    assert exe.run(program, feed=batch(8)) == []
+
+
+def test_gradients_may_be_summed_instead():
+    strategy = fluid.BuildStrategy()
+    strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.One
+    exe, _, loss = network(fluid.optimizer.SGD(0.1))
+    start = parameter()
+    exe.run(compiled(loss), feed=batch(8), fetch_list=[loss])
+    mean_step = parameter() - start
+    fluid.global_scope().find_var("fc_0.w_0").get_tensor().set(start, fluid.CPUPlace())
+    fluid.global_scope().find_var("fc_1.w_0").get_tensor().set(parameter("fc_1.w_0"), fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    exe.run(compiled(loss, build_strategy=strategy), feed=batch(8), fetch_list=[loss])
+    np.testing.assert_allclose(parameter() - start, 2 * mean_step, rtol=1e-5, atol=1e-7)
+
+
+def test_moving_averages_follow_the_first_place():
+    x = fluid.data("x", [None, 3], "float32")
+    y = L.batch_norm(x, momentum=0.5)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        places=fluid.cpu_places(2)
+    )
+    feeds = [{"x": np.full((2, 3), value, "float32")} for value in (4.0, 8.0)]
+    for _ in range(2):
+        exe.run(program, feed=feeds, fetch_list=[y])
+    np.testing.assert_allclose(parameter("batch_norm_0.w_1"), np.full(3, 3.0), rtol=1e-6)
+
+
+def test_a_test_program_shares_parameters_and_needs_them_to_exist():
+    exe, _, loss = network()
+    test = fluid.default_main_program().clone(for_test=True)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe.run(fluid.default_startup_program())
+    train = compiled(loss)
+    evaluate = fluid.CompiledProgram(test).with_data_parallel(
+        share_vars_from=train, places=fluid.cpu_places(2)
+    )
+    with pytest.raises(ValueError, match="not compiled and executed"):
+        exe.run(evaluate, feed=batch(4), fetch_list=[loss])
+    exe.run(train, feed=batch(4), fetch_list=[loss])
+    with fluid.scope_guard(fluid.Scope()):
+        assert exe.run(evaluate, feed=batch(4), fetch_list=[loss])[0].shape == (2,)
+
+
+def test_a_single_place_is_an_ordinary_run():
+    exe, pred, loss = network(fluid.optimizer.SGD(0.1))
+    program = compiled(loss, 1)
+    for feed in (batch(4), [batch(4)]):
+        assert [v.shape for v in exe.run(program, feed=feed, fetch_list=[loss, pred])] == [(1,), (4, 1)]
+    with pytest.raises(IndexError, match="2 devices"):
+        exe.run(program, feed=[batch(4), batch(4)], fetch_list=[loss])
+
+
+def test_errors_name_the_numbers():
+    exe, _, loss = network(fluid.optimizer.SGD(0.1))
+    program = compiled(loss)
+    with pytest.raises(fluid.core.EnforceNotMet, match="1 rows for 2 devices.*CPU_NUM"):
+        exe.run(program, feed=batch(1), fetch_list=[loss])
+    with pytest.raises(fluid.core.EnforceNotMet, match="number 1 does not match the device number 2"):
+        exe.run(program, feed=[batch(3)], fetch_list=[loss])
+    with pytest.raises(fluid.core.EnforceNotMet, match="'zzz'"):
+        exe.run(program, feed=batch(4), fetch_list=["zzz"])
+    with pytest.raises(fluid.core.EnforceNotMet, match="not fed"):
+        exe.run(program, fetch_list=[loss])
+    with pytest.raises(AssertionError, match="cannot be recompiled"):
+        program.with_data_parallel(loss_name=loss.name)
+    with pytest.raises(AssertionError, match="loss name"):
+        fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=fluid.cpu_places(2))
+    with pytest.raises(TypeError, match="expected Graph or Program"):
+        fluid.CompiledProgram(3)
+    with pytest.raises(AttributeError, match="no option 'fuse_everything'"):
+        fluid.BuildStrategy().fuse_everything = True
+
+
+def test_an_error_in_one_replica_leaves_the_parameters_alone():
+    x, label = fluid.data("x", [None, 4], "float32"), fluid.data("label", [None, 1], "int64")
+    loss = L.mean(L.softmax_with_cross_entropy(L.fc(x, 3), label))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    before = parameter()
+    feeds = [{"x": np.ones((1, 4), "float32"), "label": np.array([[k]])} for k in (1, 9)]
+    with pytest.raises(fluid.core.EnforceNotMet, match="got 9 at position 0"):
+        exe.run(compiled(loss), feed=feeds, fetch_list=[loss])
+    np.testing.assert_array_equal(parameter(), before)
+
+
+def test_parallel_executor_counts_cpu_num(monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "3")
+    _, _, loss = network(fluid.optimizer.SGD(0.1))
+    parallel = fluid.ParallelExecutor(
+        use_cuda=False, loss_name=loss.name, main_program=fluid.default_main_program()
+    )
+    assert parallel.device_count == 3
+    assert parallel.run(fetch_list=[loss.name], feed=batch(6))[0].shape == (3,)
+    monkeypatch.setenv("CPU_NUM", "many")
+    with pytest.raises(ValueError, match="CPU_NUM must be a positive integer, got 'many'"):
+        fluid.cpu_places()

@@ -1,0 +1,180 @@
+"""Plans against the interpreter: the same numbers, step after step, for the networks the engine is made for."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import flags, unique_name
+from fluidlite.executor.executor import _cache, fetch_names
+from fluidlite.executor.feeding import as_feed
+from fluidlite.executor.plan import Plan
+from fluidlite.executor.planning import CannotPlan
+
+L = fluid.layers
+
+
+def softmax_regression():
+    image, label = fluid.data("image", [None, 20], "float32"), fluid.data("label", [None, 1], "int64")
+    loss = L.reduce_mean(L.softmax_with_cross_entropy(L.fc(image, 10), label))
+    fluid.optimizer.Adam(0.01).minimize(loss)
+    return loss, {"image": (20,), "label": 10}
+
+
+def perceptron():
+    image, label = fluid.data("image", [None, 1, 5, 4], "float32"), fluid.data("label", [None, 1], "int64")
+    h = L.fc(L.fc(image, 16, act="relu"), 8, act="tanh")
+    p = L.fc(h, 10, act="softmax")
+    loss = L.mean(L.cross_entropy(p, label))
+    L.accuracy(p, label)
+    fluid.optimizer.Momentum(0.05, 0.9).minimize(loss)
+    return loss, {"image": (1, 5, 4), "label": 10}
+
+
+def conv_net():
+    image, label = fluid.data("image", [None, 1, 12, 12], "float32"), fluid.data("label", [None, 1], "int64")
+    h = fluid.nets.simple_img_conv_pool(
+        image, filter_size=3, num_filters=4, pool_size=2, pool_stride=2, act="relu"
+    )
+    h = L.dropout(L.batch_norm(h), 0.0)
+    p = L.fc(h, 10, act="softmax")
+    loss = L.mean(L.cross_entropy(p, label))
+    fluid.optimizer.SGD(0.05).minimize(loss)
+    return loss, {"image": (1, 12, 12), "label": 10}
+
+
+def feeds(shapes, rows, seed):
+    rng = np.random.RandomState(seed)
+    return {
+        "image": rng.uniform(-1, 1, (rows, *shapes["image"])).astype("float32"),
+        "label": rng.randint(0, shapes["label"], (rows, 1)).astype("int64"),
+    }
+
+
+def train(build, engine, rows=(6, 6, 3, 6, 3)):
+    flags.set_engine(engine)
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 7
+    try:
+        with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+            loss, shapes = build()
+            exe = fluid.Executor()
+            exe.run(startup)
+            losses = [
+                exe.run(main, feed=feeds(shapes, n, k), fetch_list=[loss])[0] for k, n in enumerate(rows)
+            ]
+            scope = fluid.global_scope()
+            state = {
+                v.name: np.array(scope.find_var(v.name).get_tensor())
+                for v in main.list_vars()
+                if v.persistable
+            }
+        return losses, state
+    finally:
+        flags.set_engine("plan")
+
+
+@pytest.mark.parametrize("build", [softmax_regression, perceptron, conv_net])
+def test_plans_give_what_the_interpreter_gives(build):
+    losses, state = train(build, "plan")
+    expected_losses, expected = train(build, "interpret")
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-5, atol=1e-6)
+    assert sorted(state) == sorted(expected)
+    for name in expected:
+        np.testing.assert_allclose(state[name], expected[name], rtol=2e-4, atol=2e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("build", [softmax_regression, perceptron, conv_net])
+def test_the_whole_warm_step_is_native(build):
+    loss, shapes = build()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    main = fluid.default_main_program()
+    plan = Plan(main, fluid.global_scope(), as_feed(main, feeds(shapes, 6, 0)), (loss.name,))
+    python = [op.type for op, native in zip(plan.ops, plan.is_native, strict=True) if not native]
+    if build is conv_net:
+        from fluidlite._ext import kernels
+
+        if not any(name.startswith("conv2d") for name in kernels.table()):
+            pytest.skip("this build has no convolution kernels: oneDNN was not there")
+    assert python == []
+
+
+def test_one_plan_serves_all_steps_of_a_shape():
+    loss, shapes = softmax_regression()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for k, rows in enumerate((4, 4, 4, 2, 4)):
+        exe.run(feed=feeds(shapes, rows, k), fetch_list=[loss])
+    main, scope = fluid.default_main_program(), fluid.global_scope()
+    cache = _cache(main, scope, (("image", "label"), fetch_names([loss])))
+    assert (cache.built, cache.hits) == (2, 3)
+
+
+def test_ever_new_shapes_end_up_in_the_interpreter():
+    x = fluid.data("x", [None, 2], "float32")
+    y = L.relu(x)
+    exe = fluid.Executor()
+    for rows in range(1, 60):
+        (got,) = exe.run(feed={"x": np.full((rows, 2), -1, "float32")}, fetch_list=[y])
+        assert got.shape == (rows, 2)
+    cache = _cache(fluid.default_main_program(), fluid.global_scope(), (("x",), (y.name,)))
+    assert cache.built < 59 and not cache.worth_planning()
+
+
+def test_temporaries_share_memory():
+    x = fluid.data("x", [64, 64], "float32")
+    y = x
+    for _ in range(20):
+        y = L.relu(L.scale(y, 1.5))
+    main = fluid.default_main_program()
+    feed = as_feed(main, {"x": np.ones((64, 64), "float32")})
+    plan = Plan(main, fluid.global_scope(), feed, (y.name,))
+    assert plan.arena_bytes <= 2 * 64 * 64 * 4 + 128
+
+
+def test_sequences_and_data_dependent_shapes_are_not_planned():
+    x = fluid.data("x", [None, 1], "float32", lod_level=1)
+    y = L.sequence_pool(x, "sum")
+    tensor = fluid.create_lod_tensor(np.ones((3, 1), "float32"), [[1, 2]], fluid.CPUPlace())
+    main = fluid.default_main_program()
+    with pytest.raises(CannotPlan, match="sequences"):
+        Plan(main, fluid.global_scope(), as_feed(main, {"x": tensor}), (y.name,))
+    (got,) = fluid.Executor().run(feed={"x": tensor}, fetch_list=[y])
+    np.testing.assert_array_equal(got, [[1], [2]])
+
+
+def test_threads_may_share_an_executor():
+    x = fluid.data("x", [None, 50], "float32")
+    y = L.reduce_sum(L.fc(x, 50, param_attr=fluid.initializer.Constant(1.0)))
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    main, scope = fluid.default_main_program(), fluid.global_scope()
+    wrong = []
+
+    def work(value):
+        for _ in range(50):
+            (got,) = exe.run(
+                main, feed={"x": np.full((2, 50), value, "float32")}, fetch_list=[y], scope=scope
+            )
+            if got[0] != 2 * 50 * 50 * value:
+                wrong.append((value, got[0]))
+
+    threads = [threading.Thread(target=work, args=(float(k),)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_views_share_the_memory_of_what_they_view():
+    x = fluid.data("x", [2, 6], "float32")
+    y = L.reshape(L.relu(x), [3, 4])
+    z = L.scale(y, 2.0)
+    data = np.arange(12, dtype="float32").reshape(2, 6) - 5
+    for _ in range(2):
+        got = fluid.Executor().run(feed={"x": data}, fetch_list=[y, z])
+        np.testing.assert_array_equal(got[0], np.maximum(data, 0).reshape(3, 4))
+        np.testing.assert_array_equal(got[1], 2 * np.maximum(data, 0).reshape(3, 4))

@@ -1,0 +1,318 @@
+"""Samples to batches: conversions, shapes, sequences, memory used again, errors that name the culprit."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from fluidlite._ext.collate import Collator, FieldCountError, Spec, counters, trim
+
+
+class Tensor:
+    """Stands for LoDTensor, which extensions know only by its attributes."""
+
+    def __init__(self, array: np.ndarray, lod: object) -> None:
+        self.array, self._lod = array, lod
+
+
+def collator(*specs: tuple, **options: bool) -> Collator:
+    return Collator([Spec(*spec) for spec in specs], Tensor, Tensor, **options)
+
+
+X = ("x", "float32", (-1, 2, 3))
+Y = ("y", "int64", (-1, 1))
+
+
+def one(spec: tuple, *values: object) -> Tensor:
+    return collator(spec).collate([(value,) for value in values])[0]
+
+
+def test_a_batch_of_arrays_and_numbers() -> None:
+    samples = [(np.full((2, 3), i, "float32"), i) for i in range(5)]
+    x, y = collator(X, Y).collate(samples)
+    assert x.array.shape == (5, 2, 3) and x.array.dtype == np.float32 and x.array.flags.c_contiguous
+    assert x.array[:, 1, 2].tolist() == [0, 1, 2, 3, 4]
+    assert y.array.tolist() == [[0], [1], [2], [3], [4]] and y.array.dtype == np.int64
+    assert list(x._lod) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.arange(6, dtype="float64"),
+        np.arange(6, dtype="int32").reshape(2, 3),
+        np.arange(6, dtype="float32").reshape(3, 2).T.copy(order="F").T.reshape(2, 3),
+        np.repeat(np.arange(6, dtype="float32"), 2)[::2],
+        np.arange(6, dtype=">f4"),
+        [0, 1, 2, 3, 4, 5],
+        [0.0, 1, 2.0, 3, 4, 5],
+        [[0, 1, 2], [3, 4, 5]],
+        (0, 1, 2, 3, 4, 5),
+        [np.float64(i) for i in range(6)],
+        np.arange(6, dtype="float16"),
+        np.arange(6, dtype="uint8"),
+    ],
+)
+def test_items_are_converted_and_reshaped(value: object) -> None:
+    assert one(X, value, value).array.tolist() == [[[0, 1, 2], [3, 4, 5]]] * 2
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int32", "int64", "int16", "uint8", "bool", "float16"]
+)
+@pytest.mark.parametrize(
+    "value", [1, 1.0, True, np.float32(1), np.int64(1), np.array([1]), [1], [[1]], np.array(1)]
+)
+def test_one_number_of_every_type(dtype: str, value: object) -> None:
+    got = one(("y", dtype, (-1, 1)), value, value).array
+    assert got.tolist() == [[1], [1]] and got.dtype == dtype
+
+
+def test_reals_for_whole_numbers_are_cut_as_numpy_does() -> None:
+    assert one(Y, 1.7, -1.7, np.float32(2.5)).array.ravel().tolist() == [1, -1, 2]
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        (Y, 2**70),
+        (("y", "int32", (-1, 1)), 2**31),
+        (("y", "int32", (-1, 2)), [1, 2**31]),
+        (("y", "int16", (-1, 1)), np.array([70_000])),
+        (Y, float("nan")),
+        (Y, np.array([np.inf])),
+        (Y, 1e30),
+    ],
+)
+def test_numbers_that_do_not_fit(spec: tuple, value: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="sample 1 of the batch, variable 'y'"):
+        one(spec, [0] * spec[2][1], value)
+
+
+def test_scalars_for_variables_without_a_second_dimension() -> None:
+    assert one(("s", "float32", (-1,)), 1, [2], np.float32(3)).array.tolist() == [1, 2, 3]
+
+
+def test_open_dimensions_come_from_the_first_sample() -> None:
+    spec = ("img", "float32", (-1, -1, 2))
+    assert one(spec, np.zeros((3, 2)), [[1, 2], [3, 4], [5, 6]]).array.shape == (2, 3, 2)
+    with pytest.raises(
+        ValueError,
+        match=r"sample 1 .* 'img': expected shape \[3, 2\] as in the samples before it, got \[4, 2\]",
+    ):
+        one(spec, np.zeros((3, 2)), np.zeros((4, 2)))
+    with pytest.raises(ValueError, match=r"expected shape \[-1, 2\] \(-1: any\), got \[4\]"):
+        one(spec, [1, 2, 3, 4])
+    assert one(("any", "float32", ()), np.zeros((3, 2))).array.shape == (1, 3, 2)
+
+
+def test_ragged_samples_are_named() -> None:
+    samples = [(np.zeros(6), 0)] * 3 + [(np.zeros(5), 0)]
+    with pytest.raises(
+        ValueError, match=r"sample 3 of the batch, variable 'x': expected shape \[2, 3\], got \[5\]"
+    ):
+        collator(X, Y).collate(samples)
+    with pytest.raises(ValueError, match="got a ragged list"):
+        one(X, [[1, 2, 3], [1, 2]])
+
+
+@pytest.mark.parametrize("value", ["abc", None, [None], {"a": 1}, np.array(["a"]), 1j])
+def test_items_that_are_no_numbers(value: object) -> None:
+    with pytest.raises(TypeError, match="sample 0 of the batch, variable 'y': expected int64 numbers, got"):
+        one(Y, value)
+
+
+def test_wrong_number_of_items() -> None:
+    with pytest.raises(
+        FieldCountError, match=r"sample 1 of the batch \(1\) does not match len\(feed_list\) \(2: 'x', 'y'\)"
+    ):
+        collator(X, Y).collate([(np.zeros(6), 1), (np.zeros(6),)])
+
+
+@pytest.mark.parametrize("samples", [[[1, 1, 1], [2, 2, 2]], [[1]], [1, 2], [np.zeros(3)], ["abc"]])
+def test_samples_that_are_no_tuples(samples: list) -> None:
+    with pytest.raises(TypeError, match="must be a tuple with one item for each variable"):
+        collator(Y).collate(samples)
+
+
+def test_lists_of_arrays_are_clear_enough() -> None:
+    x, y = collator(X, Y).collate([[np.zeros(6), [3]]])
+    assert x.array.shape == (1, 2, 3) and y.array.tolist() == [[3]]
+
+
+def test_empty_batch() -> None:
+    x, y = collator(X, ("w", "int64", (-1, -1), 1)).collate([])
+    assert x.array.shape == (0, 2, 3) and y.array.shape[0] == 0 and y._lod == [[0]]
+
+
+def test_sequences() -> None:
+    words = one(("w", "int64", (-1, 1), 1), [1, 2], [], (3,), np.array([4, 5]), np.array([[6], [7]], "int32"))
+    assert words.array.tolist() == [[1], [2], [3], [4], [5], [6], [7]]
+    assert words._lod == [[0, 2, 2, 3, 5, 7]]
+    vectors = one(("v", "float32", (-1, 2), 1), [[1, 2], [3, 4]], np.ones((1, 2), "float32"))
+    assert vectors.array.tolist() == [[1, 2], [3, 4], [1, 1]] and vectors._lod == [[0, 2, 3]]
+    nested = one(("n", "int64", (-1, 1), 2), [[1, 2], [3]], [[4, 5, 6]])
+    assert nested.array.ravel().tolist() == [1, 2, 3, 4, 5, 6]
+    assert nested._lod == [[0, 2, 3], [0, 2, 3, 6]]
+    flat = one(("f", "int64", (-1,), 1), [1, 2], [3])
+    assert flat.array.tolist() == [1, 2, 3]
+
+
+def test_long_sequences_outgrow_the_first_block() -> None:
+    lengths = [1, 500, 3, 20_000, 7]
+    got = one(("w", "int64", (-1, 1), 1), *[list(range(n)) for n in lengths])
+    assert got.array.ravel().tolist() == [i for n in lengths for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "message"),
+    [
+        (("w", "int64", (-1, 1), 1), 3, "expected a sequence"),
+        (("w", "int64", (-1, 2), 1), [1, 2, 3], r"elements of shape \[2\], got shape \[3\]"),
+        (("w", "int64", (-1, 1), 2), [1, 2], "expected a sequence"),
+        (("w", "int64", (-1, 1), 3), ["abc"], "lists nested 3 deep"),
+        (("w", "int64", (-1, 1), 1), "abc", "expected a sequence|expected int64"),
+    ],
+)
+def test_bad_sequences(spec: tuple, value: object, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"variable 'w': .*({message})"):
+        one(spec, value)
+
+
+def test_fill_takes_samples_from_an_iterator() -> None:
+    fill = collator(Y).fill
+    samples = iter([(i,) for i in range(7)])
+    assert [fill(samples, 3, False)[0].array.ravel().tolist() for _ in range(3)] == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6],
+    ]
+    assert fill(samples, 3, False) is None
+    samples = iter([(i,) for i in range(4)])
+    assert fill(samples, 3, True)[0].array.shape == (3, 1)
+    assert fill(samples, 3, True) is None
+
+
+def test_fill_with_a_batch_size_of_everything() -> None:
+    got = collator(Y).fill(((i,) for i in range(10_000)), 10**12, False)[0].array
+    assert got.shape == (10_000, 1) and got[-1, 0] == 9_999
+
+
+def test_fill_copies_at_once_so_that_a_reader_may_use_one_array_for_all_samples() -> None:
+    def reuse():
+        buffer = np.zeros(6, "float32")
+        for i in range(3):
+            buffer[:] = i
+            yield buffer, i
+
+    assert collator(X, Y).fill(reuse(), 3, True)[0].array[:, 0, 0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("sample", [5, [5], (5,), np.array([5]), np.int64(5)])
+def test_fill_takes_bare_items_for_a_single_variable(sample: object) -> None:
+    assert collator(Y).fill(iter([sample]), 1, True)[0].array.tolist() == [[5]]
+
+
+def test_fill_numbers_the_samples_of_the_reader() -> None:
+    collate = collator(Y)
+    samples = iter([(0,)] * 5 + [("x",)])
+    collate.fill(samples, 4, True)
+    with pytest.raises(TypeError, match="sample 5 of the reader, variable 'y'"):
+        collate.fill(samples, 4, True)
+
+
+def test_a_batch_that_is_ready_is_passed_on_without_a_copy() -> None:
+    collate = collator(X, Y)
+    batches = [(np.full((4, 2, 3), i, "float32"), np.full((4, 1), i)) for i in range(3)]
+    got = [collate.batch(items) for items in batches]
+    assert [tensor.array is array for tensor, array in zip(got[2], batches[2], strict=True)] == [True, True]
+    assert got[1][0].array is batches[1][0]
+    assert got[0][0].array[0, 0, 0] == 0
+    tensor = Tensor(batches[2][1], [[0, 1, 4]])
+    assert collate.batch((batches[2][0], tensor))[1] is tensor
+
+
+def test_ready_items_are_converted_where_that_is_safe() -> None:
+    collate = collator(X, Y, fresh_memory=True)
+    x, y = collate.batch([np.zeros((2, 3, 2)).transpose(0, 2, 1), [[1], [2]]])
+    assert x.array.dtype == np.float32 and x.array.flags.c_contiguous and y.array.tolist() == [[1], [2]]
+    tensor = Tensor(np.ones((3, 1), "int32"), [[0, 3]])
+    converted = collate.batch([x, tensor])[1]
+    assert converted.array.dtype == np.int64 and converted._lod == [[0, 3]]
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        (
+            (np.zeros((2, 6), "float32"), np.zeros((2, 1), "int64")),
+            r"'x': expected shape \[-1, 2, 3\] .*, got \[2, 6\]",
+        ),
+        ((np.zeros((2, 2, 4), "float32"), np.zeros((2, 1), "int64")), r"'x': expected shape"),
+        (
+            (np.zeros((2, 2, 3), "float32"), np.zeros(2, "int64")),
+            r"'y': expected shape \[-1, 1\] .*, got \[2\]",
+        ),
+        ((np.zeros((2, 2, 3), "float32"), np.zeros((2, 1))), "'y': expected dtype int64, got float64"),
+        ((np.array("a"), np.zeros((2, 1))), "'x'"),
+        ((np.zeros((2, 2, 3)),), r"batch 0 has 1 items, but feed_list has 2: 'x', 'y'"),
+        ([(np.zeros(6), 1), (np.zeros(6), 2), (np.zeros(6), 3)], "set_sample_list_generator"),
+        (7, "batch 0 must be a list or tuple"),
+        ((Tensor(None, ()), np.zeros((2, 1), "int64")), "never set"),
+    ],
+)
+def test_bad_batches(items: object, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        collator(X, Y).batch(items)
+
+
+def test_a_generator_that_writes_all_batches_into_one_array_is_recognised() -> None:
+    collate = collator(X, Y)
+    buffer, labels, kept = np.zeros((2, 2, 3), "float32"), np.zeros((2, 1), "int64"), []
+    for i in range(6):
+        buffer[:], labels[:] = i, i
+        kept.append(collate.batch((buffer, labels)))
+    assert [(x.array[0, 0, 0], y.array[1, 0]) for x, y in kept] == [(i, i) for i in range(6)]
+
+
+def test_a_generator_that_begins_with_equal_batches_is_recognised_later() -> None:
+    collate = collator(Y)
+    buffer, kept = np.zeros((2, 1), "int64"), []
+    for i in (0, 0, 0, 1, 2):
+        buffer[:] = i
+        kept.append(collate.batch((buffer,))[0])
+    assert [tensor.array[0, 0] for tensor in kept] == [0, 0, 0, 1, 2]
+
+
+def test_memory_is_used_again_but_never_while_somebody_holds_it() -> None:
+    trim()
+    gc.collect()
+    before = counters()["live_blocks"]
+    collate = collator(("x", "float32", (-1, 1000)))
+    samples = [(np.ones(1000, "float32"),)] * 100
+    first = collate.collate(samples)[0].array
+    place = first.__array_interface__["data"][0]
+    part = first[3, 5:]
+    del first
+    other = collate.collate(samples)[0].array
+    assert other.__array_interface__["data"][0] != place and counters()["live_blocks"] == before + 2
+    part[:] = 7
+    assert other.min() == other.max() == 1
+    del part
+    assert counters()["live_blocks"] == before + 1 and counters()["cached_bytes"] >= 400_000
+    again = collate.collate(samples)[0].array
+    assert again.__array_interface__["data"][0] == place and place % 64 == 0
+    del again, other
+    trim()
+    assert counters() == {"live_blocks": before, "live_bytes": counters()["live_bytes"], "cached_bytes": 0}
+
+
+def test_a_failed_batch_holds_no_memory() -> None:
+    before = counters()["live_blocks"]
+    collate = collator(X, Y)
+    with pytest.raises(TypeError):
+        collate.collate([(np.zeros(6), 1), (np.zeros(6), None)])
+    assert counters()["live_blocks"] == before
+    assert collate.collate([(np.zeros(6), 1)])[1].array.tolist() == [[1]]

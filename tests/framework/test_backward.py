@@ -1,0 +1,147 @@
+"""append_backward and gradients: operators, names, accumulation, stop_gradient, errors."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import unique_name
+
+L = fluid.layers
+
+
+@pytest.fixture
+def main():
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()), unique_name.guard():
+        yield program
+
+
+def types(program):
+    return [op.type for op in program.global_block().ops]
+
+
+def test_gradients_that_arrive_from_several_places_are_added_in_fluids_order(main):
+    x = fluid.data("x", [None, 4], "float32")
+    h = L.fc(x, 3)
+    loss = L.reduce_mean(L.relu(h) + L.tanh(h) + h)
+    pairs = fluid.backward.append_backward(loss)
+    assert [(p.name, g.name) for p, g in pairs] == [
+        ("fc_0.w_0", "fc_0.w_0@GRAD"),
+        ("fc_0.b_0", "fc_0.b_0@GRAD"),
+    ]
+    assert types(main)[7:] == [
+        "fill_constant", "reduce_mean_grad", "elementwise_add_grad", "elementwise_add_grad", "tanh_grad", "relu_grad",
+        "sum", "elementwise_add_grad", "mul_grad",
+    ]  # fmt: skip
+    total = main.global_block().ops[13]
+    assert total.input("X") == [f"fc_0.tmp_1@GRAD@RENAME@block0@{k}" for k in range(3)]
+    last = main.global_block().ops[-1]
+    assert last.output("X@GRAD") == [] and last.attr("op_role_var") == ["fc_0.w_0", "fc_0.w_0@GRAD"]
+
+
+def test_no_grad_set_and_untrainable_parameters_get_no_gradient(main):
+    x = fluid.data("x", [None, 4], "float32")
+    w1 = L.create_parameter([4, 4], "float32", name="w1")
+    w2 = L.create_parameter([4, 4], "float32", name="w2")
+    w3 = L.create_parameter([4, 4], "float32", attr=fluid.ParamAttr(name="w3", trainable=False))
+    loss = L.mean(L.mul(L.mul(L.mul(x, w1), w2), w3))
+    pairs = fluid.backward.append_backward(loss, no_grad_set={"w2"})
+    assert [p.name for p, _ in pairs] == ["w1"]
+    assert not main.global_block().has_var("w2@GRAD") and not main.global_block().has_var("w3@GRAD")
+    assert w1.trainable and w2.trainable and not w3.trainable
+
+
+def test_parameter_list_chooses(main):
+    x = fluid.data("x", [None, 4], "float32")
+    loss = L.mean(L.fc(L.fc(x, 3), 2))
+    pairs = fluid.backward.append_backward(loss, parameter_list=["fc_1.w_0"])
+    assert [p.name for p, _ in pairs] == ["fc_1.w_0"]
+
+
+def test_a_second_pass_has_names_of_its_own(main):
+    x = fluid.data("x", [None, 4], "float32")
+    y = L.fc(x, 3, bias_attr=False)
+    fluid.backward.append_backward(L.mean(y))
+    pairs = fluid.backward.append_backward(L.reduce_sum(y))
+    assert [g.name for _, g in pairs] == ["grad/grad/fc_0.w_0@GRAD"]
+
+
+def test_an_output_nobody_uses_counts_as_zero(main):
+    x = fluid.data("x", [None, 4], "float32")
+    x.stop_gradient = False
+    left, _ = L.split(x, 2, dim=1)
+    grad = fluid.gradients(L.reduce_sum(left), x)[0]
+    assert "fill_zeros_like" in types(main)
+    exe = fluid.Executor()
+    (got,) = exe.run(main, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[grad])
+    np.testing.assert_array_equal(got, [[1, 1, 0, 0], [1, 1, 0, 0]])
+
+
+def test_gradients_of_targets_with_weights(main):
+    x = fluid.data("x", [None, 3], "float32")
+    x.stop_gradient = False
+    weight = fluid.data("weight", [None, 3], "float32")
+    grad = fluid.gradients([L.square(x)], [x], target_gradients=[weight])[0]
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    exe = fluid.Executor()
+    (got,) = exe.run(main, feed={"x": data, "weight": data + 1}, fetch_list=[grad])
+    np.testing.assert_allclose(got, 2 * data * (data + 1))
+
+
+def test_gradients_of_gradients(main):
+    x = fluid.data("x", [None, 3], "float32")
+    x.stop_gradient = False
+    first = fluid.gradients(L.reduce_sum(L.square(x) * x), x)[0]
+    second = fluid.gradients(first, x)[0]
+    data = np.array([[1.0, -2.0, 0.5]], "float32")
+    got = fluid.Executor().run(main, feed={"x": data}, fetch_list=[first, second])
+    np.testing.assert_allclose(got[0], 3 * data**2, rtol=1e-6)
+    np.testing.assert_allclose(got[1], 6 * data, rtol=1e-6)
+
+
+def test_no_path_gives_none_or_an_empty_list(main):
+    x, y = fluid.data("x", [None, 3], "float32"), fluid.data("y", [None, 3], "float32")
+    x.stop_gradient = y.stop_gradient = False
+    out = L.square(x)
+    assert fluid.gradients(out, y) == []
+    both = fluid.gradients(out, [x, y])
+    assert both[0].shape == (-1, 3) and both[1] is None
+
+
+def test_errors_say_what_is_wrong(main):
+    x = fluid.data("x", [None, 3], "float32")
+    y = L.square(x)
+    with pytest.raises(TypeError, match="'loss'.*int"):
+        fluid.backward.append_backward(3)
+    with pytest.raises(ValueError, match=r"loss\.shape should be \(1L,\).*mean"):
+        fluid.backward.append_backward(y)
+    with pytest.raises(ValueError, match="not computed by an operator"):
+        fluid.backward.append_backward(fluid.data("z", [1], "float32"))
+    with pytest.raises(ValueError, match="same number of target_gradients"):
+        fluid.gradients([y], [x], target_gradients=[y, y])
+    with pytest.raises(TypeError, match="no_grad_set"):
+        fluid.gradients([y], [x], no_grad_set=[3])
+
+
+def test_gradients_match_finite_differences_through_a_network(main):
+    x = fluid.data("x", [5, 4], "float32")
+    x.stop_gradient = False
+    h = L.fc(x, 6, act="tanh")
+    loss = L.mean(L.square(L.fc(h, 2, act="sigmoid") + L.fc(h, 2)))
+    (grad,) = fluid.gradients(loss, x)
+    startup = fluid.default_startup_program()
+    startup.random_seed = 3
+    with fluid.scope_guard(fluid.Scope()):
+        exe = fluid.Executor()
+        exe.run(startup)
+        data = np.random.RandomState(0).uniform(-1, 1, (5, 4)).astype("float32")
+
+        def value(at):
+            return float(exe.run(main, feed={"x": at}, fetch_list=[loss])[0][0])
+
+        (got,) = exe.run(main, feed={"x": data}, fetch_list=[grad])
+        for index in [(0, 0), (2, 3), (4, 1)]:
+            step = np.zeros_like(data)
+            step[index] = 1e-2
+            numeric = (value(data + step) - value(data - step)) / 2e-2
+            assert abs(numeric - got[index]) < 2e-4

@@ -1,0 +1,130 @@
+"""Readers from readers without threads: what real Paddle gives, and clear errors."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fluidlite import reader as r
+from fluidlite.base.errors import NotSupportedError
+from fluidlite.reader.decorators import describe
+
+from .helpers import Watched, endless, failing, numbers
+
+
+def test_batch() -> None:
+    assert list(r.batch(numbers(7), 3)()) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert list(r.batch(numbers(7), 3, drop_last=True)()) == [[0, 1, 2], [3, 4, 5]]
+    assert list(r.batch(numbers(6), 3.0)()) == [[0, 1, 2], [3, 4, 5]]
+    assert list(r.batch(lambda: [1, 2, 3], 2)()) == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, None, "x"])
+def test_batch_size_must_be_positive(size: object) -> None:
+    with pytest.raises(ValueError, match="batch_size should be a positive integer"):
+        r.batch(numbers(3), size)
+
+
+def test_chain_map_firstn() -> None:
+    assert list(r.chain(numbers(3), numbers(2, 10))()) == [0, 1, 2, 10, 11]
+    assert list(r.map_readers(lambda a, b: (a, b), numbers(3), numbers(2))()) == [(0, 0), (1, 1)]
+    assert list(r.firstn(numbers(9), 4)()) == [0, 1, 2, 3]
+    assert list(r.firstn(numbers(3), 9)()) == [0, 1, 2]
+    assert list(r.firstn(numbers(3), 0)()) == []
+
+
+def test_firstn_takes_no_more_than_it_gives() -> None:
+    assert list(r.firstn(failing(5), 5)()) == [0, 1, 2, 3, 4]
+
+
+def test_compose_splices_tuples_but_not_lists() -> None:
+    mixed = r.compose(numbers(2), lambda: iter([(1, 2), (3, 4)]), lambda: iter([[1, 2], [3, 4]]))
+    assert list(mixed()) == [(0, 1, 2, [1, 2]), (1, 3, 4, [3, 4])]
+
+
+def test_compose_alignment() -> None:
+    with pytest.raises(r.ComposeNotAligned, match=r"after 2 samples reader\(s\) \[1\] ended") as caught:
+        list(r.compose(numbers(3), numbers(2))())
+    assert isinstance(caught.value, ValueError)
+    assert list(r.compose(numbers(3), numbers(2), check_alignment=False)()) == [(0, 0), (1, 1)]
+    with pytest.raises(TypeError):
+        r.compose(numbers(3), check_aligment=False)
+
+
+def test_compose_does_not_compare_arrays() -> None:
+    rows = list(r.compose(lambda: iter(np.eye(2)), numbers(2))())
+    assert rows[1][0].tolist() == [0.0, 1.0] and rows[1][1] == 1
+
+
+def test_cache_reads_once_and_at_once() -> None:
+    watched = Watched(numbers(3))
+    cached = r.cache(watched)
+    assert watched.opened == 1
+    assert list(cached()) == list(cached()) == [0, 1, 2] and watched.opened == 1
+    with pytest.raises(OSError, match="on fire"):
+        r.cache(failing(1))
+
+
+def test_shuffle_draws_as_fluid_does() -> None:
+    random.seed(5)
+    assert list(r.shuffle(numbers(10), 4)()) == [0, 1, 3, 2, 6, 7, 5, 4, 9, 8]
+    assert list(r.shuffle(numbers(3), 0)()) == [0, 1, 2]
+    with pytest.raises(ValueError, match="buf_size must be at least 0, got -1"):
+        r.shuffle(numbers(3), -1)
+
+
+@pytest.mark.parametrize(
+    "decorate",
+    [
+        lambda reader: r.batch(reader, 2),
+        lambda reader: r.shuffle(reader, 2),
+        lambda reader: r.chain(reader, reader),
+        lambda reader: r.compose(reader, numbers(10**6)),
+        lambda reader: r.map_readers(str, reader),
+        lambda reader: r.firstn(reader, 5),
+    ],
+)
+def test_leaving_a_reader_closes_what_is_below(decorate) -> None:
+    watched = Watched(endless)
+    iterator = decorate(watched)()
+    next(iterator)
+    iterator.close()
+    assert (watched.opened, watched.closed) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "decorate",
+    [
+        r.cache,
+        r.chain,
+        r.compose,
+        lambda reader: r.map_readers(str, reader),
+        lambda reader: r.batch(reader, 2),
+        lambda reader: r.shuffle(reader, 2),
+        lambda reader: r.firstn(reader, 2),
+        lambda reader: r.buffered(reader, 2),
+        lambda reader: r.xmap_readers(str, reader, 1, 1),
+        lambda reader: r.multiprocess_reader([reader]),
+    ],
+)
+def test_a_list_is_no_reader(decorate) -> None:
+    with pytest.raises(TypeError, match=r"takes a reader, a callable .* got list"):
+        decorate([1, 2, 3])
+
+
+def test_messages_name_the_reader_of_the_user() -> None:
+    decorated = r.shuffle(r.batch(numbers(3), 2), 4)
+    assert "numbers.<locals>.reader() (" in describe(decorated) and "helpers.py:" in describe(decorated)
+    assert "Watched" in describe(Watched(endless))
+
+
+def test_creators(tmp_path: Path) -> None:
+    assert [row.tolist() for row in r.np_array(np.arange(4).reshape(2, 2))()] == [[0, 1], [2, 3]]
+    assert list(r.np_array(np.array(3))()) == [3]
+    (tmp_path / "lines.txt").write_text("a b \n\nc\n", encoding="utf-8")
+    assert list(r.text_file(tmp_path / "lines.txt")()) == ["a b ", "", "c"]
+    with pytest.raises(NotSupportedError, match="recordio"):
+        r.recordio("x.recordio")

@@ -1,0 +1,70 @@
+"""`DataFeeder`: samples to feeds, as real Paddle 1.8.5 gives them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fluidlite.base.place import CPUPlace
+from fluidlite.data import data
+from fluidlite.executor.lod_tensor import LoDTensor
+from fluidlite.reader import DataFeeder
+
+pytestmark = pytest.mark.usefixtures("programs")
+
+
+def show(tensor: LoDTensor) -> tuple:
+    array = np.array(tensor)
+    return array.shape, str(array.dtype), array.ravel().tolist(), tensor.recursive_sequence_lengths()
+
+
+def test_dense_and_ragged_rows() -> None:
+    img = data("img", [None, 1, 2, 2], "float32")
+    label = data("label", [None, 1], "int64")
+    words = data("words", [None, 1], "int64", lod_level=1)
+    feeder = DataFeeder([img, label, words], CPUPlace())
+    rows = [([1, 2, 3, 4], 1, [1, 2]), ([5, 6, 7, 8], 0, [3]), (np.arange(4, dtype="float32"), 2, [4, 5, 6])]
+    got = feeder.feed(rows)
+    assert list(got) == ["img", "label", "words"] == feeder.feed_names
+    assert show(got["img"]) == ((3, 1, 2, 2), "float32", [1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 2, 3], [])
+    assert show(got["label"]) == ((3, 1), "int64", [1, 0, 2], [])
+    assert show(got["words"]) == ((6, 1), "int64", [1, 2, 3, 4, 5, 6], [[2, 1, 3]])
+
+
+def test_two_levels_and_names() -> None:
+    data("nested", [None, 1], "int64", lod_level=2)
+    data("vectors", [None, 2], "float32", lod_level=1)
+    feeder = DataFeeder(["nested", "vectors"], CPUPlace())
+    got = feeder.feed([([[1, 2], [3]], [[1.0, 2.0], [3.0, 4.0]]), ([[4, 5, 6]], [[5.0, 6.0]])])
+    assert show(got["nested"]) == ((6, 1), "int64", [1, 2, 3, 4, 5, 6], [[2, 1], [2, 1, 3]])
+    assert show(got["vectors"]) == ((3, 2), "float32", [1, 2, 3, 4, 5, 6], [[2, 1]])
+
+
+def test_errors() -> None:
+    x, y = data("x", [None, 4], "float32"), data("y", [None, 1], "int64")
+    feeder = DataFeeder([x, y], CPUPlace())
+    with pytest.raises(ValueError, match=r"sample 0 .* 'x': expected shape \[4\], got \[3\]"):
+        feeder.feed([([1, 2, 3], 1)])
+    with pytest.raises(AssertionError, match=r"\(1\) does not match len\(feed_list\) \(2: 'x', 'y'\)"):
+        feeder.feed([([1, 2, 3, 4],)])
+    with pytest.raises(TypeError, match=r"write \(\[1, 1, 1\],\) for one item"):
+        DataFeeder([x], CPUPlace()).feed([[1, 1, 1], [2, 2, 2], [3, 3, 3]])
+    with pytest.raises(ValueError, match="nope"):
+        DataFeeder(["nope"], CPUPlace())
+    with pytest.raises(TypeError, match="feed_list should contain Variables"):
+        DataFeeder([3], CPUPlace())
+
+
+def test_several_devices() -> None:
+    x = data("x", [None, 2], "float32")
+    feeder = DataFeeder([x], CPUPlace())
+    batch = [([1, 2],)]
+    assert [part["x"].shape() for part in feeder.feed_parallel([batch, batch * 2], 2)] == [[1, 2], [2, 2]]
+    with pytest.raises(ValueError, match="one batch for each of 2 devices, got 1"):
+        list(feeder.feed_parallel([batch], 2))
+    one = feeder.decorate_reader(lambda: iter([batch] * 3), multi_devices=False)
+    assert [feed["x"].shape() for feed in one()] == [[1, 2]] * 3
+    two = feeder.decorate_reader(lambda: iter([batch] * 3), multi_devices=True, num_places=2)
+    assert [len(feeds) for feeds in two()] == [2]
+    with pytest.raises(ValueError, match="the last 1 batches are too few for 2 devices"):
+        list(feeder.decorate_reader(lambda: iter([batch] * 3), True, 2, drop_last=False)())

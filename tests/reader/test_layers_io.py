@@ -1,0 +1,105 @@
+"""`fluid.layers.py_reader` and its relatives: operators and names as in real Paddle 1.8.5, epochs through an
+executor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fluidlite.base.errors import EOFException
+from fluidlite.base.place import CPUPlace, CUDAPlace
+from fluidlite.data import data
+from fluidlite.executor import Executor, Scope, scope_guard
+from fluidlite.framework import Program
+from fluidlite.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file
+
+
+@pytest.fixture(autouse=True)
+def scope():
+    with scope_guard(Scope()):
+        yield
+
+
+def listing(program: Program) -> list[tuple]:
+    return [(op.type, op.input_arg_names, op.output_arg_names) for op in program.global_block().ops]
+
+
+def test_operators_and_names(programs) -> None:
+    main, startup = programs
+    reader = py_reader(5, [(-1, 3, 4), (-1, 1)], ["float32", "int64"], [0, 1], "rd", use_double_buffer=False)
+    image, words = read_file(reader)
+    assert (image.name, words.name) == ("read_file_0.tmp_0", "read_file_0.tmp_1")
+    assert (image.shape, str(image.dtype), image.stop_gradient) == ((-1, 3, 4), "VarType.FP32", True)
+    assert (words.shape, words.lod_level) == ((-1, 1), 1)
+    assert double_buffer(reader).name == "create_double_buffer_reader_0"
+    assert double_buffer(reader, CPUPlace(), name="ahead").name == "ahead"
+    x = data("x", [None, 6], "float32")
+    single = read_file(create_py_reader_by_data(3, [x], "bydata"))
+    assert (single.name, single.shape) == ("read_file_1.tmp_0", (-1, 6))
+    assert listing(startup) == [
+        ("create_py_reader", ["rd_queue"], ["rd_reader"]),
+        ("create_py_reader", ["bydata_queue"], ["bydata_reader"]),
+    ]
+    assert listing(main) == [
+        ("read", ["rd_reader"], ["read_file_0.tmp_0", "read_file_0.tmp_1"]),
+        ("create_double_buffer_reader", ["rd_reader"], ["create_double_buffer_reader_0"]),
+        ("create_double_buffer_reader", ["rd_reader"], ["ahead"]),
+        ("create_double_buffer_reader", ["bydata_reader"], ["bydata_double_buffer"]),
+        ("read", ["bydata_double_buffer"], ["read_file_1.tmp_0"]),
+    ]
+    op = startup.global_block().ops[0]
+    assert (op.attr("shape_concat"), op.attr("ranks"), op.attr("dtypes")) == (
+        [-1, 3, 4, -1, 1],
+        [3, 2],
+        [5, 3],
+    )
+    assert (op.attr("lod_levels"), op.attr("need_check_feed")) == ([0, 1], [0, 0])
+    assert main.global_block().ops[2].attr("place") == "CPU"
+
+
+@pytest.mark.parametrize("double", [True, False])
+@pytest.mark.parametrize(
+    "kind", ["decorate_tensor_provider", "decorate_batch_generator", "decorate_paddle_reader"]
+)
+def test_epochs(programs, double: bool, kind: str) -> None:
+    reader = py_reader(2, [(-1, 3), (-1, 1)], ["float32", "int64"], use_double_buffer=double)
+    x, y = read_file(reader)
+    exe = Executor(CPUPlace())
+    exe.run(programs[1])
+
+    def ready():
+        for i in range(3):
+            yield np.full((2, 3), i, "float32"), np.full((2, 1), i, "int64")
+
+    def lists():
+        for i in range(3):
+            yield [([i] * 3, i), ([i] * 3, [i])]
+
+    getattr(reader, kind)(lists if kind == "decorate_paddle_reader" else ready)
+    for _ in range(2):
+        reader.start()
+        got = []
+        with pytest.raises(EOFException):
+            while True:
+                got.append([part.tolist() for part in exe.run(programs[0], fetch_list=[x, y])])
+        reader.reset()
+        assert got == [[[[i] * 3] * 2, [[i]] * 2] for i in range(3)]
+
+
+def test_bad_arguments(programs) -> None:
+    with pytest.raises(ValueError, match="2 shapes, 1 dtypes"):
+        py_reader(2, [(-1, 3), (-1, 1)], ["float32"])
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        py_reader(0, [(-1, 3)], ["float32"])
+    with pytest.raises(TypeError, match="a reader made by fluid.layers.py_reader"):
+        read_file(data("x", [None, 6], "float32"))
+    reader = py_reader(2, [(-1, 3)], ["float32"])
+    with pytest.raises(TypeError, match="double_buffer takes"):
+        double_buffer(reader, 3)
+    assert double_buffer(reader, CUDAPlace(1)).op.attr("place") == "CUDA:1"
+    reader.decorate_tensor_provider(lambda: iter([(np.zeros((2, 4), "float32"),)]))
+    reader.start()
+    with pytest.raises(ValueError, match=r"create_py_reader_\d+\[0\]': expected shape \[-1, 3\]"):
+        reader.reader_items.loader.take()
+    reader.reset()

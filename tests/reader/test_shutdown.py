@@ -1,0 +1,79 @@
+"""Ctrl-C while waiting, and the end of the process while readers run: in a process of their own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+SETUP = """
+import numpy as np, sys, threading, time
+from fluidlite.base.place import CPUPlace
+from fluidlite.data import data
+from fluidlite.framework import Program, program_guard
+from fluidlite.reader import DataLoader, buffered, multiprocess_reader, xmap_readers
+def endless():
+    while True:
+        yield (np.zeros((2, 3), 'float32'),)
+def stuck():
+    yield (np.zeros((2, 3), 'float32'),)
+    time.sleep(60)
+with program_guard(Program(), Program()):
+    x = data('x', [None, 3], 'float32')
+    loader = DataLoader.from_generator([x], capacity=2)
+"""
+
+
+def start(script: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", SETUP + script],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "loader.set_batch_generator(stuck, CPUPlace())\nfor feed in loader: print('ready', flush=True)",
+        "for item in buffered(stuck, 2)(): print('ready', flush=True)",
+        "for item in xmap_readers(lambda a: a, stuck, 2, 2, True)(): print('ready', flush=True)",
+        "for item in multiprocess_reader([stuck])(): print('ready', flush=True)",
+        "for item in multiprocess_reader([stuck], False)(): print('ready', flush=True)",
+    ],
+)
+def test_ctrl_c_while_waiting(wait: str) -> None:
+    process = start(wait)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt"), errors
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "loader.set_batch_generator(endless, CPUPlace())\nepoch = iter(loader); next(epoch)",
+        "loader.set_batch_generator(stuck, CPUPlace())\nepoch = iter(loader); next(epoch)",
+        "a = buffered(endless, 2)(); next(a); b = xmap_readers(lambda a: a, endless, 3, 2)(); next(b)",
+        "a = multiprocess_reader([endless, stuck])(); next(a)",
+        "a = multiprocess_reader([endless, stuck], False)(); next(a)",
+    ],
+)
+def test_the_process_ends_while_readers_run(leave: str) -> None:
+    begin = time.monotonic()
+    process = start(leave + "\nprint('done')")
+    out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out, errors) == (0, "done\n", "")
+    assert time.monotonic() - begin < 10

@@ -1,0 +1,169 @@
+"""The import hook: `paddle...` is this package, the same modules under other names; what is missing says so."""
+
+import subprocess
+import sys
+
+import pytest
+
+import fluidlite
+from fluidlite.base import missing
+from fluidlite.base.errors import NotSupportedError
+from fluidlite.base.fluid_modules import ALIASES, fluid_name, real_name
+
+HOOKED = ("-W", "error", "-c")
+
+
+def check(python, code):
+    """Run code in a process of its own in which the hook is installed."""
+    done = python(*HOOKED, "import fluidlite.as_paddle\n" + code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_names_are_the_same_modules(python):
+    code = """
+import sys
+import paddle
+import paddle.fluid as fluid
+import paddle.dataset.mnist as mnist
+import paddle.fluid.layers.nn as nn
+from paddle.fluid.io import DataLoader
+from paddle.fluid.param_attr import ParamAttr
+from paddle.fluid.layers import tensor
+import fluidlite, fluidlite.dataset.mnist, fluidlite.io
+
+assert fluid is fluidlite is paddle.fluid is sys.modules['paddle.fluid']
+assert mnist is fluidlite.dataset.mnist
+assert nn is tensor is fluid.layers.nn is fluid.layers
+assert DataLoader is fluidlite.io.DataLoader
+assert fluid.unique_name is __import__('paddle.fluid.unique_name', fromlist=['x'])
+for name, module in list(sys.modules.items()):
+    if name.startswith('fluidlite'):
+        assert module.__spec__ is None or module.__spec__.name == name, (name, module.__spec__)
+print(paddle.__version__, fluid.__name__)
+"""
+    assert check(python, code) == "1.8.5 fluidlite\n"
+
+
+def test_attributes_without_importing_the_module(python):
+    code = "import paddle\nprint(paddle.fluid.layers.fc.__name__, paddle.batch.__name__, paddle.reader.shuffle.__name__)"
+    assert check(python, code) == "fc batch shuffle\n"
+
+
+def test_it_hides_an_installed_paddle_and_only_then(python, tmp_path):
+    (tmp_path / "paddle.py").write_text("WHO = 'the real one'")
+    assert python(*HOOKED, "import fluidlite, paddle; print(paddle.WHO)").stdout == "the real one\n"
+    assert check(python, "import paddle; print(paddle.__version__)") == "1.8.5\n"
+    done = python(*HOOKED, "import paddle, fluidlite.as_paddle")
+    assert "ImportError: another paddle has been imported already" in done.stderr
+    assert str(tmp_path / "paddle.py") in done.stderr
+
+
+def test_installing_twice_does_nothing(python):
+    code = """
+import sys
+from fluidlite.paddle import hook
+before = list(sys.meta_path)
+hook.install()
+assert sys.meta_path == before
+"""
+    check(python, code)
+
+
+@pytest.mark.parametrize(
+    "statement, error, message",
+    [
+        ("import paddle.fluid.transpiler", "ModuleNotFoundError", "fluid.transpiler exists in Fluid 1.8 but not in"),
+        ("import paddle.fluid.dataset", "ModuleNotFoundError", "fluid.dataset exists in Fluid 1.8 but not in"),
+        ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
+        ("from paddle.fluid.layers import yolov3_loss", "ImportError", "fluid.layers.yolov3_loss exists in Fluid 1.8"),
+        ("from paddle.fluid.core import Fleet", "ImportError", "fluid.core.Fleet exists in Fluid 1.8 but not in"),
+        ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
+        ("import paddle; paddle.dataset.imdb", "NotSupportedError", "paddle.dataset.imdb exists in Fluid 1.8"),
+    ],
+)
+def test_what_is_missing_says_so(python, statement, error, message):
+    done = python(*HOOKED, "import fluidlite.as_paddle\n" + statement)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert error in last.partition(" ")[0] and message in last
+
+
+def test_missing_attributes():
+    with pytest.raises(NotSupportedError, match=r"fluid\.layers\.yolov3_loss exists in Fluid 1\.8 but not in fluidlite"):
+        fluidlite.layers.yolov3_loss  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'fc'"):
+        fluidlite.layers.fcc  # noqa: B018
+    with pytest.raises(AttributeError, match="'fluid' has no attribute 'qwertz'$"):
+        fluidlite.qwertz  # noqa: B018
+    assert not hasattr(fluidlite.layers, "yolov3_loss")
+    assert not hasattr(fluidlite, "__path_hooks__")
+
+
+@pytest.mark.parametrize(
+    "name, real",
+    [
+        ("paddle", "fluidlite.paddle"),
+        ("paddle.fluid", "fluidlite"),
+        ("paddle.fluid.io", "fluidlite.io"),
+        ("paddle.fluid.layers.nn", "fluidlite.layers"),
+        ("paddle.fluid.unique_name", "fluidlite.base.unique_name"),
+        ("paddle.dataset.mnist", "fluidlite.dataset.mnist"),
+        ("paddle.reader.creator", "fluidlite.paddle.reader.creator"),
+    ],
+)
+def test_real_names(name, real):
+    assert real_name(name) == real
+
+
+def test_fluid_names():
+    assert fluid_name("fluidlite") == "fluid"
+    assert fluid_name("fluidlite.layers") == "fluid.layers"
+    assert fluid_name("fluidlite.base.unique_name") == "fluid.unique_name"
+    assert fluid_name("fluidlite.paddle.reader") == "paddle.reader"
+    assert fluid_name("fluidlite.dataset.mnist") == "paddle.dataset.mnist"
+    for name, real in ALIASES.items():
+        assert missing.in_fluid(name), f"{name}, which stands for {real}, is not a module of Fluid"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("how", ["script", "program"])
+def test_processes_of_a_script_find_paddle(python, tmp_path, method, how):
+    text = f"""
+import {"paddle" if how == "script" else "fluidlite.as_paddle"}
+import multiprocessing
+import worker
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context({method!r})
+    with context.Pool(1) as pool:
+        print(pool.apply(worker.work, (20,)))
+    pool.join()
+"""
+    (tmp_path / "script.py").write_text(text)
+    (tmp_path / "worker.py").write_text(
+        "import paddle.fluid as fluid\ndef work(n):\n    return n + 1, fluid.__name__, fluid.unique_name.generate('fc')\n"
+    )
+    done = python(*(["-m", "fluidlite"] if how == "script" else []), "script.py")
+    assert (done.stdout, done.returncode) == ("(21, 'fluidlite', 'fc_0')\n", 0), done.stderr
+
+
+def test_children_get_the_device(python, tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import multiprocessing, fluidlite.base.flags as flags\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.apply(flags.device))\n"
+    )
+    assert python("-m", "fluidlite", "--device", "gpu", "script.py").stdout == "gpu\n"
+
+
+def test_import_is_quick():
+    """`import fluidlite` brings in nothing slow that only some programs need."""
+    code = "import sys, fluidlite; print(*sys.modules)"
+    root = fluidlite.__path__[0] + "/.."
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    loaded = set(done.stdout.split())
+    assert "fluidlite.layers" in loaded
+    for slow in ("scipy.special", "scipy.stats", "google.protobuf", "urllib.request", "asyncio", "tqdm", "cupy"):
+        assert slow not in loaded

@@ -1,0 +1,78 @@
+"""Imports inside the package go one way: a folder imports those above it in this list and none below."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fluidlite
+
+ROOT = Path(fluidlite.__file__).parent
+
+LAYERS = [
+    {"base"},
+    {"_ext"},
+    {"backend"},
+    {"ops"},
+    {"framework"},
+    {"executor"},
+    {"reader"},
+    # The public building blocks, and thin modules that give Fluid's names to what stands above.
+    {
+        "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets", "metrics",
+        "io", "data", "input", "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor",
+        "unique_name",
+    },
+    {"__init__"},
+    {"dataset"},
+    {"paddle"},
+    {"as_paddle", "__main__"},
+]  # fmt: skip
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def module_of(path):
+    """`ops/fill.py` -> ('ops', 'fill'); `ops/__init__.py` -> ('ops',); `__init__.py` -> ()."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+
+
+def imported(path):
+    """(line, module of this package) for every import in a file, inside functions as well."""
+    package = ("fluidlite", *path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Import):
+            found = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level + 1]) if node.level else []
+            base += node.module.split(".") if node.module else []
+            found = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        for parts in found:
+            if parts[0] == "fluidlite":
+                yield node.lineno, parts[1:]
+
+
+def top(parts):
+    """The folder or top-level module; names that stand in `fluidlite/__init__.py` itself count as that."""
+    return parts[0] if parts and parts[0] in RANK else "__init__"
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    here = top(module_of(path))
+    assert here in RANK, f"say in LAYERS where {path} belongs"
+    for line, parts in imported(path):
+        there = top(parts)
+        assert RANK[there] <= RANK[here], f"{path}:{line}: {here} imports {there}, which is built on it"
+        if here == "_ext":
+            assert there == "_ext", f"{path}:{line}: _ext imports nothing of the package"
+
+
+def test_every_folder_and_module_is_listed():
+    found = {path.stem for path in ROOT.glob("*.py")} | {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert found <= set(RANK)

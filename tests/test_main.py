@@ -1,0 +1,159 @@
+"""`python -m fluidlite`: options, and scripts that run as the interpreter would run them."""
+
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import fluidlite
+
+COMMAND = ("-W", "error", "-m", "fluidlite")
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, name="script.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_script_is_main_with_its_arguments(python, script):
+    path = script(
+        "import sys\n"
+        "print(__name__, __file__ == sys.argv[0], sys.argv[1:], sys.modules['__main__'].__dict__ is globals())\n"
+        "import helper\n",
+        "deep/script.py",
+    )
+    script("import paddle.fluid as fluid; print('helper', fluid.__name__)", "deep/helper.py")
+    done = python(*COMMAND, path, "--device", "x", "-m")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "__main__ True ['--device', 'x', '-m'] True\nhelper fluidlite\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_directory_or_zip_with_a_main(python, tmp_path, packed):
+    text = "import paddle, other; print(__name__, other.NAME, __spec__)"
+    if packed:
+        target = tmp_path / "app.zip"
+        with zipfile.ZipFile(target, "w") as file:
+            file.writestr("__main__.py", text)
+            file.writestr("other.py", "NAME = 'other'")
+    else:
+        target = tmp_path / "app"
+        target.mkdir()
+        (target / "__main__.py").write_text(text)
+        (target / "other.py").write_text("NAME = 'other'")
+    done = python(*COMMAND, target)
+    assert done.stdout == "__main__ other None\n", done.stderr
+
+
+def test_code_and_standard_input(python):
+    text = "import sys, paddle; print(sys.argv, sys.path[0] == '', paddle.__name__)"
+    done = python(*COMMAND, "-c", text, "a", "-c")
+    assert done.stdout == "['-c', 'a', '-c'] True fluidlite.paddle\n", done.stderr
+    done = python(*COMMAND, "-", "b", text_in=text)
+    assert done.stdout == "['-', 'b'] True fluidlite.paddle\n", done.stderr
+
+
+def test_module(python, script):
+    script("", "package/__init__.py")
+    tool = script("import sys, paddle; from . import __name__ as name; print(sys.argv, name, __spec__.name)", "package/tool.py")
+    done = python(*COMMAND, "-m", "package.tool", "a", "--version")
+    assert done.stdout == f"['{tool}', 'a', '--version'] package package.tool\n", done.stderr
+    script("print('main of', __package__)", "package/__main__.py")
+    assert python(*COMMAND, "-m", "package").stdout == "main of package\n"
+    done = python(*COMMAND, "-m", "no_such_module")
+    assert done.returncode == 1
+    assert "no module named no_such_module" in done.stderr
+
+
+def test_exit_status_is_the_scripts(python):
+    assert python(*COMMAND, "-c", "import sys; sys.exit(7)").returncode == 7
+    assert python(*COMMAND, "-c", "raise SystemExit").returncode == 0
+    done = python(*COMMAND, "-c", "raise SystemExit('enough')")
+    assert (done.returncode, done.stderr) == (1, "enough\n")
+
+
+def test_traceback_begins_in_the_script(python, script):
+    path = script("def f():\n    return 1 / 0\n\nf()\n")
+    done = python(*COMMAND, path)
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()[:2]
+    assert first == "Traceback (most recent call last):"
+    assert second == f'  File "{path}", line 4, in <module>'
+    assert "fluidlite" not in done.stderr
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_syntax_error_has_no_traceback_of_ours(python, script):
+    path = script("x = [\n")
+    done = python(*COMMAND, path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f'  File "{path}", line 1')
+
+
+def test_scripts_own_excepthook_is_used(python):
+    done = python(*COMMAND, "-c", "import sys\nsys.excepthook = lambda *error: print('mine', error[0].__name__)\n1/0")
+    assert (done.returncode, done.stdout) == (1, "mine ZeroDivisionError\n")
+
+
+def test_ctrl_c(tmp_path, script):
+    path = script("import time, paddle\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    root = str(Path(fluidlite.__file__).parents[1])
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors == f"\ninterrupted at {path}:3\n"
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        ((), "no script was given"),
+        (("--device", "tpu", "x.py"), "got 'tpu'"),
+        (("--device",), "--device needs an argument"),
+        (("-m",), "-m needs an argument"),
+        (("--fast", "x.py"), "unknown option --fast"),
+        (("nothing.py",), "there is no script nothing.py"),
+    ],
+)
+def test_wrong_command_line(python, args, message):
+    done = python(*COMMAND, *args)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: fluidlite") and message in done.stderr
+
+
+def test_help_and_version(python):
+    assert python(*COMMAND, "--version").stdout == f"fluidlite {fluidlite.__version__}\n"
+    done = python(*COMMAND, "--help")
+    assert done.returncode == 0
+    assert "--device" in done.stdout and "FLUIDLITE_DATA" in done.stdout
+
+
+def test_device(python):
+    code = "import paddle.fluid as fluid; print(fluid.cuda_places(0))"
+    done = python("-m", "fluidlite", "--device=cpu", "-c", code)
+    assert (done.stdout, done.stderr) == ("[CUDAPlace(0)]\n", "")
+    done = python("-m", "fluidlite", "-c", code, env={"FLUIDLITE_REQUIRE_GPU": "0"})
+    assert done.returncode == 0
+    if "no usable GPU" in done.stderr:
+        assert done.stderr.count("no usable GPU") == 1 and "--device gpu" in done.stderr
+        done = python("-m", "fluidlite", "--device", "gpu", "-c", code)
+        assert done.returncode == 1 and "RuntimeError" in done.stderr

@@ -1,0 +1,77 @@
+"""ParamAttr and what stands for one."""
+
+import pytest
+
+from fluidlite.base.errors import NotSupportedError
+from fluidlite.initializer import Constant
+from fluidlite.param_attr import ParamAttr, WeightNormParamAttr
+from fluidlite.regularizer import L2Decay
+
+
+def test_defaults_and_kwargs():
+    assert vars(ParamAttr()) == {
+        "name": None,
+        "initializer": None,
+        "learning_rate": 1.0,
+        "regularizer": None,
+        "trainable": True,
+        "do_model_average": True,
+    }
+    assert ParamAttr(name="w", learning_rate=0.5)._to_kwargs() == {
+        "name": "w",
+        "optimize_attr": {"learning_rate": 0.5},
+        "regularizer": None,
+        "trainable": True,
+        "do_model_average": True,
+    }
+    start = Constant(1.0)
+    assert ParamAttr(initializer=start)._to_kwargs(with_initializer=True)["initializer"] is start
+
+
+def test_what_stands_for_a_param_attr():
+    given = ParamAttr("w")
+    assert ParamAttr._to_attr(given) is given
+    assert ParamAttr._to_attr("w").name == "w"
+    assert ParamAttr._to_attr(None).name is None
+    assert ParamAttr._to_attr(True).trainable
+    assert ParamAttr._to_attr(False) is False
+    start, decay = Constant(1.0), L2Decay(0.1)
+    assert ParamAttr._to_attr(start).initializer is start
+    assert ParamAttr._to_attr(decay).regularizer is decay
+    assert [attr.name for attr in ParamAttr._to_attr(["a", None])] == ["a", None]
+    with pytest.raises(TypeError, match="must be a ParamAttr, a name.*got 3 of type int"):
+        ParamAttr._to_attr(3)
+
+
+def test_set_default_initializer_keeps_the_users():
+    mine, other = Constant(1.0), Constant(2.0)
+    attr = ParamAttr(initializer=mine)
+    attr._set_default_initializer(other)
+    assert attr.initializer is mine
+    attr = ParamAttr()
+    attr._set_default_initializer(other)
+    assert attr.initializer is other
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("name", 3),
+        ("learning_rate", "fast"),
+        ("learning_rate", True),
+        ("trainable", 1),
+        ("do_model_average", None),
+        ("initializer", 0.5),
+        ("regularizer", 0.5),
+    ],
+)
+def test_wrong_types_are_named(argument, value):
+    with pytest.raises(
+        TypeError, match=f"The type of '{argument}' in ParamAttr must be .* but received {value!r}"
+    ):
+        ParamAttr(**{argument: value})
+
+
+def test_weight_norm_says_that_it_is_missing():
+    with pytest.raises(NotSupportedError, match="no WeightNormParamAttr yet"):
+        WeightNormParamAttr(dim=0, name="w")
