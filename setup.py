@@ -1,6 +1,7 @@
 """Builds the Cython and C++ extensions of fluidlite; everything else stands in pyproject.toml.
 
-Every `fluidlite/_ext/NAME.pyx`, with the C++ files in the folder `NAME` beside it, becomes the extension `fluidlite._ext.NAME`.
+Every `fluidlite/_ext/NAME.pyx`, with the C++ files in the folder `NAME` beside it, becomes the extension
+`fluidlite._ext.NAME`.
 
 environment:
   FLUIDLITE_DEBUG=1   bounds checks in Cython code, debug symbols, little optimisation
@@ -24,12 +25,17 @@ def switch(name: str) -> bool:
 
 
 def onednn_headers() -> list[str]:
-    """The folder of oneDNN's C header, if its development package is installed; without it `dnn` builds empty."""
+    """The folder of oneDNN's C header, if its development package is installed; without it `dnn` builds
+    empty."""
     try:
         files = distribution("onednn-devel-cpu-gomp").files or []
     except PackageNotFoundError:
         return []
-    return [str(Path(file.locate()).resolve().parent) for file in files if file.parts[-2:] == ("include", "dnnl.h")]
+    return [
+        str(Path(file.locate()).resolve().parent)
+        for file in files
+        if file.parts[-2:] == ("include", "dnnl.h")
+    ]
 
 
 EXT = Path("fluidlite/_ext")

@@ -1,7 +1,7 @@
 """fluidlite: the Fluid 1.8 namespace on today's Python.
 
-`import fluidlite as fluid` gives what `import paddle.fluid as fluid` gave; `python -m fluidlite SCRIPT` runs scripts that
-import paddle.
+`import fluidlite as fluid` gives what `import paddle.fluid as fluid` gave; `python -m fluidlite SCRIPT` runs scripts
+that import paddle.
 """
 
 from . import (

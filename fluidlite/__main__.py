@@ -1,4 +1,4 @@
-"""`python -m fluidlite SCRIPT [ARGS]` and the command `fluidlite`: runs scripts written for PaddlePaddle Fluid 1.8."""
+"""`python -m fluidlite SCRIPT [ARGS]` and the command `fluidlite`: run scripts written for Fluid 1.8."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ usage: fluidlite [--device auto|cpu|gpu] (SCRIPT | -m MODULE | -c CODE | -) [ARG
 
 HELP = f"""\
 {USAGE}
-Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid` mean
-fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script, too; `-` reads
-the script from standard input.
+Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid`
+mean fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script,
+too; `-` reads the script from standard input.
 
 options:
-  --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the CPU, with
-                   one warning; cpu always takes the CPU; gpu makes it an error if there is no usable GPU
+  --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
+                   CPU, with one warning; cpu always takes the CPU; gpu makes it an error if there is no
+                   usable GPU
   --version        print the version and exit
   -h, --help       print this text and exit
 
@@ -94,7 +95,8 @@ def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
 
 
 def _keep_package_importable() -> None:
-    """Go on finding this package when it was found through the entry of `sys.path` that the script's takes over."""
+    """Go on finding this package when it was found through the entry of `sys.path` that the script's takes
+    over."""
     root = str(Path(__file__).resolve().parents[1])
     if root not in sys.path[1:]:
         sys.path.append(root)

@@ -240,5 +240,6 @@ def check_variable(value: Any, name: str, layer: str) -> None:
     """Raise TypeError unless `value` is a Variable of a program."""
     if not isinstance(value, Variable):
         raise TypeError(
-            f"The type of '{name}' in {layer} must be a Variable of a fluid program, got {type(value).__name__} ({value!r:.60})"
+            f"The type of '{name}' in {layer} must be a Variable of a fluid program, got {type(value).__name__} "
+            f"({value!r:.60})"
         )

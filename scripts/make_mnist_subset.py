@@ -1,4 +1,5 @@
-"""Makes the bundled part of MNIST from the four original files: every sixth digit to train, every fifth to test.
+"""Makes the bundled part of MNIST from the four original files: every sixth digit to train, every fifth to
+test.
 
 usage: make_mnist_subset.py IDX_DIRECTORY OUTPUT_DIRECTORY
 """

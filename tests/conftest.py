@@ -27,7 +27,8 @@ def programs():
 
 @pytest.fixture
 def python(tmp_path):
-    """A function that runs the interpreter with some arguments, in an empty folder; returns the finished process."""
+    """A function that runs the interpreter with some arguments, in an empty folder; returns the finished
+    process."""
     root = str(Path(fluidlite.__file__).parents[1])
 
     def run(*args, text_in=None, timeout=120, env=None):

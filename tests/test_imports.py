@@ -19,9 +19,9 @@ LAYERS = [
     {"reader"},
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
-        "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets", "metrics",
-        "io", "data", "input", "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor",
-        "unique_name",
+        "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
+        "metrics", "io", "data", "input", "backward", "compiler", "core", "data_feeder", "lod_tensor",
+        "parallel_executor", "unique_name",
     },
     {"__init__"},
     {"dataset"},
@@ -74,5 +74,7 @@ def test_imports_go_one_way(path):
 
 
 def test_every_folder_and_module_is_listed():
-    found = {path.stem for path in ROOT.glob("*.py")} | {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    found = {path.stem for path in ROOT.glob("*.py")} | {
+        path.parent.name for path in ROOT.glob("*/__init__.py")
+    }
     assert found <= set(RANK)

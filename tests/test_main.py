@@ -28,7 +28,8 @@ def script(tmp_path):
 def test_script_is_main_with_its_arguments(python, script):
     path = script(
         "import sys\n"
-        "print(__name__, __file__ == sys.argv[0], sys.argv[1:], sys.modules['__main__'].__dict__ is globals())\n"
+        "main = sys.modules['__main__']\n"
+        "print(__name__, __file__ == sys.argv[0], sys.argv[1:], main.__dict__ is globals())\n"
         "import helper\n",
         "deep/script.py",
     )
@@ -66,7 +67,10 @@ def test_code_and_standard_input(python):
 
 def test_module(python, script):
     script("", "package/__init__.py")
-    tool = script("import sys, paddle; from . import __name__ as name; print(sys.argv, name, __spec__.name)", "package/tool.py")
+    tool = script(
+        "import sys, paddle; from . import __name__ as name; print(sys.argv, name, __spec__.name)",
+        "package/tool.py",
+    )
     done = python(*COMMAND, "-m", "package.tool", "a", "--version")
     assert done.stdout == f"['{tool}', 'a', '--version'] package package.tool\n", done.stderr
     script("print('main of', __package__)", "package/__main__.py")
@@ -102,7 +106,9 @@ def test_syntax_error_has_no_traceback_of_ours(python, script):
 
 
 def test_scripts_own_excepthook_is_used(python):
-    done = python(*COMMAND, "-c", "import sys\nsys.excepthook = lambda *error: print('mine', error[0].__name__)\n1/0")
+    done = python(
+        *COMMAND, "-c", "import sys\nsys.excepthook = lambda *error: print('mine', error[0].__name__)\n1/0"
+    )
     assert (done.returncode, done.stdout) == (1, "mine ZeroDivisionError\n")
 
 

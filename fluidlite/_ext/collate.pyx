@@ -237,9 +237,9 @@ cdef class Collator:
                             f"of feed_list ({self.names()}), got {_brief(sample)}")
         if sample and all([isinstance(item, (int, float, np.number)) for item in sample]):
             raise TypeError(
-                f"sample {number} of the batch is the list {_brief(sample)}, which may mean one item or "
-                f"{len(sample)}; each sample must be a tuple with one item for each variable of feed_list "
-                f"({self.names()}): write ({sample!r:.60},) for one item, {tuple(sample)!r:.60} for several"
+                f"sample {number} of the batch is the list {_brief(sample)}, which may be one item or hold "
+                "the items one by one; each sample must be a tuple with one item for each variable of "
+                f"feed_list ({self.names()}): write ({sample!r:.60},) for one item, {tuple(sample)!r:.60} for items"
             )
 
     cdef str names(self):

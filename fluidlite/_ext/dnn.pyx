@@ -2,7 +2,9 @@
 
 The library is opened at run time, so the rest of the package works without it; `table()` is empty then.
 """
+import os
 import sys
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -45,13 +47,31 @@ def _libraries():
     yield name
 
 
+@contextmanager
+def _patient_threads():
+    """Lets the OpenMP library that oneDNN brings start with threads that wait asleep rather than spinning.
+
+    It spins for milliseconds by default, which stalls both sides when data-reading threads share the processors. It
+    reads its settings once, while it is loaded; users' own settings of them are respected.
+    """
+    if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = "1000"
+    try:
+        yield
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
+
+
 def table() -> dict:
     """Name -> address of the convolution kernels; empty if oneDNN cannot be loaded or was not there at build time."""
     global _table
     if _table is None:
         _table = {}
-        for path in _libraries():
-            if load_onednn(path.encode()):
-                _table = {entry.name.decode(): <uintptr_t> entry.run for entry in convolutions()}
-                break
+        with _patient_threads():
+            for path in _libraries():
+                if load_onednn(path.encode()):
+                    _table = {entry.name.decode(): <uintptr_t> entry.run for entry in convolutions()}
+                    break
     return _table

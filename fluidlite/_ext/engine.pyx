@@ -100,9 +100,9 @@ cdef class Layouts:
             if len(shape) > 32:
                 raise ValueError(f"slot {slot}: at most 32 dimensions are supported, got {len(shape)}")
             self.items[k].slot = slot
-            self.items[k].type_num = dtype if isinstance(dtype, int) else np.dtype(dtype).num
+            self.items[k].type_num = np.dtype(dtype).num
             self.items[k].ndim = len(shape)
-            size = np.dtype(np.sctypeDict[dtype]).itemsize if isinstance(dtype, int) else np.dtype(dtype).itemsize
+            size = np.dtype(dtype).itemsize
             for axis, length in enumerate(shape):
                 if length < 0:
                     raise ValueError(f"slot {slot}: shape {tuple(shape)} must be known in full")

@@ -3,7 +3,10 @@
 Every kernel is compiled for several instruction sets, of which the best that the machine has is used. Convolutions
 come from the `dnn` extension, which is loaded when the first of them is asked for.
 """
+import ctypes
+
 import numpy as np
+import scipy.linalg.cython_blas as cython_blas_module
 cimport numpy as cnp
 cimport scipy.linalg.cython_blas as cython_blas
 from libc.stdint cimport int64_t, uintptr_t
@@ -39,9 +42,26 @@ cdef extern from "kernels/topics.h" namespace "fl":
 
 cdef extern from "kernels/blas.h" namespace "fl":
     void set_blas "fl::set_blas"(void *sgemm, void *dgemm)
+    void set_blas_threads "fl::set_blas_threads"(void *set_threads, int most)
 
 
 set_blas(<void *> cython_blas.sgemm, <void *> cython_blas.dgemm)
+
+
+def _find_thread_switch():
+    """Hand over OpenBLAS's switch for the number of threads, if that is the BLAS that SciPy brings."""
+    cdef uintptr_t switch
+    library = ctypes.CDLL(cython_blas_module.__file__)
+    for prefix in ("scipy_openblas", "openblas"):
+        setter = getattr(library, f"{prefix}_set_num_threads", None)
+        getter = getattr(library, f"{prefix}_get_num_threads", None)
+        if setter is not None and getter is not None:
+            switch = ctypes.cast(setter, ctypes.c_void_p).value
+            set_blas_threads(<void *> switch, getter())
+            return
+
+
+_find_thread_switch()
 
 _TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}
 _targets = {_TARGET_NAMES[target]: target for target in list_targets()}

@@ -37,7 +37,8 @@ ABSENT = frozenset({"fluid.dataset"})
 def real_name(name: str) -> str:
     """The module of this package that plays the module `name` of Fluid, whether it exists or not.
 
-    `name` is `paddle...`, `paddle.fluid...` or, for short, `fluid...`: `paddle.fluid.io` gives `fluidlite.io`.
+    `name` is `paddle...`, `paddle.fluid...` or, for short, `fluid...`: `paddle.fluid.io` gives
+    `fluidlite.io`.
     """
     short = name.removeprefix("paddle.") if name.startswith("paddle.fluid") else name
     tail = ""
@@ -48,7 +49,8 @@ def real_name(name: str) -> str:
 
 
 def fluid_name(module: str) -> str:
-    """What Fluid calls a module of this package: `fluidlite.io` gives `fluid.io`, `fluidlite.paddle` gives `paddle`."""
+    """What Fluid calls a module of this package: `fluidlite.io` gives `fluid.io`, `fluidlite.paddle` gives
+    `paddle`."""
     for prefix, name in (
         ("fluidlite.paddle", "paddle"),
         ("fluidlite.dataset", "paddle.dataset"),

@@ -45,9 +45,10 @@ def explain(name: str) -> str:
 def reporter(module: str) -> Callable[[str], Any]:
     """A module-level `__getattr__` for `module` (its `__name__`).
 
-    It imports modules of Fluid that live elsewhere here (`fluid.layers.nn`). For other names of Fluid 1.8 it raises
-    NotSupportedError, for names that nobody has AttributeError, with a suggestion where one is near. In
-    `from module import name` both become ImportError with the same text, which Python would replace by its own.
+    It imports modules of Fluid that live elsewhere here (`fluid.layers.nn`). For other names of Fluid 1.8 it
+    raises NotSupportedError, for names that nobody has AttributeError, with a suggestion where one is near.
+    In `from module import name` both become ImportError with the same text, which Python would replace by its
+    own.
     """
     fluid_module = fluid_name(module)
 

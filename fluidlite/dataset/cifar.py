@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import tarfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common, files, unpickle
+from ..io.pickles import parse_pickle
+from . import common, files
 from .samples import samples
 
 __all__ = ["fetch", "reader_creator", "test10", "test100", "train10", "train100"]
@@ -30,8 +30,8 @@ _PIXELS = 3 * 32 * 32
 def train10(cycle: bool = False) -> Reader:
     """A reader of CIFAR-10's 50,000 training photographs (`paddle.dataset.cifar.train10`).
 
-    It yields `(pixels, label)`: float32 of shape [3072] from 0 to 1 (all red ones, all green ones, all blue ones, row
-    by row) and an int.
+    It yields `(pixels, label)`: float32 of shape [3072] from 0 to 1 (all red ones, all green ones, all blue
+    ones, row by row) and an int.
 
     Args:
         cycle: begin again at the end, for ever.
@@ -49,7 +49,8 @@ def test10(cycle: bool = False) -> Reader:
 
 
 def train100() -> Reader:
-    """A reader of CIFAR-100's 50,000 training photographs, like `train10` (`paddle.dataset.cifar.train100`)."""
+    """A reader of CIFAR-100's 50,000 training photographs, like `train10`
+    (`paddle.dataset.cifar.train100`)."""
     return reader_creator(common.download(CIFAR100_URL, "cifar", CIFAR100_MD5), "train")
 
 
@@ -65,10 +66,12 @@ def fetch() -> None:
 
 
 def reader_creator(filename: str, sub_name: str, cycle: bool = False) -> Reader:
-    """A reader of those members of a tar file that have `sub_name` in their name (`paddle.dataset.cifar.reader_creator`).
+    """A reader of those members of a tar file that have `sub_name` in their name
+    (`paddle.dataset.cifar.reader_creator`).
 
     Args:
-        filename: a tar file, packed or not, of pickled dictionaries with `data` and `labels` (or `fine_labels`).
+        filename: a tar file, packed or not, of pickled dictionaries with `data` and `labels` (or
+            `fine_labels`).
         sub_name: `data_batch`, `test_batch`, `train` or `test`.
         cycle: begin again at the end, for ever.
 
@@ -96,10 +99,12 @@ def _decode(filename: str, sub_name: str) -> tuple[np.ndarray, list[int]]:
             for member in tar:
                 file = tar.extractfile(member) if sub_name in member.name else None
                 if file is not None:
-                    data, numbers = _batch(filename, member.name, unpickle.load(file, encoding="bytes"))
+                    source = f"{member.name} in {filename}"
+                    batch = parse_pickle(file.read(), source, "a batch of CIFAR", encoding="bytes")
+                    data, numbers = _batch(filename, member.name, batch)
                     images.append(data)
                     labels += numbers
-    except (tarfile.TarError, EOFError, OSError, pickle.UnpicklingError) as error:
+    except (tarfile.TarError, EOFError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise files.damaged(filename, str(error)) from error
@@ -114,7 +119,12 @@ def _batch(filename: str, member: str, batch: Any) -> tuple[np.ndarray, list[int
         raise files.damaged(filename, f"{member} holds no dictionary")
     data = batch.get(b"data")
     labels = batch.get(b"labels", batch.get(b"fine_labels"))
-    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != _PIXELS:
+    if (
+        not isinstance(data, np.ndarray)
+        or data.dtype != np.uint8
+        or data.ndim != 2
+        or data.shape[1] != _PIXELS
+    ):
         raise files.damaged(filename, f"{member} has no bytes of shape [n, {_PIXELS}]")
     if not isinstance(labels, list) or len(labels) != len(data):
         raise files.damaged(filename, f"{member} does not have one label for each of its {len(data)} images")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..base import missing
-from . import files, unpickle
+from ..io.pickles import parse_pickle
+from . import files
 from .download import DownloadError
 from .download import download as _download
 from .download import md5 as md5file
@@ -20,15 +21,17 @@ DATA_HOME = os.path.expanduser(os.path.join("~", ".cache", "paddle", "dataset"))
 
 
 def must_mkdirs(path: str) -> None:
-    """Make the directory `path`, and those above it, unless it exists (`paddle.dataset.common.must_mkdirs`)."""
+    """Make the directory `path`, and those above it, unless it exists
+    (`paddle.dataset.common.must_mkdirs`)."""
     os.makedirs(path, exist_ok=True)
 
 
 def download(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:
     """The path of a local copy of `url` (`paddle.dataset.common.download`).
 
-    A file in `$FLUIDLITE_DATA/MODULE_NAME` is taken first, packed or not, whatever its checksum: who reads it checks
-    the contents. Then one in `DATA_HOME/MODULE_NAME` with the right checksum; else `url` is downloaded to there.
+    A file in `$FLUIDLITE_DATA/MODULE_NAME` is taken first, packed or not, whatever its checksum: who reads it
+    checks the contents. Then one in `DATA_HOME/MODULE_NAME` with the right checksum; else `url` is downloaded
+    to there.
 
     Args:
         url: http, https or file.
@@ -73,9 +76,13 @@ def fetch_all() -> None:
 
 
 def split(
-    reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle", dumper: Callable[..., Any] | None = None
+    reader: Callable[[], Any],
+    line_count: int,
+    suffix: str = "%05d.pickle",
+    dumper: Callable[..., Any] | None = None,
 ) -> None:
-    """Write the samples of `reader` to numbered files of at most `line_count` samples (`paddle.dataset.common.split`).
+    """Write the samples of `reader` to numbered files of at most `line_count` samples
+    (`paddle.dataset.common.split`).
 
     Args:
         reader: a function that returns an iterable of samples.
@@ -107,21 +114,25 @@ def _write(samples: list[Any], path: str, dumper: Callable[..., Any]) -> None:
 
 
 def cluster_files_reader(
-    files_pattern: str, trainer_count: int, trainer_id: int, loader: Callable[[Any], Any] = unpickle.load
+    files_pattern: str, trainer_count: int, trainer_id: int, loader: Callable[[Any], Any] | None = None
 ) -> Callable[[], Iterator[Any]]:
     """A reader of one trainer's share of the files that `split` has written.
 
-    Follows `paddle.dataset.common.cluster_files_reader`, but by default loads nothing but plain values and arrays.
+    Follows `paddle.dataset.common.cluster_files_reader`, but by default loads nothing but plain values and
+    arrays.
 
     Args:
         files_pattern: a glob pattern.
         trainer_count: how many trainers share the files.
-        trainer_id: which of them this is, from 0; it gets every `trainer_count`-th file in the order of their names.
-        loader: called with an open binary file, returns a list of samples.
+        trainer_id: which of them this is, from 0; it gets every `trainer_count`-th file in the order of their
+            names.
+        loader: called with an open binary file, returns a list of samples; by default unpickles plain data.
 
     Raises:
         TypeError: `loader` cannot be called.
     """
+    if loader is None:
+        loader = _load_samples
     if not callable(loader):
         raise TypeError(f"loader must be callable, got {loader!r}")
 
@@ -131,6 +142,12 @@ def cluster_files_reader(
                 yield from loader(file)
 
     return reader
+
+
+def _load_samples(file: BinaryIO) -> Any:
+    return parse_pickle(
+        file.read(), file.name, "a file of samples as paddle.dataset.common.split writes them"
+    )
 
 
 __getattr__ = missing.reporter(__name__)

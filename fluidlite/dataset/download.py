@@ -48,8 +48,8 @@ def _digest() -> Any:
 def download(url: str, path: str, md5sum: str | None) -> None:
     """Download `url` (http, https or file) to `path`, which appears complete or not at all.
 
-    Raises DownloadError if there is no connection, if it breaks, if the contents do not have the checksum `md5sum`
-    (None: anything will do) after some tries, or if FLUIDLITE_OFFLINE is set.
+    Raises DownloadError if there is no connection, if it breaks, if the contents do not have the checksum
+    `md5sum` (None: anything will do) after some tries, or if FLUIDLITE_OFFLINE is set.
     """
     if os.environ.get("FLUIDLITE_OFFLINE", "0") not in ("", "0"):
         raise DownloadError(f"{url} was not downloaded: FLUIDLITE_OFFLINE is set")
@@ -65,7 +65,8 @@ def download(url: str, path: str, md5sum: str | None) -> None:
         except OSError as error:
             raise DownloadError(f"{url} could not be downloaded: {error}") from error
     raise DownloadError(
-        f"{url} could not be downloaded: its contents have the MD5 {found}, expected {md5sum} (tried {TRIES} times)"
+        f"{url} could not be downloaded: its contents have the MD5 {found}, expected {md5sum} "
+        f"(tried {TRIES} times)"
     )
 
 
@@ -93,6 +94,7 @@ def _open(url: str) -> Any:
 
     The wait is bounded by a thread that is left behind if need be: no timeout covers the resolution of names.
     """
+    from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -100,6 +102,9 @@ def _open(url: str) -> Any:
     def ask() -> None:
         try:
             answers.put(urlopen(Request(url, headers={"User-Agent": "fluidlite"}), timeout=STALL_SECONDS))
+        except HTTPError as error:
+            error.close()
+            answers.put(error)
         except Exception as error:
             answers.put(error)
 

@@ -40,9 +40,9 @@ _unreachable: str | None = None
 def train() -> Reader:
     """A reader of the training digits (`paddle.dataset.mnist.train`).
 
-    It yields `(pixels, label)`: float32 of shape [784] from -1 (background) to 1, and an int from 0 to 9. The 60,000
-    digits come from `$FLUIDLITE_DATA/mnist`, the cache or the network, decoded once per process; if there are none,
-    10,000 bundled ones serve and a warning says so.
+    It yields `(pixels, label)`: float32 of shape [784] from -1 (background) to 1, and an int from 0 to 9. The
+    60,000 digits come from `$FLUIDLITE_DATA/mnist`, the cache or the network, decoded once per process; if
+    there are none, 10,000 bundled ones serve and a warning says so.
 
     Raises:
         FormatError: a file was found whose contents are not what they should be.
@@ -51,12 +51,14 @@ def train() -> Reader:
 
 
 def test() -> Reader:
-    """A reader of the test digits, like `train`: 10,000, or 2,000 bundled ones (`paddle.dataset.mnist.test`)."""
+    """A reader of the test digits, like `train`: 10,000, or 2,000 bundled ones
+    (`paddle.dataset.mnist.test`)."""
     return _reader((TEST_IMAGE_URL, TEST_IMAGE_MD5), (TEST_LABEL_URL, TEST_LABEL_MD5))
 
 
 def fetch() -> None:
-    """Download all of MNIST now (`paddle.dataset.mnist.fetch`). Raises DownloadError if that cannot be done."""
+    """Download all of MNIST now (`paddle.dataset.mnist.fetch`). Raises DownloadError if that cannot be
+    done."""
     global _unreachable
     for url, md5 in (
         (TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5),
@@ -82,12 +84,12 @@ def reader_creator(image_filename: str, label_filename: str, buffer_size: int = 
 
 
 def _reader(images: tuple[str, str], labels: tuple[str, str]) -> Reader:
-    paths = [_path(*images), _path(*labels)]
-    if not all(paths):
+    image_file, label_file = _path(*images), _path(*labels)
+    if image_file is None or label_file is None:
         # Images and labels belong together: if one file is missing, both come from the bundle.
-        paths = [str(_BUNDLE / url.rsplit("/", 1)[-1]) for url, _ in (images, labels)]
-    _decode(*paths)
-    return reader_creator(*paths)
+        image_file, label_file = (str(_BUNDLE / url.rsplit("/", 1)[-1]) for url, _ in (images, labels))
+    _decode(image_file, label_file)
+    return reader_creator(image_file, label_file)
 
 
 def _path(url: str, md5: str) -> str | None:
@@ -100,8 +102,8 @@ def _path(url: str, md5: str) -> str | None:
     except DownloadError as error:
         _unreachable = str(error)
         warnings.warn(
-            "all of MNIST is not at hand, so a bundled part of it serves: 10,000 digits to train with and 2,000 to test "
-            f"({error}). To download it once there is a network, call paddle.dataset.mnist.fetch()",
+            "all of MNIST is not at hand, so a bundled part of it serves: 10,000 digits to train with and "
+            f"2,000 to test ({error}). To download it once there is a network, call paddle.dataset.mnist.fetch()",
             UserWarning,
             stacklevel=4,
         )
@@ -110,7 +112,8 @@ def _path(url: str, md5: str) -> str | None:
 
 def _samples(image_filename: str, label_filename: str) -> Iterator[tuple[np.ndarray, int]]:
     images, labels = _decode(image_filename, label_filename)
-    # Fluid computes x / 255 * 2 - 1 in float32; for the 256 values a pixel can have, this gives the same floats.
+    # Fluid computes x / 255 * 2 - 1 in float32; for the 256 values a pixel can have, this gives the same
+    # floats.
     return samples(images, labels, 127.5, -1.0)
 
 
@@ -120,7 +123,9 @@ def _decode(image_filename: str, label_filename: str) -> tuple[np.ndarray, list[
     images = _idx(image_filename, _IMAGES, (_SIDE, _SIDE)).reshape(-1, _SIDE * _SIDE)
     labels = _idx(label_filename, _LABELS, ())
     if len(images) != len(labels):
-        raise files.damaged(label_filename, f"{len(labels)} labels for {len(images)} images in {image_filename}")
+        raise files.damaged(
+            label_filename, f"{len(labels)} labels for {len(images)} images in {image_filename}"
+        )
     if labels.size and labels.max() > 9:
         raise files.damaged(label_filename, f"labels must be 0 to 9, one is {labels.max()}")
     return images, labels.tolist()

@@ -14,8 +14,8 @@ def samples(
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Yield `(image / divisor + offset, label)`, float32, for images of shape [n, size] and type uint8.
 
-    Images become floats a few hundred at a time, which is quick and leaves most of them at a byte a pixel; those that
-    the caller has are views of such a chunk, which no one else changes.
+    Images become floats a few hundred at a time, which is quick and leaves most of them at a byte a pixel;
+    those that the caller has are views of such a chunk, which no one else changes.
     """
     scale, shift = np.float32(divisor), np.float32(offset)
     for start in range(0, len(images), _CHUNK):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,25 @@ __all__ = ["feature_names", "fetch", "load_data", "test", "train"]
 
 URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
 MD5 = "d4accdce7a25600298819f8e28e8d593"
-feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
+feature_names = [
+    "CRIM",
+    "ZN",
+    "INDUS",
+    "CHAS",
+    "NOX",
+    "RM",
+    "AGE",
+    "DIS",
+    "RAD",
+    "TAX",
+    "PTRATIO",
+    "B",
+    "LSTAT",
+]
 
-UCI_TRAIN_DATA: np.ndarray | None = None
+UCI_TRAIN_DATA: Any = None
 """Rows to train with, features and price, once `load_data` was called."""
-UCI_TEST_DATA: np.ndarray | None = None
+UCI_TEST_DATA: Any = None
 """Rows to test with, likewise."""
 
 Reader = Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]
@@ -29,7 +44,8 @@ def load_data(filename: str, feature_num: int = 14, ratio: float = 0.8) -> None:
 
     Args:
         filename: a text file of numbers between blanks, packed or not.
-        feature_num: columns, the price being the last. All others are centred at their mean and divided by their range.
+        feature_num: columns, the price being the last. All others are centred at their mean and divided by
+            their range.
         ratio: the part of the rows, from the beginning, to train with.
 
     Raises:
@@ -54,10 +70,12 @@ def load_data(filename: str, feature_num: int = 14, ratio: float = 0.8) -> None:
 def train() -> Reader:
     """A reader of the first four fifths of the houses (`paddle.dataset.uci_housing.train`).
 
-    It yields `(features, price)`: float64 of shape [13], normalised as `load_data` says, and float64 of shape [1].
+    It yields `(features, price)`: float64 of shape [13], normalised as `load_data` says, and float64 of shape
+    [1].
 
     Raises:
-        DownloadError: the data is neither in `$FLUIDLITE_DATA/uci_housing` nor in the cache nor can be downloaded.
+        DownloadError: the data is neither in `$FLUIDLITE_DATA/uci_housing` nor in the cache nor can be
+        downloaded.
     """
     return partial(_rows, _split(0))
 
@@ -73,7 +91,7 @@ def fetch() -> None:
 
 
 def _split(which: int) -> np.ndarray:
-    if UCI_TRAIN_DATA is None or UCI_TEST_DATA is None:
+    if UCI_TRAIN_DATA is None:
         load_data(common.download(URL, "uci_housing", MD5))
     return (UCI_TRAIN_DATA, UCI_TEST_DATA)[which]
 

@@ -148,7 +148,8 @@ class CompiledProgram:
         )
         if has_backward and loss_name is None:
             raise AssertionError(
-                "The loss name of CompiledProgram is None. The loss name should be set if CompiledProgram contains backward part."
+                "The loss name of CompiledProgram is None. "
+                "The loss name should be set if CompiledProgram contains backward part."
             )
         if isinstance(places, Place):
             places = [places]

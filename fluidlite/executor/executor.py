@@ -78,15 +78,16 @@ class Executor:
     ) -> list[Any]:
         """Run one step of `program` (the default main program if None) and return the values of `fetch_list`.
 
-        `feed`: variable name -> array or LoDTensor; a list of such dicts for several devices. `fetch_list`: Variables or
-        names. `scope`: where parameters live (the global scope if None). `return_numpy=False` returns LoDTensors.
+        `feed`: variable name -> array or LoDTensor; a list of such dicts for several devices. `fetch_list`:
+        Variables or names. `scope`: where parameters live (the global scope if None). `return_numpy=False` returns
+        LoDTensors.
         `use_prune` runs only what the fetches need. `return_merged=False` keeps the values of several devices apart.
-        Plans are always kept, so `use_program_cache` changes nothing; `feed_var_name` and `fetch_var_name` are accepted for
-        Fluid's sake.
+        Plans are always kept, so `use_program_cache` changes nothing; `feed_var_name` and `fetch_var_name` are
+        accepted for Fluid's sake.
 
         Raises EOFException when a loader of the program is exhausted; EnforceNotMet when something is not fed, not
-        initialised or not known; ValueError for feeds of a wrong shape or dtype; TypeError for arguments of a wrong type;
-        RuntimeError after `close` and for sequences fetched as arrays.
+        initialised or not known; ValueError for feeds of a wrong shape or dtype; TypeError for arguments of a wrong
+        type; RuntimeError after `close` and for sequences fetched as arrays.
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
@@ -103,7 +104,8 @@ class Executor:
         if isinstance(feed, (list, tuple)):
             if len(feed) != 1:
                 raise TypeError(
-                    f"feed is a list for {len(feed)} devices, but a Program runs on one: pass one dict, or a CompiledProgram"
+                    f"feed is a list for {len(feed)} devices, but a Program runs on one: pass one dict, or a "
+                    "CompiledProgram"
                 )
             feed = feed[0]
         elif feed is None:

@@ -88,8 +88,8 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
     )
     if not fits and not (lod and not var.need_check_feed):
         raise ValueError(
-            f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, shape = {shape_text(var.shape)}, "
-            f"but received fed shape {list(array.shape)} on each device"
+            f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, "
+            f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)} on each device"
         )
 
 

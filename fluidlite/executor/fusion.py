@@ -23,8 +23,8 @@ def fuse(
 ) -> list[Instruction]:  # fmt: skip
     """Join products with bias and activation, and runs of like optimizer updates.
 
-    `touched(op, action)`: the variables of an instruction; `root(name)`: the variable whose memory a name means; `keep`:
-    variables that must have their values in the end. A variable that nobody else looks at is not computed any more.
+    `touched(op, action)`: the variables of an instruction; `root(name)`: the variable whose memory a name means;
+    `keep`: variables that must have their values in the end. What nobody else looks at is not computed any more.
     """
     uses = Counter(root(name) for op, action in instructions for name in touched(op, action))
     uses.update(root(name) for name in keep)
@@ -49,9 +49,9 @@ def _private(name: str | None, root: Callable[[str], str], uses: Counter[str]) -
 
 def _with_bias(product: Call, add: Call, root: Callable[[str], str], uses: Counter[str]) -> Call | None:
     kind, _, suffix = product.kernel.partition(".")
-    if kind != "gemm" or add.kernel != f"elementwise_add_mid.{suffix}" or len(product.operands) > 3:
+    if kind != "gemm" or add.kernel != f"elementwise_add_mid.{suffix}" or any(product.operands[3:]):
         return None
-    left, right, result = product.operands
+    left, right, result = product.operands[:3]
     source, bias, target = add.operands
     rows, columns = product.ints[0], product.ints[1]
     if source is None or result is None or root(source) != root(result) or not _private(result, root, uses):

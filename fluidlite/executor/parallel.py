@@ -129,7 +129,7 @@ class DataParallel:
         return feeds
 
     def _read(self, feeds: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if all is wanted."""
+        """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if wanted."""
         for index, part in enumerate(feeds):
             try:
                 part.update(readers.take(self.program))

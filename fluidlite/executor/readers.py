@@ -25,8 +25,8 @@ def source_of(program: Program, op: Operator) -> sources.Source:
     source = sources.lookup(_queue_name(program, op.input("Reader")[0]))
     if source is None:
         raise EnforceNotMet(
-            f"operator read{describe(op.line)} reads {op.input('Reader')[0]!r}, but its DataLoader does not exist any more: "
-            "keep the loader object as long as the program runs"
+            f"operator read{describe(op.line)} reads {op.input('Reader')[0]!r}, but its DataLoader does not exist any "
+            "more: keep the loader object as long as the program runs"
         )
     return source
 

@@ -162,24 +162,30 @@ def read_pickle(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises FileNotFoundError if there is no such file and FormatError, naming the file, if it is no pickled
     dict, is cut off, or asks for anything but plain data; nothing in it is ever called.
     """
-    data = Path(path).read_bytes()
-    try:
-        found = _plain(_Unpickler(io.BytesIO(data), encoding="latin1").load())
-    except _Refused as error:
-        raise FormatError(
-            f"{path} is refused: expected arrays of numbers, numbers, strings and dicts or lists of them, "
-            "but it has "
-            f"{error}. Nothing in it was run"
-        ) from None
-    except _DAMAGED as error:
-        raise FormatError(
-            f"{path} is not a file of parameters as fluid.save writes it, or is cut off: expected a pickled "
-            "dict of "
-            f"arrays, got {len(data)} bytes that cannot be read as one ({type(error).__name__}: {error})"
-        ) from None
+    found = parse_pickle(Path(path).read_bytes(), f"{path}", "a file of parameters as fluid.save writes it")
     if not isinstance(found, dict):
         raise FormatError(f"{path} should hold a dict of arrays, but holds a {type(found).__name__}")
     return found
+
+
+def parse_pickle(data: bytes, source: str, kind: str, encoding: str = "latin1") -> Any:
+    """The plain data pickled in `data`: arrays, numbers, strings, and dicts, lists or tuples of them.
+
+    `source` and `kind` name in messages where the bytes come from and what they should be; `encoding` is how
+    strings of Python 2 are read (`bytes` leaves them as they are). Raises FormatError as `read_pickle` does.
+    """
+    try:
+        return _plain(_Unpickler(io.BytesIO(data), encoding=encoding).load())
+    except _Refused as error:
+        raise FormatError(
+            f"{source} is refused: expected arrays of numbers, numbers, strings and dicts or lists of them, "
+            f"but it has {error}. Nothing in it was run"
+        ) from None
+    except _DAMAGED as error:
+        raise FormatError(
+            f"{source} is not {kind}, or is cut off: expected pickled arrays, got {len(data)} bytes that "
+            f"cannot be read as such ({type(error).__name__}: {error})"
+        ) from None
 
 
 def write_pickle(path: str | os.PathLike[str], state: Mapping[str, np.ndarray]) -> None:

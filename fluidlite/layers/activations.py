@@ -60,7 +60,9 @@ def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
     return _applied("elu", x, name, alpha=alpha)
 
 
-def selu(x: Variable, scale: float | None = None, alpha: float | None = None, name: str | None = None) -> Variable:
+def selu(
+    x: Variable, scale: float | None = None, alpha: float | None = None, name: str | None = None
+) -> Variable:
     """scale * x where it is positive, scale * alpha * (exp(x) - 1) elsewhere (`fluid.layers.selu`).
 
     The defaults, 1.0507 and 1.6733, keep mean 0 and variance 1 (Klambauer et al. 2017).
@@ -101,7 +103,9 @@ def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:
     As in Fluid 1.8, whose models rely on it, `beta` has no effect; a UserWarning says so if it is not 1.
     """
     if beta != 1.0:
-        warnings.warn(f"swish computes with beta 1 as Fluid 1.8 does, not with {beta}", UserWarning, stacklevel=2)
+        warnings.warn(
+            f"swish computes with beta 1 as Fluid 1.8 does, not with {beta}", UserWarning, stacklevel=2
+        )
     return _applied("swish", x, name)
 
 
@@ -142,13 +146,13 @@ def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) ->
 
 
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
-    """x where it is positive, alpha * x elsewhere, with a trained alpha that begins at 0.25 (`fluid.layers.prelu`).
+    """x where it is positive, alpha * x elsewhere, with a trained alpha (`fluid.layers.prelu`).
 
     Args:
         x: a float tensor [N, ...]; its sizes but the first are known where alpha depends on them.
-        mode: `all`: one alpha; `channel`: one for each entry of dimension 1; `element`: one for each element of a
-            sample.
-        param_attr: the ParamAttr of alpha.
+        mode: `all`: one alpha; `channel`: one for each entry of dimension 1; `element`: one for each element
+            of a sample.
+        param_attr: the ParamAttr of alpha, which begins at 0.25 unless this says otherwise.
         name: what the variables are called.
 
     Raises:

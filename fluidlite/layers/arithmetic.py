@@ -27,8 +27,8 @@ __all__ = [
 def _binary(op_type: str, x: Variable, y: Variable, axis: int, act: Any, name: str | None) -> Variable:
     """`op_type` of two Variables of one type.
 
-    The shape of the one with fewer dimensions stands at dimension `axis` of the other (-1: at its end), and ones in either
-    shape are repeated. `act` names an activation of the result.
+    The shape of the one with fewer dimensions stands at dimension `axis` of the other (-1: at its end), and
+    ones in either shape are repeated. `act` names an activation of the result.
     """
     check_variable(x, "x", op_type)
     check_variable(y, "y", op_type)
@@ -37,45 +37,62 @@ def _binary(op_type: str, x: Variable, y: Variable, axis: int, act: Any, name: s
     return helper.append_activation(out)
 
 
-def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_add(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """x + y, with y's shape standing at dimension `axis` of x's, then `act` (`fluid.layers.elementwise_add`).
 
-    Raises TypeError for anything but Variables, OperatorError (a ValueError) for shapes or types that do not fit.
+    Raises TypeError for anything but Variables, OperatorError (a ValueError) for shapes or types that do not
+    fit.
     """
     return _binary("elementwise_add", x, y, axis, act, name)
 
 
-def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_sub(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """x - y; arguments and errors as in `elementwise_add` (`fluid.layers.elementwise_sub`)."""
     return _binary("elementwise_sub", x, y, axis, act, name)
 
 
-def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_mul(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """x * y; arguments and errors as in `elementwise_add` (`fluid.layers.elementwise_mul`)."""
     return _binary("elementwise_mul", x, y, axis, act, name)
 
 
-def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_div(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """x / y, integers rounded towards 0; else as `elementwise_add` (`fluid.layers.elementwise_div`)."""
     return _binary("elementwise_div", x, y, axis, act, name)
 
 
-def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_max(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """The larger of x and y; else as `elementwise_add` (`fluid.layers.elementwise_max`)."""
     return _binary("elementwise_max", x, y, axis, act, name)
 
 
-def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_min(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """The smaller of x and y; else as `elementwise_add` (`fluid.layers.elementwise_min`)."""
     return _binary("elementwise_min", x, y, axis, act, name)
 
 
-def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_pow(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """x to the power of y; else as `elementwise_add` (`fluid.layers.elementwise_pow`)."""
     return _binary("elementwise_pow", x, y, axis, act, name)
 
 
-def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
+def elementwise_mod(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
     """The remainder of x / y: integers take x's sign, floats y's; else as `elementwise_add`.
 
     Follows `fluid.layers.elementwise_mod`.
@@ -86,7 +103,10 @@ def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: Any = None, n
 def elementwise_floordiv(
     x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
 ) -> Variable:
-    """The quotient of integers, rounded towards 0; else as `elementwise_add` (`fluid.layers.elementwise_floordiv`)."""
+    """The quotient of integers, rounded towards 0; else as `elementwise_add`.
+
+    Follows `fluid.layers.elementwise_floordiv`.
+    """
     return _binary("elementwise_floordiv", x, y, axis, act, name)
 
 

@@ -13,7 +13,9 @@ from .dims import check_list, has_variables, known, one_by_one
 __all__ = ["expand", "expand_as", "flip", "pad", "pad2d", "pad_constant_like", "reverse"]
 
 
-def expand(x: Variable, expand_times: Sequence[int | Variable] | Variable, name: str | None = None) -> Variable:
+def expand(
+    x: Variable, expand_times: Sequence[int | Variable] | Variable, name: str | None = None
+) -> Variable:
     """`x` repeated `expand_times` times along each dimension (`fluid.layers.expand`).
 
     Args:
@@ -36,7 +38,9 @@ def expand(x: Variable, expand_times: Sequence[int | Variable] | Variable, name:
     else:
         for times in expand_times:
             if not isinstance(times, Variable) and times <= 0:
-                raise ValueError(f"'expand_times' of expand must hold positive numbers, got {list(expand_times)}")
+                raise ValueError(
+                    f"'expand_times' of expand must hold positive numbers, got {list(expand_times)}"
+                )
         attrs["expand_times"] = known(expand_times)
         if has_variables(expand_times):
             inputs["expand_times_tensor"] = one_by_one(helper, expand_times)
@@ -68,7 +72,9 @@ def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Varia
     """
     check_variable(input, "input", "flip")
     if not isinstance(dims, (list, tuple)):
-        raise TypeError(f"The type of 'dims' in flip must be a list or tuple, but received {type(dims).__name__}")
+        raise TypeError(
+            f"The type of 'dims' in flip must be a list or tuple, but received {type(dims).__name__}"
+        )
     helper = LayerHelper("flip", name=name)
     out: Variable = helper.apply("flip", {"X": input}, attrs={"dims": list(dims)}, dtype=input.dtype)
     return out
@@ -121,7 +127,10 @@ def pad2d(
 
 
 def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
-    """`y` with `pad_value` after its end in each dimension, as large as `x` (`fluid.layers.pad_constant_like`)."""
+    """`y` with `pad_value` after its end in each dimension, as large as `x`.
+
+    Follows `fluid.layers.pad_constant_like`.
+    """
     check_variable(x, "x", "pad_constant_like")
     check_variable(y, "y", "pad_constant_like")
     attrs = {"pad_value": float(pad_value)}

@@ -31,7 +31,7 @@ __all__ = [
 def _compared(
     op_type: str, x: Variable, y: Variable, cond: Variable | None, force_cpu: bool | None = None
 ) -> Variable:
-    """A bool Variable that says how `x` compares with `y`, element by element; written into `cond` if given."""
+    """A bool Variable that says how `x` compares with `y`, element by element; `cond` if given."""
     check_variable(x, "x", op_type)
     check_variable(y, "y", op_type)
     helper = LayerHelper(op_type)
@@ -45,7 +45,9 @@ def _compared(
     return cond
 
 
-def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None) -> Variable:
+def less_than(
+    x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None
+) -> Variable:
     """Whether x < y, element by element, bool (`fluid.layers.less_than`).
 
     Args:

@@ -37,5 +37,6 @@ def check_list(value: Any, name: str, layer: str) -> None:
     """Raise TypeError unless `value` is a list, a tuple or a Variable."""
     if not isinstance(value, (list, tuple, Variable)):
         raise TypeError(
-            f"The type of '{name}' in {layer} must be a list, tuple or Variable, but received {type(value).__name__}"
+            f"The type of '{name}' in {layer} must be a list, tuple or Variable, "
+            f"but received {type(value).__name__}"
         )

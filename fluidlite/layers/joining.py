@@ -17,7 +17,9 @@ __all__ = ["concat", "multiplex", "split", "stack", "unstack"]
 
 def _listed(value: Any, name: str, layer: str) -> list[Variable]:
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"The type of '{name}' in {layer} must be a list or tuple, but received {type(value).__name__}")
+        raise TypeError(
+            f"The type of '{name}' in {layer} must be a list or tuple, but received {type(value).__name__}"
+        )
     for index, item in enumerate(value):
         check_variable(item, f"{name}[{index}]", layer)
     if not value:
@@ -48,7 +50,9 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         inputs["AxisTensor"] = axis
     else:
         attrs["axis"] = axis
-    out: Variable = LayerHelper("concat", name=name).apply("concat", inputs, attrs=attrs, dtype=items[0].dtype)
+    out: Variable = LayerHelper("concat", name=name).apply(
+        "concat", inputs, attrs=attrs, dtype=items[0].dtype
+    )
     return out
 
 
@@ -62,8 +66,8 @@ def split(
 
     Args:
         input: a tensor.
-        num_or_sections: how many equal parts, at least 2; or the sizes of the parts, one of which may be -1, in which
-            Variables of one element may stand.
+        num_or_sections: how many equal parts, at least 2; or the sizes of the parts, one of which may be -1,
+            in which Variables of one element may stand.
         dim: a dimension, negative ones counted from the end, or a Variable that tells it.
         name: what the results are called.
 
@@ -78,7 +82,9 @@ def split(
             f"{type(num_or_sections).__name__}"
         )
     if not isinstance(dim, (int, Variable)):
-        raise TypeError(f"The type of 'dim' in split must be int or Variable, but received {type(dim).__name__}")
+        raise TypeError(
+            f"The type of 'dim' in split must be int or Variable, but received {type(dim).__name__}"
+        )
     helper = LayerHelper("split", name=name)
     inputs: dict[str, Any] = {"X": [input]}
     attrs: dict[str, Any] = {}
@@ -87,7 +93,9 @@ def split(
         inputs["AxisTensor"] = [dim]
     else:
         if not -len(input.shape) <= dim < len(input.shape):
-            raise ValueError(f"'dim' of split must be in [-{len(input.shape)}, {len(input.shape)}), got {dim}")
+            raise ValueError(
+                f"'dim' of split must be in [-{len(input.shape)}, {len(input.shape)}), got {dim}"
+            )
         attrs["axis"] = dim % len(input.shape)
     if isinstance(num_or_sections, int):
         if num_or_sections < 2:
@@ -104,7 +112,7 @@ def split(
 
 
 def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
-    """The Variables of `x`, all of one shape, side by side along a new dimension `axis` (`fluid.layers.stack`).
+    """The Variables of `x`, of one shape, side by side along a new dimension `axis` (`fluid.layers.stack`).
 
     Raises TypeError for anything but Variables, OperatorError for shapes that differ.
     """
@@ -116,8 +124,8 @@ def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
     """The entries of `x` along dimension `axis`, without that dimension (`fluid.layers.unstack`).
 
-    `num`: how many there are; needed where the size is not known. Raises TypeError unless `x` is a Variable, ValueError if
-    neither is known.
+    `num`: how many there are; needed where the size is not known. Raises TypeError unless `x` is a Variable,
+    ValueError if neither is known.
     """
     check_variable(x, "x", "unstack")
     if num is None:
@@ -125,10 +133,14 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
             raise ValueError(f"'axis' of unstack must be in [-{len(x.shape)}, {len(x.shape)}), got {axis}")
         num = x.shape[axis]
     if num <= 0:
-        raise ValueError(f"unstack needs 'num' where the size of dimension {axis} is not known: x has {list(x.shape)}")
+        raise ValueError(
+            f"unstack needs 'num' where the size of dimension {axis} is not known: x has {list(x.shape)}"
+        )
     helper = LayerHelper("unstack")
     parts = [helper.create_variable_for_type_inference(x.dtype) for _ in range(num)]
-    helper.append_op(type="unstack", inputs={"X": [x]}, outputs={"Y": parts}, attrs={"axis": axis, "num": num})
+    helper.append_op(
+        type="unstack", inputs={"X": [x]}, outputs={"Y": parts}, attrs={"axis": axis, "num": num}
+    )
     return parts
 
 
@@ -147,5 +159,7 @@ def multiplex(inputs: Sequence[Variable], index: Variable) -> Variable:
     if len(items) < 2:
         raise ValueError(f"multiplex needs at least 2 inputs, got {len(items)}")
     check_dtype(index, "index", "multiplex", [VarType.INT32, VarType.INT64])
-    out: Variable = LayerHelper("multiplex").apply("multiplex", {"Ids": index, "X": items}, dtype=items[0].dtype)
+    out: Variable = LayerHelper("multiplex").apply(
+        "multiplex", {"Ids": index, "X": items}, dtype=items[0].dtype
+    )
     return out

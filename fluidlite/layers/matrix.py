@@ -40,7 +40,9 @@ def matmul(
     check_dtype(x, "x", "matmul")
     check_dtype(y, "y", "matmul")
     attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
-    out: Variable = LayerHelper("matmul", name=name).apply("matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
+    out: Variable = LayerHelper("matmul", name=name).apply(
+        "matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype
+    )
     return out
 
 
@@ -51,7 +53,8 @@ def mul(
 
     Args:
         x: a float tensor whose first `x_num_col_dims` dimensions are the rows.
-        y: a float tensor whose first `y_num_col_dims` dimensions, together as long as a row of `x`, are the rows.
+        y: a float tensor whose first `y_num_col_dims` dimensions, together as long as a row of `x`, are the
+            rows.
         x_num_col_dims: see `x`.
         y_num_col_dims: see `y`.
         name: what the result is called.
@@ -95,7 +98,9 @@ def bilinear_tensor_product(
     """
     check_dtype(x, "x", "bilinear_tensor_product")
     check_dtype(y, "y", "bilinear_tensor_product")
-    helper = LayerHelper("bilinear_tensor_product", name=name, act=act, param_attr=param_attr, bias_attr=bias_attr)
+    helper = LayerHelper(
+        "bilinear_tensor_product", name=name, act=act, param_attr=param_attr, bias_attr=bias_attr
+    )
     weight = helper.create_parameter(helper.param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
     out = helper.create_variable_for_type_inference(x.dtype)
     inputs = {"X": [x], "Y": [y], "Weight": [weight]}

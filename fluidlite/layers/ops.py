@@ -145,7 +145,8 @@ def softsign(x: Variable, name: str | None = None) -> Variable:
 
 def softshrink(x: Variable, alpha: float | None = None) -> Variable:
     """x moved towards 0 by `alpha` (0.5), 0 within `alpha` of it (`fluid.layers.softshrink`)."""
-    return _applied("softshrink", x, **{"lambda": alpha})
+    attrs = {} if alpha is None else {"lambda": alpha}
+    return _applied("softshrink", x, None, **attrs)
 
 
 def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
-from .constants import fill_constant
 from .checks import INTEGERS, check_dtype
+from .constants import fill_constant
 from .dims import check_list, has_variables, known, one_by_one
 
 __all__ = [
@@ -26,7 +26,9 @@ __all__ = [
 Numbers = Sequence[int | Variable] | Variable
 
 
-def _bounds(helper: LayerHelper, bounds: dict[str, Numbers], count: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _bounds(
+    helper: LayerHelper, bounds: dict[str, Numbers], count: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Inputs and attributes for starts, ends and strides of `count` axes."""
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {}
@@ -40,11 +42,15 @@ def _bounds(helper: LayerHelper, bounds: dict[str, Numbers], count: int) -> tupl
             flags = [-1] * count
             continue
         if len(values) != count:
-            raise ValueError(f"'{name}' of {helper.layer_type} must have one number for each of {count} axes, got {values!r}")
+            raise ValueError(
+                f"'{name}' of {helper.layer_type} must have a number for each of {count} axes, got {values!r}"
+            )
         attrs[name] = known(values)
         if has_variables(values):
             inputs[f"{slot}TensorList"] = one_by_one(helper, values)
-            flags = [-1 if isinstance(value, Variable) else flag for value, flag in zip(values, flags, strict=True)]
+            flags = [
+                -1 if isinstance(value, Variable) else flag for value, flag in zip(values, flags, strict=True)
+            ]
     attrs["infer_flags"] = flags
     return inputs, attrs
 
@@ -55,7 +61,8 @@ def slice(input: Variable, axes: Sequence[int], starts: Numbers, ends: Numbers) 
     Args:
         input: a tensor.
         axes: the dimensions that are cut.
-        starts: where each begins; negative numbers count from the end. Variables may stand in the list or for it.
+        starts: where each begins; negative numbers count from the end. Variables may stand in the list or
+            for it.
         ends: where each ends; as `starts`, and greater numbers than the size mean the end.
 
     Raises:
@@ -71,7 +78,9 @@ def slice(input: Variable, axes: Sequence[int], starts: Numbers, ends: Numbers) 
             raise ValueError(f"'{name}' of slice must be a Variable, list or tuple, got {value!r}")
     helper = LayerHelper("slice")
     inputs, attrs = _bounds(helper, {"starts": starts, "ends": ends}, len(axes))
-    out: Variable = helper.apply("slice", {"Input": input, **inputs}, attrs={"axes": list(axes), **attrs}, dtype=input.dtype)
+    out: Variable = helper.apply(
+        "slice", {"Input": input, **inputs}, attrs={"axes": list(axes), **attrs}, dtype=input.dtype
+    )
     return out
 
 
@@ -179,14 +188,17 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     check_variable(input, "input", "gather")
     check_dtype(index, "index", "gather", INTEGERS)
     attrs = {"overwrite": overwrite}
-    out: Variable = LayerHelper("gather").apply("gather", {"X": input, "Index": index}, attrs=attrs, dtype=input.dtype)
+    out: Variable = LayerHelper("gather").apply(
+        "gather", {"X": input, "Index": index}, attrs=attrs, dtype=input.dtype
+    )
     return out
 
 
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
-    """The elements or slices of `input` at the points in the last dimension of `index` (`fluid.layers.gather_nd`).
+    """The elements or slices of `input` at the points in `index` (`fluid.layers.gather_nd`).
 
-    `index`: int32 or int64 [..., depth], depth at most the rank of `input`; gives [..., *input.shape[depth:]].
+    `index`: int32 or int64 [..., depth], depth at most the rank of `input`; gives [...,
+    *input.shape[depth:]].
     """
     check_variable(input, "input", "gather_nd")
     check_dtype(index, "index", "gather_nd", INTEGERS)
@@ -217,7 +229,7 @@ def scatter(
 
 
 def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """`ref` with `updates` added at the points in the last dimension of `index` (`fluid.layers.scatter_nd_add`).
+    """`ref` with `updates` added at the points in `index` (`fluid.layers.scatter_nd_add`).
 
     Args:
         ref: a tensor.
@@ -232,7 +244,9 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     check_dtype(index, "index", "scatter_nd_add", INTEGERS)
     check_variable(updates, "updates", "scatter_nd_add")
     if ref.dtype != updates.dtype:
-        raise ValueError(f"ref and updates of scatter_nd_add must have one data type, got {ref.dtype} and {updates.dtype}")
+        raise ValueError(
+            f"ref and updates of scatter_nd_add must have one data type, got {ref.dtype} and {updates.dtype}"
+        )
     helper = LayerHelper("scatter_nd_add", name=name)
     out: Variable = helper.apply(
         "scatter_nd_add", {"X": ref, "Index": index, "Updates": updates}, dtype=ref.dtype

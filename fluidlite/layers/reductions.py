@@ -39,11 +39,14 @@ def _reduced(
 ) -> Variable:
     """`op_type` over the dimensions `dim`: a number, several, or None or an empty list for all.
 
-    The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape [1].
+    The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape
+    [1].
     """
     check_variable(input, "input", op_type)
     if dim is not None and not isinstance(dim, (int, list, tuple)):
-        raise TypeError(f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}")
+        raise TypeError(
+            f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}"
+        )
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     everything = not dims or len(dims) == len(input.shape) == 1
     attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": everything}
@@ -68,7 +71,9 @@ def reduce_sum(input: Variable, dim: Dim = None, keep_dim: bool = False, name: s
     return _reduced("reduce_sum", input, dim, keep_dim, name)
 
 
-def reduce_mean(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
+def reduce_mean(
+    input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
     """The mean over the dimensions `dim`; arguments as in `reduce_sum` (`fluid.layers.reduce_mean`)."""
     return _reduced("reduce_mean", input, dim, keep_dim, name)
 
@@ -83,7 +88,9 @@ def reduce_min(input: Variable, dim: Dim = None, keep_dim: bool = False, name: s
     return _reduced("reduce_min", input, dim, keep_dim, name)
 
 
-def reduce_prod(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
+def reduce_prod(
+    input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
+) -> Variable:
     """The product over the dimensions `dim`; arguments as in `reduce_sum` (`fluid.layers.reduce_prod`)."""
     return _reduced("reduce_prod", input, dim, keep_dim, name)
 

@@ -16,7 +16,7 @@ __all__ = ["flatten", "rank", "reshape", "shape", "size", "squeeze", "transpose"
 
 
 def _check_target(x: Variable, shape: Sequence[Any]) -> None:
-    """Raise ValueError unless `shape` has at most one -1, keeps only dimensions that there are, and is not empty."""
+    """Raise ValueError unless `shape` has at most one -1, keeps only what there is, and is not empty."""
     if not shape:
         raise ValueError("The 'shape' in reshape must not be empty")
     unknown = [axis for axis, n in enumerate(shape) if not isinstance(n, Variable) and n == -1]
@@ -27,11 +27,13 @@ def _check_target(x: Variable, shape: Sequence[Any]) -> None:
             continue
         if n == 0 and axis >= len(x.shape):
             raise ValueError(
-                f"A 0 in 'shape' of reshape keeps that dimension of x, but x has {len(x.shape)} dimensions and "
+                f"A 0 in 'shape' of reshape keeps that dimension, but x has {len(x.shape)} dimensions and "
                 f"shape[{axis}] is 0"
             )
         if n < -1:
-            raise ValueError(f"'shape' in reshape must not hold negative numbers but one -1, received shape[{axis}] = {n}")
+            raise ValueError(
+                f"'shape' in reshape must not hold negative numbers but one -1, received shape[{axis}] = {n}"
+            )
 
 
 def reshape(
@@ -46,8 +48,8 @@ def reshape(
 
     Args:
         x: a tensor.
-        shape: its new sizes: 0 keeps the size of that dimension of `x`, one -1 is worked out, a Variable of one element
-            tells when the program runs; or a Variable that holds them all.
+        shape: its new sizes: 0 keeps the size of that dimension of `x`, one -1 is worked out, a Variable of
+            one element tells when the program runs; or a Variable that holds them all.
         actual_shape: a Variable with the sizes, which then count instead of `shape`.
         act: the name of an activation of the result.
         inplace: return `x` itself, changed.
@@ -82,13 +84,15 @@ def reshape(
 
 
 def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Variable:
-    """`input` without the dimensions of size 1 at `axes`, or without any if that is empty (`fluid.layers.squeeze`).
+    """`input` without the dimensions of size 1 at `axes`, or without any if empty (`fluid.layers.squeeze`).
 
     Raises TypeError for `axes` that is no list, OperatorError for a dimension of another size.
     """
     check_variable(input, "input", "squeeze")
     if not isinstance(axes, (list, tuple)):
-        raise TypeError(f"The type of 'axes' in squeeze must be a list or tuple, but received {type(axes).__name__}")
+        raise TypeError(
+            f"The type of 'axes' in squeeze must be a list or tuple, but received {type(axes).__name__}"
+        )
     helper = LayerHelper("squeeze", name=name)
     out, _ = helper.apply("squeeze2", {"X": input}, ("Out", "XShape"), {"axes": list(axes)}, input.dtype)
     return out
@@ -99,7 +103,8 @@ def unsqueeze(
 ) -> Variable:
     """`input` with dimensions of size 1 put in at `axes`, one after another (`fluid.layers.unsqueeze`).
 
-    `axes`: an integer, a list in which Variables may stand, or a Variable. Raises TypeError for anything else.
+    `axes`: an integer, a list in which Variables may stand, or a Variable. Raises TypeError for anything
+    else.
     """
     check_variable(input, "input", "unsqueeze")
     axes = [axes] if isinstance(axes, int) else axes
@@ -121,7 +126,8 @@ def unsqueeze(
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     """`x` as a matrix whose rows are its first `axis` dimensions (`fluid.layers.flatten`).
 
-    Raises TypeError unless `x` is a Variable, ValueError unless `axis` is an integer from 0 to the rank of `x`.
+    Raises TypeError unless `x` is a Variable, ValueError unless `axis` is an integer from 0 to the rank of
+    `x`.
     """
     check_variable(x, "x", "flatten")
     if not isinstance(axis, int) or not 0 <= axis <= len(x.shape):
@@ -135,14 +141,16 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
 def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Variable:
     """`x` with its dimensions in the order `perm` (`fluid.layers.transpose`).
 
-    Raises TypeError unless `perm` is a list or tuple, ValueError unless it is a permutation of the dimensions of `x`.
+    Raises TypeError unless `perm` is a list or tuple, ValueError unless it is a permutation of the
+    dimensions of `x`.
     """
     check_variable(x, "x", "transpose")
     if not isinstance(perm, (list, tuple)):
         raise TypeError(f"The type of 'perm' in transpose must be a list, but received {type(perm).__name__}")
     if sorted(perm) != list(range(len(x.shape))):
         raise ValueError(
-            f"'perm' of transpose must name each of the {len(x.shape)} dimensions of x {list(x.shape)} once, got {list(perm)}"
+            f"'perm' of transpose must name each of the {len(x.shape)} dimensions of x {list(x.shape)} once, "
+            f"got {list(perm)}"
         )
     out, _ = LayerHelper("transpose", name=name).apply(
         "transpose2", {"X": x}, ("Out", "XShape"), {"axis": list(perm)}, x.dtype

@@ -1,7 +1,7 @@
 """Activations and other functions of one array, element by element, with their gradients.
 
-As in Fluid the gradient operator keeps the output where that is enough and the input otherwise: the gradient kernel's
-parameters say which. `square`, `tanh` and the like can be differentiated twice.
+As in Fluid the gradient operator keeps the output where that is enough and the input otherwise: the gradient
+kernel's parameters say which. `square`, `tanh` and the like can be differentiated twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Kernel = Callable[..., Any]
 
 
 def _same_again(op: OpView) -> list[OpSpec]:
-    """Second derivative of a piecewise linear function: the gradient operator on the gradient that comes back."""
+    """Second derivative of a piecewise linear function: the gradient operator again."""
     takes = {slot: list(names) for slot, names in op.inputs.items() if slot != DOUT}
     takes[DOUT] = [grad_name(op.name(DX))]
     return [OpSpec(op.type, takes, {DX: [grad_name(op.name(DOUT))]}, dict(op.attrs))]
@@ -49,7 +49,7 @@ def _register_twice(op_type: str, kept: str, grad: Kernel, second: Kernel) -> No
             return second(xp, X, DOut, DDX), grad(xp, X=X, Out_grad=DDX)
     else:
 
-        def kernel(xp: Any, Out: Any, DOut: Any, DDX: Any) -> Any:
+        def kernel(xp: Any, Out: Any, DOut: Any, DDX: Any) -> Any:  # type: ignore[misc]
             return second(xp, Out, DOut, DDX), grad(xp, Out=Out, Out_grad=DDX)
 
     def infer(op: OpView) -> None:
@@ -80,8 +80,8 @@ def _register(
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
-    `native`: there are C kernels that take the attributes in this order. `linear`: piecewise linear; `second`: the
-    second derivative, see `_register_twice`.
+    `native`: there are C kernels that take the attributes in this order. `linear`: piecewise linear;
+    `second`: the second derivative, see `_register_twice`.
     """
     attrs = attrs or {}
     named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
@@ -94,7 +94,9 @@ def _register(
             attrs=attrs,
             infer=same_as("X"),
             kernel=kernel,
-            grad=standard_grad(inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()),
+            grad=standard_grad(
+                inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()
+            ),
             native=unary(op_type, floats) if native else None,
             inplace=(("Out", "X"),),
             doc=doc,
@@ -206,7 +208,13 @@ _register(
     native=False,
     linear=True,
 )
-_register("abs", lambda xp, X: xp.abs(X), lambda xp, X, Out_grad: Out_grad * xp.sign(X), "|x|.", linear=True)
+_register(
+    "abs",
+    lambda xp, X: xp.abs(X),
+    lambda xp, X, Out_grad: Out_grad * xp.sign(X),
+    "The absolute value.",
+    linear=True,
+)
 _register("ceil", lambda xp, X: xp.ceil(X), _zero_grad, "The smallest integer not below x.")
 _register("floor", lambda xp, X: xp.floor(X), _zero_grad, "The largest integer not above x.")
 _register("round", lambda xp, X: _round(xp, X), _zero_grad, "The nearest integer; halves go away from zero.")

@@ -172,6 +172,7 @@ register(
         native=_batch_norm_native,
         frozen=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
         gradable=("X", "Scale", "Bias"),
+        inplace=(("Y", "X"),),
         doc=(
             "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
             "deviation."
@@ -187,6 +188,7 @@ register(
         infer=grads_like_inputs,
         kernel=_batch_norm_grad,
         native=_batch_norm_grad_native,
+        inplace=((DX, DY),),
         doc="The gradients of batch_norm for X, Scale and Bias.",
     )
 )

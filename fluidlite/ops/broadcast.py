@@ -35,8 +35,12 @@ def broadcast_shape(op: OpView, axis: int) -> Shape:
     dims = []
     for m, n in zip(left, right, strict=True):
         if m != n and min(m, n) > 1:
-            raise op.fail(f"cannot broadcast X of shape {list(x)} with Y of shape {list(y)} at axis {axis}: {m} is not {n}")
-        # An unknown size stands for itself beside 1 or another unknown, and is the known size beside any other.
+            raise op.fail(
+                f"cannot broadcast X of shape {list(x)} with Y of shape {list(y)} at axis {axis}: "
+                f"{m} is not {n}"
+            )
+        # An unknown size stands for itself beside 1 or another unknown, and is the known size beside any
+        # other.
         known = 0 if 0 in (m, n) else max(m, n)
         dims.append(known if min(m, n) >= 0 else m if n == 1 else n if m == 1 else known)
     return tuple(dims)

@@ -70,7 +70,11 @@ def _logical(kernel: str) -> Selector:
     def select(op: OpView) -> Call | None:
         slots = [slot for slot in ("X", "Y") if op.has(slot)]
         name = typed(op, kernel, slots, BYTES)
-        return Call(name, [*(op.name(slot) for slot in slots), op.name("Out")], [numel(op, "X")]) if name else None
+        return (
+            Call(name, [*(op.name(slot) for slot in slots), op.name("Out")], [numel(op, "X")])
+            if name
+            else None
+        )
 
     return select
 
@@ -92,7 +96,9 @@ def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc
 
 _register_logical("logical_and", ("X", "Y"), lambda xp, X, Y: X & Y, "Whether both X and Y are true.")
 _register_logical("logical_or", ("X", "Y"), lambda xp, X, Y: X | Y, "Whether X or Y or both are true.")
-_register_logical("logical_xor", ("X", "Y"), lambda xp, X, Y: X ^ Y, "Whether exactly one of X and Y is true.")
+_register_logical(
+    "logical_xor", ("X", "Y"), lambda xp, X, Y: X ^ Y, "Whether exactly one of X and Y is true."
+)
 _register_logical("logical_not", ("X",), lambda xp, X: ~X, "Whether X is false.")
 
 
@@ -120,10 +126,15 @@ def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector 
 
 
 _register_question(
-    "isfinite", lambda xp, X: xp.isfinite(X).all().reshape(1), "Whether all elements are finite.", _isfinite_native
+    "isfinite",
+    lambda xp, X: xp.isfinite(X).all().reshape(1),
+    "Whether all elements are finite.",
+    _isfinite_native,
 )
 _register_question("isinf", lambda xp, X: xp.isinf(X).any().reshape(1), "Whether any element is infinite.")
-_register_question("isnan", lambda xp, X: xp.isnan(X).any().reshape(1), "Whether any element is not a number.")
+_register_question(
+    "isnan", lambda xp, X: xp.isnan(X).any().reshape(1), "Whether any element is not a number."
+)
 _register_question(
     "is_empty", lambda xp, X: xp.full((1,), X.size == 0, dtype="bool"), "Whether there are no elements."
 )

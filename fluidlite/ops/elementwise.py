@@ -10,8 +10,8 @@ from typing import Any
 
 from .broadcast import broadcast_shape, middle, operands, reduced
 from .infer import grads_like_inputs, require_same_dtype
-from .native import NUMERIC, Selector, numel, typed
-from .registry import Call, OpDef, OperatorError, OpSpec, OpView, grad_name, register, standard_grad
+from .native import NUMERIC, REAL, Selector, numel, typed
+from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Kernel = Callable[..., Any]
@@ -36,24 +36,20 @@ def _native(kernel: str, types: Sequence[str] = NUMERIC) -> Selector:
     return select
 
 
-def _native_grad(kernel: str, needs: str) -> Selector:
+def _native_grad(kernel: str, needs_dx: str, needs_dy: str) -> Selector:
     def select(op: OpView) -> Call | None:
+        needs = {*(needs_dx.split() if op.has(DX) else ()), *(needs_dy.split() if op.has(DY) else ())}
         x, y = op.shape("X"), op.shape("Y")
         same = x == y
         layout = (numel(op, "X"),) if same else middle(x, y, op.attr("axis"))
         name = typed(op, f"{kernel}_grad" if same else f"{kernel}_mid_grad", ("X", "Y", DOUT))
-        missing = any(not op.has(slot) for slot in needs.split())
+        missing = any(not op.has(slot) for slot in needs)
         if name is None or layout is None or missing or not (op.has(DX) or op.has(DY)):
             return None
-        read = [op.name(slot) if slot in needs.split() else None for slot in ("X", "Y", "Out")]
+        read = [op.name(slot) if slot in needs else None for slot in ("X", "Y", "Out")]
         return Call(name, [*read, op.name(DOUT), op.name_or_none(DX), op.name_or_none(DY)], layout)
 
     return select
-
-
-def _binary(xp: Any, function: Kernel, X: Any, Y: Any, axis: int) -> Any:
-    left, right = operands(X, Y, axis)
-    return function(xp, left, right).astype(X.dtype, copy=False)
 
 
 def _register(
@@ -62,14 +58,14 @@ def _register(
     doc: str,
     grads: Kernel | None = None,
     second: Kernel | None = None,
-    needs: str = "",
+    needs: tuple[str, str] = ("", ""),
     needs_out: bool = False,
     native: Sequence[str] = NUMERIC,
 ) -> None:
     """Declare `elementwise_NAME`, its gradient and the gradient of that.
 
-    `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients before they
-    are summed down; `second`: see `_register_twice`. `needs`: what the C kernel of the gradient reads.
+    `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients
+    before they are summed down; `second`: see `_register_twice`. `needs`: what the C kernel reads for each.
     """
     op_type = f"elementwise_{name}"
 
@@ -105,7 +101,7 @@ def _register(
             infer=grads_like_inputs,
             kernel=back,
             grad=_twice if second else None,
-            native=_native_grad(op_type, needs),
+            native=_native_grad(op_type, *needs),
             inplace=((DX, DOUT),),
             doc=f"Gradients of {op_type}.",
         )
@@ -118,7 +114,11 @@ def _twice(op: OpView) -> list[OpSpec]:
     """The rule that makes `<type>_grad_grad` from a gradient operator."""
     takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
     takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
-    gives = {"DX": [grad_name(op.name("X"))], "DY": [grad_name(op.name("Y"))], "DDOut": [grad_name(op.name(DOUT))]}
+    gives = {
+        "DX": [grad_name(op.name("X"))],
+        "DY": [grad_name(op.name("Y"))],
+        "DDOut": [grad_name(op.name(DOUT))],
+    }
     return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
 
 
@@ -153,10 +153,11 @@ def _register_twice(op_type: str, second: Kernel) -> None:
     )
 
 
+# The C kernels know no error, so that integers are divided here, where a 0 is noticed.
 def _truncated(xp: Any, x: Any, y: Any) -> Any:
     """The quotient of integers rounded towards zero."""
     if not bool((y != 0).all()):
-        raise OperatorError("integer division by zero: Y must not hold 0")
+        raise ValueError("integer division by zero: Y must not hold 0")
     quotient = xp.floor_divide(x, y)
     return quotient + ((quotient < 0) & (quotient * y != x))
 
@@ -203,7 +204,7 @@ _register(
     "X times Y.",
     grads=lambda xp, x, y, dout: (dout * y, dout * x),
     second=lambda x, y, dout, ddx, ddy: (dout * ddy, dout * ddx, ddx * y + ddy * x),
-    needs="X Y",
+    needs=("Y", "X"),
 )
 _register(
     "div",
@@ -215,28 +216,29 @@ _register(
         dout * (2 * x * ddy / y - ddx) / (y * y),
         (ddx - ddy * x / y) / y,
     ),
-    needs="Y Out",
+    needs=("Y", "Y Out"),
     needs_out=True,
+    native=REAL,
 )
 _register(
     "max",
     lambda xp, x, y: xp.maximum(x, y),
     "The larger of X and Y; where they are equal Y gets the gradient.",
     grads=lambda xp, x, y, dout: (xp.where(x > y, dout, 0), xp.where(x > y, 0, dout)),
-    needs="X Y",
+    needs=("X Y", "X Y"),
 )
 _register(
     "min",
     lambda xp, x, y: xp.minimum(x, y),
     "The smaller of X and Y; where they are equal Y gets the gradient.",
     grads=lambda xp, x, y, dout: (xp.where(x < y, dout, 0), xp.where(x < y, 0, dout)),
-    needs="X Y",
+    needs=("X Y", "X Y"),
 )
-_register("pow", _pow, "X to the power of Y.", grads=_pow_grads, needs="X Y Out")
+_register("pow", _pow, "X to the power of Y.", grads=_pow_grads, needs=("X Y", "X Out"))
 _register(
     "mod",
     _mod,
     "The remainder of X over Y: integers have the sign of X, floats that of Y.",
-    native=("i32", "i64"),
+    native=(),
 )
-_register("floordiv", _floordiv, "The quotient of the integers X and Y, rounded towards 0.", native=("i32", "i64"))
+_register("floordiv", _floordiv, "The quotient of the integers X and Y, rounded towards 0.", native=())

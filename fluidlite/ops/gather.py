@@ -1,4 +1,4 @@
-"""Operators that read or write rows by index: gather, gather_nd, scatter, scatter_nd_add, with their gradients.
+"""Operators that read or write rows by index, with their gradients.
 
 An index out of range is an error that names the value and the number of rows.
 """
@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from .infer import grads_like_inputs, require_same_dtype
-from .registry import OpDef, OperatorError, OpView, grad_name, register, standard_grad
+from .registry import OpDef, OpView, grad_name, register, standard_grad
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
 
 
 def _rows(xp: Any, what: str, index: Any, size: int) -> Any:
-    """`index` as a vector of row numbers; raises OperatorError unless all are in [0, size)."""
+    """`index` as a vector of row numbers; raises ValueError unless all are in [0, size)."""
     flat = index.reshape(-1)
     if flat.size and not (0 <= int(flat.min()) and int(flat.max()) < size):
         bad = int(xp.argmax((flat < 0) | (flat >= size)))
-        raise OperatorError(f"{what} must be in [0, {size}), got {int(flat[bad])} at position {bad}")
+        raise ValueError(f"{what} must be in [0, {size}), got {int(flat[bad])} at position {bad}")
     return flat
 
 
@@ -61,7 +61,7 @@ register(
         attrs={"overwrite": True},
         infer=grads_like_inputs,
         kernel=_gather_grad,
-        doc="Gradient of gather; of rows taken several times the last counts, or their sum without `overwrite`.",
+        doc="Gradient of gather; of rows taken several times the last counts, or their sum.",
     )
 )
 
@@ -70,14 +70,17 @@ def _points(xp: Any, what: str, Index: Any, shape: Any) -> tuple[Any, ...]:
     """The columns of the last dimension of Index, one for each indexed dimension of an array of `shape`."""
     depth = Index.shape[-1]
     return tuple(
-        _rows(xp, f"{what}[..., {k}]", Index[..., k], shape[k]).reshape(Index.shape[:-1]) for k in range(depth)
+        _rows(xp, f"{what}[..., {k}]", Index[..., k], shape[k]).reshape(Index.shape[:-1])
+        for k in range(depth)
     )
 
 
 def _infer_gather_nd(op: OpView) -> None:
     index, x = op.shape("Index"), op.shape("X")
     if not index or index[-1] > len(x) or index[-1] < 1:
-        raise op.fail(f"the last dimension of Index must be between 1 and the {len(x)} of X, got {list(index)}")
+        raise op.fail(
+            f"the last dimension of Index must be between 1 and the {len(x)} of X, got {list(index)}"
+        )
     op.set("Out", (*index[:-1], *x[index[-1] :]) or (1,), op.dtype("X"))
 
 
@@ -121,7 +124,9 @@ def _infer_scatter(op: OpView) -> None:
     if len(ids) not in (1, 2) or (len(ids) == 2 and ids[1] != 1):
         raise op.fail(f"Ids must be of shape [n] or [n, 1], got {list(ids)}")
     if len(updates) != len(x) or (updates[0] != ids[0] and min(updates[0], ids[0]) >= 0):
-        raise op.fail(f"Updates must have one row for each of the {ids[0]} Ids and X's other sizes, got {list(updates)}")
+        raise op.fail(
+            f"Updates must have one row for each of the {ids[0]} Ids and X's other sizes, got {list(updates)}"
+        )
     require_same_dtype(op, "X", "Updates")
     op.set("Out", x, op.dtype("X"))
 
@@ -174,9 +179,13 @@ register(
 def _infer_scatter_nd_add(op: OpView) -> None:
     index, updates, x = op.shape("Index"), op.shape("Updates"), op.shape("X")
     if not index or not 1 <= index[-1] <= len(x):
-        raise op.fail(f"the last dimension of Index must be between 1 and the {len(x)} of X, got {list(index)}")
+        raise op.fail(
+            f"the last dimension of Index must be between 1 and the {len(x)} of X, got {list(index)}"
+        )
     wanted = (*index[:-1], *x[index[-1] :])
-    if len(updates) != len(wanted) or any(m != n and min(m, n) >= 0 for m, n in zip(updates, wanted, strict=True)):
+    if len(updates) != len(wanted) or any(
+        m != n and min(m, n) >= 0 for m, n in zip(updates, wanted, strict=True)
+    ):
         raise op.fail(f"Updates must be of shape {list(wanted)}, got {list(updates)}")
     require_same_dtype(op, "X", "Updates")
     op.set("Out", x, op.dtype("X"))

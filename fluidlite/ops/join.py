@@ -8,7 +8,7 @@ from typing import Any
 from ..base.dtypes import FLOATS
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import NUMERIC, itemsize, numel, typed
-from .registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -86,7 +86,9 @@ def _concat_grad_native(op: OpView) -> Call | None:
     shape = op.shape("X")
     axis %= len(shape)
     rows = [row_bytes(op, "X", index, axis) for index in range(op.count("X"))]
-    return Call("split", [op.name(DOUT), *(name or None for name in op.names(DX))], [product(shape[:axis]), *rows])
+    return Call(
+        "split", [op.name(DOUT), *(name or None for name in op.names(DX))], [product(shape[:axis]), *rows]
+    )
 
 
 register(
@@ -152,10 +154,12 @@ def _infer_split(op: OpView) -> None:
 
 
 def _fail(message: str) -> Exception:
-    return OperatorError(message)
+    return ValueError(message)
 
 
-def _split(xp: Any, X: Any, AxisTensor: Any, SectionsTensorList: Any, sections: Any, num: int, axis: int) -> list[Any]:
+def _split(
+    xp: Any, X: Any, AxisTensor: Any, SectionsTensorList: Any, sections: Any, num: int, axis: int
+) -> list[Any]:
     axis = _axis(AxisTensor, axis)
     if SectionsTensorList:
         sections = numbers(SectionsTensorList)
@@ -169,7 +173,9 @@ def _split_native(op: OpView) -> Call | None:
     shape = op.shape("X")
     axis %= len(shape)
     rows = [row_bytes(op, "Out", index, axis) for index in range(op.count("Out"))]
-    return Call("split", [op.name("X"), *(name or None for name in op.names("Out"))], [product(shape[:axis]), *rows])
+    return Call(
+        "split", [op.name("X"), *(name or None for name in op.names("Out"))], [product(shape[:axis]), *rows]
+    )
 
 
 def _split_grad(op: OpView) -> list[OpSpec]:
@@ -198,7 +204,9 @@ def _infer_sum(op: OpView) -> None:
     dims = list(op.shape("X"))
     for index in range(1, op.count("X")):
         shape = op.shape("X", index)
-        if len(shape) != len(dims) or any(m != n and min(m, n) >= 0 for m, n in zip(dims, shape, strict=True)):
+        if len(shape) != len(dims) or any(
+            m != n and min(m, n) >= 0 for m, n in zip(dims, shape, strict=True)
+        ):
             raise op.fail(f"all X must have the same shape, got {dims} and {list(shape)}")
         if op.dtype("X", index) != op.dtype("X"):
             raise op.fail(f"all X must have the dtype {op.dtype('X')}, got {op.dtype('X', index)}")
@@ -253,7 +261,9 @@ def _infer_multiplex(op: OpView) -> None:
 def _chosen(xp: Any, Ids: Any, count: int, rows: int) -> Any:
     chosen = Ids.reshape(-1)[:rows]
     if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < count:
-        raise OperatorError(f"multiplex: Ids must be in [0, {count}), got {int(chosen.min())} to {int(chosen.max())}")
+        raise ValueError(
+            f"multiplex: Ids must be in [0, {count}), got {int(chosen.min())} to {int(chosen.max())}"
+        )
     return chosen
 
 

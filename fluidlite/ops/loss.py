@@ -148,8 +148,8 @@ def _native(op: OpView) -> Call | None:
 def _native_grad(op: OpView) -> Call | None:
     if op.attr("soft_label"):
         name = typed(op, "cross_entropy_soft_grad", ("X", "Label", DY))
-        operands = [op.name("X"), op.name("Label"), op.name(DY), op.name(DX)]
-        return None if name is None else Call(name, operands, _rows(op, "X"))
+        soft = [op.name("X"), op.name("Label"), op.name(DY), op.name(DX)]
+        return None if name is None else Call(name, soft, _rows(op, "X"))
     name = typed(op, "cross_entropy_grad", ("X", DY))
     if name is None or not _int64(op):
         return None
@@ -191,6 +191,7 @@ register(
         infer=grads_like_inputs,
         kernel=_cross_entropy_grad,
         native=_native_grad,
+        inplace=((DX, "X"),),
         doc="The gradient of cross_entropy for the probabilities.",
     )
 )
@@ -302,6 +303,7 @@ register(
         native=_softmax_native,
         frozen=("Softmax",),
         gradable=("Logits",),
+        inplace=(("Softmax", "Logits"),),
         doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
     )
 )
@@ -363,6 +365,7 @@ register(
         grad=standard_grad(inputs=("X", "Label")),
         native=_sigmoid_native(grad=False),
         gradable=("X",),
+        inplace=(("Out", "X"),),
         doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
     )
 )
@@ -375,6 +378,7 @@ register(
         infer=grads_like_inputs,
         kernel=_sigmoid_cross_entropy_grad,
         native=_sigmoid_native(grad=True),
+        inplace=((DX, DOUT),),
         doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
     )
 )

@@ -28,7 +28,9 @@ def _transpose_call(op: OpView, source: str, target: str, perm: Sequence[int]) -
     shape = op.shape(source)
     if len(shape) > RANK_LIMIT:
         return None
-    return Call("transpose", [op.name(source), op.name(target)], [itemsize(op, source), len(shape), *shape, *perm])
+    return Call(
+        "transpose", [op.name(source), op.name(target)], [itemsize(op, source), len(shape), *shape, *perm]
+    )
 
 
 def _inverse(perm: Sequence[int]) -> list[int]:
@@ -70,7 +72,9 @@ def _infer_expand(op: OpView) -> None:
     if times is None:
         times = op.attr("expand_times") or [-1] * len(x)
     if len(times) != len(x):
-        raise op.fail(f"expand_times must have one number for each of the {len(x)} dimensions of X, got {list(times)}")
+        raise op.fail(
+            f"expand_times must have one number for each of the {len(x)} dimensions of X, got {list(times)}"
+        )
     op.set("Out", [n * t if n >= 0 and t >= 0 else -1 for n, t in zip(x, times, strict=True)], op.dtype("X"))
 
 
@@ -144,7 +148,9 @@ register(
 def _infer_expand_as(op: OpView) -> None:
     x, target = op.shape("X"), op.shape("target_tensor")
     if len(x) != len(target) or any(t % n for n, t in zip(x, target, strict=True) if n > 0 and t >= 0):
-        raise op.fail(f"each dimension of target_tensor {list(target)} must be a multiple of that of X {list(x)}")
+        raise op.fail(
+            f"each dimension of target_tensor {list(target)} must be a multiple of that of X {list(x)}"
+        )
     op.set("Out", target, op.dtype("X"))
 
 
@@ -170,7 +176,9 @@ register(
         inputs=("X", "target_tensor", DOUT),
         outputs=(DX,),
         infer=grads_like_inputs,
-        kernel=lambda xp, X, target_tensor, Out_grad: _fold(Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)),
+        kernel=lambda xp, X, target_tensor, Out_grad: _fold(
+            Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
+        ),
         native=_expand_grad_native,
         doc="Gradient of expand_as: the sum of the copies.",
     )
@@ -209,7 +217,9 @@ def _infer_stack(op: OpView) -> None:
     dims = list(first)
     for index in range(1, op.count("X")):
         shape = op.shape("X", index)
-        if len(shape) != len(first) or any(m != n and min(m, n) >= 0 for m, n in zip(first, shape, strict=True)):
+        if len(shape) != len(first) or any(
+            m != n and min(m, n) >= 0 for m, n in zip(first, shape, strict=True)
+        ):
             raise op.fail(f"all X must have the same shape, got {list(first)} and {list(shape)}")
         if op.dtype("X", index) != op.dtype("X"):
             raise op.fail(f"all X must have the dtype {op.dtype('X')}, got {op.dtype('X', index)}")
@@ -271,7 +281,9 @@ def _infer_unstack(op: OpView) -> None:
     x, num = op.shape("X"), op.attr("num")
     axis = normalize_axis(op, op.attr("axis"), len(x))
     if x[axis] >= 0 and (num and num != x[axis] or op.count("Y") != x[axis]):
-        raise op.fail(f"dimension {axis} of X has {x[axis]} entries, got num={num} and {op.count('Y')} outputs")
+        raise op.fail(
+            f"dimension {axis} of X has {x[axis]} entries, got num={num} and {op.count('Y')} outputs"
+        )
     for index in range(op.count("Y")):
         op.set("Y", x[:axis] + x[axis + 1 :], op.dtype("X"), index)
 

@@ -20,14 +20,19 @@ def flat(shape: Shape, columns: int) -> tuple[int, int]:
 def _infer_mul(op: OpView) -> None:
     x, y = op.shape("X"), op.shape("Y")
     split_x, split_y = op.attr("x_num_col_dims"), op.attr("y_num_col_dims")
-    for slot, shape, split, name in (("X", x, split_x, "x_num_col_dims"), ("Y", y, split_y, "y_num_col_dims")):
+    for slot, shape, split, name in (
+        ("X", x, split_x, "x_num_col_dims"),
+        ("Y", y, split_y, "y_num_col_dims"),
+    ):
         if not 0 < split < len(shape):
-            raise op.fail(f"{name} must be between 1 and the {len(shape)} dimensions of {slot} less one, got {split}")
+            raise op.fail(
+                f"{name} must be between 1 and the {len(shape)} dimensions of {slot} less one, got {split}"
+            )
     width, height = flat(x, split_x)[1], flat(y, split_y)[0]
     if width != height and min(width, height) >= 0:
         raise op.fail(
-            f"X of shape {list(x)} is a matrix {width} wide (x_num_col_dims={split_x}) and Y of shape {list(y)} one "
-            f"{height} high (y_num_col_dims={split_y}); they must be equal"
+            f"X of shape {list(x)} is a matrix {width} wide (x_num_col_dims={split_x}) and "
+            f"Y of shape {list(y)} one {height} high (y_num_col_dims={split_y}); they must be equal"
         )
     op.set("Out", (*x[:split_x], *y[split_y:]), require_same_dtype(op, "X", "Y"))
 
@@ -43,7 +48,9 @@ def _mul_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, x_num_col_dims: int, y_num
     return (dout @ y.T).reshape(X.shape), (x.T @ dout).reshape(Y.shape)
 
 
-def gemm(name: str, a: str, b: str, c: str, sizes: tuple[int, int, int], trans: tuple[bool, bool], alpha: float) -> Call:
+def gemm(
+    name: str, a: str, b: str, c: str, sizes: tuple[int, int, int], trans: tuple[bool, bool], alpha: float
+) -> Call:
     """C[m, n] = alpha op(A) op(B) for sizes (m, n, k)."""
     return Call(name, [a, b, c, None], [*sizes, int(trans[0]), int(trans[1]), 0], [alpha, 0.0])
 
@@ -55,7 +62,11 @@ def _mul_sizes(op: OpView) -> tuple[int, int, int]:
 
 def _mul_native(op: OpView) -> Call | None:
     name = typed(op, "gemm", ("X", "Y"))
-    return gemm(name, op.name("X"), op.name("Y"), op.name("Out"), _mul_sizes(op), (False, False), 1.0) if name else None
+    return (
+        gemm(name, op.name("X"), op.name("Y"), op.name("Out"), _mul_sizes(op), (False, False), 1.0)
+        if name
+        else None
+    )
 
 
 def _mul_grad_native(op: OpView) -> list[Call] | None:
@@ -75,7 +86,11 @@ def _twice(op: OpView) -> list[OpSpec]:
     """The rule that makes `<type>_grad_grad` from a gradient operator."""
     takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
     takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
-    gives = {"DX": [grad_name(op.name("X"))], "DY": [grad_name(op.name("Y"))], "DDOut": [grad_name(op.name(DOUT))]}
+    gives = {
+        "DX": [grad_name(op.name("X"))],
+        "DY": [grad_name(op.name("Y"))],
+        "DDOut": [grad_name(op.name(DOUT))],
+    }
     return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
 
 
@@ -153,8 +168,9 @@ def _infer_matmul(op: OpView) -> None:
     given_x, given_y = list(op.shape("X")), list(op.shape("Y"))
     if x[-1] != y[-2] and min(x[-1], y[-2]) >= 0:
         raise op.fail(
-            f"the width of X and the height of Y must be equal, got {x[-1]} and {y[-2]} for shapes {given_x} and "
-            f"{given_y} (transpose_X={op.attr('transpose_X')}, transpose_Y={op.attr('transpose_Y')})"
+            f"the width of X and the height of Y must be equal, got {x[-1]} and {y[-2]} for shapes "
+            f"{given_x} and {given_y} "
+            f"(transpose_X={op.attr('transpose_X')}, transpose_Y={op.attr('transpose_Y')})"
         )
     batch = x[:-2] or y[:-2]
     if x[:-2] and y[:-2]:
@@ -188,7 +204,9 @@ def _summed(gradient: Any, like: Any) -> Any:
     return gradient.sum(axis=tuple(range(extra)), dtype=gradient.dtype) if extra else gradient
 
 
-def _matmul_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, transpose_X: bool, transpose_Y: bool, alpha: float) -> Any:
+def _matmul_grad(
+    xp: Any, X: Any, Y: Any, Out_grad: Any, transpose_X: bool, transpose_Y: bool, alpha: float
+) -> Any:
     x, y = _factors(X, Y, transpose_X, transpose_Y)
     batch = x.shape[:-2] or y.shape[:-2]
     dout = Out_grad.reshape(*batch, x.shape[-2], y.shape[-1]) * alpha
@@ -224,7 +242,9 @@ def _product(
     if batch == 1:
         return gemm(name, a, b, c, sizes, trans, alpha)
     flags = [int(trans[0]), int(trans[1])]
-    return Call(name.replace("gemm", "gemm_batched"), [a, b, c], [*sizes, *flags, batch, *strides], [alpha, 0.0])
+    return Call(
+        name.replace("gemm", "gemm_batched"), [a, b, c], [*sizes, *flags, batch, *strides], [alpha, 0.0]
+    )
 
 
 def _matmul_native(op: OpView) -> Call | None:
@@ -278,7 +298,7 @@ register(
         kernel=_matmul,
         grad=standard_grad(inputs=("X", "Y")),
         native=_matmul_native,
-        doc="alpha times the product of X and Y, each transposed on demand; batches of matrices and vectors as well.",
+        doc="alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
     )
 )
 register(
@@ -310,7 +330,9 @@ register(
 def _infer_bilinear(op: OpView) -> None:
     x, y, weight = op.shape("X"), op.shape("Y"), op.shape("Weight")
     if len(x) != 2 or len(y) != 2 or len(weight) != 3:
-        raise op.fail(f"X and Y must be matrices and Weight [size, X's width, Y's width], got {x}, {y} and {weight}")
+        raise op.fail(
+            f"X and Y must be matrices and Weight [size, X's width, Y's width], got {x}, {y} and {weight}"
+        )
     if (x[1], y[1]) != weight[1:]:
         raise op.fail(f"Weight must be [size, {x[1]}, {y[1]}], got {list(weight)}")
     op.set("Out", (max(x[0], y[0]), weight[0]), require_same_dtype(op, "X", "Y", "Weight"))

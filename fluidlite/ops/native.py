@@ -1,4 +1,4 @@
-"""What `native=` selectors share: element types, sizes and the commonest calls (docs/kernels.md lists the kernels)."""
+"""What `native=` selectors share: element types, sizes, the commonest calls (kernels: docs/kernels.md)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def unary(kernel: str, floats: Sequence[str] = ()) -> Selector:
         name = typed(op, kernel, ("X",))
         if name is None:
             return None
-        return Call(name, [op.name("X"), op.name("Out")], [numel(op, "X")], [float(op.attr(f)) for f in floats])
+        return Call(
+            name, [op.name("X"), op.name("Out")], [numel(op, "X")], [float(op.attr(f)) for f in floats]
+        )
 
     return select
 

@@ -1,4 +1,4 @@
-"""Operators that put a border round an array or cut one off: pad, pad2d, pad_constant_like, crop, crop_tensor."""
+"""Operators that put a border round an array or cut one off, with their gradients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .infer import grads_like_inputs, require_same_dtype
-from .registry import OpDef, OperatorError, OpView, Shape, grad_name, register, standard_grad
+from .registry import OpDef, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -22,19 +22,26 @@ def _padded(shape: Shape, pairs: Pairs) -> list[int]:
 
 
 def _inside(array: Any, pairs: Pairs) -> Any:
-    return array[tuple(slice(before, n - after) for n, (before, after) in zip(array.shape, pairs, strict=True))]
+    return array[
+        tuple(slice(before, n - after) for n, (before, after) in zip(array.shape, pairs, strict=True))
+    ]
 
 
 def _infer_pad(op: OpView) -> None:
     x, paddings = op.shape("X"), op.attr("paddings")
     if len(paddings) != 2 * len(x) or any(n < 0 for n in paddings):
-        raise op.fail(f"paddings must hold two numbers >= 0 for each of the {len(x)} dimensions, got {list(paddings)}")
+        raise op.fail(
+            f"paddings must hold two numbers >= 0 for each of the {len(x)} dimensions, got {list(paddings)}"
+        )
     op.set("Out", _padded(x, _pairs(paddings)), op.dtype("X"))
 
 
 def _infer_pad_grad(op: OpView) -> None:
     paddings = _pairs(op.attr("paddings"))
-    shape = [n - before - after if n >= 0 else -1 for n, (before, after) in zip(op.shape(DOUT), paddings, strict=True)]
+    shape = [
+        n - before - after if n >= 0 else -1
+        for n, (before, after) in zip(op.shape(DOUT), paddings, strict=True)
+    ]
     op.set(DX, shape, op.dtype(DOUT))
 
 
@@ -46,7 +53,7 @@ register(
         infer=_infer_pad,
         kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
         grad=standard_grad(),
-        doc="X with a border of pad_value: `paddings` holds the rows before and after, dimension by dimension.",
+        doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
     )
 )
 register(
@@ -171,7 +178,9 @@ register(
 )
 
 
-def _window(fail: Any, x: Sequence[int], shape: Sequence[int], offsets: Sequence[int]) -> list[tuple[int, int]]:
+def _window(
+    fail: Any, x: Sequence[int], shape: Sequence[int], offsets: Sequence[int]
+) -> list[tuple[int, int]]:
     """Offset and size in each dimension; a size of -1 reaches to the end."""
     offsets = list(offsets) or [0] * len(x)
     if len(shape) != len(x) or len(offsets) != len(x):
@@ -186,7 +195,7 @@ def _window(fail: Any, x: Sequence[int], shape: Sequence[int], offsets: Sequence
 
 
 def _fail(message: str) -> Exception:
-    return OperatorError(message)
+    return ValueError(message)
 
 
 def _part(array: Any, window: list[tuple[int, int]]) -> Any:

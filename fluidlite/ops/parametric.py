@@ -165,7 +165,7 @@ register(
         infer=_infer_maxout,
         kernel=_maxout,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        doc="The largest of each `groups` neighbouring channels; the gradient goes to the first that is as large.",
+        doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
     )
 )
 register(

@@ -26,7 +26,9 @@ def _mean_native(op: OpView) -> Call | None:
 
 def _mean_grad_native(op: OpView) -> Call | None:
     name, n = typed(op, "reduce_fill", ("X", DOUT)), numel(op, "X")
-    return Call(name, [op.name(DOUT), op.name(DX)], [1, n, 1], [1.0 / n]) if name and n and op.has(DX) else None
+    return (
+        Call(name, [op.name(DOUT), op.name(DX)], [1, n, 1], [1.0 / n]) if name and n and op.has(DX) else None
+    )
 
 
 def _mean_grad(xp: Any, X: Any, Out_grad: Any) -> Any:

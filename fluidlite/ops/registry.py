@@ -170,8 +170,8 @@ class OpDef:
 
     `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
     docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
-    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `random`: each run draws new numbers.
-    `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
+    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `random`: each run draws new
+    numbers. `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
     `host`: needs the interpreter (prints, reads files, ...); never dropped as unused.
     """
 

@@ -9,7 +9,7 @@ from ..base.dtypes import VarType
 from .infer import grads_like_inputs
 from .manip import RANK_LIMIT
 from .native import itemsize
-from .registry import Call, OpDef, OperatorError, OpView, Shape, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT = grad_name("Out")
@@ -43,7 +43,7 @@ def _range(fail: Fail, size: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _fail(message: str) -> Exception:
-    return OperatorError(message)
+    return ValueError(message)
 
 
 def _without(shape: Sequence[int], axes: Sequence[int]) -> Shape:
@@ -78,7 +78,9 @@ def _partly_known(op: OpView, k: int, size: int) -> int:
     return last - first
 
 
-def _slices(x: Sequence[int], axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> tuple[slice, ...]:
+def _slices(
+    x: Sequence[int], axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]
+) -> tuple[slice, ...]:
     found = [slice(0, n) for n in x]
     for axis, start, end in zip(axes, starts, ends, strict=True):
         found[axis] = slice(*_range(_fail, x[axis], start, end))
@@ -150,7 +152,8 @@ def _stepped(fail: Fail, x: Shape, axes: Any, starts: Any, ends: Any, strides: A
         size = x[axis]
         if step == 0:
             raise fail("strides must not be 0")
-        # A negative start or end counts from the end; an end that is still negative reaches beyond the first element.
+        # A negative start or end counts from the end; an end that is still negative reaches beyond the first
+        # element.
         last = end + size if end < 0 else end
         first, stop, step = slice(start, last if last >= 0 else None if step < 0 else 0, step).indices(size)
         if len(range(first, stop, step)) == 0:
@@ -180,7 +183,8 @@ def _infer_strided(op: OpView) -> None:
 
 def _strided(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any,
-    EndsTensorList: Any, StridesTensorList: Any, axes: Any, starts: Any, ends: Any, strides: Any, decrease_axis: Any,
+    EndsTensorList: Any, StridesTensorList: Any, axes: Any, starts: Any, ends: Any, strides: Any,
+    decrease_axis: Any,
 ) -> Any:  # fmt: skip
     starts = _given(StartsTensor, StartsTensorList, starts)
     ends = _given(EndsTensor, EndsTensorList, ends)
@@ -191,7 +195,8 @@ def _strided(
 
 def _strided_grad(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any,
-    EndsTensorList: Any, StridesTensorList: Any, Out_grad: Any, axes: Any, starts: Any, ends: Any, strides: Any,
+    EndsTensorList: Any, StridesTensorList: Any, Out_grad: Any, axes: Any, starts: Any, ends: Any,
+    strides: Any,
 ) -> Any:  # fmt: skip
     starts = _given(StartsTensor, StartsTensorList, starts)
     ends = _given(EndsTensor, EndsTensorList, ends)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .infer import product
 from .native import copy
-from .registry import OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from .registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Fail = Callable[[str], Exception]
@@ -111,14 +111,19 @@ def _resolve(fail: Fail, x: Shape, target: Sequence[int]) -> Shape:
     size = product(x)
     if -1 not in target:
         if size >= 0 and product(tuple(dims)) not in (size, -1):
-            raise fail(f"X of shape {list(x)} has {size} elements, but shape {list(target)} has {product(tuple(dims))}")
+            raise fail(
+                f"X of shape {list(x)} has {size} elements, shape {list(target)} has {product(tuple(dims))}"
+            )
         return tuple(dims)
     free = list(target).index(-1)
     rest = product(tuple(dims[:free] + dims[free + 1 :]))
     if size < 0 or rest < 0:
         return tuple(dims)
     if rest == 0 or size % rest:
-        raise fail(f"X of shape {list(x)} has {size} elements, which {list(target)} cannot divide: its other sizes make {rest}")
+        raise fail(
+            f"X of shape {list(x)} has {size} elements, which {list(target)} cannot divide: "
+            f"its other sizes make {rest}"
+        )
     dims[free] = size // rest
     return tuple(dims)
 
@@ -133,7 +138,7 @@ def _infer_reshape(op: OpView) -> Shape:
 
 
 def _fail(message: str) -> Exception:
-    return OperatorError(message)
+    return ValueError(message)
 
 
 def _reshape_target(X: Any, Shape: Any, ShapeTensor: Any, shape: Sequence[int]) -> Shape:
@@ -167,7 +172,9 @@ register(
         inputs=("X", "Shape?", "ShapeTensor*?"),
         attrs={"shape": []},
         infer=_infer_plain_reshape,
-        kernel=lambda xp, X, Shape, ShapeTensor, shape: X.reshape(_reshape_target(X, Shape, ShapeTensor, shape)),
+        kernel=lambda xp, X, Shape, ShapeTensor, shape: X.reshape(
+            _reshape_target(X, Shape, ShapeTensor, shape)
+        ),
         native=copy("X", "Out"),
         view=("Out", "X"),
         doc="reshape2 without XShape, for gradients of gradients.",
@@ -183,7 +190,9 @@ def _squeezed(fail: Fail, x: Shape, axes: Sequence[int]) -> Shape:
         if not -len(x) <= axis < len(x):
             raise fail(f"axes must be in [-{len(x)}, {len(x)}), got {axis}")
         if x[axis] not in (1, -1):
-            raise fail(f"only a dimension of size 1 can be squeezed, but dimension {axis} of {list(x)} is {x[axis]}")
+            raise fail(
+                f"only a dimension of size 1 can be squeezed, but dimension {axis} of {list(x)} is {x[axis]}"
+            )
         chosen.add(axis % len(x))
     return tuple(n for axis, n in enumerate(x) if axis not in chosen)
 

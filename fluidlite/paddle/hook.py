@@ -1,7 +1,7 @@
 """The import hook that makes `import paddle`, `import paddle.fluid as fluid`, ... mean this package.
 
-`paddle.fluid.io` and `fluidlite.io` are then one module object under two names; nothing is loaded twice. An installed
-real Paddle is left alone: it is only out of reach in processes that called `install`.
+`paddle.fluid.io` and `fluidlite.io` are then one module object under two names; nothing is loaded twice. An
+installed real Paddle is left alone: it is only out of reach in processes that called `install`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class PaddleFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """The spec of an alias, None for names outside of `paddle`.
 
-        Raises ModuleNotFoundError for modules below `paddle` that do not exist here, saying so if Fluid 1.8 has them.
+        Raises ModuleNotFoundError for modules below `paddle` that do not exist here, saying so if Fluid 1.8
+        has them.
         """
         if fullname.partition(".")[0] != "paddle":
             return None
@@ -54,7 +55,11 @@ class PaddleFinder(MetaPathFinder):
         real = real_name(fullname)
         found = None if short in ABSENT else importlib.util.find_spec(real)
         if found is None:
-            why = missing.explain(short) if missing.in_fluid(short) else "neither Fluid 1.8 nor fluidlite has it"
+            why = (
+                missing.explain(short)
+                if missing.in_fluid(short)
+                else "neither Fluid 1.8 nor fluidlite has it"
+            )
             raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
         return ModuleSpec(fullname, _Alias(real), is_package=found.submodule_search_locations is not None)
 
@@ -81,8 +86,8 @@ def install() -> None:
     if present is not None:
         where = getattr(present, "__file__", None) or "memory"
         raise ImportError(
-            f"another paddle has been imported already, from {where}; install fluidlite's import hook (import "
-            "fluidlite.as_paddle, or python -m fluidlite SCRIPT) before the first import of paddle",
+            f"another paddle has been imported already, from {where}; install fluidlite's import hook "
+            "(import fluidlite.as_paddle, or python -m fluidlite SCRIPT) before the first import of paddle",
             name="paddle",
         )
     sys.meta_path.insert(0, _finder)
@@ -92,8 +97,8 @@ def install() -> None:
 def _tell_children() -> None:
     """Let processes started by spawn or forkserver install the hook before they import the user's script.
 
-    Their preparation data is pickled in the parent and unpickled in the child before anything else is imported
-    there, so an object in it can do that; the child ignores keys that it does not know.
+    Their preparation data is pickled in the parent and unpickled in the child before anything else is
+    imported there, so an object in it can do that; the child ignores keys that it does not know.
     """
     prepare = multiprocessing.spawn.get_preparation_data
 

@@ -1,4 +1,4 @@
-"""Runs a program as `__main__`, the way the interpreter itself would, with its own part left out of tracebacks."""
+"""Runs a program as `__main__`, as the interpreter itself would, with its own part left out of tracebacks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def from_file(path: str, args: list[str]) -> Program:
 
 
 def from_module(name: str, args: list[str]) -> Program:
-    """What `python -m NAME ARGS` runs. Raises ImportError if there is no such module, or none that can be run."""
+    """What `python -m NAME ARGS` runs. Raises ImportError if there is no such module, or none that can be
+    run."""
     _search_first(os.getcwd())
     sys.argv = ["-m", *args]
     spec = importlib.util.find_spec(name)
@@ -53,8 +54,8 @@ def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: st
 def run(load: Callable[[], Program]) -> int:
     """Load a program and run it as `__main__`; returns its exit status.
 
-    An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one line.
-    SystemExit passes through.
+    An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one
+    line. SystemExit passes through.
     """
     try:
         code, module = load()
@@ -73,7 +74,8 @@ def run(load: Callable[[], Program]) -> int:
 
 
 def _from_spec(spec: ModuleSpec) -> Program:
-    code = spec.loader.get_code(spec.name) if hasattr(spec.loader, "get_code") else None
+    get_code = getattr(spec.loader, "get_code", None)
+    code = get_code(spec.name) if get_code is not None else None
     if code is None:
         raise ImportError(f"{spec.name} has no Python code that can be run", name=spec.name)
     # A directory or zip file is not a module: its __spec__ would tell multiprocessing to import `__main__`.
@@ -89,7 +91,8 @@ def _module(**attributes: object) -> ModuleType:
 
 
 def _search_first(path: str) -> None:
-    """Look for modules in `path` first, where the interpreter has put the place it started from (unless told not to)."""
+    """Look for modules in `path` first, where the interpreter has put the place it started from (unless told
+    not to)."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = path
 

@@ -24,6 +24,7 @@ _forking = threading.Lock()
 _live: set[BaseProcess] = set()
 
 _ITEM, _END, _ERROR = range(3)
+_TOGETHER = 64  # samples of one worker in a row while others may have some
 
 
 class WorkerTraceback(Exception):
@@ -154,11 +155,15 @@ class Workers:
         while running:
             for connection in wait(list(running)):
                 assert isinstance(connection, Connection)
-                more, sample = running[connection].receive()
-                if more:
+                # What one worker has ready is taken together: fewer waits, and small readers come whole.
+                for _ in range(_TOGETHER):
+                    more, sample = running[connection].receive()
+                    if not more:
+                        del running[connection]
+                        break
                     yield sample
-                else:
-                    del running[connection]
+                    if not connection.poll():
+                        break
 
     def end(self) -> None:
         for worker in self.all:

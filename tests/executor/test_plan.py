@@ -178,3 +178,47 @@ def test_views_share_the_memory_of_what_they_view():
         got = fluid.Executor().run(feed={"x": data}, fetch_list=[y, z])
         np.testing.assert_array_equal(got[0], np.maximum(data, 0).reshape(3, 4))
         np.testing.assert_array_equal(got[1], 2 * np.maximum(data, 0).reshape(3, 4))
+
+
+def plan_of(feed, *fetches):
+    main = fluid.default_main_program()
+    return Plan(main, fluid.global_scope(), as_feed(main, feed), tuple(v.name for v in fetches))
+
+
+@pytest.mark.parametrize("act", [None, "relu", "sigmoid", "tanh"])
+def test_products_take_their_bias_and_activation_along(act):
+    x = fluid.data("x", [None, 6], "float32")
+    y = L.fc(x, 5, act=act, bias_attr=fluid.initializer.Constant(0.3))
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    feed = {"x": np.random.RandomState(1).uniform(-1, 1, (3, 6)).astype("float32")}
+    assert [op.type for op in plan_of(feed, y).ops] == ["mul"]
+    scope = fluid.global_scope()
+    sums = feed["x"] @ np.array(scope.find_var("fc_0.w_0").get_tensor()) + np.float32(0.3)
+    expected = {"relu": np.maximum(sums, 0), "sigmoid": 1 / (1 + np.exp(-sums)), "tanh": np.tanh(sums)}
+    (got,) = exe.run(feed=feed, fetch_list=[y])
+    np.testing.assert_allclose(got, expected.get(act, sums), rtol=2e-6, atol=1e-6)
+
+
+def test_what_is_fetched_or_read_elsewhere_is_not_fused_away():
+    x = fluid.data("x", [None, 6], "float32")
+    y = L.fc(x, 5, act="relu")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    feed = {"x": np.random.RandomState(1).uniform(-1, 1, (3, 6)).astype("float32")}
+    block = fluid.default_main_program().global_block()
+    names = ["fc_0.tmp_0", "fc_0.tmp_1", "fc_0.tmp_2"]
+    for product, sums, out in (exe.run(feed=feed, fetch_list=names) for _ in range(2)):
+        np.testing.assert_allclose(product, sums, atol=1e-7)  # the bias is zero
+        np.testing.assert_array_equal(np.maximum(sums, 0), out)
+    also = L.scale(block.var("fc_0.tmp_1"), 2.0)
+    got = exe.run(feed=feed, fetch_list=[y, also])
+    np.testing.assert_array_equal(np.maximum(got[1], 0), 2 * got[0])
+
+
+def test_updates_of_all_parameters_are_one_instruction():
+    loss, shapes = perceptron()
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    types = [op.type for op in plan_of(feeds(shapes, 4, 0), loss).ops]
+    assert types.count("momentum") == 1 and types[-1] == "momentum"

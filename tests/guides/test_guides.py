@@ -1,8 +1,8 @@
 """The code blocks of Fluid's guides to reading data run unchanged under `python -m fluidlite`.
 
-`scripts/` holds them: g1 from the guide to asynchronous reading, g3 from the reference of `paddle.reader`, g4 from the
-design of readers. Two changes only: files of arrays are opened in binary mode (the reference was written for Python
-2), and g4 defines what its guide leaves to the reader.
+`scripts/` holds them: g1 from the guide to asynchronous reading, g3 from the reference of `paddle.reader`, g4
+from the design of readers. Two changes only: files of arrays are opened in binary mode (the reference was
+written for Python 2), and g4 defines what its guide leaves to the reader.
 """
 
 import re
@@ -53,7 +53,10 @@ def test_multiprocess_reader_drops_the_odd_sample(python):
 
 def losses(text):
     """The numbers in the lines `loss is [array([...], dtype=float32)]`."""
-    return [float(found) for found in re.findall(r"^loss is \[array\(\[([-+.0-9e]+)\], dtype=float32\)\]$", text, re.MULTILINE)]
+    return [
+        float(found)
+        for found in re.findall(r"^loss is \[array\(\[([-+.0-9e]+)\], dtype=float32\)\]$", text, re.MULTILINE)
+    ]
 
 
 @pytest.mark.parametrize("script", ["mnist_dataloader.py", "mnist_dataloader_noniterable.py"])

@@ -94,7 +94,10 @@ def infer(
     meta = ArrayMeta(arrays)
     assert definition.infer is not None, f"{op_type} has no shape rule"
     definition.infer(OpView(definition, names, given, attrs or {}, meta))
-    return {slot: [meta.inferred[name] for name in named if name in meta.inferred] for slot, named in given.items()}
+    return {
+        slot: [meta.inferred[name] for name in named if name in meta.inferred]
+        for slot, named in given.items()
+    }
 
 
 def _check_infer(definition: OpDef, inputs: Slots, attrs: dict[str, Any], outputs: Slots) -> None:
@@ -103,7 +106,9 @@ def _check_infer(definition: OpDef, inputs: Slots, attrs: dict[str, Any], output
     for slot, items in outputs.items():
         for (shape, dtype), array in zip(told[slot], items, strict=False):
             where = f"{definition.type}.{slot}"
-            fits = len(array.shape) == len(shape) and all(n in (-1, m) for n, m in zip(shape, array.shape))
+            fits = len(array.shape) == len(shape) and all(
+                n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
+            )
             assert fits, f"{where}: inferred shape {shape}, the kernel made {array.shape}"
             assert to_vartype(array.dtype) == dtype, (
                 f"{where}: inferred {dtype}, the kernel made {array.dtype}"
@@ -138,7 +143,7 @@ def gradients(
     weights: Slots,
     lods: dict[str, Any] | None = None,
 ) -> dict[str, list[np.ndarray | None]]:
-    """What the operator's gradient rule and the reference kernels say: a gradient for each input of each slot."""
+    """What the gradient rule and the reference kernels say: a gradient for each input of each slot."""
     definition = registry.find(op_type)
     given = _lists(inputs)
     outputs = run_kernel(op_type, given, attrs, lods)
@@ -235,11 +240,11 @@ def check(
 ) -> None:
     """Check operator `op_type` on `inputs` (slot -> array or list of arrays).
 
-    * The reference kernel gives `outputs` (slot -> array or list; slots left out are not compared), and the shapes and
-      dtypes that `infer` promises; the same for float64 inputs.
+    * The reference kernel gives `outputs` (slot -> array or list; slots left out are not compared), and the
+      shapes and dtypes that `infer` promises; the same for float64 inputs.
     * The gradients of the slots in `grads` are the central differences of the reference kernel in float64.
-    * With `programs`: a program of this operator and its gradients gives the same through the interpreter and through a
-      plan with native kernels. `lods` (slot -> one LoD for each input) goes with the inputs.
+    * With `programs`: a program of this operator and its gradients gives the same through the interpreter
+      and through a plan with native kernels. `lods` (slot -> one LoD for each input) goes with the inputs.
     """
     attrs = attrs or {}
     definition = registry.find(op_type)

@@ -57,7 +57,11 @@ CASES = {
     "tanh_shrink": (X, {}, lambda x: x - np.tanh(x)),
     "stanh": (X, {"scale_a": 0.5, "scale_b": 1.5}, lambda x: 1.5 * np.tanh(0.5 * x)),
     "swish": (X, {"beta": 1.5}, lambda x: x * _sigmoid(1.5 * x)),
-    "hard_swish": (X, {"threshold": 5.0, "scale": 4.0, "offset": 2.5}, lambda x: x * np.clip(x + 2.5, 0, 5) / 4),
+    "hard_swish": (
+        X,
+        {"threshold": 5.0, "scale": 4.0, "offset": 2.5},
+        lambda x: x * np.clip(x + 2.5, 0, 5) / 4,
+    ),
     "mish": (X, {}, lambda x: x * np.tanh(_softplus(x))),
     "gelu": (X, {"approximate": False}, lambda x: x * special.ndtr(x)),
 }
@@ -77,7 +81,10 @@ def test_gelu_by_tanh():
     check("gelu", {"X": X}, {"approximate": True}, {"Out": expected}, grads=["X"], rtol=3e-5, atol=3e-6)
 
 
-@pytest.mark.parametrize(("op_type", "keeps"), [("square", "X"), ("tanh", "Out"), ("sigmoid", "Out"), ("exp", "Out"), ("sqrt", "Out")])
+@pytest.mark.parametrize(
+    ("op_type", "keeps"),
+    [("square", "X"), ("tanh", "Out"), ("sigmoid", "Out"), ("exp", "Out"), ("sqrt", "Out")],
+)
 def test_second_derivative(op_type, keeps):
     kept = np.linspace(0.2, 0.9, 6).reshape(2, 3)
     dout = np.linspace(-1, 2, 6).reshape(2, 3)
@@ -95,7 +102,9 @@ def test_values_at_kinks():
     x = np.array([-2.5, -1.5, -0.5, 0.0, 0.5, 2.5], "float32")
     ones = np.ones_like(x)
     np.testing.assert_array_equal(run_kernel("round", {"X": x})["Out"][0], [-3, -2, -1, 0, 1, 3])
-    np.testing.assert_array_equal(run_kernel("relu_grad", {"Out": np.maximum(x, 0), "Out@GRAD": ones})["X@GRAD"][0], [0, 0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(
+        run_kernel("relu_grad", {"Out": np.maximum(x, 0), "Out@GRAD": ones})["X@GRAD"][0], [0, 0, 0, 0, 1, 1]
+    )
     found = run_kernel("brelu_grad", {"X": x, "Out@GRAD": ones}, {"t_min": -1.5, "t_max": 2.5})["X@GRAD"][0]
     np.testing.assert_array_equal(found, [0, 0, 1, 1, 1, 0])
     slope = np.float32(0.2)
@@ -110,7 +119,9 @@ def test_far_from_zero_nothing_overflows():
         np.testing.assert_array_equal(run_kernel("sigmoid", {"X": x})["Out"][0], [0, 0, 1, 1])
         np.testing.assert_array_equal(run_kernel("softplus", {"X": x})["Out"][0], [0, 0, 200, 1e4])
         np.testing.assert_array_equal(run_kernel("logsigmoid", {"X": x})["Out"][0], [-1e4, -200, 0, 0])
-        np.testing.assert_array_equal(run_kernel("elu_grad", {"X": x, "Out@GRAD": x * 0 + 1})["X@GRAD"][0], [0, 0, 1, 1])
+        np.testing.assert_array_equal(
+            run_kernel("elu_grad", {"X": x, "Out@GRAD": x * 0 + 1})["X@GRAD"][0], [0, 0, 1, 1]
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -17,11 +17,14 @@ def normal(*shape):
 
 
 def convolved(x, w, strides, pads, dilations, groups=1):
-    """The definition: images [N, C, S...], filters [M, C / groups, K...], pads (before, after) by dimension."""
+    """The definition: images [N, C, S...], filters [M, C / groups, K...], pads (before, after) by
+    dimension.
+    """
     x = np.pad(x.astype(float), [(0, 0), (0, 0), *pads])
     kernel = w.shape[2:]
     sizes = [
-        (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[2:], kernel, strides, dilations, strict=True)
+        (n - d * (k - 1) - 1) // s + 1
+        for n, k, s, d in zip(x.shape[2:], kernel, strides, dilations, strict=True)
     ]
     out = np.zeros((x.shape[0], w.shape[0], *sizes))
     per = w.shape[0] // groups
@@ -59,7 +62,14 @@ def test_conv2d_channels_last_and_bias():
     x, w, b = normal(2, 5, 4, 3), normal(2, 3, 3, 2), normal(2)
     want = convolved(x.transpose(0, 3, 1, 2), w, [1, 1], [(0, 0)] * 2, [1, 1]).transpose(0, 2, 3, 1) + b
     inputs = {"Input": x, "Filter": w, "Bias": b}
-    check("conv2d", inputs, {"data_format": "NHWC"}, {"Output": want}, grads=("Input", "Filter", "Bias"), atol=1e-5)
+    check(
+        "conv2d",
+        inputs,
+        {"data_format": "NHWC"},
+        {"Output": want},
+        grads=("Input", "Filter", "Bias"),
+        atol=1e-5,
+    )
 
 
 def test_conv2d_of_no_images():
@@ -75,7 +85,9 @@ def test_conv3d():
 
 
 def spread(x, w, strides, pads, dilations, size, groups=1):
-    """The definition of the transpose: each element adds its filter, [C, M / groups, K...], around its place."""
+    """The definition of the transpose: each element adds its filter, [C, M / groups, K...], around its
+    place.
+    """
     room = [n + sum(p) + 8 for n, p in zip(size, pads, strict=True)]
     out = np.zeros((x.shape[0], w.shape[1] * groups, *room))
     per = x.shape[1] // groups
@@ -83,7 +95,9 @@ def spread(x, w, strides, pads, dilations, size, groups=1):
         for place in itertools.product(*map(range, x.shape[2:])):
             for k in itertools.product(*map(range, w.shape[2:])):
                 at = tuple(p * s + i * d for p, s, i, d in zip(place, strides, k, dilations, strict=True))
-                out[(slice(None), c // per * w.shape[1] + m, *at)] += x[(slice(None), c, *place)] * w[(c, m, *k)]
+                out[(slice(None), c // per * w.shape[1] + m, *at)] += (
+                    x[(slice(None), c, *place)] * w[(c, m, *k)]
+                )
     inner = tuple(slice(before, before + n) for n, (before, _) in zip(size, pads, strict=True))
     return out[(slice(None), slice(None), *inner)].astype("float32")
 
@@ -110,7 +124,14 @@ def test_conv2d_transpose(op_type, attrs, size):
 def test_conv3d_transpose():
     x, w = normal(1, 2, 2, 2, 2), normal(2, 1, 2, 2, 1)
     want = spread(x, w, [1] * 3, [(0, 0)] * 3, [1] * 3, (3, 3, 2))
-    check("conv3d_transpose", {"Input": x, "Filter": w}, {}, {"Output": want}, grads=("Input", "Filter"), atol=1e-5)
+    check(
+        "conv3d_transpose",
+        {"Input": x, "Filter": w},
+        {},
+        {"Output": want},
+        grads=("Input", "Filter"),
+        atol=1e-5,
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,12 @@ def test_ids_out_of_range(op_type, bad):
 @pytest.mark.parametrize(
     ("op_type", "ids", "attrs", "message"),
     [
-        ("lookup_table", np.zeros((2, 3), "int64"), {}, r"last dimension of Ids must be 1, got shape \[2, 3\]"),
+        (
+            "lookup_table",
+            np.zeros((2, 3), "int64"),
+            {},
+            r"last dimension of Ids must be 1, got shape \[2, 3\]",
+        ),
         ("lookup_table_v2", np.zeros((2, 3), "float32"), {}, "Ids must be int64 or int32"),
         ("lookup_table_v2", np.zeros(2, "int64"), {"padding_idx": 5}, "padding_idx must be below the 5 rows"),
     ],

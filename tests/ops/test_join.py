@@ -48,7 +48,12 @@ def test_concat_of_what_does_not_fit(parts, axis, words):
 
 @pytest.mark.parametrize(
     ("attrs", "cuts"),
-    [({"num": 3}, [2, 4]), ({"sections": [1, 2, 3]}, [1, 3]), ({"sections": [1, -1, 3]}, [1, 3]), ({"num": 2}, [3])],
+    [
+        ({"num": 3}, [2, 4]),
+        ({"sections": [1, 2, 3]}, [1, 3]),
+        ({"sections": [1, -1, 3]}, [1, 3]),
+        ({"num": 2}, [3]),
+    ],
 )
 def test_split(attrs, cuts):
     check("split", {"X": X}, {"axis": 1, **attrs}, {"Out": np.split(X, cuts, 1)}, grads=["X"])
@@ -64,7 +69,11 @@ def test_split_by_tensors():
 
 @pytest.mark.parametrize(
     ("attrs", "words"),
-    [({"num": 4}, "6 cannot be split"), ({"sections": [1, 1]}, "add up to 6"), ({"sections": [-1, -1]}, "only one")],
+    [
+        ({"num": 4}, "6 cannot be split"),
+        ({"sections": [1, 1]}, "add up to 6"),
+        ({"sections": [-1, -1]}, "only one"),
+    ],
 )
 def test_split_into_what_does_not_fit(attrs, words):
     with pytest.raises(OperatorError, match=words):
@@ -93,5 +102,5 @@ def test_multiplex():
     ids = np.array([[1], [0]], "int32")
     inputs = {"Ids": ids, "X": [a, b]}
     check("multiplex", inputs, {}, {"Out": np.stack([b[0], a[1]])}, grads=["X"])
-    with pytest.raises(OperatorError, match=r"must be in \[0, 2\), got 0 to 2"):
+    with pytest.raises(ValueError, match=r"must be in \[0, 2\), got 0 to 2"):
         run_kernel("multiplex", {"Ids": ids * 2, "X": [a, b]})

@@ -103,7 +103,11 @@ def test_labels_out_of_range(op_type, slot, bad):
         (np.zeros((5, 2), "int64"), {}, r"Label must have shape \[5, 1\], .* got \[5, 2\]"),
         (np.zeros((4, 1), "int64"), {}, r"Label must have shape \[5, 1\], .* got \[4, 1\]"),
         (np.zeros((5, 1), "float32"), {}, "Label must be int64 or int32 class numbers, got VarType.FP32"),
-        (np.zeros((5, 1), "float32"), {"soft_label": True}, r"soft labels must have the shape of X, \[5, 4\]"),
+        (
+            np.zeros((5, 1), "float32"),
+            {"soft_label": True},
+            r"soft labels must have the shape of X, \[5, 4\]",
+        ),
     ],
 )
 def test_labels_that_do_not_fit(label, attrs, message):
@@ -129,4 +133,6 @@ def test_of_yes_no_questions(normalize):
 
 def test_of_yes_no_questions_with_large_logits():
     inputs = {"X": np.array([[-200, 200]], "float32"), "Label": np.array([[1, 0]], "float32")}
-    np.testing.assert_allclose(run_kernel("sigmoid_cross_entropy_with_logits", inputs)["Out"][0], [[200, 200]])
+    np.testing.assert_allclose(
+        run_kernel("sigmoid_cross_entropy_with_logits", inputs)["Out"][0], [[200, 200]]
+    )

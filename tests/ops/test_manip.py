@@ -38,7 +38,9 @@ def test_expand_by_tensors():
     expected = {"Out": np.tile(X, (2, 1, 3))}
     check("expand", {"X": X, "ExpandTimes": np.array([2, 1, 3], "int32")}, {}, expected, grads=["X"])
     parts = [np.array([n], "int32") for n in (2, 1, 3)]
-    check("expand", {"X": X, "expand_times_tensor": parts}, {"expand_times": [2, 1, -1]}, expected, grads=["X"])
+    check(
+        "expand", {"X": X, "expand_times_tensor": parts}, {"expand_times": [2, 1, -1]}, expected, grads=["X"]
+    )
 
 
 def test_expand_needs_a_number_for_each_dimension():

@@ -16,7 +16,12 @@ def _uniform(*shape):
 
 @pytest.mark.parametrize(
     ("x", "y", "split_x", "split_y"),
-    [((3, 4), (4, 5), 1, 1), ((2, 3, 4), (12, 5), 1, 1), ((2, 3, 4), (4, 5), 2, 1), ((4, 6), (2, 3, 5), 1, 2)],
+    [
+        ((3, 4), (4, 5), 1, 1),
+        ((2, 3, 4), (12, 5), 1, 1),
+        ((2, 3, 4), (4, 5), 2, 1),
+        ((4, 6), (2, 3, 5), 1, 2),
+    ],
 )
 def test_mul(x, y, split_x, split_y):
     x, y = _uniform(*x), _uniform(*y)
@@ -116,4 +121,7 @@ def test_bilinear_tensor_product(bias):
 
 def test_bilinear_weight_must_fit():
     with pytest.raises(OperatorError, match=r"Weight must be \[size, 3, 2\]"):
-        infer("bilinear_tensor_product", {"X": np.zeros((4, 3)), "Y": np.zeros((4, 2)), "Weight": np.zeros((5, 3, 3))})
+        infer(
+            "bilinear_tensor_product",
+            {"X": np.zeros((4, 3)), "Y": np.zeros((4, 2)), "Weight": np.zeros((5, 3, 3))},
+        )

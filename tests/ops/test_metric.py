@@ -49,7 +49,11 @@ def test_accuracy():
 
 
 def test_accuracy_needs_a_label_for_each_row():
-    inputs = {"Out": np.zeros((3, 1), "float32"), "Indices": np.zeros((3, 1), "int64"), "Label": np.zeros((2, 1))}
+    inputs = {
+        "Out": np.zeros((3, 1), "float32"),
+        "Indices": np.zeros((3, 1), "int64"),
+        "Label": np.zeros((2, 1)),
+    }
     with pytest.raises(OperatorError, match="one class for each of the 3 rows"):
         infer("accuracy", inputs)
 

@@ -34,7 +34,9 @@ def test_layer_norm():
 def test_layer_norm_of_the_last_axis_without_parameters():
     x = normal(3, 2, 5)
     want = standard(x.reshape(6, 5), 0.1).reshape(x.shape).astype("float32")
-    check("layer_norm", {"X": x}, {"begin_norm_axis": 2, "epsilon": 0.1}, {"Y": want}, grads=("X",), atol=1e-5)
+    check(
+        "layer_norm", {"X": x}, {"begin_norm_axis": 2, "epsilon": 0.1}, {"Y": want}, grads=("X",), atol=1e-5
+    )
 
 
 def test_layer_norm_needs_an_axis():
@@ -63,9 +65,7 @@ def test_instance_norm():
     x, scale, bias = normal(2, 3, 4, 2), normal(3), normal(3)
     want = standard(x.reshape(6, -1)).reshape(x.shape) * scale.reshape(3, 1, 1) + bias.reshape(3, 1, 1)
     inputs = {"X": x, "Scale": scale, "Bias": bias}
-    check(
-        "instance_norm", inputs, {}, {"Y": want.astype("float32")}, grads=("X", "Scale", "Bias"), atol=1e-5
-    )
+    check("instance_norm", inputs, {}, {"Y": want.astype("float32")}, grads=("X", "Scale", "Bias"), atol=1e-5)
 
 
 def test_norm():

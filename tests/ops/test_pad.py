@@ -33,7 +33,10 @@ def test_pad2d(mode, data_format):
 
 @pytest.mark.parametrize(
     ("attrs", "words"),
-    [({"mode": "wrap"}, "mode must be"), ({"mode": "reflect", "paddings": [3, 0, 0, 0]}, "less than the image")],
+    [
+        ({"mode": "wrap"}, "mode must be"),
+        ({"mode": "reflect", "paddings": [3, 0, 0, 0]}, "less than the image"),
+    ],
 )
 def test_pad2d_by_what_does_not_fit(attrs, words):
     with pytest.raises(OperatorError, match=words):
@@ -52,8 +55,12 @@ def test_crop():
     attrs = {"shape": [2, 2, 3], "offsets": [0, 1, 2]}
     expected = {"Out": X[:2, 1:3, 2:5]}
     check("crop", {"X": X}, attrs, expected, grads=["X"])
-    check("crop", {"X": X, "Y": np.zeros((2, 2, 3), "float32")}, {"offsets": [0, 1, 2]}, expected, grads=["X"])
-    check("crop", {"X": X, "Offsets": np.array([0, 1, 2], "int32")}, {"shape": [2, 2, 3]}, expected, grads=["X"])
+    check(
+        "crop", {"X": X, "Y": np.zeros((2, 2, 3), "float32")}, {"offsets": [0, 1, 2]}, expected, grads=["X"]
+    )
+    check(
+        "crop", {"X": X, "Offsets": np.array([0, 1, 2], "int32")}, {"shape": [2, 2, 3]}, expected, grads=["X"]
+    )
 
 
 def test_crop_tensor():

@@ -8,7 +8,9 @@ from fluidlite.ops.registry import OperatorError
 from .harness import check, infer, run_kernel
 
 RNG = np.random.default_rng(15)
-X = RNG.uniform(0.2, 2, (2, 4, 3, 2)).astype("float32") * np.where(RNG.random((2, 4, 3, 2)) < 0.5, -1, 1).astype("float32")
+X = RNG.uniform(0.2, 2, (2, 4, 3, 2)).astype("float32") * np.where(
+    RNG.random((2, 4, 3, 2)) < 0.5, -1, 1
+).astype("float32")
 
 
 @pytest.mark.parametrize("factor", [2.0, 3.0, 1.0, 0.5, -1.0])
@@ -26,7 +28,14 @@ def test_pow_of_integers():
     check("pow", {"X": np.array([-7, 6, 5])}, {"factor": 2.0}, {"Out": np.array([49, 36, 25])})
 
 
-@pytest.mark.parametrize(("mode", "shape", "aligned"), [("all", (1,), (1, 1, 1, 1)), ("channel", (1, 4, 1, 1), (1, 4, 1, 1)), ("element", (1, 4, 3, 2), (1, 4, 3, 2))])
+@pytest.mark.parametrize(
+    ("mode", "shape", "aligned"),
+    [
+        ("all", (1,), (1, 1, 1, 1)),
+        ("channel", (1, 4, 1, 1), (1, 4, 1, 1)),
+        ("element", (1, 4, 3, 2), (1, 4, 3, 2)),
+    ],
+)
 def test_prelu(mode, shape, aligned):
     alpha = RNG.uniform(0.1, 0.5, shape).astype("float32")
     expected = np.where(X > 0, X, X * alpha.reshape(aligned))
@@ -47,7 +56,9 @@ def test_maxout(axis):
 
 def test_ties_of_maxout_give_the_first_the_gradient():
     x = np.ones((1, 2, 1, 1))
-    found = run_kernel("maxout_grad", {"X": x, "Out": x[:, :1], "Out@GRAD": x[:, :1]}, {"groups": 2, "axis": 1})
+    found = run_kernel(
+        "maxout_grad", {"X": x, "Out": x[:, :1], "Out@GRAD": x[:, :1]}, {"groups": 2, "axis": 1}
+    )
     np.testing.assert_array_equal(found["X@GRAD"][0].reshape(-1), [1, 0])
 
 

@@ -23,10 +23,13 @@ def pooled(x, kind, windows, exclusive=True, full=1):
     out = np.zeros((*x.shape[:2], *(len(w) for w in windows)))
     for place in itertools.product(*(range(len(w)) for w in windows)):
         cut = tuple(
-            slice(max(w[p][0], 0), min(w[p][1], n)) for w, p, n in zip(windows, place, x.shape[2:], strict=True)
+            slice(max(w[p][0], 0), min(w[p][1], n))
+            for w, p, n in zip(windows, place, x.shape[2:], strict=True)
         )
         part = x[(slice(None), slice(None), *cut)].reshape(*x.shape[:2], -1)
-        value = part.max(axis=2) if kind == "max" else part.sum(axis=2) / (part.shape[2] if exclusive else full)
+        value = (
+            part.max(axis=2) if kind == "max" else part.sum(axis=2) / (part.shape[2] if exclusive else full)
+        )
         out[(slice(None), slice(None), *place)] = value
     return out.astype("float32")
 

@@ -19,7 +19,13 @@ def shown(capsys, **attrs):
 def test_what_is_printed(capsys):
     lines = shown(capsys, serial=-1, message="hello", summarize=4).splitlines()
     assert lines[0].split("\t")[1:] == ["hello", "The place is:CPUPlace"]
-    assert lines[1:] == ["Tensor[x]", "\tshape: [3,2,]", "\tdtype: float32", "\tLoD: [[ 0,1,3, ]]", "\tdata: 0,1,2,3,"]
+    assert lines[1:] == [
+        "Tensor[x]",
+        "\tshape: [3,2,]",
+        "\tdtype: float32",
+        "\tLoD: [[ 0,1,3, ]]",
+        "\tdata: 0,1,2,3,",
+    ]
 
 
 def test_parts_can_be_left_out(capsys):

@@ -68,7 +68,11 @@ def test_sequence_reverse():
 
 @pytest.mark.parametrize(
     ("start", "length", "want"),
-    [(-1, 3, [32, 20, 104, 154, 80, 74]), (0, 2, [20, 8, 60, 80, 26, 32]), (-2, 3, [6, 32, 50, 104, 154, 116])],
+    [
+        (-1, 3, [32, 20, 104, 154, 80, 74]),
+        (0, 2, [20, 8, 60, 80, 26, 32]),
+        (-2, 3, [6, 32, 50, 104, 154, 116]),
+    ],
 )
 def test_sequence_conv(start, length, want):
     inputs = {"X": RAMP, "Filter": np.arange(1, 2 * length + 1, dtype="float32").reshape(-1, 1)}
@@ -79,7 +83,10 @@ def test_sequence_conv(start, length, want):
 
 @pytest.mark.parametrize(
     ("attrs", "message"),
-    [({"contextStride": 2}, "contextStride must be 1, got 2"), ({"contextLength": 2}, "must have 4 rows .* got 3")],
+    [
+        ({"contextStride": 2}, "contextStride must be 1, got 2"),
+        ({"contextLength": 2}, "must have 4 rows .* got 3"),
+    ],
 )
 def test_sequence_conv_that_does_not_fit(attrs, message):
     with pytest.raises(OperatorError, match=message):

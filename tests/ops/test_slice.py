@@ -25,7 +25,13 @@ def test_slice(attrs, expected):
 
 def test_slice_by_tensors():
     attrs = {"axes": [0, 1], "starts": [], "ends": [3, 3], "infer_flags": [-1, -1]}
-    check("slice", {"Input": X, "StartsTensor": np.array([1, -3], "int32")}, attrs, {"Out": X[1:3, -3:3]}, grads=["Input"])
+    check(
+        "slice",
+        {"Input": X, "StartsTensor": np.array([1, -3], "int32")},
+        attrs,
+        {"Out": X[1:3, -3:3]},
+        grads=["Input"],
+    )
     attrs = {"axes": [0], "starts": [-1], "ends": [-1], "infer_flags": [-1], "decrease_axis": [0]}
     inputs = {"Input": X, "StartsTensorList": [np.array([2])], "EndsTensorList": [np.array([3])]}
     check("slice", inputs, attrs, {"Out": X[2]}, grads=["Input"])

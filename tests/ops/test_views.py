@@ -18,7 +18,13 @@ def _check(op_type, attrs, shape, inputs=None, programs=True):
 
 @pytest.mark.parametrize(
     ("target", "shape"),
-    [([-1, 12], (2, 12)), ([0, 0, -1], (2, 1, 12)), ([0, 4, 3], (2, 4, 3)), ([24], (24,)), ([2, 1, 3, 4], (2, 1, 3, 4))],
+    [
+        ([-1, 12], (2, 12)),
+        ([0, 0, -1], (2, 1, 12)),
+        ([0, 4, 3], (2, 4, 3)),
+        ([24], (24,)),
+        ([2, 1, 3, 4], (2, 1, 3, 4)),
+    ],
 )
 def test_reshape(target, shape):
     _check("reshape2", {"shape": target}, shape)
@@ -33,7 +39,12 @@ def test_reshape_by_tensors():
 
 @pytest.mark.parametrize(
     ("target", "words"),
-    [([5, -1], "cannot divide"), ([5, 5], "24 elements"), ([-1, -1], "one -1"), ([1, 1, 1, 1, 0], "only 4 dimensions")],
+    [
+        ([5, -1], "cannot divide"),
+        ([5, 5], "24 elements"),
+        ([-1, -1], "one -1"),
+        ([1, 1, 1, 1, 0], "only 4 dimensions"),
+    ],
 )
 def test_reshape_to_what_does_not_fit(target, words):
     with pytest.raises(OperatorError, match=words):
@@ -42,7 +53,14 @@ def test_reshape_to_what_does_not_fit(target, words):
 
 def test_gradient_of_the_gradient():
     inputs = {"XShape": np.zeros((0, 2, 3), "float32"), "Out@GRAD": np.arange(6.0).reshape(3, 2)}
-    check("reshape2_grad", inputs, {"shape": [3, 2]}, {"X@GRAD": np.arange(6.0).reshape(2, 3)}, grads=["Out@GRAD"], programs=False)
+    check(
+        "reshape2_grad",
+        inputs,
+        {"shape": [3, 2]},
+        {"X@GRAD": np.arange(6.0).reshape(2, 3)},
+        grads=["Out@GRAD"],
+        programs=False,
+    )
 
 
 @pytest.mark.parametrize(("axes", "shape"), [([1], (2, 3, 4)), ([-3], (2, 3, 4)), ([], (2, 3, 4))])
@@ -58,7 +76,12 @@ def test_squeeze_of_a_larger_dimension():
 # One after another, as Fluid does: recorded from Paddle 1.8.5.
 @pytest.mark.parametrize(
     ("axes", "shape"),
-    [([0, 3], (1, 2, 1, 1, 3, 4)), ([-1], (2, 1, 3, 4, 1)), ([-1, 0], (1, 2, 1, 3, 4, 1)), ([2, 0], (1, 2, 1, 1, 3, 4))],
+    [
+        ([0, 3], (1, 2, 1, 1, 3, 4)),
+        ([-1], (2, 1, 3, 4, 1)),
+        ([-1, 0], (1, 2, 1, 3, 4, 1)),
+        ([2, 0], (1, 2, 1, 1, 3, 4)),
+    ],
 )
 def test_unsqueeze(axes, shape):
     _check("unsqueeze2", {"axes": axes}, shape)

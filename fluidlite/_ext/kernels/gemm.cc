@@ -44,6 +44,7 @@ template <class T> void large(const Product<T> &g) {
     int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n), ldc = m;
     char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
     T alpha = g.alpha, beta = g.beta;
+    choose_threads(static_cast<long long>(g.m) * g.n * g.k);
     call_blas(&tb, &ta, &m, &n, &k, &alpha, const_cast<T *>(g.b), &ldb, const_cast<T *>(g.a), &lda, &beta, g.c, &ldc);
 }
 

@@ -1,0 +1,253 @@
+"""The loop over instructions: binding, running, failing, fetching, timing."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from fluidlite._ext import engine, kernels
+from fluidlite._ext.engine import Engine, KernelFailure
+
+
+def filled(*shape: int, value: float = 1.0) -> np.ndarray:
+    return np.full(shape, value, np.float32)
+
+
+@pytest.fixture
+def doubling():
+    """Slot 0 in, slot 1 out: out = x + x, then out = out * out."""
+    plan = Engine(2)
+    assert plan.add("elementwise_add.f32", [0, 0, 1], [4]) == 0
+    assert plan.add("elementwise_mul.f32", [1, 1, 1], [4]) == 1
+    return plan
+
+
+def test_instructions_run_in_order_on_what_is_bound(doubling):
+    out = filled(4)
+    doubling.bind(1, out)
+    doubling.bind(0, filled(4, value=3.0))
+    doubling.run()
+    assert out.tolist() == [36.0] * 4
+    doubling.bind(0, filled(4, value=1.0))
+    doubling.run()
+    assert out.tolist() == [4.0] * 4
+    assert len(doubling) == 2
+
+
+def test_a_part_of_the_plan_can_run(doubling):
+    out = filled(4)
+    doubling.bind(0, filled(4, value=3.0))
+    doubling.bind(1, out)
+    doubling.run(0, 1)
+    assert out.tolist() == [6.0] * 4
+    doubling.run(1)
+    assert out.tolist() == [36.0] * 4
+    with pytest.raises(IndexError, match="plan of 2"):
+        doubling.run(0, 3)
+
+
+def test_addresses_and_names_are_both_accepted():
+    plan = Engine(2)
+    plan.add(kernels.address("relu.f32"), [0, 1], [2])
+    x, out = np.array([-1, 2], np.float32), filled(2)
+    plan.set_pointer(0, x.ctypes.data)
+    plan.set_pointer(1, out.ctypes.data)
+    assert plan.pointer(1) == out.ctypes.data
+    plan.run()
+    assert out.tolist() == [0, 2]
+
+
+def test_operands_left_out_are_null():
+    plan = Engine(2)
+    plan.add("elementwise_add_mid_grad.f32", [-1, -1, -1, 0, -1, 1], [3, 2, 1])
+    plan.bind(0, np.arange(6, dtype=np.float32))
+    out = filled(2)
+    plan.bind(1, out)
+    plan.run()
+    assert out.tolist() == [6, 9]
+
+
+def test_python_instructions_run_between_native_ones(doubling):
+    out, seen = filled(4), []
+    doubling.add_python(lambda: seen.append(out.tolist()))
+    doubling.add("elementwise_add.f32", [1, 0, 1], [4])
+    doubling.bind(0, filled(4))
+    doubling.bind(1, out)
+    doubling.run()
+    assert seen == [[4.0] * 4]
+    assert out.tolist() == [5.0] * 4
+
+
+def test_an_exception_of_a_python_instruction_passes_and_is_located(doubling):
+    def broken():
+        raise LookupError("mine")
+
+    assert doubling.add_python(broken) == 2
+    doubling.bind(0, filled(4))
+    doubling.bind(1, filled(4))
+    with pytest.raises(LookupError, match="mine"):
+        doubling.run()
+    assert doubling.failed == 2
+    doubling.run(0, 2)
+    assert doubling.failed == -1
+
+
+def test_a_failing_kernel_is_located_and_explained():
+    plan = Engine(3)
+    plan.add("elementwise_add.f32", [0, 0, 0], [4])
+    plan.add("lookup_table.f32", [0, 1, 2], [3, 2, 2, -1])
+    plan.bind(0, filled(2, 2))
+    plan.bind(1, np.array([0, 1, 7]))
+    out = filled(3, 2, value=5.0)
+    plan.bind(2, out)
+    with pytest.raises(KernelFailure, match=r"instruction 1 failed: the value 7 at position 2 is not in \[0, 2\)") as info:
+        plan.run()
+    assert (info.value.index, info.value.code, info.value.err[:3]) == (1, engine.OUT_OF_RANGE, (7, 2, 2))
+    assert plan.failed == 1
+    assert (out == 5.0).all()
+
+
+def test_a_second_run_at_the_same_time_is_refused():
+    plan = Engine(1)
+    inside, leave = threading.Event(), threading.Event()
+
+    def wait():
+        inside.set()
+        leave.wait(30)
+
+    plan.add_python(wait)
+    runner = threading.Thread(target=plan.run)
+    runner.start()
+    inside.wait(30)
+    try:
+        with pytest.raises(RuntimeError, match="is running"):
+            plan.run()
+        with pytest.raises(RuntimeError, match="is running"):
+            plan.bind(0, filled(1))
+        with pytest.raises(RuntimeError, match="is running"):
+            plan.add("relu.f32", [0, 0], [1])
+    finally:
+        leave.set()
+        runner.join()
+    plan.run()
+
+
+def test_bound_arrays_live_as_long_as_they_are_bound():
+    plan = Engine(1)
+
+    class Watched(np.ndarray):
+        pass
+
+    first = filled(3).view(Watched)
+    gone = weakref.ref(first)
+    plan.bind(0, first)
+    del first
+    gc.collect()
+    assert gone() is not None
+    plan.bind(0, filled(3))
+    gc.collect()
+    assert gone() is None
+
+
+def test_only_contiguous_arrays_are_bound():
+    plan = Engine(1)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        plan.bind(0, np.zeros((4, 4))[:, ::2])
+    with pytest.raises(TypeError, match="numpy.ndarray, got list"):
+        plan.bind(0, [1.0])
+    with pytest.raises(IndexError, match="slot 1 is outside the table of 1"):
+        plan.bind(1, filled(1))
+
+
+GOOD = (filled(2, 3), np.zeros((2, 1), np.int64))
+BAD = {
+    "too few": GOOD[:1],
+    "too many": (*GOOD, filled(1)),
+    "another type": (filled(2, 3).astype(np.float64), GOOD[1]),
+    "another shape": (GOOD[0], np.zeros((3, 1), np.int64)),
+    "another rank": (GOOD[0], np.zeros(2, np.int64)),
+    "not contiguous": (np.asfortranarray(filled(2, 3)), GOOD[1]),
+    "swapped bytes": (filled(2, 3).astype(">f4"), GOOD[1]),
+    "not an array": ([[1.0] * 3] * 2, GOOD[1]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_feeds_that_differ_from_the_signature_are_not_bound(case):
+    plan = Engine(2)
+    plan.set_signature([(0, np.float32, (2, 3)), (1, "int64", (2, 1))])
+    assert plan.bind_arrays(list(GOOD)) is True
+    before = plan.pointer(0), plan.pointer(1)
+    assert plan.bind_arrays(BAD[case]) is False
+    assert (plan.pointer(0), plan.pointer(1)) == before
+
+
+def test_feeds_that_fit_are_bound_without_a_copy():
+    plan = Engine(2)
+    plan.set_signature([(1, np.dtype(np.float32), (2, 3)), (0, np.int64, (2, 1))])
+    readonly = filled(2, 3)
+    readonly.flags.writeable = False
+    assert plan.bind_arrays((readonly, GOOD[1]))
+    assert plan.pointer(1) == readonly.ctypes.data
+    assert plan.pointer(0) == GOOD[1].ctypes.data
+
+
+def test_signatures_must_be_known_in_full():
+    with pytest.raises(ValueError, match="known in full"):
+        Engine(1).set_signature([(0, np.float32, (-1, 3))])
+    with pytest.raises(IndexError, match="slot 4"):
+        Engine(1).set_signature([(4, np.float32, (1,))])
+
+
+def test_fetches_are_copies():
+    plan = Engine(2)
+    source = np.arange(6, dtype=np.int64)
+    plan.bind(0, source)
+    one = plan.fetch(0, (2, 3), np.int64)
+    plan.set_fetches([(0, np.int64, (6,)), (0, np.int64, (3, 1, 2))])
+    flat, cube = plan.fetch_all()
+    source[:] = -1
+    assert one.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert flat.tolist() == [0, 1, 2, 3, 4, 5]
+    assert cube.shape == (3, 1, 2) and cube.flags.owndata
+    with pytest.raises(ValueError, match="slot 1 holds no address"):
+        plan.fetch(1, (1,), np.float32)
+
+
+def test_nothing_is_fetched_from_an_empty_slot_of_no_elements():
+    assert Engine(1).fetch(0, (0, 4), np.float32).shape == (0, 4)
+
+
+def test_times_are_recorded_only_while_profiling(doubling):
+    doubling.add_python(lambda: None)
+    doubling.bind(0, filled(4))
+    doubling.bind(1, filled(4))
+    doubling.run()
+    assert doubling.times() == [0, 0, 0]
+    doubling.profile(True)
+    doubling.run()
+    assert len(doubling.times()) == 3 and all(ns > 0 for ns in doubling.times())
+    doubling.profile(False)
+    doubling.run()
+    assert doubling.times() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("release", [True, False])
+def test_native_stretches_run_with_or_without_the_gil(doubling, release):
+    doubling.release_gil = release
+    out = filled(4)
+    doubling.bind(0, filled(4))
+    doubling.bind(1, out)
+    doubling.run()
+    assert out.tolist() == [4.0] * 4
+
+
+def test_unknown_kernels_and_slots_are_refused():
+    plan = Engine(1)
+    with pytest.raises(KeyError, match="no kernel 'frobnicate.f32'"):
+        plan.add("frobnicate.f32", [0], [1])
+    with pytest.raises(IndexError, match="slot 1 is outside"):
+        plan.add("relu.f32", [0, 1], [1])
+    assert len(plan) == 0

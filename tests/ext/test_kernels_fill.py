@@ -1,0 +1,105 @@
+"""Scaling, sums of tensors, fills, copies, casts and the finiteness check."""
+
+import numpy as np
+import pytest
+
+from fluidlite._ext import kernels
+
+from .native import SIZES, TYPES, blank, draw, each_real, each_target, near
+
+NUMERIC = pytest.mark.parametrize("kind", ("f32", "f64", "i32", "i64"))
+
+
+@each_target
+@each_real
+def test_scale(kind, target):
+    for n in SIZES:
+        x, out = draw(n, kind=kind), blank(n, kind=kind)
+        kernels.call(f"scale.{kind}", [x, out], [n, 1], [2.5, 0.5], target=target)
+        near(out, x * 2.5 + 0.5, kind)
+        kernels.call(f"scale.{kind}", [x, x], [n, 0], [2.5, 0.5], target=target)
+        near(x, out - 0.5 + 1.25, kind)
+
+
+@each_target
+@pytest.mark.parametrize("kind", ("i32", "i64"))
+def test_scale_of_integers(kind, target):
+    x, out = np.array([1, -3, 5], TYPES[kind]), blank(3, kind=kind)
+    kernels.call(f"scale.{kind}", [x, out], [3, 1], [2.0, 1.0], target=target)
+    assert out.tolist() == [3, -5, 11]
+
+
+@each_target
+@NUMERIC
+def test_increment(kind, target):
+    x = np.array([4], TYPES[kind])
+    kernels.call(f"increment.{kind}", [x, x], [1], [1.0], target=target)
+    assert x.tolist() == [5]
+
+
+@each_target
+@NUMERIC
+@pytest.mark.parametrize("count", (1, 2, 5))
+def test_sum_of_tensors(kind, count, target):
+    for n in (*SIZES, 5000):
+        xs = [draw(n, kind=kind, seed=k, low=-9, high=9) for k in range(count)]
+        want = np.sum(xs, axis=0, dtype=np.float64)
+        out = blank(n, kind=kind)
+        kernels.call(f"sum.{kind}", [*xs, out], [n], target=target)
+        near(out, want, kind if kind in ("f32", "f64") else "f64", 10)
+        for place in range(count):
+            copies = [x.copy() for x in xs]
+            kernels.call(f"sum.{kind}", [*copies, copies[place]], [n], target=target)
+            np.testing.assert_array_equal(copies[place], out)
+
+
+@each_target
+def test_fill(target):
+    for kind in ("f32", "f64"):
+        out = blank(7, kind=kind)
+        kernels.call(f"fill.{kind}", [out], [7], [1.25], target=target)
+        assert out.tolist() == [1.25] * 7
+    for kind, value in (("i32", -3), ("i64", 1 << 60), ("u8", 1)):
+        out = blank(7, kind=kind)
+        kernels.call(f"fill.{kind}", [out], [7, value], target=target)
+        assert out.tolist() == [value] * 7
+
+
+def test_copy():
+    x, out = draw(3, 5), blank(3, 5)
+    kernels.call("copy", [x, out], [x.nbytes])
+    np.testing.assert_array_equal(out, x)
+    kernels.call("copy", [x, x], [x.nbytes])
+    np.testing.assert_array_equal(out, x)
+
+
+@each_target
+@pytest.mark.parametrize("source", TYPES)
+@pytest.mark.parametrize("to", (*TYPES, "b1"))
+def test_casts(source, to, target):
+    x = np.array([0, 1, 2, 250, 7.75], TYPES[source])
+    out = np.full(5, 9, np.uint8 if to == "b1" else TYPES[to])
+    kernels.call(f"cast.{source}.{to}", [x, out], [5], target=target)
+    np.testing.assert_array_equal(out, x.astype(bool if to == "b1" else TYPES[to]))
+
+
+def test_casts_to_bool_and_bytes():
+    x, out = np.array([0.0, -0.0, 0.25, np.nan, -3.0]), np.empty(5, np.uint8)
+    kernels.call("cast.f64.b1", [x, out], [5])
+    assert out.tolist() == [0, 0, 1, 1, 1]
+    kernels.call("cast.f64.u8", [np.array([3.9, 255.0, 0.0, 1.0, 2.0]), out], [5])
+    assert out.tolist() == [3, 255, 0, 1, 2]
+    kernels.call("cast.b1.i64", [np.array([True, False]), big := np.empty(2, np.int64)], [2])
+    assert big.tolist() == [1, 0]
+
+
+@each_target
+@each_real
+def test_isfinite(kind, target):
+    for bad in (None, np.nan, np.inf, -np.inf):
+        xs = [draw(n, kind=kind) for n in (0, 3, 40)]
+        if bad is not None:
+            xs[2][37] = bad
+        out = np.full(1, 9, np.uint8)
+        kernels.call(f"isfinite.{kind}", [*xs, out], [x.size for x in xs], target=target)
+        assert out[0] == (bad is None)

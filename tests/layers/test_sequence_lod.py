@@ -1,0 +1,101 @@
+"""Sequence layers in programs, with their gradients."""
+
+import numpy as np
+import pytest
+
+from fluidlite import layers
+from fluidlite.base.place import CPUPlace
+from fluidlite.data import data
+from fluidlite.executor import Executor, Scope, create_lod_tensor, scope_guard
+from fluidlite.framework.backward import gradients
+
+X = np.arange(10, dtype="float32").reshape(5, 2) / 10
+LENGTHS = [2, 3]
+
+
+@pytest.fixture
+def rows(programs):
+    var = data("rows", [None, 2], "float32", lod_level=1)
+    var.stop_gradient = False
+    return var
+
+
+def run(programs, fetch, **feed):
+    with scope_guard(Scope()):
+        executor = Executor(CPUPlace())
+        executor.run(programs[1])
+        feed = {"rows": create_lod_tensor(X, [LENGTHS], CPUPlace()), **feed}
+        return executor.run(programs[0], feed=feed, fetch_list=fetch, return_numpy=False)
+
+
+def test_pooling_and_its_gradient(programs, rows):
+    out = layers.sequence_pool(rows, "average")
+    assert out.name == "sequence_pool_0.tmp_0" and out.lod_level == 0
+    (slope,) = gradients(out, rows)
+    pooled, dx = run(programs, [out, slope])
+    np.testing.assert_allclose(np.array(pooled), [X[:2].mean(0), X[2:].mean(0)], rtol=1e-6)
+    np.testing.assert_allclose(np.array(dx), [[1 / 2] * 2] * 2 + [[1 / 3] * 2] * 3, rtol=1e-6)
+    assert dx.recursive_sequence_lengths() == [LENGTHS]
+
+
+def test_first_and_last_step(programs, rows):
+    first, last = run(programs, [layers.sequence_first_step(rows), layers.sequence_last_step(rows)])
+    np.testing.assert_array_equal(np.array(first), X[[0, 2]])
+    np.testing.assert_array_equal(np.array(last), X[[1, 4]])
+
+
+def test_reversing_twice_changes_nothing(programs, rows):
+    once = layers.sequence_reverse(rows)
+    twice = layers.sequence_reverse(once)
+    (slope,) = gradients(twice * rows, rows)
+    reversed_once, same, dx = run(programs, [once, twice, slope])
+    np.testing.assert_array_equal(np.array(reversed_once), X[[1, 0, 4, 3, 2]])
+    np.testing.assert_array_equal(np.array(same), X)
+    np.testing.assert_allclose(np.array(dx), 2 * X, rtol=1e-6)
+    assert same.recursive_sequence_lengths() == [LENGTHS]
+
+
+def test_softmax_within_sequences(programs, rows):
+    scores = data("scores", [None, 1], "float32", lod_level=1)
+    out = layers.sequence_softmax(scores)
+    assert out.lod_level == 1
+    feed = create_lod_tensor(np.zeros((5, 1), "float32"), [LENGTHS], CPUPlace())
+    (got,) = run(programs, [out], scores=feed)
+    np.testing.assert_allclose(np.array(got)[:, 0], [1 / 2] * 2 + [1 / 3] * 3, rtol=1e-6)
+
+
+def test_sequence_conv(programs, rows):
+    out = layers.sequence_conv(rows, 6, filter_size=4, act="tanh")
+    conv, bias, act = programs[0].global_block().ops
+    assert (conv.type, bias.type, act.type) == ("sequence_conv", "elementwise_add", "tanh")
+    assert (conv.attr("contextStart"), conv.attr("contextLength")) == (-2, 4)
+    assert programs[0].all_parameters()[0].shape == (8, 6)
+    assert out.lod_level == 1 and out.shape == (-1, 6)
+    assert np.array(run(programs, [out])[0]).shape == (5, 6)
+
+
+def test_expand_and_concat(programs, rows):
+    pooled = layers.sequence_pool(rows, "sum")
+    expanded = layers.sequence_expand(pooled, rows)
+    joined = layers.sequence_concat([rows, rows])
+    got = run(programs, [expanded, joined])
+    sums = np.array([X[:2].sum(0), X[2:].sum(0)])
+    np.testing.assert_allclose(np.array(got[0]), sums[[0, 0, 1, 1, 1]], rtol=1e-6)
+    np.testing.assert_array_equal(np.array(got[1]), X[[0, 1, 0, 1, 2, 3, 4, 2, 3, 4]])
+    assert got[1].recursive_sequence_lengths() == [[4, 6]]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda x: layers.sequence_pool(x, "median"), "'pool_type' of sequence_pool must be one of"),
+        (lambda x: layers.sequence_concat([]), "must not be empty"),
+        (
+            lambda x: layers.sequence_conv(data("c", [None, 2, 2], "float32"), 2),
+            r"must have shape \[rows, width\]",
+        ),
+    ],
+)
+def test_what_is_refused(rows, build, message):
+    with pytest.raises(ValueError, match=message):
+        build(rows)

@@ -1,0 +1,27 @@
+"""The examples run and learn something; those of the guide are in `guides/test_guides.py`."""
+
+import re
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_fit_a_line(python):
+    done = python("-m", "fluidlite", EXAMPLES / "fit_a_line.py", 2)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"epoch 1, loss (\S+)", done.stdout)[1]) < 0.001
+    assert "bias 4.20, true one 4.2" in done.stdout and done.stderr == ""
+
+
+def test_lenet(python):
+    done = python("-m", "fluidlite", EXAMPLES / "lenet.py", 1, 8)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"accuracy on test digits (\S+)", done.stdout)[1]) > 0.3
+    assert "(the same)" in done.stdout
+
+
+def test_all_examples_are_run_by_tests():
+    here = Path(__file__)
+    tests = here.read_text() + (here.parent / "guides" / "test_guides.py").read_text()
+    for path in EXAMPLES.glob("*.py"):
+        assert path.name in tests
