@@ -7,7 +7,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.pxd' -o -name '*.cc' -o -name '*.h')
+SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.px[di]' -o -name '*.cc' -o -name '*.h')
 READY = $(VENV)/.ready
 
 .PHONY: demo test ci clean

@@ -1,4 +1,4 @@
-"""What the loaders are fed with: rows of one array as samples, and one array again and again as ready-made batches."""
+"""What the loaders are fed with: rows of one array as samples, and two arrays in turn as ready-made batches."""
 import numpy as np
 
 BATCH = 512
@@ -19,12 +19,15 @@ def samples(batches):
 
 
 def ready(source, batches):
-    """A reader of `batches` times the same batch and label array."""
-    images = np.ones(SHAPES[source], "float32")
-    labels = np.zeros((len(images), 1), "int64")
+    """A reader of `batches` batches and label arrays, two of them in turn.
+
+    (One alone would look like a generator that fills its buffer anew for each batch, which has to be copied.)
+    """
+    shape = SHAPES[source]
+    made = [(np.full(shape, k, "float32"), np.full((shape[0], 1), k, "int64")) for k in range(2)]
 
     def reader():
-        for _ in range(batches):
-            yield images, labels
+        for batch in range(batches):
+            yield made[batch % 2]
 
     return reader

@@ -20,9 +20,8 @@ class Stream(torch.utils.data.IterableDataset):
 
 def tensors(reader):
     """The reader's arrays as tensors, made once: passing them on is what is measured."""
-    made = [torch.from_numpy(array) for array in next(reader())]
-    count = sum(1 for _ in reader())
-    return lambda: (made for _ in range(count))
+    made = [[torch.from_numpy(array) for array in batch] for batch in reader()]
+    return lambda: iter(made)
 
 
 batches, epochs = int(sys.argv[1]), int(sys.argv[2])

@@ -19,4 +19,12 @@ main = fluid.default_main_program()
 random = np.random.RandomState(0)
 feed = {"x": random.rand(4, 8).astype("float32"), "y": random.rand(4, 8).astype("float32")}
 
-result({"step": blocks(lambda: exe.run(main, feed=feed, fetch_list=[loss]), float(sys.argv[1]))})
+metrics = {"step": blocks(lambda: exe.run(main, feed=feed, fetch_list=[loss]), float(sys.argv[1]))}
+if fluid.__name__ == "fluidlite":
+    from fluidlite.executor.feeding import as_feed
+    from fluidlite.executor.plan import Plan
+
+    plan = Plan(main, fluid.global_scope(), as_feed(main, feed), [loss.name])
+    plan.accepts_raw(feed)
+    metrics["engine alone"] = blocks(plan.run, float(sys.argv[1]) / 4)
+result(metrics)

@@ -67,6 +67,9 @@ cdef enum Habit:
     FRESH_MEMORY  # each batch has memory of its own
     SAME_MEMORY   # each batch is written where the one before it was
 
+# How often the same array must come with the same content before it is taken for one that never changes.
+cdef int TRUSTED = 4
+
 
 cdef class Collator:
     """Puts samples together to batches, or checks batches that are ready.
@@ -82,12 +85,25 @@ cdef class Collator:
     cdef readonly Py_ssize_t samples   # taken by `fill`
     cdef readonly Py_ssize_t batches   # passed on by `batch`
     cdef Habit habit
+    cdef int unchanged                 # how often the first batch came again just as it was
 
     def __init__(self, specs, tensor, wrap, bint fresh_memory=False):
         self.columns = [Column(spec) for spec in specs]
         self.tensor = tensor
         self.wrap = wrap
         self.habit = FRESH_MEMORY if fresh_memory else UNSEEN
+        self.unchanged = 0
+
+    def take_up(self, Collator previous) -> None:
+        """Go on with what `previous`, the collator of an earlier epoch, found out about the generator's memory."""
+        cdef Column mine, theirs
+        if previous.habit == FRESH_MEMORY:
+            self.habit = FRESH_MEMORY
+        elif previous.habit == ONE_SEEN and previous.unchanged >= TRUSTED:
+            self.habit = ONE_SEEN
+            self.unchanged = previous.unchanged
+            for mine, theirs in zip(self.columns, previous.columns):
+                mine.first_array, mine.first_print = theirs.first_array, theirs.first_print
 
     @property
     def fresh_memory(self):
@@ -140,7 +156,8 @@ cdef class Collator:
         """Ready-made arrays or tensors, one for each variable, checked and passed on.
 
         An array of the right type that is contiguous is not copied, unless the generator was seen to write
-        the next batch into the same memory (the first batch is copied to find out). Errors as in `collate`.
+        the next batch into the same memory (the first batch is copied to find out). One array that comes again
+        and again with the same content is copied a few times and passed on after that. Errors as in `collate`.
         """
         cdef Py_ssize_t i
         cdef list out = []
@@ -153,7 +170,8 @@ cdef class Collator:
                                   f"{len(self.columns)}: {self.names()}{self.hint(items)}")
         if self.habit == ONE_SEEN:
             self.judge(items)
-        cdef bint copying = self.habit != FRESH_MEMORY
+        cdef bint copying = self.habit != FRESH_MEMORY and not (
+            self.habit == ONE_SEEN and self.unchanged >= TRUSTED)
         for i in range(len(self.columns)):
             column = <Column> self.columns[i]
             item = items[i]
@@ -177,7 +195,7 @@ cdef class Collator:
         return out
 
     cdef judge(self, items):
-        """Find out from the second batch whether the generator writes all of them into the same memory."""
+        """Find out from the later batches whether the generator writes all of them into the same memory."""
         cdef Py_ssize_t i
         cdef Column column
         cdef int most = 0
@@ -185,7 +203,9 @@ cdef class Collator:
             item = items[i]
             column = <Column> self.columns[i]
             most = max(most, column.again(item.array if isinstance(item, self.tensor) else item))
-        if most != 1:
+        if most == 1:
+            self.unchanged += 1
+        else:
             self.habit = SAME_MEMORY if most == 2 else FRESH_MEMORY
             for column in self.columns:
                 column.first_array = None

@@ -9,7 +9,7 @@ def address(name: str) -> int: ...
 def call(
     name: str,
     arrays: Sequence[np.ndarray | None],
-    ints: Sequence[int] = (),
-    floats: Sequence[float] = (),
+    ints: Sequence[int] = ...,
+    floats: Sequence[float] = ...,
     target: str | None = None,
 ) -> None: ...

@@ -227,7 +227,9 @@ class OpDef:
             arguments[word] = attrs[name] if name in attrs else self.attrs[name]
         if self.lod:
             arguments["lod"] = lods or {}
-        results = self.kernel(xp, **arguments)
+        # Infinities and NaNs are results like any other, as they are for native kernels.
+        with np.errstate(all="ignore"):
+            results = self.kernel(xp, **arguments)
         if len(self.output_slots) == 1:
             return [results]
         return list(results)

@@ -58,8 +58,10 @@ def _register_view(
     """Declare `op_type`, whose Out has the shape that `infer(op)` says, and its gradient."""
 
     def infer_both(op: OpView) -> None:
-        op.set("Out", infer(op), op.dtype("X"))
+        # XShape first: a reshape in place changes X.
+        shape, dtype = infer(op), op.dtype("X")
         infer_xshape(op)
+        op.set("Out", shape, dtype)
 
     register(
         OpDef(

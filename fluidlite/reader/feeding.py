@@ -44,9 +44,9 @@ def spec_of(var: Variable) -> Spec:
     return Spec(var.name, to_numpy(var.dtype), var.shape, var.lod_level)
 
 
-def collator(specs: Sequence[Spec], fresh_memory: bool = False) -> Collator:
+def collator(specs: Sequence[Spec]) -> Collator:
     """A collator that makes LoDTensors."""
-    return Collator(specs, LoDTensor, LoDTensor.wrap, fresh_memory)
+    return Collator(specs, LoDTensor, LoDTensor.wrap)
 
 
 class Feeding:
@@ -112,14 +112,16 @@ class Ready(Feeding):
 
     def __init__(self, reader: Reader, specs: Sequence[Spec]) -> None:
         super().__init__(reader, specs)
-        self.fresh_memory = False
+        self._previous: Collator | None = None  # of the epoch before
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs, self.fresh_memory)
+        collate = collator(self.specs)
+        if self._previous is not None:
+            collate.take_up(self._previous)
+        self._previous = collate
         with iterating(self.reader) as batches:
             for items in batches:
                 yield collate.batch(items)
-                self.fresh_memory = collate.fresh_memory
 
 
 def device_sets(

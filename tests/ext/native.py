@@ -35,7 +35,9 @@ def near(got: np.ndarray, want: np.ndarray, kind: str, times: float = 1.0) -> No
     np.testing.assert_allclose(got, want, rtol=bound, atol=bound)
 
 
-def numeric(f: Callable[..., np.ndarray], arguments: Sequence[np.ndarray], which: int, weights: np.ndarray) -> np.ndarray:
+def numeric(
+    f: Callable[..., np.ndarray], arguments: Sequence[np.ndarray], which: int, weights: np.ndarray
+) -> np.ndarray:
     """Central-difference gradient of sum(weights * f(*arguments)) in argument `which`, in double."""
     doubles = [np.array(a, np.float64) if a.dtype.kind == "f" else a for a in arguments]
     found = np.zeros_like(doubles[which])

@@ -234,6 +234,31 @@ def test_a_batch_that_is_ready_is_passed_on_without_a_copy() -> None:
     assert collate.batch((batches[2][0], tensor))[1] is tensor
 
 
+def test_an_array_that_comes_again_and_again_unchanged_is_passed_on_until_it_changes() -> None:
+    x, y = np.full((4, 2, 3), 1, "float32"), np.zeros((4, 1), "int64")
+    collate = collator(X, Y)
+    passed = [collate.batch((x, y))[0].array is x for _ in range(8)]
+    assert passed == [False] * 4 + [True] * 4
+    later = collator(X, Y)
+    later.take_up(collate)
+    assert later.batch((x, y))[0].array is x
+    x[...] = 2
+    changed = [later.batch((x, y))[0].array for _ in range(2)]
+    assert all(array is not x and array[0, 0, 0] == 2 for array in changed)
+    unseen = collator(X, Y)
+    unseen.take_up(later)
+    assert unseen.batch((x, y))[0].array is not x
+
+
+def test_what_one_epoch_found_out_the_next_one_knows() -> None:
+    first, second = collator(Y), collator(Y)
+    for _ in range(2):
+        first.batch((np.zeros((3, 1), "int64"),))
+    second.take_up(first)
+    array = np.zeros((3, 1), "int64")
+    assert second.batch((array,))[0].array is array
+
+
 def test_ready_items_are_converted_where_that_is_safe() -> None:
     collate = collator(X, Y, fresh_memory=True)
     x, y = collate.batch([np.zeros((2, 3, 2)).transpose(0, 2, 1), [[1], [2]]])

@@ -102,7 +102,9 @@ def test_a_failing_kernel_is_located_and_explained():
     plan.bind(1, np.array([0, 1, 7]))
     out = filled(3, 2, value=5.0)
     plan.bind(2, out)
-    with pytest.raises(KernelFailure, match=r"instruction 1 failed: the value 7 at position 2 is not in \[0, 2\)") as info:
+    with pytest.raises(
+        KernelFailure, match=r"instruction 1 failed: the value 7 at position 2 is not in \[0, 2\)"
+    ) as info:
         plan.run()
     assert (info.value.index, info.value.code, info.value.err[:3]) == (1, engine.OUT_OF_RANGE, (7, 2, 2))
     assert plan.failed == 1

@@ -5,6 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
+from fluidlite.base import flags
 from fluidlite.executor import Scope, scope_guard
 
 pytestmark = pytest.mark.usefixtures("programs")
@@ -65,6 +66,22 @@ def test_reshape_in_place():
     out = layers.reshape(y, [0, 24], inplace=True)
     assert out is y and out.shape == (-1, 24)
     assert _ops()[-1][2] == {"Out": ["scale_0.tmp_0"], "XShape": ["reshape2_0.tmp_0"]}
+
+
+@pytest.mark.parametrize("engine", ["interpret", "plan"])
+def test_gradient_of_a_reshape_in_place(engine):
+    x = fluid.data("x", [2, 3], "float32")
+    x.stop_gradient = False
+    out = layers.reshape(layers.scale(x, 1.0), [3, 2], inplace=True)
+    (dx,) = fluid.gradients(layers.reduce_sum(layers.square(out)), x)
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    before = flags.engine()
+    flags.set_engine(engine)
+    try:
+        (found,) = _run([dx], x=data)
+    finally:
+        flags.set_engine(before)
+    np.testing.assert_array_equal(found, 2 * data)
 
 
 @pytest.mark.parametrize(
@@ -239,3 +256,27 @@ def test_scatter_nd_adds_to_zeros():
         0
     ]
     np.testing.assert_array_equal(found, [[4, 5], [2, 4], [0, 0], [0, 0]])
+
+
+def test_second_derivatives_in_a_program():
+    x = fluid.data("x", [4], "float32")
+    x.stop_gradient = False
+    (first,) = fluid.gradients(layers.reduce_sum(layers.tanh(x) * x), x)
+    (second,) = fluid.gradients(layers.reduce_sum(layers.square(first)), x)
+    data = np.linspace(-1, 1, 4)
+    (found,) = _run([second], x=data.astype("float32"))
+
+    def slope(v):
+        return np.tanh(v) + v * (1 - np.tanh(v) ** 2)
+
+    expected = (slope(data + 1e-6) ** 2 - slope(data - 1e-6) ** 2) / 2e-6
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_overflow_is_no_warning(dtype):
+    x = fluid.data("x", [2], dtype)
+    out = [layers.exp(x), layers.log(x), layers.elementwise_pow(x, x)]
+    found = _run(out, x=np.array([0, 1000], dtype))
+    np.testing.assert_array_equal(found[0], [1, np.inf])
+    assert found[1][0] == -np.inf and found[2][1] == np.inf

@@ -62,7 +62,8 @@ struct Convolution {
         port.operand = operand;
         port.argument = argument;
         port.output = output;
-        port.outer = make(lib.memory_create, const_dnnl_memory_desc_t(plain.get()), lib.cpu, static_cast<void *>(nullptr));
+        void *const later = nullptr; /* the address comes with every run */
+        port.outer = make(lib.memory_create, const_dnnl_memory_desc_t(plain.get()), lib.cpu, later);
         const_dnnl_memory_desc_t wanted = lib.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, argument);
         if (lib.memory_desc_equal(wanted, plain.get())) return;
         port.inner = make(lib.memory_create, wanted, lib.cpu, DNNL_MEMORY_ALLOCATE);

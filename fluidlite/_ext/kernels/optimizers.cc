@@ -57,7 +57,8 @@ template <class T> int momentum(fl_call *call) {
 
 template <class T> int adam(fl_call *call) {
     const T rate = *at<T>(call, 0);
-    const T beta1 = static_cast<T>(call->f[0]), beta2 = static_cast<T>(call->f[1]), epsilon = static_cast<T>(call->f[2]);
+    const T beta1 = static_cast<T>(call->f[0]), beta2 = static_cast<T>(call->f[1]);
+    const T epsilon = static_cast<T>(call->f[2]);
     const int count = (call->n_p - 1) / 6;
     for (int which = 0; which < count; ++which) {
         const int p = 1 + 6 * which;

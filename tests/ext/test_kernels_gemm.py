@@ -1,0 +1,79 @@
+"""Matrix products, tiny ones by the kernels' own loops and large ones by BLAS."""
+
+import numpy as np
+import pytest
+
+from fluidlite._ext import kernels
+
+from .native import blank, draw, each_real, each_target, near
+
+SIZES = [
+    (1, 1, 1),
+    (4, 8, 8),
+    (4, 8, 64),
+    (3, 5, 7),
+    (5, 17, 9),
+    (6, 31, 3),
+    (2, 3, 100),
+    (33, 65, 40),
+    (130, 10, 300),
+]
+TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
+def stored(matrix: np.ndarray, transposed: int) -> np.ndarray:
+    return np.ascontiguousarray(np.swapaxes(matrix, -1, -2)) if transposed else matrix
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("m, n, k", SIZES)
+def test_products(m, n, k, kind, target):
+    a, b, c = draw(m, k, kind=kind), draw(k, n, kind=kind, seed=1), draw(m, n, kind=kind, seed=2)
+    for ta, tb in TRANSPOSES:
+        for alpha, beta in ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5)):
+            out = c.copy() if beta else np.full_like(c, np.nan)
+            operands = [stored(a, ta), stored(b, tb), out, None]
+            kernels.call(f"gemm.{kind}", operands, [m, n, k, ta, tb], [alpha, beta], target=target)
+            near(out, alpha * (a.astype(np.float64) @ b) + beta * c, kind, 3 + k / 4)
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("m, n, k", [(4, 8, 8), (5, 19, 3), (64, 40, 30)])
+def test_bias_and_activation(m, n, k, kind, target):
+    a, b, bias = draw(m, k, kind=kind), draw(k, n, kind=kind, seed=1), draw(n, kind=kind, seed=2)
+    plain = a.astype(np.float64) @ b
+    activations = [lambda v: v, lambda v: np.maximum(v, 0), lambda v: 1 / (1 + np.exp(-v)), np.tanh]
+    for act, function in enumerate(activations):
+        out = blank(m, n, kind=kind)
+        kernels.call(f"gemm.{kind}", [a, b, out, bias], [m, n, k, 0, 0, act], [1, 0], target=target)
+        near(out, function(plain + bias), kind, 3 + k / 4)
+        kernels.call(f"gemm.{kind}", [a, b, out, None], [m, n, k, 0, 0, act], [1, 0], target=target)
+        near(out, function(plain), kind, 3 + k / 4)
+
+
+@each_target
+@each_real
+def test_empty_products(kind, target):
+    none = blank(0, kind=kind)
+    kernels.call(
+        f"gemm.{kind}", [none, draw(3, 2, kind=kind), none, None], [0, 2, 3, 0, 0], [1, 0], target=target
+    )
+    out = blank(2, 3, kind=kind)
+    kernels.call(f"gemm.{kind}", [none, none, out, None], [2, 3, 0, 0, 0], [1, 0], target=target)
+    assert not out.any()
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("m, n, k", [(3, 4, 5), (20, 30, 40)])
+def test_batches(m, n, k, kind, target):
+    a, b = draw(6, m, k, kind=kind), draw(6, k, n, kind=kind, seed=1)
+    for ta, tb in TRANSPOSES:
+        operands = [stored(a, ta), stored(b, tb), out := blank(6, m, n, kind=kind)]
+        ints = [m, n, k, ta, tb, 6, m * k, k * n, m * n]
+        kernels.call(f"gemm_batched.{kind}", operands, ints, [2, 0], target=target)
+        near(out, 2 * (a.astype(np.float64) @ b), kind, 3 + k / 4)
+        kernels.call(f"gemm_batched.{kind}", operands, [*ints[:7], 0, m * n], [1, 0], target=target)
+        near(out, a.astype(np.float64) @ b[0], kind, 3 + k / 4)

@@ -1,0 +1,248 @@
+"""Convolution, pooling and batch normalisation."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fluidlite._ext import kernels
+
+from .native import TYPES, blank, draw, each_real, each_target, near
+
+needs_onednn = pytest.mark.skipif(not kernels.available("conv2d.f32"), reason="oneDNN is not installed")
+
+# n, c, h, w, oc, kernel, strides, pads (top, bottom, left, right), dilations, groups
+CONVOLUTIONS = [
+    (2, 1, 8, 8, 4, (3, 3), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    (2, 3, 9, 8, 20, (3, 2), (2, 1), (1, 1, 0, 1), (1, 1), 1),
+    (1, 4, 9, 9, 6, (3, 3), (1, 2), (0, 2, 1, 0), (2, 1), 2),
+    (3, 5, 1, 1, 7, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    (2, 4, 6, 6, 4, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 4),
+]
+
+
+def convolve(x, w, case):
+    *_, strides, pads, dilations, groups = case
+    n, oc, (kh, kw) = len(x), len(w), w.shape[2:]
+    x = np.pad(x, ((0, 0), (0, 0), pads[:2], pads[2:]))
+    oh = (x.shape[2] - (kh - 1) * dilations[0] - 1) // strides[0] + 1
+    ow = (x.shape[3] - (kw - 1) * dilations[1] - 1) // strides[1] + 1
+    out = np.zeros((n, oc, oh, ow))
+    for a in range(kh):
+        for b in range(kw):
+            top, left = a * dilations[0], b * dilations[1]
+            part = x[
+                :, :, top : top + oh * strides[0] : strides[0], left : left + ow * strides[1] : strides[1]
+            ]
+            part = part[:, :, :oh, :ow].reshape(n, groups, -1, oh, ow)
+            taps = w[:, :, a, b].reshape(groups, oc // groups, -1)
+            out += np.einsum("ngchw,goc->ngohw", part, taps).reshape(out.shape)
+    return out
+
+
+def convolution(case, n=None):
+    batch, c, h, wide, oc, size, strides, pads, dilations, groups = case
+    batch = batch if n is None else n
+    ints = [batch, c, h, wide, oc, *size, *strides, *pads, *dilations, groups]
+    return ints, draw(batch, c, h, wide), draw(oc, c // groups, *size, seed=1)
+
+
+@needs_onednn
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolution(case):
+    ints, x, w = convolution(case)
+    want, bias = convolve(x.astype(np.float64), w, case), draw(case[4], seed=2)
+    out = blank(*want.shape)
+    kernels.call("conv2d.f32", [x, w, None, out], ints)
+    near(out, want, "f32", 10)
+    biased = want + bias[:, None, None]
+    for act, result in enumerate((biased, np.maximum(biased, 0), 1 / (1 + np.exp(-biased)), np.tanh(biased))):
+        kernels.call("conv2d.f32", [x, w, bias, out], [*ints, act])
+        near(out, result, "f32", 20)
+
+
+@needs_onednn
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_gradients_of_convolution(case):
+    """Convolution is linear in both operands: <g, conv(dx, w)> = <grad_input, dx>, and so for the filter."""
+    ints, x, w = convolution(case)
+    g = draw(*convolve(x, w, case).shape, seed=3)
+    dx, dw = blank(*x.shape), blank(*w.shape)
+    kernels.call("conv2d_grad_input.f32", [w, g, dx], ints)
+    kernels.call("conv2d_grad_filter.f32", [x, g, dw], ints)
+    for seed in range(5):
+        step_x, step_w = draw(*x.shape, seed=10 + seed), draw(*w.shape, seed=20 + seed)
+        near((dx * step_x).sum(), (convolve(step_x, w, case) * g).sum(), "f32", 200)
+        near((dw * step_w).sum(), (convolve(x, step_w, case) * g).sum(), "f32", 200)
+
+
+@needs_onednn
+def test_convolution_of_an_empty_batch():
+    case = CONVOLUTIONS[1]
+    ints, x, w = convolution(case, n=0)
+    g, dw = blank(0, 20, 5, 8), blank(*w.shape)
+    kernels.call("conv2d.f32", [x, w, None, g], ints)
+    kernels.call("conv2d_grad_input.f32", [w, g, x], ints)
+    kernels.call("conv2d_grad_filter.f32", [x, g, dw], ints)
+    assert not dw.any()
+
+
+def test_without_onednn_everything_but_convolution_remains():
+    code = (
+        "from pathlib import Path\n"
+        "from fluidlite._ext import dnn, kernels\n"
+        "dnn._libraries = lambda: ['/nonexistent/libdnnl.so']\n"
+        "assert not kernels.available('conv2d.f32') and 'conv2d.f32' not in kernels.table()\n"
+        "assert kernels.available('pool2d_max.f32') and kernels.available('gemm.f32')\n"
+        "try: kernels.address('conv2d.f32')\n"
+        "except KeyError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "no kernel 'conv2d.f32' in this build" in done.stdout
+
+
+# planes (n, c), image, kernel, strides, pads (top, left), output
+POOLS = [
+    ((2, 3), (4, 6), (2, 2), (2, 2), (0, 0), (2, 3)),
+    ((1, 2), (5, 7), (2, 2), (2, 2), (0, 0), (2, 3)),
+    ((1, 2), (5, 5), (2, 2), (2, 2), (0, 0), (3, 3)),
+    ((2, 1), (5, 6), (3, 2), (1, 2), (1, 0), (5, 3)),
+    ((1, 1), (6, 6), (3, 3), (2, 2), (1, 1), (3, 3)),
+    ((2, 2), (4, 4), (4, 4), (1, 1), (0, 0), (1, 1)),
+    ((1, 1), (4, 300), (2, 2), (2, 2), (0, 0), (2, 150)),
+    ((0, 3), (4, 4), (2, 2), (2, 2), (0, 0), (2, 2)),
+]
+
+
+def windows(case):
+    (n, c), (h, w), (kh, kw), (sh, sw), (top, left), (oh, ow) = case
+    for b in range(n):
+        for k in range(c):
+            for r in range(oh):
+                for q in range(ow):
+                    y, x = r * sh - top, q * sw - left
+                    yield (
+                        (b, k, slice(max(y, 0), min(y + kh, h)), slice(max(x, 0), min(x + kw, w))),
+                        (b, k, r, q),
+                    )
+
+
+def pool_ints(case, exclusive):
+    planes, image, size, strides, pads, out = case
+    return [*planes, *image, *size, *strides, *pads, *out, exclusive]
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("case", POOLS)
+def test_max_pooling(case, kind, target):
+    planes, image, *_, size = case
+    x = draw(*planes, *image, kind=kind).round(1)  # rounded, so that maxima repeat
+    out, g = blank(*planes, *size, kind=kind), draw(*planes, *size, kind=kind, seed=1)
+    kernels.call(f"pool2d_max.{kind}", [x, out], pool_ints(case, 1), target=target)
+    dx, want = blank(*x.shape, kind=kind), np.zeros_like(x)
+    for window, place in windows(case):
+        assert out[place] == x[window].max()
+        first = np.unravel_index(np.argmax(x[window]), x[window].shape)
+        want[window][first] += g[place]
+    kernels.call(f"pool2d_max_grad.{kind}", [x, out, g, dx], pool_ints(case, 1), target=target)
+    near(dx, want, kind)
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("exclusive", (0, 1))
+@pytest.mark.parametrize("case", POOLS)
+def test_average_pooling(case, exclusive, kind, target):
+    planes, image, (kh, kw), *_, size = case
+    x, out = draw(*planes, *image, kind=kind), blank(*planes, *size, kind=kind)
+    g, dx = draw(*planes, *size, kind=kind, seed=1), blank(*planes, *image, kind=kind)
+    want, gradient = np.zeros(out.shape), np.zeros(x.shape)
+    for window, place in windows(case):
+        share = x[window].size if exclusive else kh * kw
+        want[place] = x[window].sum() / share
+        gradient[window] += g[place] / share
+    kernels.call(f"pool2d_avg.{kind}", [x, out], pool_ints(case, exclusive), target=target)
+    near(out, want, kind, 2)
+    kernels.call(f"pool2d_avg_grad.{kind}", [g, dx], pool_ints(case, exclusive), target=target)
+    near(dx, gradient, kind, 2)
+
+
+NORMALISED = [(3, 2, 4), (8, 5, 1), (2, 3, 35), (17, 40, 1)]
+
+
+def affine_inputs(c, kind):
+    return [draw(c, kind=kind, seed=k + 1, low=0.5, high=2) for k in range(4)]
+
+
+def aligned(channels):
+    return np.asarray(channels, np.float64)[:, None]
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("n, c, hw", NORMALISED)
+def test_batch_norm(n, c, hw, kind, target):
+    x = draw(n, c, hw, kind=kind) + TYPES[kind](3)
+    scale, bias, mean, variance = affine_inputs(c, kind)
+    outs = [blank(n, c, hw, kind=kind), *(blank(c, kind=kind) for _ in range(4))]
+    kernels.call(
+        f"batch_norm.{kind}", [x, scale, bias, mean, variance, *outs], [n, c, hw], [1e-3, 0.9], target=target
+    )
+    wide = x.astype(np.float64)
+    m, v = wide.mean((0, 2)), wide.var((0, 2))
+    want = (wide - aligned(m)) / np.sqrt(aligned(v) + 1e-3) * aligned(scale) + aligned(bias)
+    for got, expected in zip(
+        outs, (want, 0.9 * mean + 0.1 * m, 0.9 * variance + 0.1 * v, m, 1 / np.sqrt(v + 1e-3)), strict=True
+    ):
+        near(got, expected, kind, 5)
+    operands = [x, scale, bias, mean, variance, x, mean, variance, *outs[3:]]
+    kernels.call(f"batch_norm.{kind}", operands, [n, c, hw, 1], [1e-3, 0.9], target=target)
+    near(x, np.maximum(want, 0), kind, 5)
+    np.testing.assert_array_equal(mean, outs[1])
+    np.testing.assert_array_equal(variance, outs[2])
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("n, c, hw", NORMALISED)
+def test_batch_norm_with_global_statistics(n, c, hw, kind, target):
+    x, g = draw(n, c, hw, kind=kind), draw(n, c, hw, kind=kind, seed=9)
+    scale, bias, mean, variance = affine_inputs(c, kind)
+    inverse = 1 / np.sqrt(aligned(variance) + 1e-3)
+    out = blank(n, c, hw, kind=kind)
+    kernels.call(
+        f"batch_norm_infer.{kind}", [x, scale, bias, mean, variance, out], [n, c, hw], [1e-3], target=target
+    )
+    near(out, (x - aligned(mean)) * inverse * aligned(scale) + aligned(bias), kind, 5)
+    outs = [blank(n, c, hw, kind=kind), blank(c, kind=kind), blank(c, kind=kind)]
+    operands = [x, scale, mean, variance, g, *outs]
+    kernels.call(f"batch_norm_infer_grad.{kind}", operands, [n, c, hw], [1e-3], target=target)
+    near(outs[0], g * inverse * aligned(scale), kind, 5)
+    near(outs[1], (g * (x - aligned(mean)) * inverse).sum((0, 2)), kind, 20)
+    near(outs[2], g.astype(np.float64).sum((0, 2)), kind, 20)
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("n, c, hw", NORMALISED)
+def test_gradient_of_batch_norm(n, c, hw, kind, target):
+    x, g = draw(n, c, hw, kind=kind), draw(n, c, hw, kind=kind, seed=9)
+    scale = affine_inputs(c, kind)[0]
+    wide = x.astype(np.float64)
+    m, inverse = wide.mean((0, 2)), 1 / np.sqrt(wide.var((0, 2)) + 1e-3)
+    saved = m.astype(x.dtype), inverse.astype(x.dtype)
+    outs = [blank(n, c, hw, kind=kind), blank(c, kind=kind), blank(c, kind=kind)]
+    kernels.call(f"batch_norm_grad.{kind}", [x, scale, *saved, g, *outs], [n, c, hw], [1e-3], target=target)
+    unit = (wide - aligned(m)) * aligned(inverse)
+    mean_g, mean_gu = g.mean((0, 2), dtype=np.float64), (g * unit).mean((0, 2))
+    near(outs[0], (g - aligned(mean_g) - unit * aligned(mean_gu)) * aligned(inverse * scale), kind, 10)
+    near(outs[1], (g * unit).sum((0, 2)), kind, 20)
+    near(outs[2], g.astype(np.float64).sum((0, 2)), kind, 20)
+    kernels.call(
+        f"batch_norm_grad.{kind}", [x, scale, *saved, g, g, None, None], [n, c, hw], [1e-3], target=target
+    )
+    np.testing.assert_array_equal(g, outs[0])
