@@ -269,7 +269,8 @@ cdef class Engine:
         if address == NULL and layout.size:
             raise ValueError(f"slot {layout.slot} holds no address")
         array = cnp.PyArray_EMPTY(layout.ndim, layout.shape, layout.type_num, 0)
-        memcpy(cnp.PyArray_DATA(<cnp.ndarray> array), address, layout.size)
+        if layout.size:
+            memcpy(cnp.PyArray_DATA(<cnp.ndarray> array), address, layout.size)
         return array
 
     def fetch(self, Py_ssize_t slot, shape, dtype):

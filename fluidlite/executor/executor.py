@@ -156,10 +156,10 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
 
 def pruned(program: Program, names: tuple[str, ...], feeds: tuple[str, ...]) -> Program:
     """The part of `program` that the fetches need; kept with the program."""
-    key = ("pruned", program._version, names, feeds)
-    found = program._plans.get(key)
+    key = (program._version, names, feeds)
+    found = program._pruned.get(key)
     if found is None:
-        found = program._plans[key] = program._prune(list(names), list(feeds))
+        found = program._pruned[key] = program._prune(list(names), list(feeds))
     return found
 
 
@@ -215,10 +215,10 @@ def find_plan(
 
 
 def _cache(program: Program, scope: Scope, key: Any) -> PlanCache:
-    by_program: WeakKeyDictionary[Program, dict[Any, PlanCache]] = scope._plans
-    caches = by_program.get(program)
+    by_scope: WeakKeyDictionary[Scope, dict[Any, PlanCache]] = program._plans
+    caches = by_scope.get(scope)
     if caches is None:
-        caches = by_program[program] = {}
+        caches = by_scope[scope] = {}
     key = (program._version, key)
     cache = caches.get(key)
     if cache is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -40,7 +41,9 @@ class Plan:
 
         if any(lod for _, lod in feed.values()):
             raise CannotPlan("sequences are fed")
-        self.scope = scope
+        self._scope = weakref.ref(
+            scope
+        )  # the plan is kept with the program and must not keep the scope alive
         self.version = program._version
         self.feed_names = list(feed)
         self.lock = threading.Lock()
@@ -59,6 +62,7 @@ class Plan:
         self._scope_version = -1
         if not self.bind_scope():
             raise CannotPlan("a variable of the scope gets another shape or type")
+        self.meta.forget_scope()
         self._fetched = list(fetches)
         entries = [
             (self._slots.get(self._root(n), -1), to_numpy(self.meta.dtypes[n]), self.meta.shapes[n])
@@ -236,8 +240,11 @@ class Plan:
 
     def bind_scope(self) -> bool:
         """Point at the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
+        scope = self._scope()
+        if scope is None:
+            return False
         for name in self.meta.persistable:
-            found = self.scope.find_var(name)
+            found = scope.find_var(name)
             tensor = found.get() if found is not None else None
             if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
                 return False
@@ -250,14 +257,15 @@ class Plan:
             self._views[name] = array
             if name in self._slots:
                 self.engine.bind(self._slots[name], array)
-        self._scope_version = self.scope._cell.version
+        self._scope_version = scope._cell.version
         return True
 
     def ready(self, program: Program) -> bool:
         """Whether the plan still says what the program does; follows the scope if that has changed."""
         if program._version != self.version:
             return False
-        return self._scope_version == self.scope._cell.version or self.bind_scope()
+        scope = self._scope()
+        return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
         """Bind what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""

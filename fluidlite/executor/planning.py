@@ -27,7 +27,7 @@ class ExactMeta:
 
     def __init__(self, program: Program, scope: Scope, feeds: dict[str, np.ndarray]) -> None:
         self.block = program.global_block()
-        self.scope = scope
+        self._scope: Scope | None = scope
         self.shapes: dict[str, Shape] = {}
         self.dtypes: dict[str, VarType] = {}
         self.known: dict[str, np.ndarray] = {}
@@ -40,7 +40,7 @@ class ExactMeta:
         """Whether the variable has a value by now; looks into the scope for those that last."""
         if name in self.shapes:
             return True
-        found = self.scope.find_var(name)
+        found = self._scope.find_var(name) if self._scope is not None else None
         value = found.get() if found is not None else None
         if not isinstance(value, LoDTensor) or value.array is None:
             return False
@@ -50,6 +50,10 @@ class ExactMeta:
         self.shapes[name] = value.array.shape
         self.dtypes[name] = to_vartype(value.array.dtype)
         return True
+
+    def forget_scope(self) -> None:
+        """Look at the scope no more: everything that will be asked for is known."""
+        self._scope = None
 
     def shape(self, name: str) -> Shape:
         return self.shapes[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
 from .lod_tensor import LoDTensor, LoDTensorArray
@@ -80,7 +79,6 @@ class Scope:
         self._vars: dict[str, ScopeVariable] = {}
         self._kids: list[Scope] = []
         self._cell: VersionCell = parent._cell if parent is not None else VersionCell()
-        self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     def var(self, name: str) -> ScopeVariable:
         """The variable `name` of this scope itself, made if it is not here yet."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
 from .block import Block
@@ -23,7 +24,8 @@ class Program:
         self._op_role = OpRole.Forward
         self._op_role_vars: list[str] = []
         self._appending_grad_times = 0
-        self._plans: dict[Any, Any] = {}
+        self._pruned: dict[Any, Program] = {}
+        self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # executors' plans, by scope
         self._readers: tuple[int, list[Operator]] = (-1, [])
 
     def _changed(self) -> None:

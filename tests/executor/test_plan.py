@@ -1,6 +1,8 @@
 """Plans against the interpreter: the same numbers, step after step, for the networks the engine is made for."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -222,3 +224,23 @@ def test_updates_of_all_parameters_are_one_instruction():
     exe.run(fluid.default_startup_program())
     types = [op.type for op in plan_of(feeds(shapes, 4, 0), loss).ops]
     assert types.count("momentum") == 1 and types[-1] == "momentum"
+
+
+def test_plans_keep_neither_programs_nor_scopes_alive():
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(scope):
+        loss, shapes = softmax_regression()
+        exe = fluid.Executor()
+        exe.run(startup)
+        for k in range(3):
+            exe.run(main, feed=feeds(shapes, 4, k), fetch_list=[loss])
+    dead_scope, parameter = weakref.ref(scope), weakref.ref(scope.find_var("fc_0.w_0").get_tensor())
+    del scope
+    gc.collect()
+    assert dead_scope() is None and parameter() is None
+    exe.run(startup)
+    exe.run(main, feed=feeds(shapes, 4, 0), fetch_list=[loss])
+    dead_program = weakref.ref(main)
+    del main, startup, loss
+    gc.collect()
+    assert dead_program() is None
