@@ -213,7 +213,10 @@ def figure(value: float | None) -> str:
 
 def ratio(theirs: float | None, ours: float | None) -> str:
     """Theirs over ours, '-' where either is missing."""
-    return "-" if not theirs or not ours else f"{theirs / ours:.3g}x"
+    if not theirs or not ours:
+        return "-"
+    times = theirs / ours
+    return f"{times:,.0f}x" if times >= 100 else f"{times:.3g}x"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

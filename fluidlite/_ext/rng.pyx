@@ -68,7 +68,7 @@ def randint(uint64_t seed, int64_t low, int64_t high, int64_t n):
 
 
 def dropout_mask(uint64_t seed, float prob, int64_t n):
-    """`n` uint8 flags: 1 where `dropout` with this seed keeps an element, 0 where it drops it (probability `prob`)."""
+    """`n` uint8 flags: 1 where `dropout` with this seed keeps an element, 0 (probability `prob`) where not."""
     out = empty(n, cnp.NPY_UINT8)
     cdef uint8_t *data = <uint8_t *> cnp.PyArray_DATA(<cnp.ndarray> out)
     with nogil:

@@ -59,8 +59,8 @@ class Loader:
 
         Contiguous arrays of the variable's dtype are passed on without a copy, so that they must not be
         changed after they were yielded. (A generator that fills the same array again and again is recognised
-        as soon as the array comes with other content, and its batches are copied.) `places` as in `set_sample_generator`. Returns the
-        loader.
+        as soon as the array comes with other content, and its batches are copied.) `places` as in
+        `set_sample_generator`. Returns the loader.
         """
         return self._set(Ready(reader, self._specs), places)
 

@@ -25,7 +25,7 @@ struct Pair {
 
 /* Two sums over the batch and the image for every channel; `term(k, channel)` gives what element k adds to both. */
 template <class Term>
-void channel_sums(int64_t n, int64_t c, int64_t hw, double *first, double *second, const Term &term) {
+FL_INLINE void channel_sums(int64_t n, int64_t c, int64_t hw, double *first, double *second, const Term term) {
     if (hw == 1) {
         for (int64_t k = 0; k < c; ++k) first[k] = second[k] = 0;
         for (int64_t b = 0; b < n; ++b) {
