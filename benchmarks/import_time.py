@@ -1,10 +1,12 @@
 """How long does `import fluidlite` take?
 
-Milliseconds a whole process takes that imports the package and does nothing else, less the same for `import numpy`: the row
-`above numpy`. Each import is timed in processes of its own, in turn; `paddle.fluid` and `torch` stand beside as peers.
+Milliseconds a whole process takes that imports the package and does nothing else, less the same for `import
+numpy`: the row `above numpy`. Each import is timed in processes of its own, in turn; `paddle.fluid` and `torch`
+stand beside as peers.
 
     python benchmarks/import_time.py --paddle PYTHON_OF_PADDLE_1.8.5
 """
+
 from __future__ import annotations
 
 import statistics
@@ -24,7 +26,11 @@ def process_ms(side: sides.Side, statement: str) -> float:
     """
     begin = time.perf_counter()
     done = subprocess.run(
-        [side.command[0], "-c", statement], env=side.environment(), cwd=sides.HERE, capture_output=True, text=True
+        [side.command[0], "-c", statement],
+        env=side.environment(),
+        cwd=sides.HERE,
+        capture_output=True,
+        text=True,
     )
     took = (time.perf_counter() - begin) * 1e3
     if done.returncode:

@@ -2,17 +2,18 @@
 
 Microseconds a batch, from the first batch of a warm loader to the end of its epoch:
 
-* samples: 784 float32 and a label, from a plain Python generator, into batches of 512, through `set_sample_generator` and
-  `set_sample_list_generator` of `DataLoader.from_generator`; PyTorch's DataLoader reads the same generator
-  (IterableDataset, num_workers=0);
-* ready-made batches through `set_batch_generator`: 512 x 784 float32 (1.6 MB) and 128 x 3 x 224 x 224 (77 MB); PyTorch gets
-  the same arrays as tensors (batch_size=None).
+* samples: 784 float32 and a label, from a plain Python generator, into batches of 512, through
+  `set_sample_generator` and `set_sample_list_generator` of `DataLoader.from_generator`; PyTorch's DataLoader
+  reads the same generator (IterableDataset, num_workers=0);
+* ready-made batches through `set_batch_generator`: 512 x 784 float32 (1.6 MB) and 128 x 3 x 224 x 224 (77 MB);
+  PyTorch gets the same arrays as tensors (batch_size=None).
 
 Iterable loaders are iterated; non-iterable ones feed a program that does nothing else but read, so the figure
 holds an `Executor.run` as well. fluidlite and Paddle 1.8.5 run the same script (scripts/loader_fluid.py).
 
     python benchmarks/loader.py --paddle PYTHON_OF_PADDLE_1.8.5
 """
+
 from __future__ import annotations
 
 import sides
@@ -27,8 +28,12 @@ GOALS = {
 def main() -> int:
     parser = sides.parser(__doc__, rounds=3)
     parser.add_argument("--batches", type=int, default=200, help="batches of an epoch (default: %(default)s)")
-    parser.add_argument("--epochs", type=int, default=3, help="epochs measured per turn (default: %(default)s)")
-    parser.add_argument("--only", choices=SOURCES, action="append", help="measure this source (can be repeated)")
+    parser.add_argument(
+        "--epochs", type=int, default=3, help="epochs measured per turn (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", choices=SOURCES, action="append", help="measure this source (can be repeated)"
+    )
     options = parser.parse_args()
     arguments = [str(options.batches), str(options.epochs), *(options.only or SOURCES)]
 

@@ -1,10 +1,11 @@
 """What the benchmarks share: the sides that are compared, alternating runs of them, and the table of medians.
 
 A side is one framework: an interpreter with the arguments that make it run a script. A measured script prints one line
-`RESULT {"metric": [value, ...], ...}`; sides run in turn, round after round, so that a slow minute of the machine hits all
-of them, and the medians over all values are compared. Nothing heavy is imported here: the peak memory of a child counts
-from what its parent had.
+`RESULT {"metric": [value, ...], ...}`; sides run in turn, round after round, so that a slow minute of the
+machine hits all of them, and the medians over all values are compared. Nothing heavy is imported here: the peak
+memory of a child counts from what its parent had.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -46,7 +47,9 @@ class Side:
         """The environment variables its processes get."""
         return {**os.environ, **self.env}
 
-    def start(self, script: str | Path, *args: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    def start(
+        self, script: str | Path, *args: str, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         """Start a script (a path, or a name in benchmarks/scripts) with its output in a pipe."""
         command = [*self.command, str(SCRIPTS / script), *args]
         full = {**self.environment(), **(env or {})}
@@ -78,13 +81,26 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = made.add_argument
-    add("--paddle", metavar="PYTHON", default=os.environ.get("FLUIDLITE_PADDLE"),
-        help="interpreter of an environment with real Paddle 1.8.5 (default: $FLUIDLITE_PADDLE; skipped if neither)")
-    add("--torch", metavar="PYTHON", default=os.environ.get("FLUIDLITE_TORCH"),
-        help="interpreter with PyTorch (default: $FLUIDLITE_TORCH, else this one if torch is installed in it)")
+    add(
+        "--paddle",
+        metavar="PYTHON",
+        default=os.environ.get("FLUIDLITE_PADDLE"),
+        help="interpreter of an environment with real Paddle 1.8.5 (default: $FLUIDLITE_PADDLE; skipped if neither)",
+    )
+    add(
+        "--torch",
+        metavar="PYTHON",
+        default=os.environ.get("FLUIDLITE_TORCH"),
+        help="interpreter with PyTorch (default: $FLUIDLITE_TORCH, else this one if torch is installed in it)",
+    )
     add("--no-peers", action="store_true", help="measure fluidlite alone")
     add("--rounds", type=int, default=rounds, help="turns each side gets (default: %(default)s)")
-    add("--threads", type=int, default=1, help="threads of OpenMP and BLAS on every side (default: %(default)s)")
+    add(
+        "--threads",
+        type=int,
+        default=1,
+        help="threads of OpenMP and BLAS on every side (default: %(default)s)",
+    )
     add("--json", metavar="FILE", help="write all values, medians and ratios to this file as well")
     return made
 
@@ -92,7 +108,12 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
 def find(options: argparse.Namespace, torch: bool = True) -> list[Side]:
     """The sides that can be measured here, ours first; says which ones are skipped."""
     threads = str(options.threads)
-    quiet = {"CPU_NUM": "1", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    quiet = {
+        "CPU_NUM": "1",
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+    }
     if "FLUIDLITE_DATA" in os.environ:
         quiet["FLUIDLITE_DATA"] = os.path.abspath(os.environ["FLUIDLITE_DATA"])
     ours = dict(quiet)
@@ -110,7 +131,9 @@ def find(options: argparse.Namespace, torch: bool = True) -> list[Side]:
         if python:
             sides.append(Side(TORCH, [python], dict(quiet)))
         else:
-            print("note: PyTorch is skipped; install torch or name an interpreter with --torch or FLUIDLITE_TORCH")
+            print(
+                "note: PyTorch is skipped; install torch or name an interpreter with --torch or FLUIDLITE_TORCH"
+            )
     return sides
 
 
@@ -182,7 +205,9 @@ def report(
     peers = [name for name in names if name != OURS]
     metrics = list(dict.fromkeys(metric for values in results.values() for metric in values))
     medians = {
-        metric: {name: statistics.median(results[name][metric]) for name in names if results[name].get(metric)}
+        metric: {
+            name: statistics.median(results[name][metric]) for name in names if results[name].get(metric)
+        }
         for metric in metrics
     }
     head = ["", *names, *(f"{peer} / ours" for peer in peers), "goal"]
@@ -197,7 +222,11 @@ def report(
         print(line)
     if options.json:
         content = {
-            "title": title, "unit": unit, "machine": machine(options), "medians": medians, "values": results,
+            "title": title,
+            "unit": unit,
+            "machine": machine(options),
+            "medians": medians,
+            "values": results,
             **(extra or {}),
         }
         Path(options.json).write_text(json.dumps(content, indent=1) + "\n", encoding="utf8")
@@ -225,12 +254,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(3, *(len(line[k]) for line in lines)) for k in range(len(head))]
 
     def shown(line: Sequence[str]) -> str:
-        cells = [cell.rjust(width) for cell, width in zip(line, widths)]
+        cells = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
         cells[0] = line[0].ljust(widths[0])
         cells[-1] = line[-1].ljust(widths[-1])
         return "| " + " | ".join(cells) + " |"
 
-    rule = [":" + "-" * (widths[0] - 1), *("-" * (w - 1) + ":" for w in widths[1:-1]), ":" + "-" * (widths[-1] - 1)]
+    rule = [
+        ":" + "-" * (widths[0] - 1),
+        *("-" * (w - 1) + ":" for w in widths[1:-1]),
+        ":" + "-" * (widths[-1] - 1),
+    ]
     return [shown(head), "| " + " | ".join(rule) + " |", *(shown(row) for row in rows)]
 
 
@@ -239,6 +272,8 @@ def machine(options: argparse.Namespace) -> str:
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        found = [line for line in cpuinfo.read_text(encoding="utf8").splitlines() if line.startswith("model name")]
+        found = [
+            line for line in cpuinfo.read_text(encoding="utf8").splitlines() if line.startswith("model name")
+        ]
         model = found[0].split(":", 1)[1].strip() if found else model
     return f"{os.cpu_count()} cores {model}, {options.threads} thread(s), Python {platform.python_version()}"

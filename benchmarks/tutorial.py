@@ -1,16 +1,18 @@
 """How long does the MNIST tutorial take, and how much memory?
 
-The static-graph DataLoader tutorial as it stands (examples/mnist_dataloader.py and its non-iterable twin), 10 epochs of training
-and testing, in a process of its own from start to end: wall time in seconds and peak resident memory in MB. Paddle
-1.8.5 runs the same text through scripts/on_paddle.py, which only turns the CUDA place into the CPU and points downloads
-at local files. FLUIDLITE_DATA names the folder with mnist/train-images-idx3-ubyte.gz and the other three files; without
-it fluidlite takes its bundled part of MNIST and Paddle is skipped.
+The static-graph DataLoader tutorial as it stands (examples/mnist_dataloader.py and its non-iterable twin), 10
+epochs of training and testing, in a process of its own from start to end: wall time in seconds and peak
+resident memory in MB. Paddle 1.8.5 runs the same text through scripts/on_paddle.py, which only turns the CUDA
+place into the CPU and points downloads at local files. FLUIDLITE_DATA names the folder with
+mnist/train-images-idx3-ubyte.gz and the other three files; without it fluidlite takes its bundled part of MNIST
+and Paddle is skipped.
 
 --check runs a variant with `random_seed` set and without shuffling on both and compares the losses printed.
 
     FLUIDLITE_DATA=DIR python benchmarks/tutorial.py --paddle PYTHON_OF_PADDLE_1.8.5
     FLUIDLITE_DATA=DIR python benchmarks/tutorial.py --paddle PYTHON_OF_PADDLE_1.8.5 --epochs 1 --check
 """
+
 from __future__ import annotations
 
 import os
@@ -29,7 +31,7 @@ GOALS = {
     **{f"{mode}: wall, s": sides.Goal(times=5) for mode in EXAMPLES},
     **{f"{mode}: peak, MB": sides.Goal(times=2) for mode in EXAMPLES},
 }
-SEEDED = '''def seeded_program():
+SEEDED = """def seeded_program():
     import paddle.fluid as fluid
 
     program = fluid.Program()
@@ -37,7 +39,7 @@ SEEDED = '''def seeded_program():
     return program
 
 
-'''
+"""
 
 
 def edited(source: str, *changes: tuple[str, str]) -> str:
@@ -94,7 +96,7 @@ def compare(found: list[sides.Side], scripts: dict[str, Path]) -> int:
             print(f"{mode}: Paddle printed {len(theirs)} losses")
             status = 1
             continue
-        worst = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(ours, theirs))
+        worst = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(ours, theirs, strict=True))
         print(f"{mode}: the largest relative difference from Paddle's is {worst:.2g}")
         status |= worst > 1e-4
     return status
@@ -102,7 +104,9 @@ def compare(found: list[sides.Side], scripts: dict[str, Path]) -> int:
 
 def main() -> int:
     parser = sides.parser(__doc__, rounds=3)
-    parser.add_argument("--epochs", type=int, default=10, help="epochs (default: %(default)s, as the tutorial has it)")
+    parser.add_argument(
+        "--epochs", type=int, default=10, help="epochs (default: %(default)s, as the tutorial has it)"
+    )
     parser.add_argument("--mode", choices=EXAMPLES, action="append", help="this mode only (default: both)")
     parser.add_argument("--check", action="store_true", help="compare losses instead of measuring")
     options = parser.parse_args()

@@ -50,14 +50,17 @@ def main(epochs, steps):
     feeder = fluid.DataFeeder(feed_list=inputs, place=fluid.CPUPlace())
     loader = fluid.io.DataLoader.from_generator(feed_list=inputs, capacity=16)
     loader.set_sample_list_generator(
-        paddle.batch(paddle.reader.shuffle(paddle.dataset.mnist.train(), 10000), 100), places=fluid.cpu_places(1)
+        paddle.batch(paddle.reader.shuffle(paddle.dataset.mnist.train(), 10000), 100),
+        places=fluid.cpu_places(1),
     )
     for epoch in range(epochs):
         for step, feed in enumerate(itertools.islice(loader(), steps)):
             value, right = exe.run(feed=feed, fetch_list=[loss, accuracy])
             if step % 20 == 0:
                 print(f"epoch {epoch}, step {step}: loss {value.item():.4f}, accuracy {right.item():.3f}")
-        print(f"epoch {epoch}: accuracy on test digits {test(exe, test_program, feeder, accuracy, steps):.4f}")
+        print(
+            f"epoch {epoch}: accuracy on test digits {test(exe, test_program, feeder, accuracy, steps):.4f}"
+        )
 
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "lenet")
@@ -66,7 +69,9 @@ def main(epochs, steps):
         exe.run(fluid.default_startup_program())
         fluid.load(fluid.default_main_program(), path, exe)
         after = test(exe, test_program, feeder, accuracy, steps)
-        print(f"accuracy after saving and loading: {after:.4f} ({'the same' if after == before else 'different!'})")
+        print(
+            f"accuracy after saving and loading: {after:.4f} ({'the same' if after == before else 'different!'})"
+        )
 
 
 if __name__ == "__main__":

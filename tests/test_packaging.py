@@ -15,7 +15,12 @@ installed = pytest.mark.skipif(
 
 @pytest.mark.parametrize(
     "name",
-    ["py.typed", "base/fluid_names.txt", "dataset/data/README.md", "dataset/data/mnist/train-images-idx3-ubyte.gz"],
+    [
+        "py.typed",
+        "base/fluid_names.txt",
+        "dataset/data/README.md",
+        "dataset/data/mnist/train-images-idx3-ubyte.gz",
+    ],
 )
 def test_data_files_ship(name):
     assert resources.files("fluidlite").joinpath(name).is_file()
@@ -48,4 +53,6 @@ def test_metadata():
     assert about["License-Expression"] == "Apache-2.0 AND CC-BY-SA-3.0"
     needed = [need for need in metadata.requires("fluidlite") if "extra" not in need]
     names = sorted(need.split(">")[0] for need in needed)
-    assert names == ["numpy", "onednn-cpu-gomp", "protobuf", "scipy"], "see docs/dependencies.md before adding one"
+    assert names == ["numpy", "onednn-cpu-gomp", "protobuf", "scipy"], (
+        "see docs/dependencies.md before adding one"
+    )

@@ -1,4 +1,5 @@
 """Batches through DataLoader.from_generator. usage: loader_fluid.py BATCHES EPOCHS SOURCE..."""
+
 import sys
 import time
 

@@ -1,4 +1,5 @@
 """What the loaders are fed with: rows of one array as samples, and two arrays in turn as ready-made batches."""
+
 import numpy as np
 
 BATCH = 512

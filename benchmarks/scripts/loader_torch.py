@@ -1,4 +1,5 @@
 """Batches through torch's DataLoader. usage: loader_torch.py BATCHES EPOCHS SOURCE..."""
+
 import sys
 import time
 

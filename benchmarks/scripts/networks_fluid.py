@@ -1,4 +1,5 @@
 """Training steps of three networks. usage: networks_fluid.py SECONDS NETWORK..."""
+
 import sys
 
 import numpy as np

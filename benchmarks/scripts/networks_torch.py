@@ -1,4 +1,5 @@
 """Training steps of three networks, eager. usage: networks_torch.py SECONDS NETWORK..."""
+
 import sys
 
 import numpy as np

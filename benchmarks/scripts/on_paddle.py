@@ -1,4 +1,5 @@
 """Runs a script on real Paddle for the CPU with MNIST from $FLUIDLITE_DATA/mnist. usage: on_paddle.py SCRIPT [ARGS]"""
+
 import os
 import sys
 

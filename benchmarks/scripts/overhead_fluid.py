@@ -1,4 +1,5 @@
 """Five 8 x 8 fc layers with Adam, batch 4. usage: overhead_fluid.py SECONDS"""
+
 import sys
 
 import numpy as np

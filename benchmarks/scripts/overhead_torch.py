@@ -1,4 +1,8 @@
-"""Five 8 x 8 linear layers with Adam, batch 4, eager; --compile adds torch.compile. usage: overhead_torch.py SECONDS [--compile]"""
+"""Five 8 x 8 linear layers with Adam, batch 4, eager; --compile adds torch.compile.
+
+usage: overhead_torch.py SECONDS [--compile]
+"""
+
 import sys
 
 import torch

@@ -1,4 +1,5 @@
 """Timing inside a measured script; runs under Python 3.8 too, where the peer lives."""
+
 import json
 import time
 
