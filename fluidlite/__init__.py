@@ -46,6 +46,7 @@ from .framework import (
     default_startup_program,
     name_scope,
     program_guard,
+    require_version,
 )
 from .input import embedding, one_hot
 from .io import load, load_program_state, save, set_program_state
@@ -109,6 +110,7 @@ __all__ = [
     "program_guard",
     "reader",
     "regularizer",
+    "require_version",
     "save",
     "scope_guard",
     "set_program_state",

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .base import missing
 from .framework import Block, Parameter, Program, Variable, default_main_program, name_scope
 from .layer_helper import LayerHelper
 from .ops.registry import GRAD
@@ -258,3 +259,5 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
 ClipByGlobalNorm = GradientClipByGlobalNorm
 ClipByNorm = GradientClipByNorm
 ClipByValue = GradientClipByValue
+
+__getattr__ = missing.reporter(__name__)

@@ -1,5 +1,8 @@
 """`fluid.compiler`: the public names of `executor.compiler`."""
 
+from .base import missing
 from .executor.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
+
+__getattr__ = missing.reporter(__name__)

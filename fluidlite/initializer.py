@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import unique_name
+from .base import missing, unique_name
 from .base.dtypes import FLOATS, VarType, to_numpy
 from .framework import Block, Operator, Variable
 
@@ -300,3 +300,5 @@ TruncatedNormal = TruncatedNormalInitializer
 Xavier = XavierInitializer
 MSRA = MSRAInitializer
 Bilinear = BilinearInitializer
+
+__getattr__ = missing.reporter(__name__)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .base import missing
+
 __all__ = [
     "Accuracy",
     "Auc",
@@ -268,3 +270,6 @@ class Auc(MetricBase):
         step = self._stat_neg[::-1].astype(float)
         whole = hits[-1] * step.sum()
         return float((step * (hits + np.concatenate([[0.0], hits[:-1]])) / 2).sum() / whole) if whole else 0.0
+
+
+__getattr__ = missing.reporter(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .base import missing
 from .framework import Variable
 from .layer_helper import LayerHelper, check_variable
 from .layers.convolution import conv2d
@@ -261,3 +262,6 @@ def _matmul(x: Variable, y: Variable, transpose_y: bool = False) -> Variable:
     attrs = {"transpose_X": False, "transpose_Y": transpose_y, "alpha": 1.0}
     out: Variable = LayerHelper("matmul").apply("matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
     return out
+
+
+__getattr__ = missing.reporter(__name__)

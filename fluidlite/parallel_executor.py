@@ -1,5 +1,8 @@
 """`fluid.parallel_executor`: the older way to run on several places."""
 
+from .base import missing
 from .executor.compiler import BuildStrategy, ExecutionStrategy, ParallelExecutor
 
 __all__ = ["BuildStrategy", "ExecutionStrategy", "ParallelExecutor"]
+
+__getattr__ = missing.reporter(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .base import missing
 from .base.errors import NotSupportedError
 from .initializer import Initializer
 
@@ -107,3 +108,6 @@ def _check(what: str, value: Any, types: tuple[type, ...], expected: str) -> Non
             f"The type of '{what}' in ParamAttr must be {expected}, but received {value!r} "
             f"of type {type(value).__name__}"
         )
+
+
+__getattr__ = missing.reporter(__name__)

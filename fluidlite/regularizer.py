@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .base import missing
 from .framework import Block, Parameter, Variable, name_scope
 
 __all__ = ["L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer"]
@@ -84,3 +85,5 @@ def append_regularization_ops(
 
 L1Decay = L1DecayRegularizer
 L2Decay = L2DecayRegularizer
+
+__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,12 @@ from fluidlite.framework import Program, program_guard
 # No test asks the network for data sets, neither in this process nor in those it starts.
 os.environ["FLUIDLITE_OFFLINE"] = "1"
 os.environ.pop("FLUIDLITE_DATA", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Have SIGINT interrupt, also where the shell that started the tests in the background made it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """The import hook: `paddle...` is this package, the same modules under other names; what is missing says
 so."""
 
+import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ import pytest
 import fluidlite
 from fluidlite.base import missing
 from fluidlite.base.errors import NotSupportedError
-from fluidlite.base.fluid_modules import ALIASES, fluid_name, real_name
+from fluidlite.base.fluid_modules import ABSENT, ALIASES, fluid_name, real_name
 
 HOOKED = ("-W", "error", "-c")
 
@@ -199,3 +201,20 @@ def test_import_is_quick():
         "cupy",
     ):
         assert slow not in loaded
+
+
+def present_modules():
+    """(Fluid's name, the module) for the public modules of Fluid that exist here."""
+    for name in missing.fluid_names():
+        if name not in ABSENT and importlib.util.find_spec(real_name(name)) is not None:
+            yield pytest.param(name, importlib.import_module(real_name(name)), id=name)
+
+
+@pytest.mark.parametrize("name, module", [*present_modules()])
+def test_every_name_of_fluid_is_here_or_says_that_it_is_not(name, module):
+    for part in missing.fluid_names()[name]:
+        try:
+            getattr(module, part)
+        except AttributeError as error:
+            assert isinstance(error, NotSupportedError), f"{name}.{part}: {error}"
+            assert f"{name}.{part} exists in Fluid 1.8" in str(error)

@@ -23,6 +23,7 @@ cdef extern from "abi.h":
 
 cdef extern from "dnn/convolution.h" namespace "fl":
     bint load_onednn(const char *path)
+    void release_threads()
     vector[fl_entry] convolutions()
 
 
@@ -74,4 +75,11 @@ def table() -> dict:
                 if load_onednn(path.encode()):
                     _table = {entry.name.decode(): <uintptr_t> entry.run for entry in convolutions()}
                     break
+        if _table:
+            # The child of a fork has only the thread that forked: it would wait for the other ones for ever.
+            os.register_at_fork(before=_release_threads)
     return _table
+
+
+def _release_threads():
+    release_threads()

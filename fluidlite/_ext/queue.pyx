@@ -15,6 +15,7 @@ cdef extern from "queue/bounded_queue.h" namespace "fluidlite" nogil:
         kDone
         kTimedOut
         kShut
+        kForked
 
     cdef cppclass QueueCounters:
         uint64_t put
@@ -47,12 +48,17 @@ class QueueClosed(Exception):
     """The queue was closed and holds nothing more."""
 
 
+class QueueForked(RuntimeError):
+    """The queue was made before a fork: the threads that fill it are in the parent of this process."""
+
+
 cdef class Queue:
     """First in, first out, at most `capacity` objects (an int, at least 1).
 
     A queue is open until `close`, `fail` or `kill`. After `close` and `fail` the objects inside are still
     handed out; then `get` raises `QueueClosed`, or the exception given to `fail` with the traceback it had.
-    `kill` drops them. Any number of threads may use each method. Raises ValueError for a capacity below 1.
+    `kill` drops them. Any number of threads may use each method. In the child of a fork the queues of its
+    parent are shut, and `get` raises `QueueForked`. Raises ValueError for a capacity below 1.
     """
     cdef BoundedQueue* _queue
     cdef object _error
@@ -99,6 +105,11 @@ cdef class Queue:
             return item
         if outcome == Outcome.kTimedOut:
             raise TimeoutError(f"the queue has been empty for {timeout} s")
+        if outcome == Outcome.kForked:
+            raise QueueForked(
+                "this reader was begun before the process was forked, and the thread that reads for it is in the "
+                "parent; begin anew in this process"
+            )
         if self._error is not None:
             raise self._error.with_traceback(self._traceback)
         raise QueueClosed("the queue was closed and is empty")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _LAYERS = [
-    "collective",
     "control_flow",
     "detection",
     "device",
@@ -11,14 +10,12 @@ _LAYERS = [
     "io",
     "learning_rate_scheduler",
     "loss",
-    "math_op_patch",
     "metric_op",
     "nn",
     "ops",
     "rnn",
     "sequence_lod",
     "tensor",
-    "utils",
 ]
 
 ALIASES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from . import context
+from . import context, missing
 
 
 class UniqueNameGenerator:
@@ -49,3 +49,6 @@ def guard(new_generator: UniqueNameGenerator | str | bytes | None = None) -> Ite
         new_generator = UniqueNameGenerator(new_generator)
     with _current.hold(new_generator if new_generator is not None else UniqueNameGenerator()):
         yield
+
+
+__getattr__ = missing.reporter(__name__)

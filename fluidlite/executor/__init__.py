@@ -1,5 +1,6 @@
 """Running programs: scopes, tensors, plans, executors (`fluid.executor`)."""
 
+from ..base import missing
 from .executor import Executor
 from .lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
 from .scope import Scope, global_scope, scope_guard
@@ -14,3 +15,5 @@ __all__ = [
     "global_scope",
     "scope_guard",
 ]
+
+__getattr__ = missing.reporter(__name__)

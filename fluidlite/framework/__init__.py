@@ -3,6 +3,7 @@
 Follows `fluid.framework`.
 """
 
+from ..base import missing
 from ..base.dtypes import VarType
 from ..base.dtypes import to_vartype as convert_np_dtype_to_dtype_
 from ..base.place import (
@@ -14,6 +15,7 @@ from ..base.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
+from ..base.version import require_version
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
 from .operator import Operator, OpRole
@@ -49,6 +51,9 @@ __all__ = [
     "is_compiled_with_cuda",
     "name_scope",
     "program_guard",
+    "require_version",
     "switch_main_program",
     "switch_startup_program",
 ]
+
+__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,8 @@
 """`paddle.version`: the release of Paddle whose API this package follows (not a version of this package)."""
 
-full_version = "1.8.5"
+from ..base.version import FOLLOWED
+
+full_version = FOLLOWED
 major, minor, patch = full_version.split(".")
 rc = "0"
 istaged = True

@@ -2,6 +2,7 @@
 `paddle.reader`).
 """
 
+from ..base import missing
 from .creator import np_array, recordio, text_file
 from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn, map_readers, shuffle
 from .feeder import DataFeeder
@@ -34,3 +35,5 @@ __all__ = [
     "text_file",
     "xmap_readers",
 ]
+
+__getattr__ = missing.reporter(__name__)

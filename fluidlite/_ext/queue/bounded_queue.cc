@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <pthread.h>
+
 namespace fluidlite {
 
 namespace {
@@ -11,6 +13,15 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<std::int64_t> queues{0};
 std::atomic<std::int64_t> items{0};
+std::atomic<unsigned> generation{0};
+
+void begin_child() {
+  ++generation;
+  queues = 0;
+  items = 0;
+}
+
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, begin_child);
 
 // Waits until `ready`, `seconds` at most (negative: for ever), and adds the time to `waited`. False: time is
 // up.
@@ -35,14 +46,24 @@ bool wait(std::condition_variable& signal, std::unique_lock<std::mutex>& lock, s
 }  // namespace
 
 BoundedQueue::BoundedQueue(std::size_t capacity)
-    : capacity_(std::max<std::size_t>(capacity, 1)), ring_(std::min<std::size_t>(capacity_, 16)) {
+    : capacity_(std::max<std::size_t>(capacity, 1)),
+      generation_(generation.load(std::memory_order_relaxed)),
+      signals_(new Signals),
+      ring_(std::min<std::size_t>(capacity_, 16)) {
   ++queues;
 }
 
 BoundedQueue::~BoundedQueue() {
+  if (forked()) {
+    // Destroying a condition variable waits for the threads that wait on it, and here there are none to leave.
+    static_cast<void>(signals_.release());
+    return;
+  }
   items -= static_cast<std::int64_t>(count_);
   --queues;
 }
+
+bool BoundedQueue::forked() const { return generation_ != generation.load(std::memory_order_relaxed); }
 
 void BoundedQueue::grow() {
   std::vector<void*> bigger(std::min(capacity_, ring_.size() * 2));
@@ -52,8 +73,9 @@ void BoundedQueue::grow() {
 }
 
 Outcome BoundedQueue::put(void* item, double seconds) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  const bool in_time = wait(room_, lock, putters_, seconds, counters_.put_seconds,
+  if (forked()) return Outcome::kShut;
+  std::unique_lock<std::mutex> lock(signals_->mutex);
+  const bool in_time = wait(signals_->room, lock, putters_, seconds, counters_.put_seconds,
                             [this] { return shut_ || count_ < capacity_; });
   if (shut_) return Outcome::kShut;
   if (!in_time) return Outcome::kTimedOut;
@@ -64,14 +86,15 @@ Outcome BoundedQueue::put(void* item, double seconds) {
   ++items;
   const bool wake = getters_ > 0;
   lock.unlock();
-  if (wake) items_.notify_one();
+  if (wake) signals_->items.notify_one();
   return Outcome::kDone;
 }
 
 Outcome BoundedQueue::get(void** item, double seconds) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  const bool in_time =
-      wait(items_, lock, getters_, seconds, counters_.get_seconds, [this] { return shut_ || count_ > 0; });
+  if (forked()) return Outcome::kForked;
+  std::unique_lock<std::mutex> lock(signals_->mutex);
+  const bool in_time = wait(signals_->items, lock, getters_, seconds, counters_.get_seconds,
+                            [this] { return shut_ || count_ > 0; });
   if (count_ == 0) return in_time ? Outcome::kShut : Outcome::kTimedOut;
   *item = ring_[head_];
   head_ = (head_ + 1) % ring_.size();
@@ -80,25 +103,27 @@ Outcome BoundedQueue::get(void** item, double seconds) {
   --items;
   const bool wake = putters_ > 0;
   lock.unlock();
-  if (wake) room_.notify_one();
+  if (wake) signals_->room.notify_one();
   return Outcome::kDone;
 }
 
 bool BoundedQueue::close() {
+  if (forked()) return false;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(signals_->mutex);
     if (shut_) return false;
     shut_ = true;
   }
-  room_.notify_all();
-  items_.notify_all();
+  signals_->room.notify_all();
+  signals_->items.notify_all();
   return true;
 }
 
 std::vector<void*> BoundedQueue::kill() {
   std::vector<void*> left;
+  if (forked()) return left;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(signals_->mutex);
     shut_ = true;
     left.reserve(count_);
     for (std::size_t i = 0; i < count_; ++i) left.push_back(ring_[(head_ + i) % ring_.size()]);
@@ -106,23 +131,26 @@ std::vector<void*> BoundedQueue::kill() {
     head_ = 0;
     count_ = 0;
   }
-  room_.notify_all();
-  items_.notify_all();
+  signals_->room.notify_all();
+  signals_->items.notify_all();
   return left;
 }
 
 std::size_t BoundedQueue::size() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  if (forked()) return 0;
+  std::lock_guard<std::mutex> lock(signals_->mutex);
   return count_;
 }
 
 bool BoundedQueue::shut() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  if (forked()) return true;
+  std::lock_guard<std::mutex> lock(signals_->mutex);
   return shut_;
 }
 
 QueueCounters BoundedQueue::counters() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  if (forked()) return {};
+  std::lock_guard<std::mutex> lock(signals_->mutex);
   return counters_;
 }
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -14,6 +15,7 @@ enum class Outcome : int {
   kDone = 0,      // the item went in or came out
   kTimedOut = 1,  // nothing happened within the time given
   kShut = 2,      // put: the queue takes no more; get: closed and empty
+  kForked = 3,    // get: the queue was made before a fork, in the parent of this process
 };
 
 struct QueueCounters {
@@ -24,6 +26,9 @@ struct QueueCounters {
 };
 
 // Items are opaque pointers; whoever takes one out owns it. Every method may be called from any thread.
+//
+// In the child of a fork the queues of the parent are dead: the threads at their other ends are not there, and may have
+// held the mutex. They are shut, give nothing, and keep what they hold.
 class BoundedQueue {
  public:
   // Holds up to `capacity` (at least 1) items; memory grows with what is really queued.
@@ -52,12 +57,18 @@ class BoundedQueue {
   static std::int64_t live_items();
 
  private:
+  struct Signals {
+    std::mutex mutex;
+    std::condition_variable room;
+    std::condition_variable items;
+  };
+
+  bool forked() const;
   void grow();
 
   const std::size_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable room_;
-  std::condition_variable items_;
+  const unsigned generation_;  // of the process: how many forks led to it
+  std::unique_ptr<Signals> signals_;
   std::vector<void*> ring_;
   std::size_t head_ = 0;
   std::size_t count_ = 0;

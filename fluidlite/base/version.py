@@ -1,0 +1,39 @@
+"""The release of Paddle whose API this package follows, and the question whether that is new enough."""
+
+from __future__ import annotations
+
+import re
+
+FOLLOWED = "1.8.5"
+
+_FORMAT = r"\d+(\.\d+){0,3}"
+
+
+def require_version(min_version: str, max_version: str | None = None) -> None:
+    """Check that the release of Paddle followed here lies within bounds (`fluid.require_version`).
+
+    Args:
+        min_version: the oldest release that will do, such as `1.6` or `1.6.0.0`.
+        max_version: the newest one, or None.
+
+    Raises:
+        TypeError: a version is no string.
+        ValueError: a version does not consist of one to four numbers.
+        RuntimeError: the release followed here lies outside.
+    """
+    lowest = _numbers("min_version", min_version)
+    highest = None if max_version is None else _numbers("max_version", max_version)
+    here = _numbers("", FOLLOWED)
+    if here < lowest or (highest is not None and here > highest):
+        bounds = f"{min_version} or higher" if highest is None else f"in [{min_version}, {max_version}]"
+        raise RuntimeError(f"PaddlePaddle version {bounds} is required, but fluidlite follows {FOLLOWED}")
+
+
+def _numbers(name: str, version: str) -> list[int]:
+    """The four numbers of a version; missing ones count as 0."""
+    if not isinstance(version, str):
+        raise TypeError(f"{name} of require_version must be a str, got {version!r}")
+    if re.fullmatch(_FORMAT, version) is None:
+        raise ValueError(f"{name} of require_version must look like '1.5.2.0' ({_FORMAT}), got {version!r}")
+    numbers = [int(number) for number in version.split(".")]
+    return numbers + [0] * (4 - len(numbers))

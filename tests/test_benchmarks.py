@@ -1,0 +1,64 @@
+"""Every benchmark starts with a tiny setting and prints its table without peers."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+TINY = {
+    "tutorial": ["--epochs", "1", "--mode", "iterable"],
+    "overhead": ["--seconds", "0.02"],
+    "loader": ["--batches", "2", "--epochs", "1", "--only", "samples", "--only", "1.6 MB batches"],
+    "import_time": [],
+    "networks": ["--seconds", "0.02", "--only", "softmax regression"],
+}
+ROWS = {
+    "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
+    "overhead": ["step", "engine alone"],
+    "loader": [
+        f"{s}, {mode}" for s in ("samples", "1.6 MB batches") for mode in ("iterable", "non-iterable")
+    ],
+    "import_time": ["import numpy", "import the package", "above numpy"],
+    "networks": ["softmax regression"],
+}
+pytestmark = pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="the benchmarks are not here")
+
+
+def test_all_benchmarks_are_run():
+    scripts = {
+        path.stem for path in BENCHMARKS.glob("*.py") if "def main()" in path.read_text(encoding="utf8")
+    }
+    assert scripts == set(TINY)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_prints_its_table(python, tmp_path, name):
+    file = tmp_path / "values.json"
+    options = ["--no-peers", "--rounds", "1", "--json", file, *TINY[name]]
+    done = python(BENCHMARKS / f"{name}.py", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    assert "fluidlite" in table[0]
+    assert [line.split("|")[1].strip() for line in table[2:]] == ROWS[name]
+    written = json.loads(file.read_text())
+    for row in ROWS[name]:
+        assert written["medians"][row]["fluidlite"] > 0 or name == "import_time"
+
+
+def test_a_side_that_fails_is_told_and_left_out(python, tmp_path):
+    broken = tmp_path / "no_such_python"
+    broken.write_text("#!/bin/sh\necho no framework here\nexit 3\n")
+    broken.chmod(0o755)
+    options = ["--paddle", broken, "--torch", broken, "--rounds", "1", "--seconds", "0.02"]
+    done = python(BENCHMARKS / "overhead.py", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("no framework here") == 2 and "status 3" in done.stdout
+    assert "Paddle" not in next(line for line in done.stdout.splitlines() if line.startswith("|"))
+
+
+def test_losses_are_read(python):
+    done = python(BENCHMARKS / "tutorial.py", "--check", "--no-peers", "--epochs", "1", "--mode", "iterable")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^iterable: 24 losses, from 2\.69\d+ to 0\.89\d+$", done.stdout, re.MULTILINE)

@@ -1,0 +1,111 @@
+"""What the pages in docs/ name exists, and the code they show runs."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from fluidlite.base import missing
+from fluidlite.base.fluid_modules import real_name
+from fluidlite.ops import registry
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+SUFFIXES = (".py", ".pyx", ".pyi", ".pxi", ".md", ".cc", ".h", ".txt", ".toml")
+source_tree = pytest.mark.skipif(
+    not (ROOT / "setup.py").exists(), reason="the pages name files of the source tree, which is not here"
+)
+
+
+def text_of(name):
+    return (DOCS / name).read_text(encoding="utf8")
+
+
+def blocks(text):
+    """The fenced blocks of a page: pairs of language and text."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def paths_named(text):
+    """What stands in backticks and looks like a file or folder, and the targets of links."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)*/?)`", prose):
+        if name.endswith(SUFFIXES) or name.startswith(("fluidlite/", "tests/", "benchmarks/")):
+            yield name
+    yield from (target for target in re.findall(r"\]\(([^)#]+)\)", prose) if "://" not in target)
+
+
+@source_tree
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_named_exist(page):
+    # Pages name files from the root, from the package, beside themselves, or by their last name alone.
+    bases = (ROOT, ROOT / "fluidlite", DOCS)
+    package = {path.name for path in (ROOT / "fluidlite").rglob("*.*")}
+    gone = [
+        name
+        for name in paths_named(page.read_text(encoding="utf8"))
+        if name not in package and not any((base / name).exists() for base in bases)
+    ]
+    assert not gone, f"docs/{page.name} names files that do not exist: {gone}"
+
+
+def test_step_example_prints_what_the_page_shows(python):
+    (_, code), (_, shown), (_, more), *_ = blocks(text_of("life_of_a_step.md"))
+    done = python("-c", code + more)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown, f"docs/life_of_a_step.md should show:\n{done.stdout}"
+
+
+def test_operator_example_works(monkeypatch):
+    monkeypatch.setattr(registry, "_OPS", dict(registry._OPS))
+    spaces = {}
+    for language, code in blocks(text_of("add_an_operator.md")):
+        assert language == "python"
+        path = re.match(r"# (\S+)\.py\n", code)[1]
+        package, _, name = path.replace("/", ".").rpartition(".")
+        spaces[package] = space = {"__name__": f"{package}.{name}", "__package__": package}
+        exec(compile(code, path, "exec"), space)
+
+    assert "hard_tanh" in registry.known_types()
+    layer = spaces["fluidlite.layers"]["hard_tanh"]
+    tests = {name: test for name, test in spaces["tests.ops"].items() if name.startswith("test_")}
+    tests["test_hard_tanh"](limit=0.5)
+    tests["test_limit_must_be_positive"]()
+    fluid = importlib.import_module("fluidlite")
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        out = layer(fluid.data("x", [None, 3], "float32"), limit=2.0)
+        assert out.shape == (-1, 3) and out.block.ops[-1].attr("limit") == 2.0
+
+
+def not_there_yet():
+    section = text_of("compatibility.md").split("## Not there yet")[1].split("\n## ")[0]
+    return sorted(set(re.findall(r"`((?:fluid|paddle)\.[\w.]+)`", section)))
+
+
+@pytest.mark.parametrize("name", not_there_yet())
+def test_what_is_said_to_be_missing_is_missing(name):
+    assert missing.in_fluid(name), f"Fluid 1.8 has no {name}"
+    module, _, last = name.rpartition(".")
+    with pytest.raises((AttributeError, ImportError)):
+        getattr(importlib.import_module(real_name(module)), last)
+    with pytest.raises(ImportError):
+        importlib.import_module(real_name(name))
+
+
+def commands():
+    """The `python benchmarks/...` lines in docs: script and the options given to it."""
+    for page in PAGES:
+        for line in re.findall(r"python (benchmarks/\w+\.py.*)", page.read_text(encoding="utf8")):
+            script, *arguments = line.split("`")[0].split()
+            yield script, tuple(word for word in arguments if word.startswith("--"))
+
+
+@source_tree
+@pytest.mark.parametrize(("script", "options"), sorted(set(commands())))
+def test_commands_name_options_that_exist(python, script, options):
+    done = python(ROOT / script, "--help")
+    assert done.returncode == 0, done.stderr
+    for option in options:
+        assert option in done.stdout, f"{script} has no {option}"
