@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import Counter
@@ -20,6 +21,8 @@ from .planning import CannotPlan, ExactMeta, fold, infer, live
 from .scope import Scope
 
 Instruction = tuple[Operator, "Call | Callable[[], None]"]
+
+_plans: weakref.WeakSet[Plan] = weakref.WeakSet()
 
 
 class Plan:
@@ -47,6 +50,7 @@ class Plan:
         self.version = program._version
         self.feed_names = list(feed)
         self.lock = threading.Lock()
+        _plans.add(self)
         self._failure = engine.KernelFailure
         arrays = {name: array for name, (array, _) in feed.items()}
         self.meta = ExactMeta(program, scope, arrays)
@@ -335,3 +339,12 @@ class Plan:
                         np.copyto(self._array(name), value, casting="unsafe")
 
         return step
+
+
+def _unlock_all() -> None:
+    """After a fork: the threads that ran plans in the parent are not there to release their locks."""
+    for plan in list(_plans):
+        plan.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock_all)

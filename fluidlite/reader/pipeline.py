@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._ext.queue import QueueClosed
+from .._ext.queue import QueueClosed, QueueForked
 from .background import Stream
 from .feeding import Feeding
 
@@ -55,13 +55,19 @@ class Pipeline:
     def take(self, stream: Stream) -> Any:
         """The next item of the epoch that `stream` belongs to.
 
-        Raises QueueClosed at its end (with a warning if there was nothing at all), or the generator's error.
+        Raises QueueClosed at its end (with a warning if there was nothing at all), the generator's error, or
+        LoaderError in the child of a fork.
         """
         try:
             return stream.get()
         except QueueClosed:
             self._finish(stream, State.EXHAUSTED)
             raise
+        except QueueForked:
+            raise LoaderError(
+                "this epoch was begun before the process was forked, and the thread that reads for it is in the parent; "
+                "begin an epoch in this process: iterate over the loader anew, or call reset() and start()"
+            ) from None
         except BaseException as error:
             if error is stream.queue.error:
                 self._finish(stream, State.FAILED)
