@@ -84,6 +84,9 @@ class Plan:
     def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[tuple[Operator, OpView]]:
         """Exact shapes of everything; constants are computed and their operators left out."""
         for op in everything:
+            fed = [name for name in op.output_arg_names if name in self.feed_names]
+            if fed and op.definition.kernel is not None:
+                raise CannotPlan(f"operator {op.type} writes to variable {fed[0]!r}, which is fed")
             for name in op.input_arg_names:
                 var = op.block._find_var_recursive(name)
                 if var is not None and var.is_data and not self.meta.has(name):
@@ -123,7 +126,9 @@ class Plan:
         for op, view in steps:
             if self._is_view(op, written):
                 continue
-            calls = op.definition.native(view) if op.definition.native is not None else None
+            calls = None
+            if op.definition.native is not None and not _overwrites_input(op):
+                calls = op.definition.native(view)
             listed = [calls] if isinstance(calls, Call) else calls
             if listed is not None and all(kernels.available(call.kernel) for call in listed):
                 out += [(op, call) for call in listed]
@@ -341,10 +346,26 @@ class Plan:
         return step
 
 
-def _unlock_all() -> None:
-    """After a fork: the threads that ran plans in the parent are not there to release their locks."""
+def _give_up_running() -> None:
+    """After a fork: plans that other threads were running in the parent will never be done here; make them anew."""
     for plan in list(_plans):
-        plan.lock = threading.Lock()
+        if plan.lock.locked():
+            plan.lock = threading.Lock()
+            plan.version = -1
 
 
-os.register_at_fork(after_in_child=_unlock_all)
+os.register_at_fork(after_in_child=_give_up_running)
+
+
+def _overwrites_input(op: Operator) -> bool:
+    """Whether `op` writes a variable that it also reads, other than in the ways its kernels are made for.
+
+    Those are updates (`Param` and `ParamOut`) and the pairs of slots its declaration allows to share memory.
+    """
+    for out_slot, names in op.outputs.items():
+        for in_slot, sources in op.inputs.items():
+            if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.inplace:
+                continue
+            if not set(names).isdisjoint(sources) and not op._is_optimize_op():
+                return True
+    return False

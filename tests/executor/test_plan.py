@@ -244,3 +244,43 @@ def test_plans_keep_neither_programs_nor_scopes_alive():
     del main, startup, loss
     gc.collect()
     assert dead_program() is None
+
+
+def test_operators_that_overwrite_what_they_read():
+    """Fed arrays stay as they are, and results in place are those of a result beside."""
+    x = fluid.data("x", [2, 3], "float32")
+    block = fluid.default_main_program().global_block()
+    temporary = L.scale(x, 1.0)
+    for _ in range(2):
+        block.append_op(
+            type="softmax", inputs={"X": temporary}, outputs={"Out": temporary}, attrs={"axis": 0}
+        )
+    block.append_op(type="scale", inputs={"X": x}, outputs={"Out": x}, attrs={"scale": 3.0})
+    y = L.scale(x, 2.0)
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    kept = data.copy()
+
+    def softmax(a):
+        e = np.exp(a - a.max(0))
+        return e / e.sum(0)
+
+    for _ in range(3):
+        got = fluid.Executor().run(feed={"x": data}, fetch_list=[temporary, y])
+        np.testing.assert_allclose(got[0], softmax(softmax(kept)), rtol=1e-6)
+        np.testing.assert_array_equal(got[1], 6 * kept)
+        np.testing.assert_array_equal(data, kept)
+
+
+def test_results_in_place_that_no_kernel_is_made_for_use_the_reference_kernel():
+    x = fluid.data("x", [4, 3], "float32")
+    temporary = L.scale(x, 2.0)
+    block = fluid.default_main_program().global_block()
+    block.append_op(type="elementwise_sub", inputs={"X": x, "Y": temporary}, outputs={"Out": temporary})
+    data = np.arange(12, dtype="float32").reshape(4, 3)
+    (got,) = fluid.Executor().run(feed={"x": data}, fetch_list=[temporary])
+    np.testing.assert_array_equal(got, -data)
+    plan = plan_of({"x": data}, temporary)
+    assert list(zip((op.type for op in plan.ops), plan.is_native, strict=True)) == [
+        ("scale", True),
+        ("elementwise_sub", False),
+    ]
