@@ -63,12 +63,15 @@ include "collate/column.pxi"
 
 cdef enum Habit:
     UNSEEN        # no batch was made yet
-    ONE_SEEN      # the first batch was copied
+    WATCHED       # the batches so far were copied
     FRESH_MEMORY  # each batch has memory of its own
     SAME_MEMORY   # each batch is written where the one before it was
 
 # How often the same array must come with the same content before it is taken for one that never changes.
 cdef int TRUSTED = 4
+# How many batches must come in memory of their own before it is taken for granted that all do: a generator may fill two
+# arrays in turn.
+cdef int DISTINCT = 3
 
 
 cdef class Collator:
@@ -85,7 +88,8 @@ cdef class Collator:
     cdef readonly Py_ssize_t samples   # taken by `fill`
     cdef readonly Py_ssize_t batches   # passed on by `batch`
     cdef Habit habit
-    cdef int unchanged                 # how often the first batch came again just as it was
+    cdef int unchanged                 # how often an earlier batch came again just as it was
+    cdef int distinct                  # how many batches came in memory of their own
 
     def __init__(self, specs, tensor, wrap, bint fresh_memory=False):
         self.columns = [Column(spec) for spec in specs]
@@ -93,17 +97,19 @@ cdef class Collator:
         self.wrap = wrap
         self.habit = FRESH_MEMORY if fresh_memory else UNSEEN
         self.unchanged = 0
+        self.distinct = 0
 
     def take_up(self, Collator previous) -> None:
         """Go on with what `previous`, the collator of an earlier epoch, found out about the generator's memory."""
         cdef Column mine, theirs
         if previous.habit == FRESH_MEMORY:
             self.habit = FRESH_MEMORY
-        elif previous.habit == ONE_SEEN and previous.unchanged >= TRUSTED:
-            self.habit = ONE_SEEN
+        elif previous.habit == WATCHED and previous.unchanged >= TRUSTED:
+            self.habit = WATCHED
             self.unchanged = previous.unchanged
+            self.distinct = previous.distinct
             for mine, theirs in zip(self.columns, previous.columns):
-                mine.first_array, mine.first_print = theirs.first_array, theirs.first_print
+                mine.seen = list(theirs.seen)
 
     @property
     def fresh_memory(self):
@@ -156,7 +162,7 @@ cdef class Collator:
         """Ready-made arrays or tensors, one for each variable, checked and passed on.
 
         An array of the right type that is contiguous is not copied, unless the generator was seen to write
-        the next batch into the same memory (the first batch is copied to find out). One array that comes again
+        a later batch into the same memory (the first two are copied to find out). One array that comes again
         and again with the same content is copied a few times and passed on after that. Errors as in `collate`.
         """
         cdef Py_ssize_t i
@@ -168,10 +174,10 @@ cdef class Collator:
         if len(items) != len(self.columns):
             raise FieldCountError(f"batch {self.batches} has {len(items)} items, but feed_list has "
                                   f"{len(self.columns)}: {self.names()}{self.hint(items)}")
-        if self.habit == ONE_SEEN:
+        if self.habit == WATCHED:
             self.judge(items)
         cdef bint copying = self.habit != FRESH_MEMORY and not (
-            self.habit == ONE_SEEN and self.unchanged >= TRUSTED)
+            self.habit == WATCHED and self.unchanged >= TRUSTED)
         for i in range(len(self.columns)):
             column = <Column> self.columns[i]
             item = items[i]
@@ -183,14 +189,13 @@ cdef class Collator:
                 array = column.ready(value, copying)
             except (ValueError, TypeError, OverflowError) as error:
                 raise self.explained(error, column, f"batch {self.batches}") from None
-            if self.habit == UNSEEN and cnp.PyArray_Check(value):
-                column.remember(<cnp.ndarray> value)
             if is_tensor:
                 out.append(item if array is value else self.wrap(array, item._lod))
             else:
                 out.append(self.wrap(array, ()))
         if self.habit == UNSEEN:
-            self.habit = ONE_SEEN
+            self.habit = WATCHED
+            self.remember(items)
         self.batches += 1
         return out
 
@@ -200,15 +205,28 @@ cdef class Collator:
         cdef Column column
         cdef int most = 0
         for i in range(len(self.columns)):
-            item = items[i]
             column = <Column> self.columns[i]
-            most = max(most, column.again(item.array if isinstance(item, self.tensor) else item))
+            most = max(most, column.again(self.array_of(items[i])))
         if most == 1:
             self.unchanged += 1
+        elif most == 0 and self.distinct < DISTINCT - 1:
+            self.remember(items)
         else:
             self.habit = SAME_MEMORY if most == 2 else FRESH_MEMORY
             for column in self.columns:
-                column.first_array = None
+                column.seen.clear()
+
+    cdef remember(self, items):
+        """Note where the arrays of a batch stand, and what stands there."""
+        cdef Py_ssize_t i
+        self.distinct += 1
+        for i in range(len(self.columns)):
+            array = self.array_of(items[i])
+            if cnp.PyArray_Check(array):
+                (<Column> self.columns[i]).remember(<cnp.ndarray> array)
+
+    cdef array_of(self, item):
+        return item.array if isinstance(item, self.tensor) else item
 
     cdef begin(self, Py_ssize_t expected):
         cdef Column column

@@ -228,8 +228,8 @@ def test_a_batch_that_is_ready_is_passed_on_without_a_copy() -> None:
     batches = [(np.full((4, 2, 3), i, "float32"), np.full((4, 1), i)) for i in range(3)]
     got = [collate.batch(items) for items in batches]
     assert [tensor.array is array for tensor, array in zip(got[2], batches[2], strict=True)] == [True, True]
-    assert got[1][0].array is batches[1][0]
-    assert got[0][0].array[0, 0, 0] == 0
+    assert [got[k][0].array is batches[k][0] for k in range(2)] == [False, False]
+    assert [got[k][0].array[0, 0, 0] for k in range(2)] == [0, 1]
     tensor = Tensor(batches[2][1], [[0, 1, 4]])
     assert collate.batch((batches[2][0], tensor))[1] is tensor
 
@@ -250,9 +250,21 @@ def test_an_array_that_comes_again_and_again_unchanged_is_passed_on_until_it_cha
     assert unseen.batch((x, y))[0].array is not x
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_arrays_filled_in_turn_are_copied(count: int) -> None:
+    collate = collator(Y)
+    buffers = [np.zeros((3, 1), "int64") for _ in range(count)]
+    got = []
+    for number in range(20):
+        buffer = buffers[number % count]
+        buffer[...] = number
+        got.append(collate.batch((buffer,))[0].array)
+    assert [array[0, 0] for array in got] == list(range(20))
+
+
 def test_what_one_epoch_found_out_the_next_one_knows() -> None:
     first, second = collator(Y), collator(Y)
-    for _ in range(2):
+    for _ in range(3):
         first.batch((np.zeros((3, 1), "int64"),))
     second.take_up(first)
     array = np.zeros((3, 1), "int64")

@@ -48,11 +48,11 @@ cdef class Column:
     cdef size_t used
     cdef Py_ssize_t expected
     cdef list offsets
-    cdef object first_array   # the first ready-made array, until it is known whether it is written again
-    cdef uint64_t first_print
+    cdef list seen            # ready-made arrays and their fingerprints, until it is known whether they are written again
 
     def __cinit__(self, Spec spec):
         self.spec = spec
+        self.seen = []
         self.type_num = (<cnp.dtype> spec.dtype).type_num
         self.itemsize = spec.dtype.itemsize
         self.element = {"float32": Element.kFloat32, "float64": Element.kFloat64, "int32": Element.kInt32,
@@ -275,21 +275,21 @@ cdef class Column:
 
     cdef remember(self, cnp.ndarray array):
         if cnp.PyArray_ISCARRAY_RO(array):
-            self.first_array = array
-            self.first_print = fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+            self.seen.append((array, fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))))
 
     cdef int again(self, object value):
-        """Whether `value` is the memory of the first array (1), and whether something else stands there now
+        """Whether `value` is the memory of an earlier array (1), and whether something else stands there now
         (2).
         """
-        if self.first_array is None or not cnp.PyArray_Check(value):
+        if not self.seen or not cnp.PyArray_Check(value):
             return 0
         cdef cnp.ndarray array = <cnp.ndarray> value
-        if cnp.PyArray_DATA(array) != cnp.PyArray_DATA(<cnp.ndarray> self.first_array):
-            return 0
-        if not cnp.PyArray_ISCARRAY_RO(array):
-            return 1
-        return 1 if self.first_print == fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array)) else 2
+        for earlier, print_then in self.seen:
+            if cnp.PyArray_DATA(array) == cnp.PyArray_DATA(<cnp.ndarray> earlier):
+                if not cnp.PyArray_ISCARRAY_RO(array):
+                    return 1
+                return 1 if print_then == fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array)) else 2
+        return 0
 
 
 cdef list _shape(cnp.ndarray array):
