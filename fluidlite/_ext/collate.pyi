@@ -21,6 +21,7 @@ class Collator:
         tensor: type,
         wrap: Callable[[np.ndarray, Any], Any],
         fresh_memory: bool = False,
+        reader: str = "",
     ) -> None: ...
     @property
     def fresh_memory(self) -> bool: ...

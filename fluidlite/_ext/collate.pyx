@@ -80,21 +80,24 @@ cdef class Collator:
     `specs`: a `Spec` for each variable, in the order of a sample's items. `tensor`: the class of tensors
     with an `array` and a `_lod`; `wrap(array, lod)` makes one without copying. Results are lists of such
     tensors; their memory stays valid as long as somebody holds it. `fresh_memory`: ready-made batches of
-    this generator are known to have memory of their own each. For one epoch and one thread.
+    this generator are known to have memory of their own each. `reader`: what messages call the generator. For one
+    epoch and one thread.
     """
     cdef list columns
     cdef object tensor
     cdef object wrap
+    cdef str reader
     cdef readonly Py_ssize_t samples   # taken by `fill`
-    cdef readonly Py_ssize_t batches   # passed on by `batch`
+    cdef readonly Py_ssize_t batches   # made by `collate`, passed on by `batch`
     cdef Habit habit
     cdef int unchanged                 # how often an earlier batch came again just as it was
     cdef int distinct                  # how many batches came in memory of their own
 
-    def __init__(self, specs, tensor, wrap, bint fresh_memory=False):
+    def __init__(self, specs, tensor, wrap, bint fresh_memory=False, str reader=""):
         self.columns = [Column(spec) for spec in specs]
         self.tensor = tensor
         self.wrap = wrap
+        self.reader = f" of the reader {reader}" if reader else ""
         self.habit = FRESH_MEMORY if fresh_memory else UNSEEN
         self.unchanged = 0
         self.distinct = 0
@@ -124,14 +127,18 @@ cdef class Collator:
         for bad items.
         """
         cdef Py_ssize_t i = 0
+        cdef str where = f" of batch {self.batches}{self.reader}" if self.reader else " of the batch"
         if not isinstance(samples, (list, tuple)):
+            if not hasattr(samples, "__iter__"):
+                raise TypeError(f"batch {self.batches}{self.reader} must be a list of samples, got {_brief(samples)}")
             samples = list(samples)
         self.begin(len(samples))
         for sample in samples:
             if not PyTuple_CheckExact(sample):
-                self.require_tuple(sample, i)
-            self.add(sample, i, " of the batch")
+                self.require_tuple(sample, i, where)
+            self.add(sample, i, where)
             i += 1
+        self.batches += 1
         return self.finish(i)
 
     def fill(self, iterator, Py_ssize_t count, bint drop_short):
@@ -141,6 +148,7 @@ cdef class Collator:
         item of the only variable. Errors as in `collate`.
         """
         cdef Py_ssize_t i = 0
+        cdef str where = self.reader or " of the reader"
         self.begin(min(count, FIRST_ROWS))
         while i < count:
             try:
@@ -150,7 +158,7 @@ cdef class Collator:
             if not PyTuple_CheckExact(sample) and len(self.columns) == 1:
                 if not isinstance(sample, (list, tuple)) or len(sample) != 1:
                     sample = (sample,)
-            self.add(sample, self.samples, " of the reader")
+            self.add(sample, self.samples, where)
             self.samples += 1
             i += 1
         if i == 0 or (drop_short and i < count):
@@ -169,10 +177,10 @@ cdef class Collator:
         cdef list out = []
         cdef Column column
         if not isinstance(items, (list, tuple)):
-            raise TypeError(f"batch {self.batches} must be a list or tuple with one array for each variable, "
+            raise TypeError(f"batch {self.batches}{self.reader} must be a list or tuple with one array for each variable, "
                             f"got {_brief(items)}")
         if len(items) != len(self.columns):
-            raise FieldCountError(f"batch {self.batches} has {len(items)} items, but feed_list has "
+            raise FieldCountError(f"batch {self.batches}{self.reader} has {len(items)} items, but feed_list has "
                                   f"{len(self.columns)}: {self.names()}{self.hint(items)}")
         if self.habit == WATCHED:
             self.judge(items)
@@ -188,7 +196,7 @@ cdef class Collator:
                     raise ValueError("the LoDTensor was never set")
                 array = column.ready(value, copying)
             except (ValueError, TypeError, OverflowError) as error:
-                raise self.explained(error, column, f"batch {self.batches}") from None
+                raise self.explained(error, column, f"batch {self.batches}{self.reader}") from None
             if is_tensor:
                 out.append(item if array is value else self.wrap(array, item._lod))
             else:
@@ -257,7 +265,7 @@ cdef class Collator:
             raise TypeError(f"sample {number}{where} must be a tuple with one item for each variable of "
                             f"feed_list ({self.names()}), got {_brief(sample)}")
         if len(sample) != len(self.columns):
-            raise FieldCountError(f"The number of fields in sample {number}{where} ({len(sample)}) does not "
+            raise FieldCountError(f"The number of fields ({len(sample)}) in sample {number}{where} does not "
                                   f"match len(feed_list) ({len(self.columns)}: {self.names()})")
         for i in range(len(self.columns)):
             column = <Column> self.columns[i]
@@ -267,15 +275,15 @@ cdef class Collator:
                 raise self.explained(error, column, f"sample {number}{where}") from None
         return 0
 
-    cdef require_tuple(self, object sample, Py_ssize_t number):
+    cdef require_tuple(self, object sample, Py_ssize_t number, str where):
         if isinstance(sample, tuple):
             return
         if not isinstance(sample, list):
-            raise TypeError(f"sample {number} of the batch must be a tuple with one item for each variable "
+            raise TypeError(f"sample {number}{where} must be a tuple with one item for each variable "
                             f"of feed_list ({self.names()}), got {_brief(sample)}")
         if sample and all([isinstance(item, (int, float, np.number)) for item in sample]):
             raise TypeError(
-                f"sample {number} of the batch is the list {_brief(sample)}, which may be one item or hold "
+                f"sample {number}{where} is the list {_brief(sample)}, which may be one item or hold "
                 "the items one by one; each sample must be a tuple with one item for each variable of "
                 f"feed_list ({self.names()}): write ({sample!r:.60},) for one item, {tuple(sample)!r:.60} for items"
             )

@@ -13,6 +13,8 @@ cnp.import_array()
 cdef extern from "rng/draw.h" namespace "fl" nogil:
     void draw_uniform(uint64_t seed, float low, float high, int64_t n, float *out)
     void draw_normal(uint64_t seed, float mean, float std, int64_t n, float *out)
+    void draw_uniform64 "fl::draw_uniform"(uint64_t seed, double low, double high, int64_t n, double *out)
+    void draw_normal64 "fl::draw_normal"(uint64_t seed, double mean, double std, int64_t n, double *out)
     void draw_truncated_normal(uint64_t seed, float mean, float std, int64_t n, float *out)
     void draw_integers(uint64_t seed, int64_t low, int64_t high, int64_t n, int64_t *out)
     void draw_dropout_mask(uint64_t seed, float prob, int64_t n, uint8_t *out)
@@ -25,21 +27,33 @@ cdef object empty(int64_t n, int type_num):
     return cnp.PyArray_EMPTY(1, &length, type_num, 0)
 
 
-def uniform(uint64_t seed, float low, float high, int64_t n):
-    """`n` float32 numbers uniform on [low, high), as `uniform_random` draws them (bit for bit)."""
-    out = empty(n, cnp.NPY_FLOAT32)
-    cdef float *data = <float *> cnp.PyArray_DATA(<cnp.ndarray> out)
+def uniform(uint64_t seed, double low, double high, int64_t n, bint double_precision=False):
+    """`n` numbers uniform on [low, high), as `uniform_random` draws them (bit for bit).
+
+    They are float32, or with `double_precision` float64, whose stream is another one.
+    """
+    out = empty(n, cnp.NPY_FLOAT64 if double_precision else cnp.NPY_FLOAT32)
+    cdef void *data = cnp.PyArray_DATA(<cnp.ndarray> out)
     with nogil:
-        draw_uniform(seed, low, high, n, data)
+        if double_precision:
+            draw_uniform64(seed, low, high, n, <double *> data)
+        else:
+            draw_uniform(seed, <float> low, <float> high, n, <float *> data)
     return out
 
 
-def normal(uint64_t seed, float mean, float std, int64_t n):
-    """`n` normal float32 numbers, as `gaussian_random` draws them (to an ulp of the logarithm)."""
-    out = empty(n, cnp.NPY_FLOAT32)
-    cdef float *data = <float *> cnp.PyArray_DATA(<cnp.ndarray> out)
+def normal(uint64_t seed, double mean, double std, int64_t n, bint double_precision=False):
+    """`n` normal numbers, as `gaussian_random` draws them (to an ulp of the logarithm).
+
+    They are float32, or with `double_precision` float64, whose stream is another one.
+    """
+    out = empty(n, cnp.NPY_FLOAT64 if double_precision else cnp.NPY_FLOAT32)
+    cdef void *data = cnp.PyArray_DATA(<cnp.ndarray> out)
     with nogil:
-        draw_normal(seed, mean, std, n, data)
+        if double_precision:
+            draw_normal64(seed, mean, std, n, <double *> data)
+        else:
+            draw_normal(seed, <float> mean, <float> std, n, <float *> data)
     return out
 
 

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from .errors import NotSupportedError
-from .fluid_modules import ABSENT, ALIASES, fluid_name
+from .fluid_modules import ABSENT, ALIASES, fluid_name, real_name
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
@@ -59,8 +59,11 @@ def reporter(module: str) -> Callable[[str], Any]:
         error: AttributeError
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-        if in_fluid(full) or full in ABSENT:
-            error = NotSupportedError(explain(full), name=name)
+        # A module of another topic may stand where Fluid has one that does not exist here (`fluid.dataset`).
+        meant = [full, *(f"{absent}.{name}" for absent in ABSENT if real_name(absent) == module)]
+        there = [text for text in meant if in_fluid(text) or text in ABSENT]
+        if there:
+            error = NotSupportedError(explain(there[0]), name=name)
         else:
             near = difflib.get_close_matches(name, [n for n in vars(sys.modules[module]) if n[0] != "_"], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -179,8 +179,21 @@ def run_program(
                 return _finish(plan, return_numpy)
         finally:
             plan.lock.release()
-    checked = as_feed(program, feed)
-    if flags.engine() == "plan" and (feed or cache.runs > 1):
+    try:
+        return _run_checked(program, as_feed(program, feed), names, scope, return_numpy, cache)
+    except failures.NotFed as error:
+        raise error.among(feed) from None
+
+
+def _run_checked(
+    program: Program,
+    checked: Feed,
+    names: tuple[str, ...],
+    scope: Scope,
+    return_numpy: bool,
+    cache: PlanCache,
+) -> list[Any]:
+    if flags.engine() == "plan" and (checked or cache.runs > 1):
         plan = find_plan(cache, program, scope, checked, names)
         if plan is not None:
             with plan.lock:

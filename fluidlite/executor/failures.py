@@ -11,6 +11,26 @@ from ..framework.callsite import describe
 from ..ops.registry import OperatorError
 
 
+class NotFed(EnforceNotMet):
+    """An operator needs a variable that is to be fed and was not.
+
+    `where`: which operator needs which variable, for the message; `name`: the variable; `fed`: the names that were fed.
+    """
+
+    def __init__(self, where: str, name: str, fed: Iterable[str]) -> None:
+        names = sorted(fed)
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean it by {close[0]!r}?" if close else ""
+        super().__init__(
+            f"{where}, which is not initialized: it was not fed. Fed were: {names or 'none'}{hint}"
+        )
+        self.where, self.name = where, name
+
+    def among(self, fed: Iterable[str]) -> NotFed:
+        """The same error for the names that the user gave, among them those that the program does not know."""
+        return NotFed(self.where, self.name, fed)
+
+
 def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNotMet:
     """The error for an operator input that has no value when the operator runs."""
     var = op.block._find_var_recursive(name)
@@ -21,12 +41,7 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
             "after optimizer.minimize and in the same scope"
         )
     if var is not None and var.is_data:
-        names = sorted(fed)
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean it by {close[0]!r}?" if close else ""
-        return EnforceNotMet(
-            f"{where}, which is not initialized: it was not fed. Fed were: {names or 'none'}{hint}"
-        )
+        return NotFed(where, name, fed)
     return EnforceNotMet(f"{where}, which no operator before it has computed")
 
 

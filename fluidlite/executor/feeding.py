@@ -52,10 +52,12 @@ def as_array(value: Any, var: Variable) -> tuple[np.ndarray, Lod]:
             )
         try:
             array = np.array(value, dtype=to_numpy(var.dtype))
-        except ValueError as error:
+        except (ValueError, TypeError, OverflowError) as error:
+            ragged = "inhomogeneous" in str(error)
             raise ValueError(
-                f"the list fed as {var.name!r} is ragged and cannot become a {var.dtype} array ({error}); "
-                "use fluid.create_lod_tensor for sequences"
+                f"the list fed as {var.name!r} {'is ragged and ' if ragged else ''}cannot become an array of "
+                f"{to_numpy(var.dtype).name} ({error})"
+                f"{'; use fluid.create_lod_tensor for sequences' if ragged else ''}"
             ) from None
     elif isinstance(value, (int, float, np.generic)):
         array = np.asarray(value, dtype=to_numpy(var.dtype) if not isinstance(value, np.generic) else None)
@@ -81,7 +83,8 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
     expected = to_numpy(var.dtype)
     if array.dtype != expected:
         raise ValueError(
-            f"The data type of fed Variable {var.name!r} must be {expected.name!r}, but received {array.dtype.name!r}"
+            f"The data type of fed Variable {var.name!r} must be {expected.name!r}, but received {array.dtype.name!r}; "
+            f"convert it with .astype({expected.name!r})"
         )
     fits = len(var.shape) == array.ndim and all(
         n in (-1, m) for n, m in zip(var.shape, array.shape, strict=True)

@@ -64,7 +64,9 @@ class ExactMeta:
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
         var = self.block._find_var_recursive(name)
         if self.shapes.get(name, shape) != shape:
-            raise CannotPlan(f"variable {name!r} gets another shape on the way: {shape} after {self.shapes[name]}")
+            raise CannotPlan(
+                f"variable {name!r} gets another shape on the way: {shape} after {self.shapes[name]}"
+            )
         self.shapes[name] = shape
         # What the program says of a variable's type counts, as it does when it is interpreted.
         self.dtypes[name] = var._dtype if var is not None and var._dtype is not None else dtype

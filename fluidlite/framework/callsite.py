@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import FrameType
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
@@ -12,11 +13,23 @@ def user_line() -> tuple[str, int] | None:
     """File and line of the innermost frame outside of fluidlite, or None."""
     frame = sys._getframe(1)
     while frame is not None:
-        filename = frame.f_code.co_filename
-        if not filename.startswith(_PACKAGE) and not filename.startswith("<"):
-            return filename, frame.f_lineno
+        if not _is_ours(frame):
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def stacklevel() -> int:
+    """What makes `warnings.warn`, called by the caller of this, show the same line as `user_line`."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _is_ours(frame):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_ours(frame: FrameType) -> bool:
+    filename = frame.f_code.co_filename
+    return filename.startswith((_PACKAGE, "<frozen"))
 
 
 def describe(line: tuple[str, int] | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
-from ..base.files import atomic_writer
+from ..base.files import atomic_writer, make_folder
 from ..executor.lod_tensor import LoDTensor
 from ..executor.scope import global_scope
 from ..executor.tensor_file import read_tensors, write_tensor
@@ -54,7 +54,7 @@ def save_vars(
                 write_tensor(file, tensors[name])
         return None
     paths = {name: _inside(dirname, name) for name in tensors}
-    Path(dirname).mkdir(parents=True, exist_ok=True)
+    make_folder(dirname)
     for name, tensor in tensors.items():
         with atomic_writer(paths[name]) as file:
             write_tensor(file, tensor)

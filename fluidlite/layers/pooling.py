@@ -179,12 +179,14 @@ def _adaptive(
     if pool_type == "avg" and require_index:
         raise ValueError("invalid setting 'require_index' true when 'pool_type' is 'avg'.")
     attrs: dict[str, Any] = {"ksize": numbers(pool_size, dims, "pool_size", layer), "adaptive": True}
-    if require_index:
+    if pool_type == "max":
+        # Fluid takes the operator that finds the places even where nobody asks for them.
         op_type = f"max_pool{dims}d_with_index"
+        attrs["pooling_type"] = pool_type
         made: tuple[Variable, Variable] = LayerHelper(op_type, name=name).apply(
             op_type, {"X": input}, ("Out", "Mask"), attrs=attrs, frozen=("Mask",)
         )
-        return made
+        return made if require_index else made[0]
     op_type = f"pool{dims}d"
     attrs["pooling_type"] = pool_type
     out: Variable = LayerHelper(op_type, name=name).apply(

@@ -23,10 +23,14 @@ def fresh_seed() -> int:
     return secrets.randbelow(SEEDS) + 1
 
 
+def _is_double(dtype: int) -> bool:
+    return to_vartype(dtype) == VarType.FP64
+
+
 def _uniform(
     xp: Any, size: list[int], dtype: int, seed: int, low: float, high: float, diag: tuple[int, int, float]
 ) -> Any:
-    values = np.asarray(rng.uniform(seed or fresh_seed(), low, high, math.prod(size)))
+    values = rng.uniform(seed or fresh_seed(), low, high, math.prod(size), _is_double(dtype))
     count, step, value = diag
     if count > 0:
         places = np.arange(count) * (step + 1)
@@ -39,7 +43,7 @@ def _uniform(
 
 
 def _gaussian(xp: Any, size: list[int], dtype: int, seed: int, mean: float, std: float) -> Any:
-    values = rng.normal(seed or fresh_seed(), mean, std, math.prod(size))
+    values = rng.normal(seed or fresh_seed(), mean, std, math.prod(size), _is_double(dtype))
     return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
 
 

@@ -50,17 +50,6 @@ def after(reader: Reader) -> Callable[[Reader], Reader]:
     return functools.wraps(reader, assigned=(), updated=())
 
 
-def describe(reader: Reader) -> str:
-    """A reader for messages: the name and place of the function that the user wrote."""
-    while hasattr(reader, "__wrapped__"):
-        reader = reader.__wrapped__
-    if isinstance(reader, functools.partial):
-        return describe(reader.func)
-    name = getattr(reader, "__qualname__", None) or type(reader).__qualname__
-    code = getattr(reader, "__code__", None)
-    return f"{name}()" if code is None else f"{name}() ({code.co_filename}:{code.co_firstlineno})"
-
-
 def cache(reader: Reader) -> Reader:
     """A reader of what `reader` yields, read once, now, and kept in memory. Errors of `reader` are raised
     here.

@@ -9,8 +9,8 @@ from .._ext.collate import Collator, Spec
 from ..base.dtypes import to_numpy
 from ..executor.lod_tensor import LoDTensor
 from ..framework import Program, Variable, default_main_program
-from .background import iterating
-from .decorators import Reader, check_reader, describe, whole
+from .background import describe, iterating
+from .decorators import Reader, check_reader, whole
 
 Batch = list[LoDTensor]
 
@@ -44,9 +44,9 @@ def spec_of(var: Variable) -> Spec:
     return Spec(var.name, to_numpy(var.dtype), var.shape, var.lod_level)
 
 
-def collator(specs: Sequence[Spec]) -> Collator:
-    """A collator that makes LoDTensors."""
-    return Collator(specs, LoDTensor, LoDTensor.wrap)
+def collator(specs: Sequence[Spec], reader: str = "") -> Collator:
+    """A collator that makes LoDTensors; `reader` is what messages call the source of the samples."""
+    return Collator(specs, LoDTensor, LoDTensor.wrap, reader=reader)
 
 
 class Feeding:
@@ -82,7 +82,7 @@ class Samples(Feeding):
         self.drop_last = drop_last
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs)
+        collate = collator(self.specs, self.name)
         with iterating(self.reader) as samples:
             while (batch := collate.fill(samples, self.batch_size, self.drop_last)) is not None:
                 yield batch
@@ -99,7 +99,7 @@ class SampleLists(Feeding):
     kind = "set_sample_list_generator"
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs)
+        collate = collator(self.specs, self.name)
         with iterating(self.reader) as lists:
             for samples in lists:
                 yield collate.collate(samples)
@@ -115,7 +115,7 @@ class Ready(Feeding):
         self._previous: Collator | None = None  # of the epoch before
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs)
+        collate = collator(self.specs, self.name)
         if self._previous is not None:
             collate.take_up(self._previous)
         self._previous = collate

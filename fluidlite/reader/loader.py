@@ -230,6 +230,12 @@ class ProgramLoader(Loader):
             return self._pipeline.take(stream)
         except QueueClosed:
             raise EOFException("There is no next data.") from None
+        except EOFException as error:
+            # Passed on as it is, it would end this loader's epoch and be taken for a success.
+            raise LoaderError(
+                f"the reader {self._source().name} raised EOFException ({error}): the program that it runs "
+                "has a loader of its own, whose end it has to catch"
+            ) from error
 
 
 def as_places(places: Any) -> list[Place]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._ext.queue import QueueClosed, QueueForked
+from ..framework import callsite
 from .background import Stream
 from .feeding import Feeding
 
@@ -65,8 +66,8 @@ class Pipeline:
             raise
         except QueueForked:
             raise LoaderError(
-                "this epoch was begun before the process was forked, and the thread that reads for it is in the parent; "
-                "begin an epoch in this process: iterate over the loader anew, or call reset() and start()"
+                "this epoch was begun before the process was forked, and the thread that reads for it is in the "
+                "parent; begin an epoch in this process: iterate over the loader anew, or call reset() and start()"
             ) from None
         except BaseException as error:
             if error is stream.queue.error:
@@ -84,7 +85,7 @@ class Pipeline:
                 f"the reader {feeding.name} given to {feeding.kind} yielded no batch in this epoch"
                 f"{feeding.shortfall}",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=callsite.stacklevel(),
             )
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 import threading
@@ -32,6 +33,16 @@ class WorkerTraceback(Exception):
 
     def __str__(self) -> str:
         return f"\n\nin the worker process:\n{self.args[0]}"
+
+
+def _begin_child() -> None:
+    """In the child of a fork: the lock is held by the thread that forked, and the processes are its parent's."""
+    global _forking
+    _forking = threading.Lock()
+    _live.clear()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def live_processes() -> int:

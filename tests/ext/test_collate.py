@@ -126,7 +126,8 @@ def test_items_that_are_no_numbers(value: object) -> None:
 
 def test_wrong_number_of_items() -> None:
     with pytest.raises(
-        FieldCountError, match=r"sample 1 of the batch \(1\) does not match len\(feed_list\) \(2: 'x', 'y'\)"
+        FieldCountError,
+        match=r"fields \(1\) in sample 1 of the batch does not match len\(feed_list\) \(2: 'x', 'y'\)",
     ):
         collator(X, Y).collate([(np.zeros(6), 1), (np.zeros(6),)])
 

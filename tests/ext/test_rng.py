@@ -57,6 +57,19 @@ def test_normal_is_fluids_to_an_ulp_of_the_logarithm(seed):
     np.testing.assert_allclose(rng.normal(seed, 0.5, 2.0, want.size), want, rtol=3e-7)
 
 
+def test_double_precision_is_a_stream_of_its_own():
+    words = "0x1.92088cbe4f628p-1 -0x1.48eee8696f6fcp-1 -0x1.3f6ab36c2dc58p+0"
+    uniform = [float.fromhex(word) for word in words.split()]
+    got = rng.uniform(90, -1.5, 2.0, 3, True)
+    assert got.dtype == np.float64
+    np.testing.assert_array_equal(got, uniform)
+    normal = [
+        float.fromhex(word)
+        for word in "-0x1.f921e8123b0d4p+0 0x1.fbb441d04ef7ap+0 0x1.f4fc067de8166p-3".split()
+    ]
+    np.testing.assert_allclose(rng.normal(90, 0.5, 2.0, 3, True), normal, rtol=1e-15)
+
+
 @pytest.mark.parametrize("seed", TRUNCATED)
 def test_truncated_normal_follows_fluids_stream(seed):
     want = np.array(TRUNCATED[seed], np.float32)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.base.dtypes import VarType, to_vartype
+from fluidlite.base.dtypes import VarType
 from fluidlite.ops.registry import OperatorError, find
 
 from .harness import infer, run_kernel
@@ -82,11 +82,20 @@ def test_shape_from_variables(op_type):
     assert infer(op_type, {"ShapeTensorList": sizes}, attrs)["Out"][0][0] == (2, 3)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float64"])
-def test_other_float_types(dtype):
-    made = _out("uniform_random", {"shape": [3], "seed": 3, "dtype": int(to_vartype(dtype))})
-    assert made.dtype == dtype
+def test_half_precision_rounds_the_stream_of_single_precision():
+    made = _out("uniform_random", {"shape": [3], "seed": 3, "dtype": int(VarType.FP16)})
+    assert made.dtype == np.float16
     np.testing.assert_allclose(made, _UNIFORM[:3], rtol=1e-3)
+
+
+def test_double_precision_has_a_stream_of_its_own():
+    made = _out(
+        "uniform_random", {"shape": [3], "seed": 90, "min": -1.5, "max": 2.0, "dtype": int(VarType.FP64)}
+    )
+    assert made.dtype == np.float64
+    np.testing.assert_allclose(
+        made, [0.7852214796363954, -0.6424477223115157, -1.2477218760593782], rtol=1e-15
+    )
 
 
 def test_randint_needs_a_range():

@@ -45,7 +45,10 @@ def test_errors() -> None:
     feeder = DataFeeder([x, y], CPUPlace())
     with pytest.raises(ValueError, match=r"sample 0 .* 'x': expected shape \[4\], got \[3\]"):
         feeder.feed([([1, 2, 3], 1)])
-    with pytest.raises(AssertionError, match=r"\(1\) does not match len\(feed_list\) \(2: 'x', 'y'\)"):
+    with pytest.raises(
+        AssertionError,
+        match=r"fields \(1\) in sample 0 of the batch does not match len\(feed_list\) \(2: 'x', 'y'\)",
+    ):
         feeder.feed([([1, 2, 3, 4],)])
     with pytest.raises(TypeError, match=r"write \(\[1, 1, 1\],\) for one item"):
         DataFeeder([x], CPUPlace()).feed([[1, 1, 1], [2, 2, 2], [3, 3, 3]])

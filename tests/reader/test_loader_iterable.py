@@ -276,22 +276,31 @@ def ragged():
 @pytest.mark.parametrize(
     ("kind", "reader", "message"),
     [
-        ("batch", wrong_count, r"batch 0 has 1 items, but feed_list has 2: 'image', 'label'"),
+        (
+            "batch",
+            wrong_count,
+            r"batch 0 of the reader wrong_count\(\) \(.*\.py:\d+\) has 1 items, but feed_list has 2: 'image', 'label'",
+        ),
         (
             "batch",
             wrong_rank,
-            r"batch 0, variable 'image': expected shape \[-1, 2, 3\] \(-1: any\), got \[2, 6\]",
+            r"batch 0 of the reader wrong_rank\(\).*, variable 'image': "
+            r"expected shape \[-1, 2, 3\] \(-1: any\), got \[2, 6\]",
         ),
-        ("batch", wrong_dtype, "batch 0, variable 'label': expected dtype int64, got float32"),
+        (
+            "batch",
+            wrong_dtype,
+            "batch 0 of the reader wrong_dtype.*, variable 'label': expected dtype int64, got float32",
+        ),
         (
             "sample",
             ragged,
-            r"sample 1 of the reader, variable 'image': expected shape \[2, 3\], got \[2, 4\]",
+            r"sample 1 of the reader ragged.*, variable 'image': expected shape \[2, 3\], got \[2, 4\]",
         ),
-        ("sample", wrong_count, r"The number of fields in sample 0 of the reader \(1\)"),
-        ("list", batch(ragged, 2), "sample 1 of the batch, variable 'image'"),
+        ("sample", wrong_count, r"The number of fields \(1\) in sample 0 of the reader wrong_count"),
+        ("list", batch(ragged, 2), "sample 1 of batch 0 of the reader ragged.*, variable 'image'"),
         ("list", lambda: iter([[[1, 2], [3, 4]]]), "must be a tuple"),
-        ("list", lambda: iter([5]), "not iterable"),
+        ("list", lambda: iter([5]), "batch 0 of the reader .* must be a list of samples, got 5"),
     ],
 )
 def test_bad_data(feed_list, kind: str, reader, message: str) -> None:

@@ -28,19 +28,31 @@ float inverse_erf(float x) {
     return x * horner(a, r, 2.0 * std::sqrt(2.0)) / horner(b, r, 1.0);
 }
 
+template <typename T> void uniform(uint64_t seed, T low, T high, int64_t n, T *out) {
+    Stream stream(seed);
+    const T width = high - low;
+    for (int64_t k = 0; k < n; ++k) {
+        T u;
+        draw_unit(stream, u);
+        out[k] = u * width + low;
+    }
+}
+
+template <typename T> void normal(uint64_t seed, T mean, T std, int64_t n, T *out) {
+    Stream stream(seed);
+    Normal<T> numbers;
+    for (int64_t k = 0; k < n; ++k) out[k] = numbers.next(stream) * std + mean;
+}
+
 }  // namespace
 
-void draw_uniform(uint64_t seed, float low, float high, int64_t n, float *out) {
-    Stream stream(seed);
-    const float width = high - low;
-    for (int64_t k = 0; k < n; ++k) out[k] = stream.unit() * width + low;
-}
+void draw_uniform(uint64_t seed, float low, float high, int64_t n, float *out) { uniform(seed, low, high, n, out); }
 
-void draw_normal(uint64_t seed, float mean, float std, int64_t n, float *out) {
-    Stream stream(seed);
-    Normal normal;
-    for (int64_t k = 0; k < n; ++k) out[k] = normal.next(stream) * std + mean;
-}
+void draw_uniform(uint64_t seed, double low, double high, int64_t n, double *out) { uniform(seed, low, high, n, out); }
+
+void draw_normal(uint64_t seed, float mean, float std, int64_t n, float *out) { normal(seed, mean, std, n, out); }
+
+void draw_normal(uint64_t seed, double mean, double std, int64_t n, double *out) { normal(seed, mean, std, n, out); }
 
 void draw_truncated_normal(uint64_t seed, float mean, float std, int64_t n, float *out) {
     Stream stream(seed);

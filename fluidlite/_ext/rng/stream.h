@@ -1,7 +1,7 @@
 /* Fluid's random streams: a Lehmer generator begun at the operator's seed, and the distributions drawn from it.
  *
  * The generator is the minimal standard one (x = 48271 x mod 2^31 - 1). The distributions draw as the GNU C++ library
- * does for float, written out here so that every compiler gives the same numbers.
+ * does for float and double, written out here so that every compiler gives the same numbers.
  */
 #ifndef FLUIDLITE_RNG_STREAM_H
 #define FLUIDLITE_RNG_STREAM_H
@@ -34,6 +34,14 @@ class Stream {
         return u < 1.0f ? u : 0x1.fffffep-1f;
     }
 
+    /* Uniform on [0, 1) in double precision, which takes two numbers of the generator. */
+    double unit64() {
+        const double range = 2147483646.0;
+        const double below = static_cast<double>(next());
+        const double u = (below + static_cast<double>(next()) * range) / (range * range);
+        return u < 1.0 ? u : 0x1.fffffffffffffp-1;
+    }
+
     /* Uniform integer in [low, high), high - low up to the generator's span: whole buckets, the rest is drawn again. */
     int64_t integer(int64_t low, int64_t high) {
         const uint64_t wanted = static_cast<uint64_t>(high - low);
@@ -50,28 +58,33 @@ class Stream {
     uint64_t x_;
 };
 
+inline void draw_unit(Stream &stream, float &u) { u = stream.unit(); }
+inline void draw_unit(Stream &stream, double &u) { u = stream.unit64(); }
+
 /* Standard normal numbers in pairs, by Marsaglia's polar method. */
-class Normal {
+template <typename T> class Normal {
   public:
-    float next(Stream &stream) {
+    T next(Stream &stream) {
         if (have_) {
             have_ = false;
             return spare_;
         }
-        float x, y, r2;
+        T x, y, r2;
         do {
-            x = 2.0f * stream.unit() - 1.0f;
-            y = 2.0f * stream.unit() - 1.0f;
+            draw_unit(stream, x);
+            draw_unit(stream, y);
+            x = T(2) * x - T(1);
+            y = T(2) * y - T(1);
             r2 = x * x + y * y;
-        } while (r2 > 1.0f || r2 == 0.0f);
-        const float scale = std::sqrt(-2.0f * std::log(r2) / r2);
+        } while (r2 > T(1) || r2 == T(0));
+        const T scale = std::sqrt(T(-2) * std::log(r2) / r2);
         spare_ = x * scale;
         have_ = true;
         return y * scale;
     }
 
   private:
-    float spare_ = 0.0f;
+    T spare_ = T(0);
     bool have_ = false;
 };
 
