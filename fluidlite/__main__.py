@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from . import __version__
@@ -91,6 +92,8 @@ def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
     path = args.pop(0)
     if not Path(path).exists():
         raise UsageError(f"there is no script {path}")
+    if Path(path).is_dir() and PathFinder.find_spec("__main__", [path]) is None:
+        raise UsageError(f"the folder {path} has no __main__.py to run")
     return partial(script.from_file, path, args)
 
 

@@ -401,6 +401,31 @@ def test_capacity_0(make):
         make(feed_list)
 
 
+def test_feed_list_with_a_variable_twice():
+    x = fluid.data("x", [None, 4], "float32")
+    with refused(ValueError, "twice", "['x', 'x']"):
+        fluid.io.DataLoader.from_generator([x, x], capacity=2)
+
+
+def test_wrong_feed_of_several_devices():
+    net = Net()
+    parallel = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        net.loss.name, places=fluid.cpu_places(2)
+    )
+
+    def run(feed):
+        return net.exe.run(parallel, feed=feed, fetch_list=[net.loss])
+
+    with refused(fluid.core.EnforceNotMet, "'y'", "did you mean it by 'yy'", HERE):
+        run({"x": X, "yy": Y})
+    with refused(fluid.core.EnforceNotMet, "'y'", "[0, 3)", "got 3", HERE):
+        run({"x": X, "y": Y + 3})
+    with refused(fluid.core.EnforceNotMet, "number 1", "device number 2"):
+        run([{"x": X, "y": Y}])
+    with refused(fluid.core.EnforceNotMet, "'x'", "1 rows for 2 devices"):
+        run({"x": X[:1], "y": Y[:1]})
+
+
 def test_the_same_loader_twice_at_once():
     loader = Net(iterable=True).loader
     loader.set_batch_generator(batches(), PLACE)
@@ -421,6 +446,9 @@ def test_kinds_of_loaders_mixed_up():
     net.loader.start()
     with refused(TypeError, "2 devices"):
         net.run([{}, {}])
+    with pytest.warns(RuntimeWarning, match=r"\['x'\] were fed, but .* the loader's batch is used") as caught:
+        np.testing.assert_array_equal(net.run({"x": X * 5}, "x")[0], X)
+    assert caught[0].filename == __file__
     net.loader.reset()
     with refused(TypeError, "callable", "generator"):
         net.loader.set_batch_generator(batches()())
@@ -442,6 +470,11 @@ def test_shape_errors_name_the_operator_and_the_line():
     with refused(fluid.core.EnforceNotMet, "concat", "x[-1, 4]", HERE):
         fluid.layers.concat([x, fluid.data("cube", [None, 4, 4], "float32")], axis=1)
     assert len(fluid.default_main_program().global_block().ops) == before
+
+
+def test_activation_that_does_not_exist():
+    with refused(NotImplementedError, "no operator 'rellu'", "did you mean 'relu'"):
+        fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 3, act="rellu")
 
 
 def test_program_changed_between_the_steps_of_an_epoch():

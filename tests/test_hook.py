@@ -86,6 +86,11 @@ assert sys.meta_path == before
             "ModuleNotFoundError",
             "fluid.dataset exists in Fluid 1.8 but not in",
         ),
+        (
+            "import paddle.fluid as fluid; fluid.dataset.DatasetFactory()",
+            "NotSupportedError",
+            "fluid.dataset.DatasetFactory exists in Fluid 1.8",
+        ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
             "from paddle.fluid.layers import yolov3_loss",

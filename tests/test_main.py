@@ -138,6 +138,7 @@ def test_ctrl_c(tmp_path, script):
         (("-m",), "-m needs an argument"),
         (("--fast", "x.py"), "unknown option --fast"),
         (("nothing.py",), "there is no script nothing.py"),
+        ((".",), "the folder . has no __main__.py"),
     ],
 )
 def test_wrong_command_line(python, args, message):

@@ -168,7 +168,7 @@ def run_program(
 ) -> list[Any]:
     """One step of a program on one device."""
     if program._has_readers():
-        feed = {**feed, **readers.take(program)}
+        feed = readers.add_to(feed, program)
     cache = _cache(program, scope, (tuple(feed), names))
     cache.runs += 1
     plan = cache.last

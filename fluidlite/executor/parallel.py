@@ -58,7 +58,10 @@ class DataParallel:
             (part, tuple(self.exchanged) + wanted, scope)
             for part, scope in zip(feeds, self.scopes, strict=False)
         ]
-        results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
+        try:
+            results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
+        except failures.NotFed as error:
+            raise error.among(feed if isinstance(feed, Mapping) else feeds[0]) from None
         count = len(self.exchanged)
         gradients = {
             name: self._mean([np.asarray(r[i].array) for r in results])
@@ -132,7 +135,7 @@ class DataParallel:
         """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if wanted."""
         for index, part in enumerate(feeds):
             try:
-                part.update(readers.take(self.program))
+                feeds[index] = readers.add_to(part, self.program)
             except EOFException:
                 if index == 0 or readers.drops_last(self.program) or self.exchanged:
                     raise

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
 from ..base.errors import EnforceNotMet
 from ..framework import Operator, Program
-from ..framework.callsite import describe
+from ..framework.callsite import describe, stacklevel
 from . import sources
 from .lod_tensor import LoDTensor
 
@@ -18,6 +22,19 @@ def take(program: Program) -> dict[str, LoDTensor]:
     for op in program._reader_ops():
         feed.update(zip(op.output("Out"), source_of(program, op).take(), strict=True))
     return feed
+
+
+def add_to(feed: Mapping[str, Any], program: Program) -> dict[str, Any]:
+    """`feed` with one batch from every reader of the program, which takes precedence, with a warning, as in Fluid."""
+    taken = take(program)
+    both = sorted(feed.keys() & taken.keys()) if feed else []
+    if both:
+        warnings.warn(
+            f"{both} were fed, but the program reads them from its DataLoader: the loader's batch is used",
+            RuntimeWarning,
+            stacklevel=stacklevel(),
+        )
+    return {**feed, **taken}
 
 
 def source_of(program: Program, op: Operator) -> sources.Source:

@@ -96,11 +96,11 @@ class Operator:
 
     @property
     def input_arg_names(self) -> list[str]:
-        return [name for names in self.inputs.values() for name in names]
+        return [name for slot in sorted(self.inputs) for name in self.inputs[slot]]
 
     @property
     def output_arg_names(self) -> list[str]:
-        return [name for names in self.outputs.values() for name in names]
+        return [name for slot in sorted(self.outputs) for name in self.outputs[slot]]
 
     @property
     def attr_names(self) -> list[str]:

@@ -180,12 +180,14 @@ def group_norm(
 ) -> Variable:
     """Normalises each of `groups` groups of channels of each sample (`fluid.layers.group_norm`).
 
-    `param_attr` and `bias_attr` describe scale and shift of each channel; False leaves them out. Raises
-    ValueError if `groups` does not divide the channels.
+    `param_attr` and `bias_attr` describe scale and shift of each channel; those left at None or set to False do not
+    exist, as in Fluid, so that saved models fit. Raises ValueError if `groups` does not divide the channels.
     """
     check_dtype(input, "input", "group_norm")
     check_choice(data_layout, "data_layout", ("NCHW", "NHWC"), "group_norm")
-    helper = LayerHelper("group_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(
+        "group_norm", param_attr=param_attr or False, bias_attr=bias_attr or False, act=act, name=name
+    )
     channels = input.shape[1 if data_layout == "NCHW" else -1]
     inputs: dict[str, Any] = {"X": [input]}
     scale, bias = _scale_and_bias(helper, [channels], input.dtype)

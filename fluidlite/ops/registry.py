@@ -6,6 +6,7 @@ operators through `OpView`.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
@@ -251,7 +252,9 @@ def find(op_type: str) -> OpDef:
     try:
         return _OPS[op_type]
     except KeyError:
-        raise NotSupportedError(f"fluidlite has no operator {op_type!r}") from None
+        near = difflib.get_close_matches(str(op_type), _OPS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise NotSupportedError(f"fluidlite has no operator {op_type!r}{hint}") from None
 
 
 def known_types() -> list[str]:

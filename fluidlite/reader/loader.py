@@ -309,6 +309,9 @@ def make_loader(
     if not found:
         raise ValueError("feed_list is empty: the loader needs at least one Variable to feed")
     specs = [spec_of(var) for var in found]
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"feed_list names a variable twice: {names}")
     if iterable:
         return IterableLoader(specs, size, drop_last, return_list)
     loader = ProgramLoader(specs, size, drop_last)
