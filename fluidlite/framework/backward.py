@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType
 from ..base.errors import NotSupportedError
 from ..ops.registry import GRAD, OpSpec, grad_name
@@ -112,23 +111,16 @@ def gradients(
                     )
                 tape.have(target.name, weight.name)
             elif tape.wants(target.name):
-                shape = tape.temporary(target.name + "_shape", VarType.BOOL)
+                shape = tape.temporary(target.name + "_shape", VarType.INT32)
                 tape.emit(OpSpec("shape", {"Input": [target.name]}, {"Out": [shape]}))
-                start = grad_name(target.name)
-                if tape.block._find_var_recursive(start) is not None:
-                    start = unique_name.generate(start)
+                start = tape.fresh(grad_name(target.name))
                 fill = {"value": 1.0, "dtype": int(target.dtype), "shape": list(target.shape)}
                 tape.emit(OpSpec("fill_constant", {"ShapeTensor": [shape]}, {"Out": [start]}, fill))
                 tape.have(target.name, start)
         tape.run(path)
-        tape.prune([v.name for v in input_list])
         tape.append(None)
     found = [tape.gradient_of(var.name) for var in input_list]
     return [] if len(found) == 1 and found[0] is None else found
-
-
-_SEEDS = ("shape", "fill_constant")
-"""Operators that begin a pass of `gradients`."""
 
 
 class _Backward:
@@ -145,7 +137,7 @@ class _Backward:
     def wants(self, name: str) -> bool:
         """Whether variable `name` may have a gradient."""
         var = self.block._find_var_recursive(name)
-        return var is not None and not var.stop_gradient and name not in self.no_grad
+        return var is not None and not var.stop_gradient and name not in self.no_grad and var.dtype in FLOATS
 
     def path(self, targets: list[str], sources: list[str] | None) -> list[Operator]:
         """The operators that lie between `sources` (or anything) and `targets`, in program order."""
@@ -189,9 +181,6 @@ class _Backward:
         for op in reversed(path):
             if op.definition.grad is None or not any(self._available(name) for name in op.output_arg_names):
                 continue
-            for name in op.output_arg_names:
-                if name in self.grads:
-                    self._settle(self.grads[name])
             if not any(self.wants(name) for name in op.input_arg_names):
                 continue
             self._differentiate(op)
@@ -268,17 +257,6 @@ class _Backward:
             spec.outputs[slot][index] = part
             parts.append(part)
         self.emit(OpSpec("sum", {"X": parts}, {"Out": [gradient]}))
-
-    def prune(self, sources: list[str]) -> None:
-        """Leave out the operators that lead to none of the gradients of `sources`, but for the first ones."""
-        needed = {self.grads[name] for name in sources if name in self.grads}
-        kept = []
-        for spec in reversed(self.specs):
-            outputs = {name for names in spec.outputs.values() for name in names}
-            if spec.type in _SEEDS or needed & outputs:
-                needed.update(name for names in spec.inputs.values() for name in names)
-                kept.append(spec)
-        self.specs = kept[::-1]
 
     def append(self, callbacks: Sequence[Callable[..., Any]] | None) -> None:
         """Append the collected operators to the block, with their variables."""
