@@ -96,44 +96,50 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
         )
 
 
-def split(feed: Feed, places: list[Place]) -> list[Feed]:
-    """One feed divided along the first dimension over the places, as evenly as Fluid does.
+def split(feed: Feed, places: list[Place], every: bool = True) -> list[Feed]:
+    """One feed divided along the first dimension over the places as Fluid does, the last ones getting the smaller parts.
 
-    Raises ValueError if there are fewer rows than places.
+    With `every` each place gets a part, otherwise a small batch may leave the last places without one. Raises
+    ValueError if there are too few rows for that, or if the variables fill different numbers of places.
     """
-    parts: list[Feed] = [{} for _ in places]
-    count = len(places)
+    shares = {}
     for name, (array, lod) in feed.items():
-        if lod:
-            _split_sequences(name, array, lod, parts)
-            continue
-        rows = len(array)
-        if rows < count:
+        rows = len(lod[0]) - 1 if lod else len(array)
+        if rows < (len(places) if every else 1):
             raise ValueError(
-                f"variable {name!r} was fed with {rows} rows for {count} devices: every device needs at least one"
+                f"variable {name!r} was fed with {rows} {'sequences' if lod else 'rows'} for {len(places)} devices: "
+                "every device needs at least one"
             )
-        step, extra = divmod(rows, count)
+        shares[name] = _shares(rows, len(places), every)
+    used = {name: len(sizes) for name, sizes in shares.items()}
+    if len(set(used.values())) > 1:
+        raise ValueError(f"the variables were fed with rows for different numbers of devices: {used}")
+    parts: list[Feed] = [{} for _ in range(max(used.values(), default=len(places)))]
+    for name, (array, lod) in feed.items():
         begin = 0
-        for index, part in enumerate(parts):
-            end = begin + step + (1 if index < extra else 0)
-            part[name] = array[begin:end], []
-            begin = end
+        for part, size in zip(parts, shares[name], strict=True):
+            part[name] = _rows(array, lod, begin, begin + size)
+            begin += size
     return parts
 
 
-def _split_sequences(name: str, array: np.ndarray, lod: Lod, parts: list[Feed]) -> None:
-    top = len(lod[0]) - 1
-    if top < len(parts):
-        raise ValueError(
-            f"variable {name!r} was fed with {top} sequences for {len(parts)} devices: every device needs one"
-        )
-    step, extra = divmod(top, len(parts))
-    begin = 0
-    for index, part in enumerate(parts):
-        end = begin + step + (1 if index < extra else 0)
-        low, high, levels = begin, end, []
-        for level in lod:
-            levels.append([offset - level[low] for offset in level[low : high + 1]])
-            low, high = level[low], level[high]
-        part[name] = np.ascontiguousarray(array[low:high]), levels
-        begin = end
+def _shares(rows: int, count: int, every: bool) -> list[int]:
+    """How many of the rows each of at most `count` places gets."""
+    step = -(-rows // count)
+    sizes = [min(step, rows - begin) for begin in range(0, rows, step)]
+    if every and len(sizes) < count:
+        # Fluid refuses these batches, though there is a row for every place.
+        least, extra = divmod(rows, count)
+        sizes = [least + (index < extra) for index in range(count)]
+    return sizes
+
+
+def _rows(array: np.ndarray, lod: Lod, begin: int, end: int) -> tuple[np.ndarray, Lod]:
+    """Rows, or top-level sequences, from `begin` to `end`."""
+    if not lod:
+        return array[begin:end], []
+    levels = []
+    for level in lod:
+        levels.append([offset - level[begin] for offset in level[begin : end + 1]])
+        begin, end = level[begin], level[end]
+    return np.ascontiguousarray(array[begin:end]), levels

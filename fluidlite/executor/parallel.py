@@ -119,7 +119,7 @@ class DataParallel:
         elif isinstance(feed, Mapping):
             checked = as_feed(self.program, feed)
             try:
-                parts = split(checked, self.places)
+                parts = split(checked, self.places, every=bool(self.exchanged))
             except ValueError as error:
                 raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
             feeds = [{n: LoDTensor.wrap(array, lod) for n, (array, lod) in part.items()} for part in parts]

@@ -25,7 +25,7 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
 
 
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
-    """A persistable int64 variable of one element: `begin` in the first run, `step` more in each later one.
+    """A persistable int64 variable of one element: `step` more in each run, beginning with `begin` - 1 before the first.
 
     Further calls with the same `counter_name` return the same variable. Follows
     `fluid.layers.autoincreased_step_counter`.
@@ -39,7 +39,7 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
         belong_to_optimizer=True,
     )
     if new:
-        helper.set_variable_initializer(counter, Constant(begin - step, force_cpu=True))
+        helper.set_variable_initializer(counter, Constant(begin - 1, force_cpu=True))
         helper.main_program.global_block()._prepend_op(
             type="increment", inputs={"X": [counter]}, outputs={"Out": [counter]}, attrs={"step": float(step)}
         )

@@ -120,6 +120,31 @@ def test_a_single_place_is_an_ordinary_run():
         exe.run(program, feed=[batch(4), batch(4)], fetch_list=[loss])
 
 
+def test_uneven_batches_are_divided_as_fluid_does():
+    x = fluid.data("x", [None, 1], "float32")
+    words = fluid.data("words", [None, 1], "float32", lod_level=1)
+    count = L.reduce_sum(L.ones_like(x)) + 0 * L.reduce_sum(L.sequence_pool(words, "sum"))
+    exe = fluid.Executor()
+    for places, rows, want in ((3, 7, [3, 3, 1]), (3, 4, [2, 2]), (4, 13, [4, 4, 4, 1]), (2, 1, [1])):
+        program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+            places=fluid.cpu_places(places)
+        )
+        feed = {
+            "x": np.ones((rows, 1), "float32"),
+            "words": fluid.create_lod_tensor(np.ones((2 * rows, 1), "float32"), [[2] * rows], fluid.CPUPlace()),
+        }
+        assert exe.run(program, feed=feed, fetch_list=[count])[0].tolist() == want
+        feed["x"] = np.ones((8 * rows, 1), "float32")
+        if len(want) < places:
+            with pytest.raises(fluid.core.EnforceNotMet, match="different numbers of devices"):
+                exe.run(program, feed=feed, fetch_list=[count])
+
+
+def test_training_uses_every_place():
+    exe, _, loss = network(fluid.optimizer.SGD(0.1))
+    assert exe.run(compiled(loss, 3), feed=batch(4), fetch_list=[loss])[0].shape == (3,)
+
+
 def test_errors_name_the_numbers():
     exe, _, loss = network(fluid.optimizer.SGD(0.1))
     program = compiled(loss)

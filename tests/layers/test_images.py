@@ -163,7 +163,11 @@ def test_batch_norm(programs, image):
 def test_other_normalisations(programs, image):
     assert layers.layer_norm(image).name == "layer_norm_0.tmp_2"
     assert programs[0].global_block().var("layer_norm_0.w_0").shape == (168,)
-    assert layers.group_norm(image, 2).op.output("Mean") == ["_generated_var_0"]
+    groups = layers.group_norm(image, 2).op
+    assert groups.output("Mean") == ["_generated_var_0"]
+    assert groups.input("Scale") == groups.input("Bias") == []  # Fluid makes them only when they are described
+    described = layers.group_norm(image, 2, param_attr="scale", bias_attr=True).op
+    assert described.input("Scale") == ["scale"] and described.input("Bias") == ["group_norm_1.b_0"]
     assert layers.instance_norm(image).shape == image.shape
     assert layers.l2_normalize(image, None).op.attr("axis") == 1
 

@@ -96,7 +96,7 @@ def test_piecewise_and_warmup_keep_their_rate_in_a_variable(programs):
 def test_step_counter(programs):
     counter = layers.autoincreased_step_counter(begin=5, step=2)
     assert layers.autoincreased_step_counter() is counter
-    assert _run(*programs, counter, steps=3) == [5, 7, 9]
+    assert _run(*programs, counter, steps=3) == [6, 8, 10]
     assert counter.name == "@STEP_COUNTER@"
 
 
