@@ -25,6 +25,7 @@ ROOT = HERE.parent
 SCRIPTS = HERE / "scripts"
 OURS = "fluidlite"
 PADDLE = "Paddle 1.8.5"
+PADDLE3 = "Paddle 3"
 TORCH = "PyTorch"
 MARK = "RESULT "
 
@@ -93,6 +94,12 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
         default=os.environ.get("FLUIDLITE_TORCH"),
         help="interpreter with PyTorch (default: $FLUIDLITE_TORCH, else this one if torch is installed in it)",
     )
+    add(
+        "--paddle3",
+        metavar="PYTHON",
+        default=os.environ.get("FLUIDLITE_PADDLE3"),
+        help="interpreter with Paddle 3, for benchmarks of the 2.0 API (default: $FLUIDLITE_PADDLE3; else skipped)",
+    )
     add("--no-peers", action="store_true", help="measure fluidlite alone")
     add("--rounds", type=int, default=rounds, help="turns each side gets (default: %(default)s)")
     add(
@@ -105,8 +112,11 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
     return made
 
 
-def find(options: argparse.Namespace, torch: bool = True) -> list[Side]:
-    """The sides that can be measured here, ours first; says which ones are skipped."""
+def find(options: argparse.Namespace, torch: bool = True, paddle3: bool = False) -> list[Side]:
+    """The sides that can be measured here, ours first; says which ones are skipped.
+
+    `torch`, `paddle3`: whether there is something to measure for them.
+    """
     threads = str(options.threads)
     quiet = {
         "CPU_NUM": "1",
@@ -134,6 +144,10 @@ def find(options: argparse.Namespace, torch: bool = True) -> list[Side]:
             print(
                 "note: PyTorch is skipped; install torch or name an interpreter with --torch or FLUIDLITE_TORCH"
             )
+    if paddle3 and options.paddle3:
+        sides.append(Side(PADDLE3, [options.paddle3], {**quiet, "GLOG_minloglevel": "2"}))
+    elif paddle3:
+        print("note: Paddle 3 is skipped; name its interpreter with --paddle3 or FLUIDLITE_PADDLE3")
     return sides
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .base import missing
-from .framework import Block, Parameter, Program, Variable, default_main_program, name_scope
+from .base.dtypes import VarType
+from .framework import Block, Parameter, Program, Variable, default_main_program, mode, name_scope
 from .layer_helper import LayerHelper
 from .ops.registry import GRAD
 
@@ -93,7 +94,7 @@ class GradientClipBase:
         return [(param, made.get(param.name, grad)) for param, grad in params_grads]
 
     def _wants(self, param: Parameter) -> bool:
-        return self._need_clip_func is None or bool(self._need_clip_func(param))
+        return self._need_clip_func is None or bool(self._need_clip_func(param.origin))
 
     def _clip(self, params_grads: list[Any]) -> list[Variable]:
         """The clipped gradients of the pairs, in their order."""
@@ -163,7 +164,11 @@ class GradientClipByGlobalNorm(GradientClipBase):
             return []
         squares = []
         for param, grad in params_grads:
-            square = _apply("square", param, grad, {"X": grad})
+            held = grad
+            if grad.type == VarType.SELECTED_ROWS:
+                for reader in ("merge_selected_rows", "get_tensor_from_selected_rows"):
+                    held = _apply(reader, param, grad, {"X": held})
+            square = _apply("square", param, grad, {"X": held})
             all_of_it = {"dim": [0], "keep_dim": False, "reduce_all": True}
             squares.append(_apply("reduce_sum", param, grad, {"X": square}, all_of_it))
         param, grad = params_grads[-1]
@@ -210,6 +215,10 @@ def set_gradient_clip(
     """
     if not isinstance(clip, GradientClipBase):
         raise TypeError(f"'clip' should be an instance of GradientClipBase's derived class, got {clip!r}")
+    if mode.in_dygraph_mode():
+        raise AssertionError(
+            "We don't support set_gradient_clip in imperative mode: give the optimizer grad_clip"
+        )
     program = default_main_program() if program is None else program
     block = program.global_block()
     params = program.all_parameters() if param_list is None else param_list

@@ -5,6 +5,7 @@ from .base.dtypes import VarType
 from .base.errors import EnforceNotMet, EOFException
 from .base.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled_with_cuda
 from .base.place import cuda_device_count as get_cuda_device_count
+from .eager import Tensor as VarBase
 from .executor.lod_tensor import LoDTensor, LoDTensorArray
 from .executor.scope import Scope
 
@@ -25,6 +26,7 @@ __all__ = [
     "LoDTensorArray",
     "Place",
     "Scope",
+    "VarBase",
     "VarDesc",
     "get_cuda_device_count",
     "is_compiled_with_cuda",

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from . import eager
 from .base import unique_name
-from .base.dtypes import FLOATS, VarType, to_vartype
-from .framework import Operator, Parameter, Program, Variable, default_main_program, default_startup_program
+from .base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from .base.errors import NotSupportedError
+from .framework import (
+    Operator,
+    Parameter,
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    mode,
+)
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
-from .param_attr import ParamAttr
+from .param_attr import ParamAttr, WeightNormParamAttr
+from .weight_norm import WeightNorm
 
 
 class LayerHelper:
@@ -22,9 +35,16 @@ class LayerHelper:
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
         self.layer_type = layer_type
         self.kwargs = kwargs
-        name = kwargs.get("name")
-        self.name: str = name if name is not None else unique_name.generate(layer_type)
-        self.kwargs["name"] = self.name
+        self._name: str | None = kwargs.get("name")
+        if self._name is None and not mode.in_dygraph_mode():
+            self._name = unique_name.generate(layer_type)
+
+    @property
+    def name(self) -> str:
+        """What names begin with. In dygraph mode a number is taken only if something is named after the layer."""
+        if self._name is None:
+            self._name = unique_name.generate(self.layer_type)
+        return self._name
 
     @property
     def main_program(self) -> Program:
@@ -97,7 +117,8 @@ class LayerHelper:
     ) -> Any:
         """A parameter of the main program, filled by the startup program; None if `attr` is False.
 
-        Weights are called `NAME.w_N` and drawn by Xavier, biases `NAME.b_N` and zero, unless `attr` says otherwise.
+        In dygraph mode an eager one, which has its initial value at once. Weights are called `NAME.w_N` and
+        drawn by Xavier, biases `NAME.b_N` and zero, unless `attr` says otherwise.
         """
         if attr is False:
             return None
@@ -114,7 +135,15 @@ class LayerHelper:
             attr.initializer = default_initializer
         if attr.name is None:
             attr.name = unique_name.generate(".".join([self.name, "b" if is_bias else "w"]))
+        if isinstance(attr, WeightNormParamAttr):
+            return self._weight_norm(attr, shape, dtype)
         given = attr._to_kwargs(with_initializer=True)
+        if mode.in_dygraph_mode():
+            fill, name = given.pop("initializer"), given.pop("name")
+            array = eager.initial_value(fill, list(shape), dtype, name, self.main_program.random_seed)
+            made = eager.Parameter(array, name, **given)
+            made.stop_gradient = made.stop_gradient or stop_gradient
+            return made
         startup = self.startup_program.global_block()
         startup.create_parameter(dtype=dtype, shape=list(shape), type=type, **given)
         given.pop("initializer")
@@ -125,6 +154,12 @@ class LayerHelper:
             param.stop_gradient = True
         return param
 
+    def _weight_norm(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: VarType) -> Variable:
+        if mode.in_dygraph_mode():
+            raise NotSupportedError("WeightNormParamAttr works in static programs only, as in Fluid 1.8")
+        norm = WeightNorm(self.name, self.main_program.global_block(), self.startup_program.global_block())
+        return norm.create(attr, shape, dtype, attr.initializer)
+
     def get_parameter(self, name: str) -> Parameter:
         """The parameter `name` of the main program; ValueError if it is something else."""
         param = self.main_program.global_block().var(name)
@@ -132,8 +167,16 @@ class LayerHelper:
             raise ValueError(f"no Parameter name {name} found")  # noqa: TRY004 - as Fluid
         return param
 
-    def create_variable_for_type_inference(self, dtype: Any = None, stop_gradient: bool = False) -> Variable:
-        """A new temporary `NAME.tmp_N`; its shape comes from the operator that writes it."""
+    def create_variable_for_type_inference(
+        self, dtype: Any = None, stop_gradient: bool = False, like: Any = None
+    ) -> Any:
+        """A new temporary `NAME.tmp_N`; its shape comes from the operator that writes it.
+
+        An eager tensor, which gets its value from there, if `like` (a variable or a list of them) is eager, or in
+        dygraph mode if it is left out.
+        """
+        if _is_eager(like):
+            return eager.empty()
         return self.main_program.current_block().create_var(
             name=unique_name.generate(f"{self.name}.tmp"),
             dtype=dtype,
@@ -143,14 +186,22 @@ class LayerHelper:
 
     create_tmp_variable = create_variable_for_type_inference
 
-    def create_variable(self, *args: Any, **kwargs: Any) -> Variable:
+    def create_variable(self, *args: Any, like: Any = None, **kwargs: Any) -> Any:
+        """A variable of the current block, or an eager tensor: see `create_variable_for_type_inference`."""
+        if _is_eager(like):
+            return eager.empty()
         return self.main_program.current_block().create_var(*args, **kwargs)
 
-    def create_global_variable(self, persistable: bool = False, *args: Any, **kwargs: Any) -> Variable:
-        """A variable of the global block; named `NAME.tmp_N` unless `name` is given."""
+    def create_global_variable(self, persistable: bool = False, *args: Any, **kwargs: Any) -> Any:
+        """A variable of the global block (an eager tensor in dygraph mode), named `NAME.tmp_N` by default."""
         if not kwargs.get("name"):
             kwargs["name"] = unique_name.generate(f"{self.name}.tmp")
         kwargs.setdefault("stop_gradient", False)
+        if mode.in_dygraph_mode():
+            zeros = np.zeros(
+                [max(n, 0) for n in kwargs.get("shape") or ()], to_numpy(kwargs.get("dtype") or "float32")
+            )
+            return eager.Tensor(zeros, kwargs["name"], persistable=persistable)
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> tuple[Variable, bool]:
@@ -161,7 +212,13 @@ class LayerHelper:
         return self.create_global_variable(*args, name=name, **kwargs), True
 
     def set_variable_initializer(self, var: Variable, initializer: Initializer) -> Variable:
-        """Have the startup program fill the persistable `var`."""
+        """Have the startup program fill the persistable `var`; an eager tensor is filled now."""
+        if eager.mixture([var]):
+            array = eager.initial_value(
+                initializer, var.shape, var.dtype, var.name, self.main_program.random_seed
+            )
+            var.array = array  # type: ignore[attr-defined]
+            return var
         block = self.startup_program.global_block()
         twin = block.create_var(
             name=var.name, type=var.type, dtype=var.dtype, shape=var.shape, persistable=True
@@ -169,8 +226,28 @@ class LayerHelper:
         initializer(twin, block)
         return twin
 
-    def append_op(self, *args: Any, **kwargs: Any) -> Operator:
-        return self.main_program.current_block().append_op(*args, **kwargs)
+    def append_op(
+        self,
+        type: str,
+        inputs: dict[str, Any] | None = None,
+        outputs: dict[str, Any] | None = None,
+        attrs: dict[str, Any] | None = None,
+        stop_gradient: bool = False,
+    ) -> Operator | None:
+        """Append an operator to the current block; if its inputs (or, without any, its outputs) are eager tensors,
+        run it now, put the results into the output tensors, and return None.
+        """
+        given = {slot: value for slot, value in (inputs or {}).items() if value is not None and value != []}
+        results = outputs or {}
+        if eager.mixture(given.values()) or (not given and eager.mixture(results.values())):
+            eager.apply_into(type, given, results, attrs)
+            if stop_gradient:
+                for item in _flat(results.values()):
+                    item.stop_gradient = True
+            return None
+        return self.main_program.current_block().append_op(
+            type=type, inputs=inputs, outputs=outputs, attrs=attrs, stop_gradient=stop_gradient
+        )
 
     def apply(
         self,
@@ -184,8 +261,18 @@ class LayerHelper:
     ) -> Any:
         """Append operator `op_type` with new temporaries for `outputs`, numbered in that order; returns them.
 
-        `dtype`: of the outputs, where the operator does not say; `frozen`: outputs that no gradient goes through.
+        Runs the operator at once if the inputs are eager tensors, or if there are none in dygraph mode. `dtype`: of the
+        outputs, where the operator does not say; `frozen`: outputs that no gradient goes through.
         """
+        given = {slot: value for slot, value in inputs.items() if value is not None and value != []}
+        if eager.mixture(given.values()) or (not given and mode.in_dygraph_mode()):
+            results = eager.apply(op_type, given, outputs, attrs)
+            for slot, result in zip(
+                outputs, results if isinstance(results, tuple) else (results,), strict=True
+            ):
+                if stop_gradient or slot in frozen:
+                    result.stop_gradient = True
+            return results
         made = [
             self.create_variable_for_type_inference(dtype, stop_gradient=stop_gradient or slot in frozen)
             for slot in outputs
@@ -234,6 +321,18 @@ class LayerHelper:
             raise TypeError(
                 f"the input {param_name} of {self.layer_type} must be {cls.__name__}, got {type(param).__name__}"
             )
+
+
+def _is_eager(like: Any) -> bool:
+    return mode.in_dygraph_mode() if like is None else bool(eager.mixture([like]))
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from value
+        else:
+            yield value
 
 
 def check_variable(value: Any, name: str, layer: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .base import missing
-from .base.errors import NotSupportedError
 from .initializer import Initializer
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
@@ -95,10 +94,26 @@ class ParamAttr:
 
 
 class WeightNormParamAttr(ParamAttr):
-    """`fluid.WeightNormParamAttr`, weight normalisation: not available, raises NotSupportedError."""
+    """A weight that is trained as its direction and its length (`fluid.WeightNormParamAttr`).
 
-    def __init__(self, dim: int | None = None, *args: Any, **kwargs: Any) -> None:
-        raise NotSupportedError("fluidlite has no WeightNormParamAttr yet; use fluid.ParamAttr")
+    `dim`: the dimension along which each slice has a length of its own; None for one length of all. The other
+    arguments are those of `ParamAttr`; `initializer` is for the direction, from which the length follows.
+    """
+
+    def __init__(
+        self,
+        dim: int | None = None,
+        name: str | None = None,
+        initializer: Any = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        trainable: bool = True,
+        do_model_average: bool = False,
+    ) -> None:
+        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average)
+        if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int)):
+            raise TypeError(f"dim of WeightNormParamAttr must be an integer or None, got {dim!r}")
+        self.dim = dim
 
 
 def _check(what: str, value: Any, types: tuple[type, ...], expected: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .base import missing
+from .base.dtypes import VarType
 from .framework import Block, Parameter, Variable, name_scope
 
 __all__ = ["L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer"]
@@ -40,8 +41,8 @@ class WeightDecayRegularizer:
         return out
 
 
-def _like(param: Parameter, block: Block) -> Variable:
-    return block.create_var(dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
+def _like(param: Parameter, block: Block, name: str | None = None) -> Variable:
+    return block.create_var(name=name, dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
 
 
 class L2DecayRegularizer(WeightDecayRegularizer):
@@ -69,9 +70,10 @@ def append_regularization_ops(
 ) -> list[ParamGrad]:
     """Add each parameter's penalty to its gradient: that of its ParamAttr, or else `regularization`.
 
-    Returns the same pairs; gradients keep their names.
+    Returns the pairs; gradients keep their names, except those that are fed or sparse.
     """
-    for param, grad in parameters_and_grads:
+    pairs = list(parameters_and_grads)
+    for place, (param, grad) in enumerate(pairs):
         regularizer = param.regularizer or regularization
         if grad is None or regularizer is None:
             continue
@@ -79,8 +81,13 @@ def append_regularization_ops(
         with program._optimized_guard([param, grad]), name_scope("regularization"):
             block = grad.block
             decay = regularizer(param, grad, block)
-            block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [grad]})
-    return list(parameters_and_grads)
+            # What is fed is not written to: such a gradient belongs to the caller. Sparse ones become dense.
+            total = _like(param, block) if grad.is_data else grad
+            if grad.type == VarType.SELECTED_ROWS:
+                total = _like(param, block, f"{grad.name}@NEWGRAD@")
+            block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [total]})
+        pairs[place] = (param, total)
+    return pairs
 
 
 L1Decay = L1DecayRegularizer

@@ -10,16 +10,44 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 TINY = {
     "tutorial": ["--epochs", "1", "--mode", "iterable"],
     "overhead": ["--seconds", "0.02"],
+    "eager": ["--seconds", "0.02"],
+    "guide2": ["--images", "128", "--epochs", "1", "--only", "PTB", "--only", "as much Python"],
     "loader": ["--batches", "2", "--epochs", "1", "--only", "samples", "--only", "1.6 MB batches"],
+    "dataset_loader": ["--batches", "3", "--epochs", "1", "--only", "samples"],
+    "workers": ["--batches", "3", "--epochs", "1", "--only", "samples"],
+    "soak": ["--batches", "30"],
     "import_time": [],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
 }
 ROWS = {
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
     "overhead": ["step", "engine alone"],
+    "eager": [
+        f"{network}{api}" for api in ("", " (2.0)") for network in ("five 8x8, batch 4", "784-10, batch 512")
+    ],
+    "guide2": [
+        *(f"PTB (20), {where}" for where in ("thread", "process")),
+        *(
+            f"as much Python, {what}"
+            for what in (
+                "thread",
+                "process",
+                "reading alone",
+                "training alone",
+                "process / larger alone",
+                "process / thread",
+            )
+        ),
+    ],
     "loader": [
         f"{s}, {mode}" for s in ("samples", "1.6 MB batches") for mode in ("iterable", "non-iterable")
     ],
+    "dataset_loader": [f"samples, {workers} worker(s)" for workers in (0, 1, 2)],
+    "workers": [
+        f"samples, {where}"
+        for where in ("in process", "in process: first", "one worker", "one worker: first")
+    ],
+    "soak": ["batches", "epochs", "an epoch, median, ms", "an epoch, longest, ms"],
     "import_time": ["import numpy", "import the package", "above numpy"],
     "networks": ["softmax regression"],
 }

@@ -79,6 +79,16 @@ def test_operator_example_works(monkeypatch):
         assert out.shape == (-1, 3) and out.block.ops[-1].attr("limit") == 2.0
 
 
+def test_examples_for_datasets_run(python):
+    code = "\n".join(text for language, text in blocks(text_of("datasets.md")) if language == "python")
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+    shown = next(text for language, text in blocks(text_of("datasets.md")) if text.startswith("1 epoch"))
+    assert [line[:24] for line in done.stdout.splitlines()[:-1]] == [
+        line[:24] for line in shown.splitlines()[:-1]
+    ]
+
+
 def not_there_yet():
     section = text_of("compatibility.md").split("## Not there yet")[1].split("\n## ")[0]
     return sorted(set(re.findall(r"`((?:fluid|paddle)\.[\w.]+)`", section)))

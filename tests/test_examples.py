@@ -20,6 +20,20 @@ def test_lenet(python):
     assert "(the same)" in done.stdout
 
 
+def test_dygraph_lenet(python):
+    done = python("-m", "fluidlite", EXAMPLES / "dygraph_lenet.py", 1, 12)
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"test accuracy (\S+)", done.stdout)
+    assert len(found) == 2 and found[0] == found[1] and float(found[0]) > 0.3, done.stdout
+
+
+def test_paddle2_mlp(python):
+    done = python("-m", "fluidlite", EXAMPLES / "paddle2_mlp.py", 1, 1500)
+    assert done.returncode == 0, done.stderr
+    found = [float(text) for text in re.findall(r"test accuracy (\S+)", done.stdout)]
+    assert len(found) == 2 and min(found) > 0.5, done.stdout
+
+
 def test_all_examples_are_run_by_tests():
     here = Path(__file__)
     tests = here.read_text() + (here.parent / "guides" / "test_guides.py").read_text()

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fluidlite.base.errors import NotSupportedError
 from fluidlite.initializer import Constant
 from fluidlite.param_attr import ParamAttr, WeightNormParamAttr
 from fluidlite.regularizer import L2Decay
@@ -72,6 +71,9 @@ def test_wrong_types_are_named(argument, value):
         ParamAttr(**{argument: value})
 
 
-def test_weight_norm_says_that_it_is_missing():
-    with pytest.raises(NotSupportedError, match="no WeightNormParamAttr yet"):
-        WeightNormParamAttr(dim=0, name="w")
+def test_weight_norm_takes_a_dimension():
+    attr = WeightNormParamAttr(dim=1, name="w", learning_rate=0.5)
+    assert (attr.dim, attr.name, attr.learning_rate, attr.do_model_average) == (1, "w", 0.5, False)
+    assert WeightNormParamAttr().dim is None
+    with pytest.raises(TypeError, match="dim of WeightNormParamAttr must be an integer or None, got 'x'"):
+        WeightNormParamAttr(dim="x")

@@ -25,6 +25,21 @@ def blocks(step, seconds, count=5):
     return found
 
 
+def epoch_metrics(metrics, name, epoch, count, begin):
+    """Take the `count` batches of an epoch that was begun at `begin`; microseconds a batch go to metrics[name], and
+    the time until the first batch was there, which is not part of them, to metrics[name + ": first"].
+    """
+    next(epoch)
+    first = time.perf_counter()
+    for _ in range(count - 1):
+        next(epoch)
+    end = time.perf_counter()
+    metrics.setdefault(name, []).append((end - first) / (count - 1) * 1e6)
+    metrics.setdefault(name + ": first", []).append((first - begin) * 1e6)
+    if next(epoch, None) is not None:
+        raise AssertionError("there are more than %d batches" % count)
+
+
 def result(metrics):
     """Print the line that the benchmark looks for: `metrics` is name -> list of values."""
     print("RESULT " + json.dumps(metrics), flush=True)

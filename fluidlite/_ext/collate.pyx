@@ -2,13 +2,14 @@
 # cython: boundscheck=False, wraparound=False
 """Samples -> contiguous batches: one memcpy per sample into memory that is used again and again."""
 cimport numpy as cnp
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.list cimport PyList_CheckExact, PyList_GET_ITEM
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.vector cimport vector
@@ -47,9 +48,12 @@ cdef extern from "collate/convert.h" namespace "fluidlite" nogil:
     cbool store_real(Element type, char* to, double value)
     cbool store_whole(Element type, char* to, int64_t value)
     uint64_t fingerprint(const void* memory, size_t size)
+    double seconds()
 
 # Copies of at least this many bytes let other threads run meanwhile.
 cdef size_t LONG_COPY = 1 << 17
+# Below this `lottery` a sample is timed: one in sixteen.
+cdef uint32_t TIMED = 1 << 28
 # Rows to make room for before it is known how many will come.
 cdef Py_ssize_t FIRST_ROWS = 4096
 
@@ -59,6 +63,7 @@ class FieldCountError(ValueError):
 
 
 include "collate/column.pxi"
+include "collate/rows.pxi"
 
 
 cdef enum Habit:
@@ -80,8 +85,9 @@ cdef class Collator:
     `specs`: a `Spec` for each variable, in the order of a sample's items. `tensor`: the class of tensors
     with an `array` and a `_lod`; `wrap(array, lod)` makes one without copying. Results are lists of such
     tensors; their memory stays valid as long as somebody holds it. `fresh_memory`: ready-made batches of
-    this generator are known to have memory of their own each. `reader`: what messages call the generator. For one
-    epoch and one thread.
+    this generator are known to have memory of their own each. `reader`: what messages call the generator. `memory`: where
+    batches are put together: `memory.block(size)` gives a writable buffer of at least `size` bytes, or None for ordinary
+    memory. For one epoch and one thread.
     """
     cdef list columns
     cdef object tensor
@@ -89,18 +95,22 @@ cdef class Collator:
     cdef str reader
     cdef readonly Py_ssize_t samples   # taken by `fill`
     cdef readonly Py_ssize_t batches   # made by `collate`, passed on by `batch`
+    cdef readonly double reading       # seconds that `fill` spent in the iterator, about
+    cdef uint32_t lottery              # which samples are timed
     cdef Habit habit
     cdef int unchanged                 # how often an earlier batch came again just as it was
     cdef int distinct                  # how many batches came in memory of their own
 
-    def __init__(self, specs, tensor, wrap, bint fresh_memory=False, str reader=""):
-        self.columns = [Column(spec) for spec in specs]
+    def __init__(self, specs, tensor, wrap, bint fresh_memory=False, str reader="", memory=None):
+        self.columns = [Column(spec, memory) for spec in specs]
         self.tensor = tensor
         self.wrap = wrap
         self.reader = f" of the reader {reader}" if reader else ""
         self.habit = FRESH_MEMORY if fresh_memory else UNSEEN
         self.unchanged = 0
         self.distinct = 0
+        self.reading = 0.0
+        self.lottery = 1
 
     def take_up(self, Collator previous) -> None:
         """Go on with what `previous`, the collator of an earlier epoch, found out about the generator's memory."""
@@ -148,13 +158,19 @@ cdef class Collator:
         item of the only variable. Errors as in `collate`.
         """
         cdef Py_ssize_t i = 0
+        cdef double begin
         cdef str where = self.reader or " of the reader"
         self.begin(min(count, FIRST_ROWS))
         while i < count:
+            # One sample in sixteen is timed, at random: looking at the clock takes as long as some iterators do.
+            self.lottery = self.lottery * 1664525u + 1013904223u
+            begin = seconds() if self.lottery < TIMED else 0.0
             try:
                 sample = next(iterator)
             except StopIteration:
                 break
+            if begin != 0.0:
+                self.reading += 16 * (seconds() - begin)
             if not PyTuple_CheckExact(sample) and len(self.columns) == 1:
                 if not isinstance(sample, (list, tuple)) or len(sample) != 1:
                     sample = (sample,)

@@ -6,6 +6,7 @@ numbers. A seed of 0 is an ordinary one here; callers to whom it means "any" pas
 import numpy as np
 cimport numpy as cnp
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libcpp.random cimport mt19937_64
 
 cnp.import_array()
 
@@ -87,4 +88,16 @@ def dropout_mask(uint64_t seed, float prob, int64_t n):
     cdef uint8_t *data = <uint8_t *> cnp.PyArray_DATA(<cnp.ndarray> out)
     with nogil:
         draw_dropout_mask(seed, prob, n, data)
+    return out
+
+
+def sampler_bits(uint64_t seed, int64_t n):
+    """`n` uint64 numbers of the generator (MT19937-64) from which samplers of classes draw in Fluid."""
+    out = empty(n, cnp.NPY_UINT64)
+    cdef uint64_t *data = <uint64_t *> cnp.PyArray_DATA(<cnp.ndarray> out)
+    cdef mt19937_64 engine = mt19937_64(seed)
+    cdef int64_t k
+    with nogil:
+        for k in range(n):
+            data[k] = engine()
     return out

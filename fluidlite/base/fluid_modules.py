@@ -23,6 +23,7 @@ ALIASES = {
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
     "fluid.unique_name": "fluidlite.base.unique_name",
+    "fluid.dygraph.dygraph_to_static": "fluidlite.dygraph.jit",
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }
 """Modules of Fluid whose names live in a module of another name here."""

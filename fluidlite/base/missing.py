@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import opcode
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -42,11 +42,12 @@ def explain(name: str) -> str:
     return f"{name} exists in Fluid 1.8 but not in fluidlite yet (docs/compatibility.md lists what does)"
 
 
-def reporter(module: str) -> Callable[[str], Any]:
+def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A module-level `__getattr__` for `module` (its `__name__`).
 
-    It imports modules of Fluid that live elsewhere here (`fluid.layers.nn`). For other names of Fluid 1.8 it
-    raises NotSupportedError, for names that nobody has AttributeError, with a suggestion where one is near.
+    `lazy` says in which submodules further names are, which are loaded when somebody asks for them ('' for a name that
+    is a submodule itself). It imports modules of Fluid that live elsewhere here (`fluid.layers.nn`). For other names of
+    Fluid 1.8 it raises NotSupportedError, for names that nobody has AttributeError, with a suggestion if one is near.
     In `from module import name` both become ImportError with the same text, which Python would replace by its
     own.
     """
@@ -54,6 +55,13 @@ def reporter(module: str) -> Callable[[str], Any]:
 
     def __getattr__(name: str) -> Any:
         full = f"{fluid_module}.{name}"
+        if lazy is not None and name in lazy:
+            where = lazy[name]
+            found = importlib.import_module(f"{module}.{where or name}")
+            if where:
+                found = getattr(found, name)
+                setattr(sys.modules[module], name, found)
+            return found
         if full in ALIASES:
             return importlib.import_module(ALIASES[full])
         error: AttributeError

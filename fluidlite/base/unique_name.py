@@ -14,6 +14,7 @@ class UniqueNameGenerator:
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
         self.ids: dict[str, int] = {}
+        self.claimed: set[str] = set()
 
     def __call__(self, key: str) -> str:
         number = self.ids.get(key, 0)
@@ -28,6 +29,15 @@ _current: context.Slot[UniqueNameGenerator] = context.Slot("unique_name", _first
 def generate(key: str) -> str:
     """A name `key_N` that the current generator has not given out yet."""
     return _current.get()(key)
+
+
+def claim(name: str) -> bool:
+    """Whether the user may call a parameter of dygraph mode `name`: only once with the current generator."""
+    claimed = _current.get().claimed
+    if name in claimed:
+        return False
+    claimed.add(name)
+    return True
 
 
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import flags
 from ..base.errors import EOFException
+from ..base.one_element import convertible
 from ..base.place import CPUPlace, Place, resolve
 from ..framework import Operator, Program, Variable, default_main_program
 from . import failures, readers
@@ -19,6 +20,7 @@ from .lod_tensor import LoDTensor
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope, global_scope
+from .sparse import expanded
 
 PLANS_KEPT = 32
 """How many shapes of one program keep their plans."""
@@ -194,10 +196,11 @@ def _run_checked(
     cache: PlanCache,
 ) -> list[Any]:
     if flags.engine() == "plan" and (checked or cache.runs > 1):
-        plan = find_plan(cache, program, scope, checked, names)
+        parts = expanded(checked)
+        plan = find_plan(cache, program, scope, parts, names)
         if plan is not None:
             with plan.lock:
-                plan.accepts([checked[name][0] for name in plan.feed_names])
+                plan.accepts([parts[name][0] for name in plan.feed_names])
                 return _finish(plan, return_numpy)
     return _interpret(program, scope, checked, names, return_numpy)
 
@@ -244,7 +247,7 @@ def _cache(program: Program, scope: Scope, key: Any) -> PlanCache:
 def _finish(plan: Plan, return_numpy: bool) -> list[Any]:
     plan.run()
     values = plan.fetch()
-    return values if return_numpy else [LoDTensor.wrap(value) for value in values]
+    return [convertible(value) if return_numpy else LoDTensor.wrap(value) for value in values]
 
 
 def _interpret(
@@ -264,7 +267,7 @@ def as_results(tensors: list[LoDTensor], return_numpy: bool) -> list[Any]:
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
         )
-    return [np.asarray(tensor.array) for tensor in tensors]
+    return [convertible(np.asarray(tensor.array)) for tensor in tensors]
 
 
 __all__ = ["EOFException", "Executor", "failures", "fetch_names", "run_program"]

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import to_numpy
+from ..base.dtypes import VarType, to_numpy
 from ..base.place import Place
+from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
 from .failures import shape_text
 from .lod_tensor import Lod, LoDTensor
 
-Feed = dict[str, tuple[np.ndarray, Lod]]
+Feed = dict[str, tuple[Any, Lod]]
+"""Arrays (or SelectedRows) and levels of detail by name."""
 
 
 def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
@@ -30,6 +32,9 @@ def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
             )
         var = block.vars.get(name)
         if var is None:
+            continue
+        if isinstance(value, SelectedRows):
+            out[name] = _matching(value, var), []
             continue
         array, lod = as_array(value, var)
         check(var, array, lod)
@@ -72,6 +77,14 @@ def as_array(value: Any, var: Variable) -> tuple[np.ndarray, Lod]:
     return np.ascontiguousarray(array), []
 
 
+def _matching(value: SelectedRows, var: Variable) -> SelectedRows:
+    if var.type != VarType.SELECTED_ROWS or value.dtype != to_numpy(var.dtype) or value.shape != var.shape:
+        raise ValueError(
+            f"{value!r} was fed as variable {var.name!r}, which is {var.type} of {var.dtype} {list(var.shape)}"
+        )
+    return value
+
+
 def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
     """Raise ValueError unless dtype, rank and fixed dimensions are those of the variable (`fluid.data` asks for it)."""
     if array.dtype.kind not in "biuf":
@@ -97,7 +110,7 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
 
 
 def split(feed: Feed, places: list[Place], every: bool = True) -> list[Feed]:
-    """One feed divided along the first dimension over the places as Fluid does, the last ones getting the smaller parts.
+    """One feed divided along the first dimension over the places as Fluid does: the last places get the smaller parts.
 
     With `every` each place gets a part, otherwise a small batch may leave the last places without one. Raises
     ValueError if there are too few rows for that, or if the variables fill different numbers of places.

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy
+from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import Block, Operator, Program
 from ..ops.registry import LodArray
+from ..ops.rows import ROWS, VALUES
 from . import failures
 from .feeding import Feed
 from .lod_tensor import Lod, LoDTensor
@@ -96,6 +98,8 @@ class Interpreter:
         elif shared is not None and np.ndim(value) and len(value) == shared[0]:
             lod = shared[1]
         var = op.block._find_var_recursive(name)
+        if isinstance(value, SelectedRows) and var is not None and var.persistable:
+            value = value.dense(self.xp)
         if var is not None and var.type == VarType.LOD_TENSOR and var._dtype is not None:
             value = self.xp.asarray(value, dtype=to_numpy(var.dtype))
         if var is not None and var.persistable:
@@ -111,14 +115,24 @@ class Interpreter:
             self.lods.pop(name, None)
 
     def fetch(self, name: str) -> LoDTensor:
-        """A copy of the value of a variable; EnforceNotMet if the program has not computed it."""
+        """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
         value = self.values.get(name)
+        if value is None:
+            value = self._part(name)
         if value is None:
             found = self.scope.find_var(name)
             if found is None or not found.is_set():
                 raise failures.unknown_fetch(name, self.known_names())
             value = found.get_tensor().array
-        return LoDTensor.wrap(np.array(value), self.lod_of(name))
+        return LoDTensor.wrap(np.array(as_dense(value, self.xp)), self.lod_of(name))
+
+    def _part(self, name: str) -> Any:
+        """One of the two arrays that SelectedRows consist of, under the name it has in plans."""
+        for suffix, part in ((ROWS, "rows"), (VALUES, "values")):
+            value = self.values.get(name.removesuffix(suffix))
+            if name.endswith(suffix) and isinstance(value, SelectedRows):
+                return getattr(value, part)
+        return None
 
     def known_names(self) -> list[str]:
         blocks: list[Block] = self.program.blocks

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet, EOFException
 from ..base.place import Place
+from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import OpRole, Program
+from ..ops.rows import parts
 from . import failures, readers
 from .executor import fetch_names, run_program
 from .feeding import as_feed, split
@@ -39,6 +42,8 @@ class DataParallel:
         self.updated = {name for op in updates for name in op.output_arg_names}
         read = dict.fromkeys(name for op in updates for name in op.input_arg_names)
         self.exchanged = [name for name in read if name in made and not _persistable(program, name)]
+        block = program.global_block()
+        self.sparse = [n for n in self.exchanged if block._var_recursive(n).type == VarType.SELECTED_ROWS]
         self.private = [name for name in made if _persistable(program, name) and name not in self.updated]
         self.scopes = [scope, *(Scope(scope) for _ in self.places[1:])]
         self._pool: ThreadPoolExecutor | None = None
@@ -54,18 +59,19 @@ class DataParallel:
             if name not in known:
                 raise failures.unknown_fetch(name, known)
         wanted = tuple(dict.fromkeys([n for n in names if n not in self.updated and n not in self.exchanged]))
-        jobs = [
-            (part, tuple(self.exchanged) + wanted, scope)
-            for part, scope in zip(feeds, self.scopes, strict=False)
+        given = [
+            part for name in self.exchanged for part in (parts(name) if name in self.sparse else (name,))
         ]
+        jobs = [(part, (*given, *wanted), scope) for part, scope in zip(feeds, self.scopes, strict=False)]
         try:
             results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
         except failures.NotFed as error:
             raise error.among(feed if isinstance(feed, Mapping) else feeds[0]) from None
-        count = len(self.exchanged)
+        count = len(given)
+        by_part = {name: [np.asarray(r[i].array) for r in results] for i, name in enumerate(given)}
         gradients = {
-            name: self._mean([np.asarray(r[i].array) for r in results])
-            for i, name in enumerate(self.exchanged)
+            name: self._joined_rows(name, by_part) if name in self.sparse else self._mean(by_part[name])
+            for name in self.exchanged
         }
         by_name: dict[str, list[LoDTensor]] = {
             n: [r[count + i] for r in results] for i, n in enumerate(wanted)
@@ -74,7 +80,11 @@ class DataParallel:
             late = tuple(name for name in dict.fromkeys(names) if name in self.updated)
             values = run_program(self.update, gradients, late, self.scope, False)
             by_name.update((name, [value] * len(jobs)) for name, value in zip(late, values, strict=True))
-        by_name.update((name, [LoDTensor.wrap(value)] * len(jobs)) for name, value in gradients.items())
+        by_name.update(
+            (name, [LoDTensor.wrap(as_dense(gradients[name]))] * len(jobs))
+            for name in names
+            if name in gradients
+        )
         return [_joined(name, by_name[name], return_numpy, return_merged) for name in names]
 
     def _one(self, job: tuple[Mapping[str, Any], tuple[str, ...], Scope]) -> list[LoDTensor]:
@@ -94,6 +104,15 @@ class DataParallel:
         if self.average and total.dtype.kind == "f":
             total *= np.asarray(1.0 / len(self.places), total.dtype)
         return total
+
+    def _joined_rows(self, name: str, by_part: dict[str, list[np.ndarray]]) -> SelectedRows:
+        """The mean of sparse gradients: the rows of all places."""
+        numbers, values = (np.concatenate(by_part[part]) for part in parts(name))
+        held = numbers >= 0
+        if self.average:
+            values = values * np.asarray(1.0 / len(self.places), values.dtype)
+        height = self.program.global_block()._var_recursive(name).shape[0]
+        return SelectedRows(numbers[held], values[held], height)
 
     def _copy_private(self) -> None:
         """Give each place but the first its own copy of what only the forward pass writes."""

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
 from ..ops.registry import Call, OpView
-from . import failures, fusion, memory
+from . import failures, fusion, memory, sparse
 from .feeding import Feed
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live
@@ -57,8 +57,8 @@ class Plan:
         block_ops = program.global_block().ops if ops is None else ops
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
-        steps = self._analyse(live(block_ops, fetches), block_ops)
-        self._fetches(fetches)
+        steps = self._analyse(live(block_ops, sparse.wholes(fetches)), block_ops)
+        fetches = self._fetches(steps, fetches)
         instructions = self._lower(steps, fetches)
         self._allocate(instructions, fetches)
         self._emit(engine, instructions)
@@ -74,12 +74,23 @@ class Plan:
         ]
         self._all_in_slots = all(slot >= 0 for slot, _, _ in entries)
         self.engine.set_fetches(entries if self._all_in_slots else [])
-        signature = [
-            (self._slots.get(name, -1), to_numpy(self.meta.dtypes[name]), self.meta.shapes[name])
-            for name in feed
-        ]
-        self.engine.set_signature([item for item in signature if item[0] >= 0])
-        self._bound_feeds = [name for name, item in zip(feed, signature, strict=True) if item[0] >= 0]
+        self._sign()
+
+    def _sign(self) -> None:
+        """Tell the engine which arrays `accepts` will be given."""
+        names = [name for name in self.feed_names if name in self._slots]
+        self.engine.set_signature(
+            [(self._slots[n], to_numpy(self.meta.dtypes[n]), self.meta.shapes[n]) for n in names]
+        )
+        self._bound_feeds = names
+
+    def follow(self, names: Sequence[str]) -> None:
+        """Have `accepts` take the arrays of these lasting variables as well, after those of the feeds.
+
+        For variables whose memory belongs to somebody else, who may replace it from one step to the next.
+        """
+        self.feed_names = [*self.feed_names, *names]
+        self._sign()
 
     def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[tuple[Operator, OpView]]:
         """Exact shapes of everything; constants are computed and their operators left out."""
@@ -93,8 +104,8 @@ class Plan:
                     raise failures.missing_value(op, name, self.feed_names)
         writes = Counter(name for op in ops for name in op.output_arg_names)
         once = {n for n, count in writes.items() if count == 1 and not self._persistable(ops, n)}
-        steps = []
-        for op in ops:
+        steps: list[tuple[Operator, OpView]] = []
+        for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
             if op.definition.host and op.definition.kernel is None:
                 continue
             for name in op.output_arg_names:
@@ -102,19 +113,28 @@ class Plan:
                     raise CannotPlan(
                         f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
                     )
-            view = infer(op, self.meta, self.feed_names)
-            if not fold(op, view, self.meta, once):
-                steps.append((op, view))
+            steps += self._inferred(op, once)
+            sparse.check_written_once(op, self.meta, writes)
         return steps
+
+    def _inferred(self, op: Operator, once: set[str]) -> list[tuple[Operator, OpView]]:
+        view = infer(op, self.meta, self.feed_names)
+        return [] if fold(op, view, self.meta, once) else [(op, view)]
 
     def _persistable(self, ops: list[Operator], name: str) -> bool:
         var = ops[0].block._find_var_recursive(name)
         return var is None or var.persistable
 
-    def _fetches(self, fetches: Sequence[str]) -> None:
+    def _fetches(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[str]:
+        """The variables to copy out for `fetches`; SelectedRows are made dense for that, as the last steps."""
         for name in fetches:
             if not self.meta.has(name):
                 raise failures.unknown_fetch(name, self.meta.block.vars)
+        sparse.check([op for op, _ in steps], fetches)
+        for name in fetches:
+            if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
+                steps += self._inferred(sparse.dense(steps[-1][0], name, self.meta), set())
+        return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """Choose a native kernel or the reference kernel for each operator; fuse; find views."""
@@ -126,12 +146,16 @@ class Plan:
         for op, view in steps:
             if self._is_view(op, written):
                 continue
+            by_rows = sparse.rule(op, view)
+            select = op.definition.native if by_rows is None else by_rows.native
             calls = None
-            if op.definition.native is not None and not _overwrites_input(op):
-                calls = op.definition.native(view)
+            if select is not None and not _overwrites_input(op):
+                calls = select(view)
             listed = [calls] if isinstance(calls, Call) else calls
             if listed is not None and all(kernels.available(call.kernel) for call in listed):
-                out += [(op, call) for call in listed]
+                out += [(op, call) for call in listed if not self._is_part_view(call, written)]
+            elif by_rows is not None:
+                raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows")
             else:
                 out.append((op, self._python(op)))
         return fusion.fuse(out, self._touched, self._root, fetches)
@@ -141,6 +165,18 @@ class Plan:
         if view is None:
             return False
         (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
+        return self._may_share(out, source, written)
+
+    def _is_part_view(self, call: Call, written: Counter[str]) -> bool:
+        """Whether `call` only copies into one of the arrays of SelectedRows, which then is a view."""
+        if call.kernel != "copy" or call.operands[1] not in self.meta.part_of:
+            return False
+        source, out = call.operands
+        assert source is not None and out is not None
+        return self._may_share(out, source, written)
+
+    def _may_share(self, out: str, source: str, written: Counter[str]) -> bool:
+        """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
         if out == source or written[out] > 1 or written[source] > 1 or self._lasting(out):
             return False
         if self._lasting(source) and written[source]:
@@ -299,10 +335,12 @@ class Plan:
             arrays = [self._views[name] for name in self._bound_feeds]
         return self.engine.bind_arrays(arrays)
 
-    def run(self) -> None:
-        """Run one step on what is bound; errors name the operator and the user's line."""
+    def run(self, begin: int = 0, end: int = -1) -> None:
+        """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
+        user's line.
+        """
         try:
-            self.engine.run()
+            self.engine.run(begin, end)
         except self._failure as failure:
             op = self.ops[failure.index]
             raise failures.in_operator(op, failures.native(op, failure.code, failure.err)) from None

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..framework import Operator, Program
 from ..ops.registry import OpView, Shape
+from ..ops.rows import ROWS, parts
 from . import failures
 from .lod_tensor import LoDTensor
 from .scope import Scope
@@ -32,9 +33,19 @@ class ExactMeta:
         self.dtypes: dict[str, VarType] = {}
         self.known: dict[str, np.ndarray] = {}
         self.persistable: dict[str, LoDTensor] = {}
+        self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
+        self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
         for name, array in feeds.items():
             self.shapes[name] = array.shape
             self.dtypes[name] = to_vartype(array.dtype)
+        for name in [name for name in feeds if name.endswith(ROWS)]:
+            self._fed_rows(name.removesuffix(ROWS))
+
+    def _fed_rows(self, name: str) -> None:
+        values = parts(name)[1]
+        self.shapes[name] = (self.block.var(name).shape[0], *self.shapes[values][1:])
+        self.dtypes[name] = self.dtypes[values]
+        self.set_rows(name, self.shapes[values][0])
 
     def has(self, name: str) -> bool:
         """Whether the variable has a value by now; looks into the scope for those that last."""
@@ -74,6 +85,16 @@ class ExactMeta:
     def value(self, name: str) -> np.ndarray | None:
         return self.known.get(name)
 
+    def rows(self, name: str) -> int | None:
+        return self.sparse.get(name)
+
+    def set_rows(self, name: str, count: int) -> None:
+        rows, values = parts(name)
+        self.sparse[name] = count
+        self.part_of[rows] = self.part_of[values] = name
+        self.shapes[rows], self.dtypes[rows] = (count,), VarType.INT64
+        self.shapes[values], self.dtypes[values] = (count, *self.shapes[name][1:]), self.dtypes[name]
+
 
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     """The operators that matter: for `targets`, for variables that last, or for what they do besides computing."""
@@ -108,6 +129,8 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
     try:
         definition.infer(view)
+        if definition.rows is not None:
+            definition.rows.mark(view)
     except CannotPlan:
         raise
     except Exception as error:

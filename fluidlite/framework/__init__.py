@@ -18,6 +18,7 @@ from ..base.place import (
 from ..base.version import require_version
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
+from .mode import in_dygraph_mode
 from .operator import Operator, OpRole
 from .program import (
     Program,
@@ -48,6 +49,7 @@ __all__ = [
     "default_main_program",
     "default_startup_program",
     "grad_var_name",
+    "in_dygraph_mode",
     "is_compiled_with_cuda",
     "name_scope",
     "program_guard",

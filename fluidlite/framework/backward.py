@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType
-from ..base.errors import NotSupportedError
 from ..ops.registry import GRAD, OpSpec, grad_name
 from .block import Block
 from .operator import Operator, OpRole
+from .recompute import Segment, seed_dropouts, segments
 from .variable import Parameter, Variable
 
 
@@ -22,21 +22,18 @@ def append_backward(
     parameter_list: Sequence[Parameter | str] | None = None,
     no_grad_set: Iterable[Variable | str] | None = None,
     callbacks: Sequence[Callable[..., Any]] | None = None,
-    checkpoints: Sequence[Variable] | None = None,
+    checkpoints: Sequence[Variable | str] | None = None,
 ) -> list[tuple[Parameter, Variable]]:
     """Append the operators that compute the gradients of `loss`, a variable of shape [1].
 
     Returns pairs of parameter and gradient, for `parameter_list` or all trainable parameters that `loss` depends on.
-    Variables in `no_grad_set` and those with `stop_gradient` get none. Raises TypeError or ValueError for a `loss` that
-    is not such a variable. Follows `fluid.backward.append_backward`.
+    Variables in `no_grad_set` and those with `stop_gradient` get none. `checkpoints`: of what comes before the last of
+    these variables nothing else is kept for the backward pass; it is computed again there. Raises TypeError or
+    ValueError for a `loss` that is not such a variable. Follows `fluid.backward.append_backward`.
     """
     if not isinstance(loss, Variable):
         raise TypeError(
             f"The type of 'loss' in append_backward must be a Variable, got {type(loss).__name__}"
-        )
-    if checkpoints:
-        raise NotSupportedError(
-            "append_backward(checkpoints=...) exists in Fluid 1.8 but not in fluidlite yet"
         )
     if loss.op is None:
         raise ValueError(f"loss {loss.name!r} is not computed by an operator of its program")
@@ -48,6 +45,8 @@ def append_backward(
     program = loss.block.program
     program._appending_grad_times += 1
     block = program.global_block()
+    if checkpoints:
+        seed_dropouts(block.ops)
     loss.op._set_attr("op_role", OpRole.Forward | OpRole.Loss)
     with program._backward_role_guard():
         tape = _Backward(block, _names(no_grad_set))
@@ -60,7 +59,8 @@ def append_backward(
         }
         tape.emit(OpSpec("fill_constant", {}, {"Out": [start]}, fill))
         tape.have(loss.name, start)
-        tape.run(tape.path([loss.name], None))
+        path = tape.path([loss.name], None)
+        tape.run(segments(block, path, checkpoints) if checkpoints else [Segment(path)])
         tape.append(callbacks)
     if parameter_list is None:
         params = [p for p in program.all_parameters() if p.trainable]
@@ -117,7 +117,7 @@ def gradients(
                 fill = {"value": 1.0, "dtype": int(target.dtype), "shape": list(target.shape)}
                 tape.emit(OpSpec("fill_constant", {"ShapeTensor": [shape]}, {"Out": [start]}, fill))
                 tape.have(target.name, start)
-        tape.run(path)
+        tape.run([Segment(path)])
         tape.append(None)
     found = [tape.gradient_of(var.name) for var in input_list]
     return [] if len(found) == 1 and found[0] is None else found
@@ -132,12 +132,24 @@ class _Backward:
         self.specs: list[OpSpec] = []
         self.contributions: dict[str, list[tuple[OpSpec, str, int]]] = {}  # gradient -> where it is written
         self.grads: dict[str, str] = {}  # variable -> its gradient
+        self.repeated: dict[str, str] = {}  # variable -> the one to read, where it is computed again
+        self.second: set[str] = set()  # what a gradient operator reads of its forward one
         self.renamed: dict[str, str] = {}  # usual name of a gradient -> the one it has in this pass
 
     def wants(self, name: str) -> bool:
         """Whether variable `name` may have a gradient."""
         var = self.block._find_var_recursive(name)
         return var is not None and not var.stop_gradient and name not in self.no_grad and var.dtype in FLOATS
+
+    def _is_second(self, name: str, op: Operator) -> bool:
+        """Whether `name` is an output without gradients that `op` reads as gradient operator of its producer."""
+        var = self.block._find_var_recursive(name)
+        source = var.op if var is not None else None
+        return source is not None and op.type == source.type + "_grad" and name in _frozen(source)
+
+    def _wants(self, name: str, op: Operator) -> bool:
+        """Whether variable `name` may have a gradient that comes through `op`."""
+        return self.wants(name) or (self._is_second(name, op) and name not in self.no_grad)
 
     def path(self, targets: list[str], sources: list[str] | None) -> list[Operator]:
         """The operators that lie between `sources` (or anything) and `targets`, in program order."""
@@ -147,7 +159,8 @@ class _Backward:
             forward = []
             for op in ops:
                 if reached.intersection(op.input_arg_names):
-                    reached.update(name for name in op.output_arg_names if self.wants(name))
+                    frozen = _frozen(op)
+                    reached.update(n for n in op.output_arg_names if self.wants(n) or n in frozen)
                     forward.append(op)
             ops = forward
         needed = set(targets)
@@ -176,16 +189,22 @@ class _Backward:
     def emit(self, spec: OpSpec) -> None:
         self.specs.append(spec)
 
-    def run(self, path: list[Operator]) -> None:
-        """Collect the gradient operators of `path`, whose last operators' gradients are known."""
-        for op in reversed(path):
-            if op.definition.grad is None or not any(self._available(name) for name in op.output_arg_names):
-                continue
-            if not any(self.wants(name) for name in op.input_arg_names):
-                continue
-            self._differentiate(op)
+    def run(self, parts: list[Segment]) -> None:
+        """Collect the gradient operators of the path that `parts` make up; its last gradients are known."""
+        for part in reversed(parts):
+            self.specs += part.again
+            self.repeated = part.names
+            self._run_segment(part.ops)
         for gradient in list(self.contributions):
             self._settle(gradient)
+
+    def _run_segment(self, ops: list[Operator]) -> None:
+        for op in reversed(ops):
+            if op.definition.grad is None or not any(self._available(name) for name in op.output_arg_names):
+                continue
+            if not any(self._wants(name, op) for name in op.input_arg_names):
+                continue
+            self._differentiate(op)
 
     def _available(self, name: str) -> bool:
         return name in self.grads
@@ -198,17 +217,20 @@ class _Backward:
             gives: dict[str, list[str]] = {}
             kept: list[tuple[str, int, str]] = []
             for slot, names in spec.outputs.items():
-                wanted = [(i, n) for i, n in enumerate(names) if n not in inputs or self.wants(inputs[n])]
+                wanted = [
+                    (i, n) for i, n in enumerate(names) if n not in inputs or self._wants(inputs[n], op)
+                ]
                 if len(wanted) < len(names) and len(names) > 1:
                     # A list keeps its length, so that each place still belongs to its input.
                     gives[slot] = [
-                        self._ignored(n) if n in inputs and not self.wants(inputs[n]) else n for n in names
+                        self._ignored(n) if n in inputs and not self._wants(inputs[n], op) else n
+                        for n in names
                     ]
                 elif wanted:
                     gives[slot] = [n for _, n in wanted]
                 if wanted:
                     kept += [(slot, i if len(names) > 1 else 0, n) for i, n in wanted]
-            if not kept:
+            if not kept or not self._arrives(op, spec, outputs):
                 continue
             takes = {slot: [self._incoming(n, outputs) for n in names] for slot, names in spec.inputs.items()}
             made = OpSpec(
@@ -218,6 +240,20 @@ class _Backward:
             for slot, index, name in kept:
                 if name in inputs:
                     self._contribute(inputs[name], name, made, slot, index)
+                    if self._is_second(inputs[name], op):
+                        self.second.add(inputs[name])
+
+    def _arrives(self, op: Operator, spec: OpSpec, outputs: dict[str, str]) -> bool:
+        """Whether a gradient operator has anything to do: it reads no gradient of an output, or one there is.
+
+        Outputs that are declared without gradients (a loss's softmax) have none, whatever was computed from them,
+        except from their own gradient operator: second derivatives go through them.
+        """
+        frozen = _frozen(op)
+        read = [outputs[n] for names in spec.inputs.values() for n in names if n in outputs]
+        return not read or any(
+            name in self.grads and (name not in frozen or name in self.second) for name in read
+        )
 
     def _ignored(self, name: str) -> str:
         ignored = name + "@IGNORED"
@@ -229,14 +265,14 @@ class _Backward:
     def _incoming(self, name: str, outputs: dict[str, str]) -> str:
         """The variable to read for input `name` of a gradient operator; zeros for a gradient nobody computes."""
         if name not in outputs:
-            return name
+            return self.repeated.get(name, name)
         var = outputs[name]
         gradient = self.grads.get(var)
         if gradient is not None:
             self._settle(gradient)
             return gradient
         zeros = self.fresh(name)
-        self.emit(OpSpec("fill_zeros_like", {"X": [var]}, {"Out": [zeros]}))
+        self.emit(OpSpec("fill_zeros_like", {"X": [self.repeated.get(var, var)]}, {"Out": [zeros]}))
         self.have(var, zeros)
         return zeros
 
@@ -287,6 +323,11 @@ class _Backward:
         """The gradient of variable `name` that this pass made, or None."""
         gradient = self.grads.get(name)
         return self.block._find_var_recursive(gradient) if gradient is not None else None
+
+
+def _frozen(op: Operator) -> set[str]:
+    """The outputs of `op` that are declared to have no gradient."""
+    return {name for slot in op.definition.frozen for name in op.outputs.get(slot, [])}
 
 
 def _names(given: Iterable[Variable | str] | None) -> set[str]:

@@ -67,6 +67,8 @@ class Block:
 
         Raises ValueError if a parameter of that name exists with another shape.
         """
+        if self.program._tracer is not None and kwargs.get("origin") is None:
+            raise self.program._tracer.makes_parameter(kwargs.get("name"))
         initializer = kwargs.pop("initializer", None)
         home = self.program.global_block()
         known = home.vars.get(kwargs.get("name") or "")
@@ -127,6 +129,8 @@ class Block:
                 if stop_gradient:
                     var.stop_gradient = True
         self.program._changed()
+        if self.program._tracer is not None:
+            self.program._tracer.appended(op)
         return op
 
     def _remove_op(self, index: int) -> None:

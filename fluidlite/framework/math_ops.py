@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import unique_name
-from ..base.dtypes import FLOATS, VarType
+from ..base.dtypes import FLOATS, VarType, to_numpy
 
 if TYPE_CHECKING:
     from .variable import Variable
@@ -17,10 +17,15 @@ _ALL = 10000000
 
 
 class VariableMath:
-    """The operators of Python on a Variable of a static program."""
+    """The operators of Python on a Variable of a static program, or an eager tensor."""
+
+    __slots__ = ()
+
+    # Arrays leave `array + variable` to the variable, instead of going through their elements.
+    __array_priority__ = 100
 
     def _append(self, op_type: str, inputs: dict[str, Any], out: Variable, attrs: dict[str, Any]) -> None:
-        self.block.program.current_block().append_op(  # type: ignore[attr-defined]
+        out.block.program.current_block().append_op(
             type=op_type, inputs=inputs, outputs={"Out": [out]}, attrs=attrs
         )
 
@@ -30,11 +35,7 @@ class VariableMath:
 
     def _scaled(self, scale: float, bias: float) -> Variable:
         me: Variable = self  # type: ignore[assignment]
-        for value in (scale, bias):
-            if me.dtype not in FLOATS and value != int(value):
-                raise AssertionError(
-                    f"float value {value} cannot convert to integer: variable {me.name!r} is {me.dtype}; cast it first"
-                )
+        check_whole(me, scale, bias)
         out = self._temporary(me.dtype)
         attrs = {"scale": float(scale), "bias": float(bias), "bias_after_scale": True}
         self._append("scale", {"X": [me]}, out, attrs)
@@ -56,8 +57,6 @@ class VariableMath:
         return out
 
     def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Variable:
-        from .variable import Variable
-
         me: Variable = self  # type: ignore[assignment]
         if _is_number(other):
             whole = swapped and op_type in (
@@ -67,7 +66,9 @@ class VariableMath:
                 "elementwise_mod",
             )
             other = self._constant(other, like_me=whole)
-        elif not isinstance(other, Variable):
+        elif isinstance(other, np.ndarray) and me.block.program._tracer is not None:
+            other = me.block.program._tracer.constant(other.astype(to_numpy(me.dtype)))
+        elif not isinstance(other, VariableMath):
             return NotImplemented  # type: ignore[return-value]
         left, right = (other, me) if swapped else (me, other)
         if left.dtype != right.dtype:
@@ -143,9 +144,27 @@ class VariableMath:
 
     def __bool__(self) -> bool:
         # An object without a value is true, as every Python object is: `if variable:` asks whether there is one.
+        self._without_value("bool(), which if, while, and, or and not call,")
         return True
 
+    def __float__(self) -> float:
+        self._without_value("float()")
+        raise TypeError(f"variable {self.name!r} of a static program has no value to make a float of")  # type: ignore[attr-defined]
+
+    def __int__(self) -> int:
+        self._without_value("int()")
+        raise TypeError(f"variable {self.name!r} of a static program has no value to make an int of")  # type: ignore[attr-defined]
+
+    def _without_value(self, use: str) -> None:
+        """Raise NotSupportedError if a program is traced: there the code meant an eager tensor with a value."""
+        tracer = self.block.program._tracer  # type: ignore[attr-defined]
+        if tracer is not None:
+            raise tracer.needs_value(self, use)
+
     def __iter__(self) -> Any:
+        shape: tuple[int, ...] = self.shape  # type: ignore[attr-defined]
+        if self.block.program._tracer is not None and shape and shape[0] >= 0:  # type: ignore[attr-defined]
+            return iter([self[k] for k in range(shape[0])])
         raise TypeError(f"variable {self.name!r} of a static program has no elements to iterate over")  # type: ignore[attr-defined]
 
     def __getitem__(self, index: Any) -> Variable:
@@ -159,6 +178,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating))
 
 
+def check_whole(var: Any, *numbers: float) -> None:
+    """Raise AssertionError, as Fluid does, for a fraction in arithmetic with integers."""
+    for value in numbers:
+        if var.dtype not in FLOATS and value != int(value):
+            raise AssertionError(
+                f"float value {value} cannot convert to integer: variable {var.name!r} is {var.dtype}; cast it first"
+            )
+
+
 def _expand_ellipsis(index: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
     if Ellipsis not in [i for i in index if i is Ellipsis]:
         return index
@@ -169,8 +197,6 @@ def _expand_ellipsis(index: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
 
 def _indexed(var: Variable, index: Any) -> Variable:
     """Append `slice` (and `reverse`, `strided_slice`) for `var[index]`."""
-    from .variable import Variable
-
     items = _expand_ellipsis(index if isinstance(index, tuple) else (index,), len(var.shape))
     if len(items) > len(var.shape):
         raise IndexError(
@@ -180,7 +206,7 @@ def _indexed(var: Variable, index: Any) -> Variable:
     tensors: list[tuple[Any, Any] | None] = []
     strided: dict[int, int] = {}
     for axis, item in enumerate(items):
-        if isinstance(item, Variable):
+        if isinstance(item, VariableMath):
             axes.append(axis)
             drop.append(axis)
             starts.append(-1)
@@ -188,7 +214,7 @@ def _indexed(var: Variable, index: Any) -> Variable:
             one = var._temporary(VarType.INT32, "_generated_var")
             var._append("fill_constant", {}, one, {"shape": [1], "value": 1.0, "dtype": int(VarType.INT32)})
             one.stop_gradient = True
-            stop = var._temporary(item.dtype, "_generated_var")
+            stop = var._temporary(item.dtype, "_generated_var")  # type: ignore[attr-defined]
             var._append("elementwise_add", {"X": [item], "Y": [one]}, stop, {"axis": -1})
             tensors.append((item, stop))
         elif isinstance(item, slice):

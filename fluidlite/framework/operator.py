@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.dtypes import VarType
 from ..ops.registry import OpDef, OpView, Shape, find
-from . import callsite
+from . import callsite, tracing
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -52,6 +52,12 @@ class BlockMeta:
     def value(self, name: str) -> np.ndarray | None:
         return None
 
+    def rows(self, name: str) -> int | None:
+        return -1 if self.block._var_recursive(name).type == VarType.SELECTED_ROWS else None
+
+    def set_rows(self, name: str, count: int) -> None:
+        self.block._var_recursive(name).type = VarType.SELECTED_ROWS
+
 
 class Operator:
     """An operator of a program: type, variable names by slot, attributes (`fluid.framework.Operator`)."""
@@ -69,8 +75,8 @@ class Operator:
         self.block = block
         self.type = type
         self.definition: OpDef = find(type)
-        self.inputs = _names(inputs)
-        self.outputs = _names(outputs)
+        self.inputs = _names(inputs, block)
+        self.outputs = _names(outputs, block)
         self.attrs = {name: value for name, value in (attrs or {}).items() if value is not None}
         self.line = callsite.user_line()
 
@@ -161,20 +167,22 @@ class Operator:
     __str__ = __repr__
 
 
-def _names(slots: dict[str, Any] | None) -> dict[str, list[str]]:
-    """Slot -> names, from a Variable, a name, or a list of either per slot."""
+def _names(slots: dict[str, Any] | None, block: Block) -> dict[str, list[str]]:
+    """Slot -> names, from a Variable, a name, or a list of either per slot; eager tensors where a trace goes on."""
     out: dict[str, list[str]] = {}
     for slot, given in (slots or {}).items():
         if given is None:
             continue
         items = given if isinstance(given, (list, tuple)) else [given]
-        out[slot] = [_name(slot, item) for item in items]
+        out[slot] = [_name(slot, item, block) for item in items]
     return out
 
 
-def _name(slot: str, item: Any) -> str:
+def _name(slot: str, item: Any, block: Block) -> str:
     if isinstance(item, str):
         return item
+    if hasattr(type(item), "stands_for"):
+        return tracing.stand_in(block.program, item, slot).name
     if isinstance(item, Variable):
         return item.name
     raise TypeError(

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from ..base.context import Slot
 from .block import Block
 from .operator import Operator, OpRole
+from .tracing import Tracer
 from .variable import Parameter, Variable
 
 
@@ -27,6 +28,7 @@ class Program:
         self._pruned: dict[Any, Program] = {}
         self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # executors' plans, by scope
         self._readers: tuple[int, list[Operator]] = (-1, [])
+        self._tracer: Tracer | None = None
 
     def _changed(self) -> None:
         """Note that plans made so far no longer say what this program does."""

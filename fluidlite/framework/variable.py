@@ -32,7 +32,17 @@ def as_shape(shape: Sequence[Any] | int | None, what: str) -> tuple[int, ...]:
     return tuple(dims)
 
 
-class Variable(VariableMath):
+class _VariableKind(type):
+    """Has `isinstance(x, Variable)` say yes to eager tensors too, as scripts for Fluid's dygraph mode expect."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        twin = getattr(type(instance), "stands_for", None)
+        return twin is not None and issubclass(_NAMED[twin], cls)
+
+
+class Variable(VariableMath, metaclass=_VariableKind):
     """A value of a program: made by `Block.create_var`, the layers and the operators of Python.
 
     `shape` has -1 where a size is known only when the program runs; `dtype` is a `VarType`.
@@ -102,7 +112,12 @@ class Variable(VariableMath):
     __str__ = __repr__
 
     def detach(self) -> Any:
-        raise self._only_eager("detach")
+        if self.block.program._tracer is None:
+            raise self._only_eager("detach")
+        out = self._temporary(self.dtype)
+        self._append("assign", {"X": [self]}, out, {})
+        out.stop_gradient = True
+        return out
 
     def numpy(self) -> Any:
         raise self._only_eager("numpy")
@@ -114,6 +129,7 @@ class Variable(VariableMath):
         raise self._only_eager("gradient")
 
     def _only_eager(self, what: str) -> TypeError:
+        self._without_value(f"{what}()")
         return TypeError(
             f"{what}() needs a value, but variable {self.name!r} belongs to a static program and has none while it "
             "is built; fetch it with Executor.run(fetch_list=[...])"
@@ -123,7 +139,8 @@ class Variable(VariableMath):
 class Parameter(Variable):
     """A persistable variable that training changes (`fluid.framework.Parameter`).
 
-    `optimize_attr['learning_rate']` multiplies the optimizer's rate.
+    `optimize_attr['learning_rate']` multiplies the optimizer's rate. `origin` is what users know the parameter
+    as: itself, or the eager parameter that it stands for in a program made behind the scenes.
     """
 
     def __init__(
@@ -150,3 +167,12 @@ class Parameter(Variable):
         self.do_model_average = kwargs.get("do_model_average")
         self.is_distributed = False
         self.need_clip = kwargs.get("need_clip", True)
+        self._origin = kwargs.get("origin")
+
+    @property
+    def origin(self) -> Any:
+        return self if self._origin is None else self._origin
+
+
+_NAMED: dict[str, type] = {"variable": Variable, "parameter": Parameter}
+"""What a class of eager tensors may say it `stands_for`."""

@@ -28,7 +28,10 @@ def operator(op: Operator) -> None:
     try:
         slots(op)
         if op.definition.infer is not None:
-            op.definition.infer(op.view())
+            view = op.view()
+            op.definition.infer(view)
+            if op.definition.rows is not None:
+                op.definition.rows.mark(view)
     except EnforceNotMet as error:
         raise _located(op, error) from None
 

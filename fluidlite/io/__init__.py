@@ -3,14 +3,17 @@
 from ..base import missing
 from .inference import append_fetch_ops, load_inference_model, prepend_feed_ops, save_inference_model
 from .reading import (
+    BatchSampler,
     ComposeNotAligned,
     DataLoader,
+    Dataset,
     PyReader,
     batch,
     buffered,
     cache,
     chain,
     compose,
+    default_collate_fn,
     firstn,
     map_readers,
     multiprocess_reader,
@@ -30,8 +33,10 @@ from .selection import (
 from .state import load, load_program_state, save, set_program_state
 
 __all__ = [
+    "BatchSampler",
     "ComposeNotAligned",
     "DataLoader",
+    "Dataset",
     "PyReader",
     "append_fetch_ops",
     "batch",
@@ -39,6 +44,7 @@ __all__ = [
     "cache",
     "chain",
     "compose",
+    "default_collate_fn",
     "firstn",
     "get_parameter_value",
     "get_parameter_value_by_name",

@@ -131,6 +131,13 @@ def _empty_bytes() -> bytes:
     return b""
 
 
+@_Function
+def _tuple(items: Any = ()) -> tuple[Any, ...]:
+    if not isinstance(items, (list, tuple)):
+        raise _Refused(f"a tuple of {type(items).__name__}")
+    return tuple(items)
+
+
 _KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
@@ -138,6 +145,8 @@ _KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("collections", "OrderedDict"): OrderedDict,
     ("__builtin__", "bytes"): _empty_bytes,
     ("builtins", "bytes"): _empty_bytes,
+    ("__builtin__", "tuple"): _tuple,  # what Paddle 2 makes of tensors: (name, array)
+    ("builtins", "tuple"): _tuple,
 }
 for _core in ("numpy.core", "numpy._core"):
     _KNOWN[_core + ".multiarray", "_reconstruct"] = _Array
@@ -188,11 +197,18 @@ def parse_pickle(data: bytes, source: str, kind: str, encoding: str = "latin1") 
         ) from None
 
 
-def write_pickle(path: str | os.PathLike[str], state: Mapping[str, np.ndarray]) -> None:
-    """Write a dict of arrays so that Fluid 1.8 reads it, all of it or nothing. Raises OSError as `open`
-    does.
+def write_pickle(path: str | os.PathLike[str], state: Any) -> None:
+    """Write a dict of arrays so that Fluid 1.8 reads it, all of it or nothing.
+
+    Dicts, lists, tuples, numbers and strings among the values, or instead of the dict, are written as they are. Raises
+    OSError as `open` does.
     """
-    data = pickle.dumps({name: np.ascontiguousarray(value) for name, value in state.items()}, _PROTOCOL)
+    if isinstance(state, Mapping):
+        state = {
+            name: np.ascontiguousarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
+            for name, value in state.items()
+        }
+    data = pickle.dumps(state, _PROTOCOL)
     with atomic_writer(path) as file:
         file.write(_with_old_names(data))
 

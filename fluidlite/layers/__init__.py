@@ -9,6 +9,7 @@ from . import (
     constants,
     convolution,
     counter,
+    ctc,
     dense,
     inputs,
     io,
@@ -21,15 +22,22 @@ from . import (
     normalization,
     ops,
     parts,
+    picking,
     pooling,
     printing,
     probability,
     random,
+    rearranging,
+    recurrent_unit,
     reductions,
     regression,
+    resizing,
+    sampled,
     search,
+    selected_rows,
     sequence_lod,
     shapes,
+    tensor_math,
     variables,
 )
 from .activations import *  # noqa: F403
@@ -39,6 +47,7 @@ from .comparison import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .counter import *  # noqa: F403
+from .ctc import *  # noqa: F403
 from .dense import *  # noqa: F403
 from .inputs import *  # noqa: F403
 from .io import *  # noqa: F403
@@ -51,15 +60,22 @@ from .metric_op import *  # noqa: F403
 from .normalization import *  # noqa: F403
 from .ops import *  # noqa: F403
 from .parts import *  # noqa: F403
+from .picking import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .printing import *  # noqa: F403
 from .probability import *  # noqa: F403
 from .random import *  # noqa: F403
+from .rearranging import *  # noqa: F403
+from .recurrent_unit import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .regression import *  # noqa: F403
+from .resizing import *  # noqa: F403
+from .sampled import *  # noqa: F403
 from .search import *  # noqa: F403
+from .selected_rows import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .shapes import *  # noqa: F403
+from .tensor_math import *  # noqa: F403
 from .variables import *  # noqa: F403
 
 __all__ = []
@@ -70,6 +86,7 @@ __all__ += comparison.__all__
 __all__ += constants.__all__
 __all__ += convolution.__all__
 __all__ += counter.__all__
+__all__ += ctc.__all__
 __all__ += dense.__all__
 __all__ += inputs.__all__
 __all__ += io.__all__
@@ -82,15 +99,22 @@ __all__ += metric_op.__all__
 __all__ += normalization.__all__
 __all__ += ops.__all__
 __all__ += parts.__all__
+__all__ += picking.__all__
 __all__ += pooling.__all__
 __all__ += printing.__all__
 __all__ += probability.__all__
 __all__ += random.__all__
+__all__ += rearranging.__all__
+__all__ += recurrent_unit.__all__
 __all__ += reductions.__all__
 __all__ += regression.__all__
+__all__ += resizing.__all__
+__all__ += sampled.__all__
 __all__ += search.__all__
+__all__ += selected_rows.__all__
 __all__ += sequence_lod.__all__
 __all__ += shapes.__all__
+__all__ += tensor_math.__all__
 __all__ += variables.__all__
 
 __getattr__ = missing.reporter(__name__)

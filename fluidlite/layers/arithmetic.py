@@ -124,7 +124,7 @@ def sums(input: Variable | Sequence[Variable], out: Variable | None = None) -> V
     items = _summands(input, "input", "sums")
     helper = LayerHelper("sum")
     if out is None:
-        out = helper.create_variable_for_type_inference(items[0].dtype)
+        out = helper.create_variable_for_type_inference(items[0].dtype, like=items)
     check_variable(out, "out", "sums")
     helper.append_op(type="sum", inputs={"X": items}, outputs={"Out": [out]})
     return out

@@ -36,7 +36,7 @@ def _compared(
     check_variable(y, "y", op_type)
     helper = LayerHelper(op_type)
     if cond is None:
-        cond = helper.create_variable_for_type_inference("bool")
+        cond = helper.create_variable_for_type_inference("bool", like=x)
     else:
         check_variable(cond, "cond", op_type)
     cond.stop_gradient = True
@@ -92,7 +92,7 @@ def _logic(op_type: str, operands: dict[str, Variable], out: Variable | None, na
         check_dtype(operand, slot.lower(), op_type, [VarType.BOOL])
     helper = LayerHelper(op_type, name=name)
     if out is None:
-        out = helper.create_variable_for_type_inference("bool")
+        out = helper.create_variable_for_type_inference("bool", like=list(operands.values()))
     check_variable(out, "out", op_type)
     helper.append_op(type=op_type, inputs=operands, outputs={"Out": [out]})
     return out
@@ -154,7 +154,7 @@ def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
     check_variable(x, "x", "is_empty")
     helper = LayerHelper("is_empty")
     if cond is None:
-        cond = helper.create_variable_for_type_inference("bool")
+        cond = helper.create_variable_for_type_inference("bool", like=x)
     check_variable(cond, "cond", "is_empty")
     cond.stop_gradient = True
     helper.append_op(type="is_empty", inputs={"X": [x]}, outputs={"Out": [cond]})

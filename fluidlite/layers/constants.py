@@ -90,7 +90,7 @@ def _filled(
     else:
         attrs.update(_value_attrs(value, kind))
     if out is None:
-        out = helper.create_variable_for_type_inference(kind)
+        out = helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
     check_variable(out, "out", layer)
     helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
     out.stop_gradient = True
@@ -118,13 +118,15 @@ def shape_inputs(shape: Any, layer: str) -> tuple[list[int], dict[str, Any]]:
         check_shape(shape, layer)
         return [int(n) for n in shape], {}
     sizes, tensors = [], []
+    given = [n for n in shape if isinstance(n, Variable)]
     for n in shape:
         if isinstance(n, Variable):
             sizes.append(-1)
             tensors.append(_as_int32(n))
         else:
             sizes.append(int(n))
-            tensors.append(fill_constant([1], "int32", int(n), force_cpu=True))
+            out = LayerHelper("fill_constant").create_variable_for_type_inference("int32", like=given)
+            tensors.append(fill_constant([1], "int32", int(n), force_cpu=True, out=out))
     return sizes, {"ShapeTensorList": tensors}
 
 
@@ -194,7 +196,7 @@ def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     """Zeros in the shape and type of `x` (`fluid.layers.zeros_like`)."""
     check_variable(x, "x", "zeros_like")
     helper = LayerHelper("zeros_like")
-    made = helper.create_variable_for_type_inference(x.dtype) if out is None else out
+    made = helper.create_variable_for_type_inference(x.dtype, like=x) if out is None else out
     helper.append_op(type="fill_zeros_like", inputs={"X": [x]}, outputs={"Out": [made]})
     made.stop_gradient = True
     return made
@@ -204,7 +206,7 @@ def ones_like(x: Variable, out: Variable | None = None) -> Variable:
     """Ones in the shape and type of `x` (`fluid.layers.ones_like`)."""
     check_variable(x, "x", "ones_like")
     helper = LayerHelper("ones_like")
-    made = helper.create_variable_for_type_inference(x.dtype) if out is None else out
+    made = helper.create_variable_for_type_inference(x.dtype, like=x) if out is None else out
     helper.append_op(type="fill_any_like", inputs={"X": [x]}, outputs={"Out": [made]}, attrs={"value": 1.0})
     return made
 
@@ -222,7 +224,7 @@ def full_like(
     check_variable(input, "input", "full_like")
     kind = input.dtype if dtype is None else to_vartype(dtype)
     helper = LayerHelper("full_like", name=name)
-    made = helper.create_variable_for_type_inference(kind) if out is None else out
+    made = helper.create_variable_for_type_inference(kind, like=input) if out is None else out
     attrs = {"value": float(fill_value), "dtype": int(kind)}
     helper.append_op(type="fill_any_like", inputs={"X": [input]}, outputs={"Out": [made]}, attrs=attrs)
     made.stop_gradient = stop_gradient

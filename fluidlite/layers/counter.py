@@ -17,7 +17,7 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
     """
     check_variable(x, "x", "increment")
     helper = LayerHelper("increment")
-    out = x if in_place else helper.create_variable_for_type_inference(x.dtype)
+    out = x if in_place else helper.create_variable_for_type_inference(x.dtype, like=x)
     helper.append_op(
         type="increment", inputs={"X": [x]}, outputs={"Out": [out]}, attrs={"step": float(value)}
     )
@@ -25,7 +25,7 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
 
 
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
-    """A persistable int64 variable of one element: `step` more in each run, beginning with `begin` - 1 before the first.
+    """A persistable int64 variable of one element: `begin` - 1 before the first run, `step` more in each.
 
     Further calls with the same `counter_name` return the same variable. Follows
     `fluid.layers.autoincreased_step_counter`.

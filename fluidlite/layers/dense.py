@@ -80,7 +80,7 @@ def embedding(
     Args:
         input: int64 numbers in [0, size[0]) of shape [..., 1]; `fluid.embedding` takes any shape.
         size: rows and width of the table.
-        is_sparse: accepted; the gradient is dense all the same.
+        is_sparse: whether the gradient of the table holds only the rows that were looked up (`SelectedRows`).
         is_distributed: accepted and without effect.
         padding_idx: a number whose rows are zeros and are not trained; negative ones count from the end.
         param_attr: a ParamAttr, a name or an initializer of the table.

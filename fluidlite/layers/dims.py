@@ -18,12 +18,13 @@ def has_variables(values: Any) -> bool:
 def one_by_one(helper: LayerHelper, values: Sequence[Any]) -> list[Variable]:
     """A one-element Variable for each of `values`; numbers become int32 constants."""
     found = []
+    given = [value for value in values if isinstance(value, Variable)]
     for value in values:
         if isinstance(value, Variable):
             value.stop_gradient = True
             found.append(value)
         else:
-            made = helper.create_variable_for_type_inference("int32")
+            made = helper.create_variable_for_type_inference("int32", like=given or None)
             found.append(fill_constant([1], "int32", int(value), force_cpu=True, out=made))
     return found
 

@@ -106,7 +106,7 @@ def split(
         attrs["sections"] = known(num_or_sections)
         if has_variables(num_or_sections):
             inputs["SectionsTensorList"] = one_by_one(helper, num_or_sections)
-    parts = [helper.create_variable_for_type_inference(input.dtype) for _ in range(count)]
+    parts = [helper.create_variable_for_type_inference(input.dtype, like=input) for _ in range(count)]
     helper.append_op(type="split", inputs=inputs, outputs={"Out": parts}, attrs=attrs)
     return parts
 
@@ -137,7 +137,7 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
             f"unstack needs 'num' where the size of dimension {axis} is not known: x has {list(x.shape)}"
         )
     helper = LayerHelper("unstack")
-    parts = [helper.create_variable_for_type_inference(x.dtype) for _ in range(num)]
+    parts = [helper.create_variable_for_type_inference(x.dtype, like=x) for _ in range(num)]
     helper.append_op(
         type="unstack", inputs={"X": [x]}, outputs={"Y": parts}, attrs={"axis": axis, "num": num}
     )

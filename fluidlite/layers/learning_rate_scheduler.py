@@ -1,6 +1,7 @@
 """Learning rates that change from step to step: each function returns a Variable to give to an optimizer.
 
-The steps are counted in the persistable `@LR_DECAY_COUNTER@`, which all schedules of a program share. Follows
+The steps are counted in the persistable `@LR_DECAY_COUNTER@`, which all schedules of a program share. In dygraph mode
+the functions return objects that count for themselves (`fluid.dygraph.NoamDecay`, ...). Follows
 `fluid.layers.learning_rate_scheduler`.
 """
 
@@ -11,8 +12,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..framework import Variable, default_main_program
+from ..framework import Variable, default_main_program, mode
 from ..layer_helper import LayerHelper
+from ..optimizer import schedules
 from .constants import fill_constant
 from .counter import autoincreased_step_counter
 from .variables import assign, cast, create_global_var
@@ -31,15 +33,28 @@ __all__ = [
 Schedule = TypeVar("Schedule", bound=Callable[..., Variable])
 
 
-def _schedule(build: Schedule) -> Schedule:
-    """Mark the operators of a schedule as such."""
+def _schedule(eager: Callable[..., Any]) -> Callable[[Schedule], Schedule]:
+    """Mark the operators of a schedule as such; in dygraph mode make the object `eager` of the same arguments."""
 
-    @functools.wraps(build)
-    def marked(*args: Any, **kwargs: Any) -> Variable:
-        with default_main_program()._lr_schedule_guard():
-            return build(*args, **kwargs)
+    def decorate(build: Schedule) -> Schedule:
+        @functools.wraps(build)
+        def marked(*args: Any, **kwargs: Any) -> Any:
+            if mode.in_dygraph_mode():
+                return eager(*args, **kwargs)
+            with default_main_program()._lr_schedule_guard():
+                return build(*args, **kwargs)
 
-    return marked  # type: ignore[return-value]
+        return marked  # type: ignore[return-value]
+
+    return decorate
+
+
+def _eager_noam(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> schedules.NoamDecay:
+    return schedules.NoamDecay(d_model, warmup_steps, learning_rate=learning_rate)
+
+
+def _eager_piecewise(boundaries: Sequence[int], values: Sequence[float]) -> schedules.PiecewiseDecay:
+    return schedules.PiecewiseDecay(boundaries, values, begin=0)
 
 
 def _step(begin: int = 0) -> Variable:
@@ -66,7 +81,7 @@ def _periods(decay_steps: int, staircase: bool) -> Variable:
     return _apply("floor", passed) if staircase else passed
 
 
-@_schedule
+@_schedule(schedules.ExponentialDecay)
 def exponential_decay(
     learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
 ) -> Variable:
@@ -77,7 +92,7 @@ def exponential_decay(
     return learning_rate * (decay_rate ** _periods(decay_steps, staircase))
 
 
-@_schedule
+@_schedule(schedules.NaturalExpDecay)
 def natural_exp_decay(
     learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
 ) -> Variable:
@@ -88,7 +103,7 @@ def natural_exp_decay(
     return learning_rate * _apply("exp", -1 * decay_rate * _periods(decay_steps, staircase))
 
 
-@_schedule
+@_schedule(schedules.InverseTimeDecay)
 def inverse_time_decay(
     learning_rate: Any, decay_steps: int, decay_rate: float, staircase: bool = False
 ) -> Variable:
@@ -99,7 +114,7 @@ def inverse_time_decay(
     return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
 
 
-@_schedule
+@_schedule(schedules.PolynomialDecay)
 def polynomial_decay(
     learning_rate: Any,
     decay_steps: int,
@@ -123,7 +138,7 @@ def polynomial_decay(
     return (learning_rate - end_learning_rate) * (left**power) + end_learning_rate
 
 
-@_schedule
+@_schedule(_eager_noam)
 def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Variable:
     """Up for `warmup_steps` steps, then down with the root of the step; scaled by `d_model` ** -0.5.
 
@@ -135,7 +150,7 @@ def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Var
     return learning_rate * (d_model**-0.5) * _apply("elementwise_min", falling, rising)
 
 
-@_schedule
+@_schedule(schedules.CosineDecay)
 def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Variable:
     """From `learning_rate` to 0 along half a cosine in `epochs` epochs, constant within each.
 
@@ -145,7 +160,7 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Varia
     return learning_rate * 0.5 * (_apply("cos", epoch * math.pi / epochs) + 1)
 
 
-@_schedule
+@_schedule(_eager_piecewise)
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
     """values[i] while the step is below boundaries[i], then the last (`fluid.layers.piecewise_decay`).
 
@@ -165,7 +180,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
     return assign(chosen, rate)
 
 
-@_schedule
+@_schedule(schedules.LinearLrWarmup)
 def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float) -> Variable:
     """From `start_lr` to `end_lr` in `warmup_steps` steps, then `learning_rate` (a number or Variable).
 

@@ -33,9 +33,9 @@ def _limited(op_type: str, x: Variable, attrs: dict[str, Any], name: str | None)
     check_variable(x, "x", op_type)
     helper = LayerHelper(op_type, name=name)
     if name is None:
-        out = helper.create_variable_for_type_inference(x.dtype)
+        out = helper.create_variable_for_type_inference(x.dtype, like=x)
     else:
-        out = helper.create_variable(name=name, dtype=x.dtype)
+        out = helper.create_variable(name=name, dtype=x.dtype, like=x)
     helper.append_op(type=op_type, inputs={"X": [x]}, outputs={"Out": [out]}, attrs=attrs)
     return out
 

@@ -216,7 +216,7 @@ def teacher_student_sigmoid_loss(
     check_variable(label, "label", "teacher_student_sigmoid_loss")
     helper = LayerHelper("teacher_student_sigmoid_loss")
     # Fluid gives this result a name that does not mention the layer.
-    out = helper.create_variable(dtype=input.dtype)
+    out = helper.create_variable(dtype=input.dtype, like=input)
     helper.append_op(
         type="teacher_student_sigmoid_loss",
         inputs={"X": [input], "Label": [label]},

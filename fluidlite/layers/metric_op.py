@@ -34,11 +34,11 @@ def accuracy(
     check_variable(label, "label", "accuracy")
     helper = LayerHelper("accuracy")
     values, places = topk(input, k=k)
-    share = helper.create_variable_for_type_inference(VarType.FP32)
+    share = helper.create_variable_for_type_inference(VarType.FP32, like=input)
     if correct is None:
-        correct = helper.create_variable_for_type_inference(VarType.INT32)
+        correct = helper.create_variable_for_type_inference(VarType.INT32, like=input)
     if total is None:
-        total = helper.create_variable_for_type_inference(VarType.INT32)
+        total = helper.create_variable_for_type_inference(VarType.INT32, like=input)
     helper.append_op(
         type="accuracy",
         inputs={"Out": [values], "Indices": [places], "Label": [label]},
@@ -73,8 +73,8 @@ def auc(
     check_dtype(label, "label", "auc", (VarType.INT32, VarType.INT64))
     check_choice(curve, "curve", ("ROC", "PR"), "auc")
     helper = LayerHelper("auc")
-    area = helper.create_variable_for_type_inference(VarType.FP64)
-    batch_area = helper.create_variable_for_type_inference(VarType.FP64)
+    area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
+    batch_area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
     window = [(1 + slide_steps) * (num_thresholds + 1) + 1]
     counters = []
     for shape in (window, window, [1, num_thresholds + 1], [1, num_thresholds + 1]):

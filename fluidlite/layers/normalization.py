@@ -7,12 +7,12 @@ from typing import Any
 
 from ..base.dtypes import VarType
 from ..framework import Variable
-from ..initializer import ConstantInitializer
+from ..initializer import ConstantInitializer, NormalInitializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from .checks import check_choice, check_dtype
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm"]
+__all__ = ["batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "spectral_norm"]
 
 
 def batch_norm(
@@ -80,9 +80,9 @@ def batch_norm(
         inputs["MomentumTensor"] = [momentum]
     else:
         attrs["momentum"] = momentum
-    saved_mean = helper.create_variable_for_type_inference(dtype, stop_gradient=True)
-    saved_variance = helper.create_variable_for_type_inference(dtype, stop_gradient=True)
-    out = helper.create_variable_for_type_inference(input.dtype)
+    saved_mean = helper.create_variable_for_type_inference(dtype, stop_gradient=True, like=input)
+    saved_variance = helper.create_variable_for_type_inference(dtype, stop_gradient=True, like=input)
+    out = helper.create_variable_for_type_inference(input.dtype, like=input)
     helper.append_op(
         type="batch_norm",
         inputs=inputs,
@@ -196,9 +196,9 @@ def group_norm(
     if bias is not None:
         inputs["Bias"] = [bias]
     # Fluid gives these temporaries names that do not mention the layer.
-    mean = helper.create_variable(dtype=input.dtype, stop_gradient=True)
-    variance = helper.create_variable(dtype=input.dtype, stop_gradient=True)
-    out = helper.create_variable(dtype=input.dtype)
+    mean = helper.create_variable(dtype=input.dtype, stop_gradient=True, like=input)
+    variance = helper.create_variable(dtype=input.dtype, stop_gradient=True, like=input)
+    out = helper.create_variable(dtype=input.dtype, like=input)
     helper.append_op(
         type="group_norm",
         inputs=inputs,
@@ -248,5 +248,41 @@ def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: st
     out: Variable
     out, _ = helper.apply(
         "norm", {"X": x}, ("Out", "Norm"), attrs={"axis": along, "epsilon": epsilon}, dtype=x.dtype
+    )
+    return out
+
+
+def spectral_norm(
+    weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
+) -> Variable:
+    """`weight` divided by its largest singular value, estimated (`fluid.layers.spectral_norm`).
+
+    Follows Miyato et al. (2018); two random vectors that are kept with the model start the estimate.
+
+    Args:
+        weight: floats of two or more dimensions, all known; seen as a matrix whose rows are dimension `dim`.
+        power_iters: how many steps of the power method are made each time.
+        eps: added to the vectors' lengths.
+    """
+    check_dtype(weight, "weight", "spectral_norm")
+    helper = LayerHelper("spectral_norm", name=name)
+    rows = weight.shape[dim]
+    vectors = [
+        helper.create_parameter(
+            attr=ParamAttr(),
+            shape=[size],
+            dtype=weight.dtype,
+            default_initializer=NormalInitializer(0.0, 1.0),
+            stop_gradient=True,
+        )
+        for size in (rows, math.prod(weight.shape) // rows)
+    ]
+    # Fluid gives this result a name that does not mention the layer.
+    out = helper.create_variable(dtype=weight.dtype)
+    helper.append_op(
+        type="spectral_norm",
+        inputs={"Weight": [weight], "U": [vectors[0]], "V": [vectors[1]]},
+        outputs={"Out": [out]},
+        attrs={"dim": dim, "power_iters": power_iters, "eps": eps},
     )
     return out

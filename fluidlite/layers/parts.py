@@ -156,7 +156,7 @@ def crop_tensor(
     check_list(shape, "shape", "crop_tensor")
     check_list(offsets, "offsets", "crop_tensor")
     helper = LayerHelper("crop_tensor", name=name)
-    out = helper.create_variable_for_type_inference(x.dtype)
+    out = helper.create_variable_for_type_inference(x.dtype, like=x)
     inputs: dict[str, Any] = {"X": [x]}
     attrs: dict[str, Any] = {}
     for key, value, unknown in (("offsets", offsets, -1), ("shape", shape, 0)):

@@ -77,8 +77,8 @@ def dropout(
     helper = LayerHelper("dropout", name=name)
     if not seed and helper.main_program.random_seed:
         seed = helper.main_program.random_seed
-    out = helper.create_variable_for_type_inference(x.dtype)
-    mask = helper.create_variable_for_type_inference(VarType.UINT8, stop_gradient=True)
+    out = helper.create_variable_for_type_inference(x.dtype, like=x)
+    mask = helper.create_variable_for_type_inference(VarType.UINT8, stop_gradient=True, like=x)
     helper.append_op(
         type="dropout",
         inputs={"X": [x]},
@@ -131,8 +131,8 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     """
     check_variable(input, "input", "topk")
     helper = LayerHelper("top_k", name=name)
-    values = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True)
-    places = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True)
+    values = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True, like=input)
+    places = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True, like=input)
     given = isinstance(k, Variable)
     helper.append_op(
         type="top_k",

@@ -146,7 +146,11 @@ def _shaped(
 ) -> Variable:
     helper = LayerHelper(op_type, name=name)
     sizes, inputs = shape_inputs(shape, op_type)
-    made = helper.create_variable_for_type_inference(kind) if out is None else out
+    made = (
+        helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
+        if out is None
+        else out
+    )
     attrs = {"shape": sizes, "dtype": int(kind), **attrs}
     helper.append_op(type=op_type, inputs=inputs, outputs={"Out": [made]}, attrs=attrs)
     return made

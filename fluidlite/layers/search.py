@@ -37,8 +37,8 @@ def argsort(
     """
     check_variable(input, "input", "argsort")
     helper = LayerHelper("argsort", name=name)
-    out = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True)
-    ids = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True)
+    out = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True, like=input)
+    ids = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True, like=input)
     helper.append_op(
         type="argsort",
         inputs={"X": [input]},

@@ -123,7 +123,9 @@ def assign(input: Variable | np.ndarray, output: Variable | None = None) -> Vari
             f"but received {type(input).__name__}"
         )
     if output is None:
-        output = helper.create_variable_for_type_inference(dtype)
+        output = helper.create_variable_for_type_inference(
+            dtype, like=input if isinstance(input, Variable) else None
+        )
     check_variable(output, "output", "assign")
     if isinstance(input, Variable):
         helper.append_op(type="assign", inputs={"X": [input]}, outputs={"Out": [output]})

@@ -6,6 +6,7 @@ from typing import Any
 
 from .infer import grads_like_inputs, product
 from .native import typed
+from .pairs import twice
 from .patches import channels_last
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
@@ -25,7 +26,7 @@ def channel_axes(ndim: int, layout: str) -> tuple[tuple[int, ...], list[int]]:
     return tuple(axis for axis in range(ndim) if axis != channel), shape
 
 
-def _moving(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
+def uses_moving_statistics(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
     """Whether batch_norm uses its moving statistics instead of those of the batch."""
     return use_global_stats or (is_test and not trainable_statistics)
 
@@ -46,9 +47,12 @@ def _batch_norm(
     trainable_statistics: bool,
 ) -> Any:
     axes, shape = channel_axes(X.ndim, data_layout)
-    if _moving(is_test, use_global_stats, trainable_statistics):
+    if uses_moving_statistics(is_test, use_global_stats, trainable_statistics):
         mean, inverse = Mean, 1 / xp.sqrt(Variance + epsilon)
         mean_out, variance_out = Mean, Variance
+    elif X.size == Scale.size:
+        # One element has no deviation: Fluid leaves everything as it is, scale and shift as well.
+        return X.copy(), Mean, Variance, xp.zeros_like(Mean), xp.ones_like(Variance), None
     else:
         if MomentumTensor is not None:
             momentum = float(MomentumTensor.ravel()[0])
@@ -77,7 +81,9 @@ def _batch_norm_grad(
     trainable_statistics: bool,
 ) -> Any:
     axes, shape = channel_axes(X.ndim, data_layout)
-    moving = _moving(is_test, use_global_stats, trainable_statistics)
+    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    if X.size == Scale.size and not moving:
+        return Y_grad.copy(), xp.zeros_like(Scale), xp.zeros_like(Scale)
     mean, inverse = (Mean, 1 / xp.sqrt(Variance + epsilon)) if moving else (SavedMean, SavedVariance)
     normal = (X - mean.reshape(shape)) * inverse.reshape(shape)
     dbias = Y_grad.sum(axis=axes)
@@ -125,12 +131,16 @@ def _batch_norm_native(op: OpView) -> Call | None:
     inputs = ("X", "Scale", "Bias", "Mean", "Variance")
     if op.has("MomentumTensor"):
         return None
-    if _moving(op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")):
+    if uses_moving_statistics(
+        op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")
+    ):
         if any(op.has(own) and op.name(own) != op.name(other) for own, other in _MOVED):
             return None
         name = typed(op, "batch_norm_infer", inputs)
         slots: tuple[str, ...] = (*inputs, "Y")
         floats = [op.attr("epsilon")]
+    elif product(op.shape("X")) == product(op.shape("Scale")):
+        return None
     else:
         name = typed(op, "batch_norm", inputs)
         slots = (*inputs, "Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")
@@ -141,7 +151,11 @@ def _batch_norm_native(op: OpView) -> Call | None:
 
 
 def _batch_norm_grad_native(op: OpView) -> Call | None:
-    moving = _moving(op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics"))
+    moving = uses_moving_statistics(
+        op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")
+    )
+    if not moving and product(op.shape("X")) == product(op.shape("Scale")):
+        return None
     kernel, stats = ("batch_norm_infer_grad", ("Mean", "Variance")) if moving else ("batch_norm_grad", _SAVED)
     name = typed(op, kernel, ("X", "Scale", *stats, DY))
     if name is None:
@@ -187,6 +201,7 @@ register(
         attrs=_BATCH_NORM,
         infer=grads_like_inputs,
         kernel=_batch_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
         native=_batch_norm_grad_native,
         inplace=((DX, DY),),
         doc="The gradients of batch_norm for X, Scale and Bias.",

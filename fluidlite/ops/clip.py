@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import native
+from ..base.selected_rows import SelectedRows
+from . import native, rows
 from .infer import grads_like_inputs, same_as
-from .registry import Call, OpDef, OpView, register, standard_grad
+from .pairs import register_twice, same_again, twice
+from .registry import Call, OpDef, OpView, RowRule, register, standard_grad
 
 _LIMITS = {"min": 0.0, "max": 0.0}
 
@@ -32,6 +34,20 @@ def _clip_native(op: OpView) -> Call | list[Call] | None:
     return native.unary("clip", ("min", "max"))(op)
 
 
+def _clip_rows(xp: Any, X: SelectedRows, Min: Any, Max: Any, min: float, max: float) -> SelectedRows:
+    merged = X.merged(xp)
+    return merged.with_values(_clip(xp, merged.values, Min, Max, min, max))
+
+
+def _clip_rows_native(op: OpView) -> list[Call] | None:
+    merge, kernel = rows.merge_call(op, "X", "Out"), native.typed(op, "clip", ("X",))
+    if merge is None or kernel is None or op.has("Min") or op.has("Max"):
+        return None
+    count, _, width = rows.extent(op, "X")
+    values = rows.parts(op.name("Out"))[1]
+    return [merge, Call(kernel, [values, values], [count * width], [op.attr("min"), op.attr("max")])]
+
+
 register(
     OpDef(
         "clip",
@@ -43,6 +59,7 @@ register(
         gradable=("X",),
         native=_clip_native,
         inplace=(("Out", "X"),),
+        rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
         doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
     )
 )
@@ -67,6 +84,7 @@ register(
         attrs=_LIMITS,
         infer=grads_like_inputs,
         kernel=_clip_grad,
+        grad=same_again(),
         native=_clip_grad_native,
         inplace=(("X@GRAD", "Out@GRAD"),),
         doc="The gradient of clip: that of Out where X lies strictly between the limits.",
@@ -79,6 +97,27 @@ def _clip_by_norm(xp: Any, X: Any, max_norm: float) -> Any:
     return X * (max_norm / xp.maximum(norm, max_norm)).astype(X.dtype)
 
 
+def _clip_by_norm_native(op: OpView) -> Call | None:
+    kernel = native.typed(op, "clip_by_norm", ("X",))
+    if kernel is None:
+        return None
+    return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")], [op.attr("max_norm")])
+
+
+def _clip_by_norm_rows(xp: Any, X: SelectedRows, max_norm: float) -> SelectedRows:
+    merged = X.merged(xp)
+    return merged.with_values(_clip_by_norm(xp, merged.values, max_norm))
+
+
+def _clip_by_norm_rows_native(op: OpView) -> list[Call] | None:
+    merge, kernel = rows.merge_call(op, "X", "Out"), native.typed(op, "clip_by_norm", ("X",))
+    if merge is None or kernel is None:
+        return None
+    count, _, width = rows.extent(op, "X")
+    values = rows.parts(op.name("Out"))[1]
+    return [merge, Call(kernel, [values, values], [count * width], [op.attr("max_norm")])]
+
+
 register(
     OpDef(
         "clip_by_norm",
@@ -86,6 +125,9 @@ register(
         attrs={"max_norm": 1.0},
         infer=same_as("X"),
         kernel=_clip_by_norm,
+        native=_clip_by_norm_native,
+        inplace=(("Out", "X"),),
+        rows=RowRule(_clip_by_norm_rows, slots=("X",), out="Out", native=_clip_by_norm_rows_native),
         doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",
     )
 )
@@ -115,6 +157,14 @@ register(
         outputs=("X@GRAD",),
         infer=grads_like_inputs,
         kernel=lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
+        grad=twice("Out", ("X",)),
         doc="The gradient of squared_l2_norm.",
     )
 )
+
+
+def _squared_l2_norm_twice(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
+    return 2 * DOut.reshape(()) * DDX, 2 * (X * DDX).sum().reshape(1)
+
+
+register_twice("squared_l2_norm", ("X",), "Out", ("X",), _squared_l2_norm_twice, {})

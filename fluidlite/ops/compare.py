@@ -9,7 +9,7 @@ from ..base.dtypes import VarType
 from .broadcast import broadcast_shape, operands
 from .infer import grads_like_inputs, require_same_dtype
 from .native import BYTES, NUMERIC, Selector, numel, typed
-from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 Kernel = Callable[..., Any]
 
@@ -147,6 +147,24 @@ def _infer_where(op: OpView) -> None:
     op.set("Out", op.shape("X"), dtype)
 
 
+def _where_again(op: OpView) -> list[OpSpec]:
+    """Choosing is linear: the gradient of the gradient chooses, among what there is."""
+    takes = {"Condition": list(op.names("Condition"))}
+    for slot in ("X", "Y"):
+        if op.has(grad_name(slot)):
+            takes[slot] = [grad_name(op.name(grad_name(slot)))]
+    return [OpSpec("where_grad_grad", takes, {"Out": [grad_name(op.name(grad_name("Out")))]})]
+
+
+register(
+    OpDef(
+        "where_grad_grad",
+        inputs=("Condition", "X?", "Y?"),
+        infer=lambda op: op.set("Out", op.shape("Condition"), op.dtype("X" if op.has("X") else "Y")),
+        kernel=lambda xp, Condition, X, Y: xp.where(Condition, 0 if X is None else X, 0 if Y is None else Y),
+        doc="The gradient of where_grad for the gradient of Out: X where Condition is true, Y elsewhere.",
+    )
+)
 register(
     OpDef(
         "where",
@@ -168,6 +186,7 @@ register(
             xp.where(Condition, Out_grad, 0),
             xp.where(Condition, 0, Out_grad),
         ),
+        grad=_where_again,
         doc="Gradients of where.",
     )
 )

@@ -12,6 +12,7 @@ from typing import Any
 
 from .infer import grads_like_inputs, product
 from .native import element
+from .pairs import twice
 from .patches import (
     Geometry,
     channels_last,
@@ -38,7 +39,7 @@ def _as_given(xp: Any, x: Any, last: bool) -> Any:
     return xp.ascontiguousarray(xp.moveaxis(x, 1, -1) if last else x)
 
 
-def _conv(
+def convolve(
     xp: Any,
     Input: Any,
     Filter: Any,
@@ -50,6 +51,7 @@ def _conv(
     dilations: Sequence[int],
     data_format: str,
 ) -> Any:
+    """The convolution of images with filters; the kernel of conv2d and conv3d."""
     last = channels_last(data_format)
     x = _first(xp, Input, last)
     g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
@@ -61,7 +63,7 @@ def _conv(
     return _as_given(xp, out, last)
 
 
-def _conv_grad(
+def convolve_grad(
     xp: Any,
     Input: Any,
     Filter: Any,
@@ -74,6 +76,7 @@ def _conv_grad(
     dilations: Sequence[int],
     data_format: str,
 ) -> Any:
+    """The gradients of `convolve` for images, filters and bias."""
     last = channels_last(data_format)
     x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
     g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
@@ -86,7 +89,7 @@ def _conv_grad(
     return _as_given(xp, dx, last), dfilter, dbias
 
 
-def _transposed(
+def convolve_transposed(
     xp: Any,
     Input: Any,
     Filter: Any,
@@ -99,6 +102,7 @@ def _transposed(
     data_format: str,
     output_size: Sequence[int],
 ) -> Any:
+    """The transposed convolution of images with filters."""
     last = channels_last(data_format)
     x = _first(xp, Input, last)
     g = transposed_geometry(
@@ -111,7 +115,7 @@ def _transposed(
     return _as_given(xp, out, last)
 
 
-def _transposed_grad(
+def convolve_transposed_grad(
     xp: Any,
     Input: Any,
     Filter: Any,
@@ -125,6 +129,7 @@ def _transposed_grad(
     data_format: str,
     output_size: Sequence[int],
 ) -> Any:
+    """The gradients of `convolve_transposed` for images, filters and bias."""
     last = channels_last(data_format)
     x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
     g = transposed_geometry(
@@ -229,7 +234,8 @@ def _native_grad(op: OpView) -> list[Call] | None:
     return calls
 
 
-def _attrs(dims: int, **extra: Any) -> dict[str, Any]:
+def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
+    """The attributes of convolutions over `dims` spatial dimensions, with their defaults."""
     return {
         "strides": [1] * dims,
         "paddings": [0] * dims,
@@ -243,7 +249,7 @@ def _attrs(dims: int, **extra: Any) -> dict[str, Any]:
 
 
 def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
-    attrs = _attrs(dims, output_size=[]) if transposed else _attrs(dims, is_test=False)
+    attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
     native = dims == 2 and not transposed
     register(
         OpDef(
@@ -252,7 +258,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             outputs=("Output",),
             attrs=attrs,
             infer=_infer_transposed if transposed else _infer,
-            kernel=_transposed if transposed else _conv,
+            kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
             native=_native if native else None,
             doc=doc,
@@ -265,7 +271,8 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             outputs=(DINPUT + "?", DFILTER + "?", DBIAS + "?"),
             attrs=attrs,
             infer=grads_like_inputs,
-            kernel=_transposed_grad if transposed else _conv_grad,
+            kernel=convolve_transposed_grad if transposed else convolve_grad,
+            grad=twice("Output", ("Input", "Filter")),
             native=_native_grad if native else None,
             doc=f"The gradients of {op_type} for images, filters and bias.",
         )

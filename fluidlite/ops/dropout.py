@@ -8,6 +8,7 @@ from .._ext import rng
 from ..base.dtypes import VarType
 from .infer import grads_like_inputs, product
 from .native import numel, typed
+from .pairs import same_again
 from .random_ import fresh_seed
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
@@ -122,6 +123,7 @@ register(
         attrs=_ATTRS,
         infer=grads_like_inputs,
         kernel=_dropout_grad,
+        grad=same_again(),
         native=_native_grad,
         inplace=((DX, DOUT),),
         doc="The gradient of dropout: that of the kept elements, scaled as they were.",

@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.selected_rows import SelectedRows
+from . import rows
 from .broadcast import broadcast_shape, middle, operands, reduced
 from .infer import grads_like_inputs, require_same_dtype
 from .native import NUMERIC, REAL, Selector, numel, typed
-from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register, standard_grad
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Kernel = Callable[..., Any]
+
+_ATTRS = {"axis": -1, "use_mkldnn": False, "x_data_format": "", "y_data_format": ""}
+"""All but `axis` are only there for real Paddle, which looks for them when it runs a saved program."""
 
 
 def _infer(op: OpView) -> None:
@@ -61,11 +66,13 @@ def _register(
     needs: tuple[str, str] = ("", ""),
     needs_out: bool = False,
     native: Sequence[str] = NUMERIC,
+    by_rows: RowRule | None = None,
 ) -> None:
     """Declare `elementwise_NAME`, its gradient and the gradient of that.
 
     `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients
-    before they are summed down; `second`: see `_register_twice`. `needs`: what the C kernel reads for each.
+    before they are summed down; `second`: see `_register_twice`. `needs`: what the C kernel reads for each;
+    `by_rows`: what it does with SelectedRows.
     """
     op_type = f"elementwise_{name}"
 
@@ -76,12 +83,13 @@ def _register(
         OpDef(
             op_type,
             inputs=("X", "Y"),
-            attrs={"axis": -1},
+            attrs=_ATTRS,
             infer=_infer,
             kernel=kernel,
             grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
             native=_native(op_type, native),
             inplace=(("Out", "X"),),
+            rows=by_rows,
             doc=doc,
         )
     )
@@ -97,7 +105,7 @@ def _register(
             op_type + "_grad",
             inputs=("X", "Y", "Out", DOUT) if needs_out else ("X", "Y", DOUT),
             outputs=(DX, DY),
-            attrs={"axis": -1},
+            attrs=_ATTRS,
             infer=grads_like_inputs,
             kernel=back,
             grad=_twice if second else None,
@@ -123,13 +131,13 @@ def _twice(op: OpView) -> list[OpSpec]:
 
 
 def _register_twice(op_type: str, second: Kernel) -> None:
-    """`<type>_grad_grad`: what `second(x, y, dout, ddx, ddy)` says of X, Y and Out@GRAD, summed down."""
+    """`<type>_grad_grad`: what `second(xp, x, y, dout, ddx, ddy)` says of X, Y and Out@GRAD, summed down."""
 
     def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, axis: int) -> Any:
         x, y = operands(X, Y, axis)
         ddx = xp.zeros_like(x) if DDX is None else DDX.reshape(x.shape)
         ddy = xp.zeros_like(y) if DDY is None else DDY.reshape(y.shape)
-        dx, dy, ddout = second(x, y, DOut, ddx, ddy)
+        dx, dy, ddout = second(xp, x, y, DOut, ddx, ddy)
         return (
             reduced(xp, xp.broadcast_to(dx, DOut.shape), X.shape, Y.shape, axis),
             reduced(xp, xp.broadcast_to(dy, DOut.shape), Y.shape, X.shape, axis),
@@ -145,7 +153,7 @@ def _register_twice(op_type: str, second: Kernel) -> None:
             op_type + "_grad_grad",
             inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
             outputs=("DX", "DY", "DDOut"),
-            attrs={"axis": -1},
+            attrs=_ATTRS,
             infer=infer,
             kernel=kernel,
             doc=f"Gradients of {op_type}_grad with respect to X, Y and Out@GRAD.",
@@ -184,34 +192,64 @@ def _pow_grads(xp: Any, x: Any, y: Any, dout: Any) -> Any:
     return dx, dout * xp.where(x < 0, xp.nan, slope)
 
 
+def _mul_rows(xp: Any, X: SelectedRows, Y: Any) -> SelectedRows:
+    if Y.size != 1:
+        raise ValueError(
+            f"SelectedRows can only be multiplied by one element, got Y of shape {list(Y.shape)}"
+        )
+    return X.with_values(X.values * Y.reshape(()))
+
+
+def _mul_rows_native(op: OpView) -> list[Call] | None:
+    kernel = typed(op, "elementwise_mul_mid", ("X", "Y"))
+    if kernel is None or numel(op, "Y") != 1:
+        return None
+    count, _, width = rows.extent(op, "X")
+    source, target = rows.parts(op.name("X"))[1], rows.parts(op.name("Out"))[1]
+    return [
+        rows.same_rows(op, "X", "Out"),
+        Call(kernel, [source, op.name("Y"), target], [1, 1, count * width]),
+    ]
+
+
+def _pow_second(xp: Any, x: Any, y: Any, dout: Any, ddx: Any, ddy: Any) -> Any:
+    logarithm = xp.log(xp.where(x > 0, x, 1))
+    slope = y * x ** (y - 1)
+    mixed = x ** (y - 1) * (1 + y * logarithm)
+    dx = dout * (ddx * y * (y - 1) * x ** (y - 2) + ddy * mixed)
+    dy = dout * (ddx * mixed + ddy * x**y * logarithm * logarithm)
+    return dx, dy, ddx * slope + ddy * x**y * logarithm
+
+
 _register(
     "add",
     lambda xp, x, y: x + y,
     "X + Y.",
     grads=lambda xp, x, y, dout: (dout, dout),
-    second=lambda x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
 )
 _register(
     "sub",
     lambda xp, x, y: x - y,
     "X - Y.",
     grads=lambda xp, x, y, dout: (dout, -dout),
-    second=lambda x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
 )
 _register(
     "mul",
     lambda xp, x, y: x * y,
     "X times Y.",
     grads=lambda xp, x, y, dout: (dout * y, dout * x),
-    second=lambda x, y, dout, ddx, ddy: (dout * ddy, dout * ddx, ddx * y + ddy * x),
+    second=lambda xp, x, y, dout, ddx, ddy: (dout * ddy, dout * ddx, ddx * y + ddy * x),
     needs=("Y", "X"),
+    by_rows=RowRule(_mul_rows, slots=("X",), out="Out", native=_mul_rows_native),
 )
 _register(
     "div",
     _div,
     "X over Y; integers are rounded towards 0.",
     grads=lambda xp, x, y, dout: (dout / y, -dout * x / (y * y)),
-    second=lambda x, y, dout, ddx, ddy: (
+    second=lambda xp, x, y, dout, ddx, ddy: (
         -dout * ddy / (y * y),
         dout * (2 * x * ddy / y - ddx) / (y * y),
         (ddx - ddy * x / y) / y,
@@ -225,6 +263,7 @@ _register(
     lambda xp, x, y: xp.maximum(x, y),
     "The larger of X and Y; where they are equal Y gets the gradient.",
     grads=lambda xp, x, y, dout: (xp.where(x > y, dout, 0), xp.where(x > y, 0, dout)),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, (x > y) * ddx + (x <= y) * ddy),
     needs=("X Y", "X Y"),
 )
 _register(
@@ -232,9 +271,10 @@ _register(
     lambda xp, x, y: xp.minimum(x, y),
     "The smaller of X and Y; where they are equal Y gets the gradient.",
     grads=lambda xp, x, y, dout: (xp.where(x < y, dout, 0), xp.where(x < y, 0, dout)),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, (x < y) * ddx + (x >= y) * ddy),
     needs=("X Y", "X Y"),
 )
-_register("pow", _pow, "X to the power of Y.", grads=_pow_grads, needs=("X Y", "X Out"))
+_register("pow", _pow, "X to the power of Y.", grads=_pow_grads, second=_pow_second, needs=("X Y", "X Out"))
 _register(
     "mod",
     _mod,

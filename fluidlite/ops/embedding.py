@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.selected_rows import SelectedRows
+from . import rows
 from .infer import grads_like_inputs, product
 from .native import element, numel, typed
+from .pairs import applied_again
 from .ranges import require_in_range
-from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpView, RowRule, Shape, grad_name, register, standard_grad
 
 DOUT, DW = grad_name("Out"), grad_name("W")
 
@@ -22,21 +25,21 @@ def _lookup(op_type: str) -> Callable[..., Any]:
         require_in_range(
             xp, op_type, "Ids", ids, len(W), "rows in W", padding_idx if padding_idx >= 0 else None
         )
-        rows = W[ids]
+        found = W[ids]
         if padding_idx >= 0:
-            rows = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), rows)
-        return rows.reshape(*_positions(Ids.shape, op_type), W.shape[1])
+            found = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), found)
+        return found.reshape(*_positions(Ids.shape, op_type), W.shape[1])
 
     return kernel
 
 
 def _lookup_grad(xp: Any, W: Any, Ids: Any, Out_grad: Any, padding_idx: int) -> Any:
     ids = Ids.reshape(-1)
-    rows = Out_grad.reshape(-1, W.shape[1])
+    grads = Out_grad.reshape(-1, W.shape[1])
     if padding_idx >= 0:
-        rows = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), rows)
+        grads = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), grads)
     total = xp.zeros_like(W)
-    xp.add.at(total, ids, rows)
+    xp.add.at(total, ids, grads)
     return total
 
 
@@ -72,6 +75,8 @@ def _lookup_native(grad: bool) -> Callable[[OpView], Call | None]:
     slots = ("Ids", DOUT, DW) if grad else ("W", "Ids", "Out")
 
     def select(op: OpView) -> Call | None:
+        if grad and op.attr("is_sparse"):
+            return None
         name = typed(op, "lookup_table_grad", (DOUT,)) if grad else typed(op, "lookup_table", ("W",))
         if name is None or element(op, "Ids") != "i64":
             return None
@@ -81,7 +86,34 @@ def _lookup_native(grad: bool) -> Callable[[OpView], Call | None]:
     return select
 
 
-_LOOKUP = {"is_sparse": False, "is_distributed": False, "padding_idx": -1, "remote_prefetch": False}
+def _sparse_grad(xp: Any, W: Any, Ids: Any, Out_grad: Any) -> SelectedRows:
+    # The row of padding_idx gets its gradient too, as in Fluid 1.8; nobody sees what becomes of it.
+    return SelectedRows(Ids.reshape(-1).astype("int64"), Out_grad.reshape(-1, W.shape[1]), len(W))
+
+
+def _sparse_grad_native(op: OpView) -> list[Call] | None:
+    kind, count = element(op, "Ids"), numel(op, "Ids")
+    if kind not in ("i32", "i64") or element(op, DOUT) is None:
+        return None
+    numbers, values = rows.parts(op.name(DW))
+    if kind == "i64":
+        number = rows.copy_call(op.name("Ids"), numbers, count, VarType.INT64)
+    else:
+        number = Call("cast.i32.i64", [op.name("Ids"), numbers], [count])
+    return [number, rows.copy_call(op.name(DOUT), values, numel(op, DOUT), op.dtype(DOUT))]
+
+
+_LOOKUP = {
+    "is_sparse": False,
+    "is_distributed": False,
+    "padding_idx": -1,
+    "remote_prefetch": False,
+    "grad_inplace": False,
+    "trainer_id": 0,
+    "epmap": [],
+    "table_names": [],
+    "height_sections": [],
+}
 
 for _type, _what in (
     ("lookup_table", "whose last dimension, 1, is dropped"),
@@ -108,8 +140,16 @@ for _type, _what in (
             attrs=_LOOKUP,
             infer=grads_like_inputs,
             kernel=_lookup_grad,
+            grad=applied_again(_type, "W"),
             native=_lookup_native(grad=True),
-            doc=f"The gradient of {_type} for the table; also with is_sparse it is dense.",
+            rows=RowRule(
+                _sparse_grad,
+                out=DW,
+                when="is_sparse",
+                count=lambda op: product(op.shape("Ids")),
+                native=_sparse_grad_native,
+            ),
+            doc=f"The gradient of {_type} for the table: SelectedRows with is_sparse.",
         )
     )
 

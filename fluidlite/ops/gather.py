@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .infer import grads_like_inputs, require_same_dtype
+from .pairs import applied_again
 from .registry import OpDef, OpView, grad_name, register, standard_grad
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
@@ -61,6 +62,7 @@ register(
         attrs={"overwrite": True},
         infer=grads_like_inputs,
         kernel=_gather_grad,
+        grad=applied_again("gather"),
         doc="Gradient of gather; of rows taken several times the last counts, or their sum.",
     )
 )
@@ -114,6 +116,7 @@ register(
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=_gather_nd_grad,
+        grad=applied_again("gather_nd"),
         doc="Gradient of gather_nd: the sum where a point was taken several times.",
     )
 )

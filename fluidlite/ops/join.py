@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS
+from ..base.selected_rows import SelectedRows
+from . import rows
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import NUMERIC, itemsize, numel, typed
-from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from .pairs import applied_again
+from .registry import Call, OpDef, OpSpec, OpView, RowRule, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -112,6 +115,7 @@ register(
         attrs={"axis": 0},
         infer=grads_like_inputs,
         kernel=_concat_grad,
+        grad=applied_again("concat"),
         native=_concat_grad_native,
         doc="Gradients of concat.",
     )
@@ -235,6 +239,21 @@ def _sum_native(op: OpView) -> Call | None:
     return Call(name, [*op.names("X"), op.name("Out")], [numel(op, "X")]) if name else None
 
 
+def _sum_rows(xp: Any, X: list[Any]) -> SelectedRows:
+    row_numbers = xp.concatenate([x.rows for x in X])
+    return SelectedRows(row_numbers, xp.concatenate([x.values for x in X]), X[0].height)
+
+
+def _sum_rows_native(op: OpView) -> list[Call]:
+    names, out = [rows.parts(name) for name in op.names("X")], rows.parts(op.name("Out"))
+    counts = [op.rows("X", k) or 0 for k in range(op.count("X"))]
+    bytes_of_row = product(op.shape("X")[1:]) * itemsize(op, "X")
+    return [
+        Call("concat", [*(part for part, _ in names), out[0]], [1, *(8 * n for n in counts)]),
+        Call("concat", [*(part for _, part in names), out[1]], [1, *(bytes_of_row * n for n in counts)]),
+    ]
+
+
 register(
     OpDef(
         "sum",
@@ -244,7 +263,8 @@ register(
         grad=_sum_grad,
         native=_sum_native,
         inplace=(("Out", "X"),),
-        doc="The sum of the X, all of one shape.",
+        rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
+        doc="The sum of the X, all of one shape; of SelectedRows, the rows of all.",
     )
 )
 
@@ -295,6 +315,7 @@ register(
         outputs=(DX + "*",),
         infer=grads_like_inputs,
         kernel=_multiplex_grad,
+        grad=applied_again("multiplex"),
         doc="Gradients of multiplex.",
     )
 )

@@ -1,4 +1,4 @@
-"""Cross entropy: of probabilities, of logits, and of independent yes/no questions."""
+"""Cross entropy: of probabilities and of logits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
-from .infer import grads_like_inputs, normalize_axis, product, same_as
-from .native import element, numel, typed
+from .infer import grads_like_inputs, normalize_axis, product
+from .native import element, typed
+from .pairs import register_twice, twice
 from .ranges import require_in_range
-from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 from .softmax import rows_of, shifted
 
 DX, DY, DOUT, DLOSS, DLOGITS = (grad_name(slot) for slot in ("X", "Y", "Out", "Loss", "Logits"))
@@ -74,6 +75,25 @@ def _cross_entropy_grad(xp: Any, X: Any, Label: Any, Y_grad: Any, soft_label: bo
         weight = _hits(xp, classes, counts, X.shape[-1], X.ndim - 1).astype(X.dtype)
     safe = xp.where(weight != 0, X, xp.ones((), X.dtype))
     return -Y_grad.reshape(*X.shape[:-1], 1) * weight / safe
+
+
+def _cross_entropy_twice(
+    xp: Any, X: Any, Label: Any, DY: Any, DDX: Any, soft_label: bool, ignore_index: int
+) -> Any:
+    slope = _cross_entropy_grad(xp, X, Label, xp.ones_like(DY), soft_label, ignore_index)
+    safe = xp.where(slope != 0, X, xp.ones((), X.dtype))
+    dx = -DY.reshape(*X.shape[:-1], 1) * DDX * slope / safe
+    return dx, (DDX * slope).sum(axis=-1).reshape(DY.shape)
+
+
+register_twice(
+    "cross_entropy",
+    ("X", "Label"),
+    "Y",
+    ("X",),
+    _cross_entropy_twice,
+    {"soft_label": False, "ignore_index": -100},
+)
 
 
 def _cross_entropy2(xp: Any, X: Any, Label: Any, ignore_index: int) -> Any:
@@ -190,6 +210,7 @@ register(
         attrs={"soft_label": False, "ignore_index": -100},
         infer=grads_like_inputs,
         kernel=_cross_entropy_grad,
+        grad=twice("Y", ("X",)),
         native=_native_grad,
         inplace=((DX, "X"),),
         doc="The gradient of cross_entropy for the probabilities.",
@@ -289,6 +310,43 @@ def _softmax_native_grad(op: OpView) -> Call | None:
     return Call(name, operands, [*rows, op.attr("ignore_index")])
 
 
+def _softmax_rule(op: OpView) -> list[OpSpec]:
+    """Through the loss; and through the softmax, which only second derivatives go through."""
+    (softmax,), (logits,) = op.outputs["Softmax"], op.inputs["Logits"]
+    through = OpSpec(
+        "softmax_grad",
+        {"Out": [softmax], DOUT: [grad_name(softmax)]},
+        {grad_name("X"): [grad_name(logits)]},
+        {"axis": op.attr("axis")},
+    )
+    return [*standard_grad(inputs=("Label",), outputs=("Softmax",))(op), through]
+
+
+def _softmax_again(
+    xp: Any,
+    Softmax: Any,
+    Label: Any,
+    Loss_grad: Any,
+    Logits_grad_grad: Any,
+    soft_label: bool,
+    ignore_index: int,
+    axis: int,
+) -> Any:
+    axis = axis % Softmax.ndim
+    ones = xp.ones((), Softmax.dtype)
+    slope = _softmax_with_cross_entropy_grad(xp, Softmax, Label, ones, soft_label, ignore_index, axis)
+    counts = ones
+    if not soft_label:
+        _, counts = _classes(xp, "softmax_with_cross_entropy_grad", Label, Softmax.shape, axis, ignore_index)
+    for_softmax = (Logits_grad_grad * Loss_grad * counts).astype(Softmax.dtype)
+    return for_softmax, (Logits_grad_grad * slope).sum(axis=axis, keepdims=True)
+
+
+def _softmax_again_infer(op: OpView) -> None:
+    op.set(grad_name("Softmax"), op.shape("Softmax"), op.dtype("Softmax"))
+    op.set(grad_name(DLOSS), op.shape(DLOSS), op.dtype(DLOSS))
+
+
 _SOFTMAX = {"soft_label": False, "numeric_stable_mode": True, "ignore_index": -100, "axis": -1}
 
 register(
@@ -299,7 +357,7 @@ register(
         attrs=_SOFTMAX,
         infer=_softmax_infer,
         kernel=_softmax_with_cross_entropy,
-        grad=standard_grad(inputs=("Label",), outputs=("Softmax",)),
+        grad=_softmax_rule,
         native=_softmax_native,
         frozen=("Softmax",),
         gradable=("Logits",),
@@ -315,70 +373,21 @@ register(
         attrs=_SOFTMAX,
         infer=grads_like_inputs,
         kernel=_softmax_with_cross_entropy_grad,
+        grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
+        gradable=("Softmax", DLOSS),
         native=_softmax_native_grad,
         inplace=((DLOGITS, "Softmax"),),
         doc="The gradient of softmax_with_cross_entropy for the logits.",
     )
 )
-
-
-def _answers(xp: Any, label: Any, ignore: int, normalize: bool) -> Any:
-    """The weight of each answer: 0 where the label is `ignore`, else 1 or (normalize) 1 / how many count."""
-    counts = (label != ignore).astype(label.dtype)
-    return counts / max(float(counts.sum()), 1e-5) if normalize else counts
-
-
-def _sigmoid_cross_entropy(xp: Any, X: Any, Label: Any, normalize: bool, ignore_index: int) -> Any:
-    loss = xp.maximum(X, 0) - X * Label + xp.log1p(xp.exp(-xp.abs(X)))
-    return loss * _answers(xp, Label, ignore_index, normalize)
-
-
-def _sigmoid_cross_entropy_grad(
-    xp: Any, X: Any, Label: Any, Out_grad: Any, normalize: bool, ignore_index: int
-) -> Any:
-    half = X.dtype.type(0.5)
-    probability = half * (xp.tanh(half * X) + 1)
-    return Out_grad * (probability - Label) * _answers(xp, Label, ignore_index, normalize)
-
-
-def _sigmoid_native(grad: bool) -> Any:
-    slots = ("X", "Label", DOUT, DX) if grad else ("X", "Label", "Out")
-    kernel = "sigmoid_cross_entropy_with_logits" + ("_grad" if grad else "")
-
-    def select(op: OpView) -> Call | None:
-        name = typed(op, kernel, slots[:-1])
-        ints = [numel(op, "X"), op.attr("ignore_index"), int(op.attr("normalize"))]
-        return None if name is None else Call(name, [op.name(slot) for slot in slots], ints)
-
-    return select
-
-
-_SIGMOID = {"normalize": False, "ignore_index": -100}
-
 register(
     OpDef(
-        "sigmoid_cross_entropy_with_logits",
-        inputs=("X", "Label"),
-        attrs=_SIGMOID,
-        infer=same_as("X"),
-        kernel=_sigmoid_cross_entropy,
-        grad=standard_grad(inputs=("X", "Label")),
-        native=_sigmoid_native(grad=False),
-        gradable=("X",),
-        inplace=(("Out", "X"),),
-        doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
-    )
-)
-register(
-    OpDef(
-        "sigmoid_cross_entropy_with_logits_grad",
-        inputs=("X", "Label", DOUT),
-        outputs=(DX,),
-        attrs=_SIGMOID,
-        infer=grads_like_inputs,
-        kernel=_sigmoid_cross_entropy_grad,
-        native=_sigmoid_native(grad=True),
-        inplace=((DX, DOUT),),
-        doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
+        "softmax_with_cross_entropy_grad_grad",
+        inputs=("Label", "Softmax", DLOSS, grad_name(DLOGITS)),
+        outputs=(grad_name("Softmax"), grad_name(DLOSS)),
+        attrs=_SOFTMAX,
+        infer=_softmax_again_infer,
+        kernel=_softmax_again,
+        doc="The gradient of softmax_with_cross_entropy_grad for the softmax and the gradient of the loss.",
     )
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import itemsize, typed
+from .pairs import applied_again
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
 
@@ -21,7 +22,8 @@ def _infer_transpose(op: OpView) -> None:
     if sorted(perm) != list(range(len(x))):
         raise op.fail(f"axis must be a permutation of 0 to {len(x) - 1}, got {perm}")
     op.set("Out", [x[axis] for axis in perm], op.dtype("X"))
-    infer_xshape(op)
+    if op.has("XShape"):
+        infer_xshape(op)
 
 
 def _transpose_call(op: OpView, source: str, target: str, perm: Sequence[int]) -> Call | None:
@@ -35,6 +37,12 @@ def _transpose_call(op: OpView, source: str, target: str, perm: Sequence[int]) -
 
 def _inverse(perm: Sequence[int]) -> list[int]:
     return [perm.index(axis) for axis in range(len(perm))]
+
+
+def _transpose_again(op: OpView) -> list[OpSpec]:
+    """Transposing is linear: the gradient of the gradient transposes."""
+    takes, gives = {"X": [grad_name(op.name(DX))]}, {"Out": [grad_name(op.name(DOUT))]}
+    return [OpSpec("transpose", takes, gives, {"axis": list(op.attr("axis"))})]
 
 
 register(
@@ -59,8 +67,33 @@ register(
         attrs=TRANSPOSE_ATTRS,
         infer=infer_from_xshape,
         kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+        grad=_transpose_again,
         native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
         doc="Gradient of transpose2.",
+    )
+)
+register(
+    OpDef(
+        "transpose",
+        inputs=("X",),
+        attrs=TRANSPOSE_ATTRS,
+        infer=_infer_transpose,
+        kernel=lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
+        grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+        doc="transpose2 without XShape.",
+    )
+)
+register(
+    OpDef(
+        "transpose_grad",
+        inputs=("X", "Out", DOUT),
+        outputs=(DX,),
+        attrs=TRANSPOSE_ATTRS,
+        infer=grads_like_inputs,
+        kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+        native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))),
+        doc="Gradient of transpose.",
     )
 )
 
@@ -139,6 +172,7 @@ register(
         attrs={"expand_times": []},
         infer=grads_like_inputs,
         kernel=_expand_grad,
+        grad=applied_again("expand"),
         native=_expand_grad_native,
         doc="Gradient of expand: the sum of the copies.",
     )
@@ -179,6 +213,7 @@ register(
         kernel=lambda xp, X, target_tensor, Out_grad: _fold(
             Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
         ),
+        grad=applied_again("expand_as"),
         native=_expand_grad_native,
         doc="Gradient of expand_as: the sum of the copies.",
     )
@@ -271,6 +306,7 @@ register(
         attrs={"axis": 0},
         infer=_infer_stack_grad,
         kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
+        grad=applied_again("stack", out="Y"),
         native=lambda op: _row_call(op, "split", DY, DX),
         doc="Gradients of stack.",
     )
@@ -315,6 +351,7 @@ register(
         attrs={"axis": 0, "num": 0},
         infer=_infer_unstack_grad,
         kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
+        grad=applied_again("unstack", out="Y"),
         native=lambda op: _row_call(op, "concat", DX, DY),
         doc="Gradient of unstack.",
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from .batch_norm import channel_axes
 from .infer import grads_like_inputs, normalize_axis, product
+from .pairs import twice
 from .patches import channels_last
 from .registry import OpDef, OpView, grad_name, register, standard_grad
 
@@ -93,20 +94,21 @@ register(
         attrs=_LAYER_NORM,
         infer=grads_like_inputs,
         kernel=_layer_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
         doc="The gradients of layer_norm for X, Scale and Bias.",
     )
 )
 
 
-def _group_rows(xp: Any, x: Any, groups: int, layout: str) -> Any:
+def group_rows(xp: Any, x: Any, groups: int, layout: str) -> Any:
     """[N, C, ...] (or channels last) to [N * groups, C / groups * pixels]."""
     if channels_last(layout):
         x = xp.moveaxis(x, -1, 1)
     return x.reshape(x.shape[0] * groups, -1)
 
 
-def _ungrouped(xp: Any, rows: Any, x: Any, layout: str) -> Any:
-    """The inverse of `_group_rows` for an array of the shape of `x`."""
+def ungrouped(xp: Any, rows: Any, x: Any, layout: str) -> Any:
+    """The inverse of `group_rows` for an array of the shape of `x`."""
     if not channels_last(layout):
         return rows.reshape(x.shape)
     first = rows.reshape(x.shape[0], x.shape[-1], *x.shape[1:-1])
@@ -114,8 +116,8 @@ def _ungrouped(xp: Any, rows: Any, x: Any, layout: str) -> Any:
 
 
 def _group_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, groups: int, data_layout: str) -> Any:
-    normal, mean, variance = _normalize(xp, _group_rows(xp, X, groups, data_layout), epsilon)
-    y = _ungrouped(xp, normal, X, data_layout)
+    normal, mean, variance = _normalize(xp, group_rows(xp, X, groups, data_layout), epsilon)
+    y = ungrouped(xp, normal, X, data_layout)
     _, shape = channel_axes(X.ndim, data_layout)
     if Scale is not None:
         y = y * Scale.reshape(shape)
@@ -138,15 +140,15 @@ def _group_norm_grad(
 ) -> Any:
     axes, shape = channel_axes(X.ndim, data_layout)
     variance = Variance.reshape(-1, 1)
-    rows = _group_rows(xp, X, groups, data_layout)
+    rows = group_rows(xp, X, groups, data_layout)
     normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
     d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
-    dx = _normalize_grad(xp, normal, variance, _group_rows(xp, d_normal, groups, data_layout), epsilon)
+    dx = _normalize_grad(xp, normal, variance, group_rows(xp, d_normal, groups, data_layout), epsilon)
     dscale = None
     if Scale is not None:
-        dscale = (Y_grad * _ungrouped(xp, normal, X, data_layout)).sum(axis=axes)
+        dscale = (Y_grad * ungrouped(xp, normal, X, data_layout)).sum(axis=axes)
     dbias = None if Bias is None else Y_grad.sum(axis=axes)
-    return _ungrouped(xp, dx, X, data_layout), dscale, dbias
+    return ungrouped(xp, dx, X, data_layout), dscale, dbias
 
 
 def _group_norm_infer(op: OpView) -> None:
@@ -182,6 +184,7 @@ register(
         attrs=_GROUP_NORM,
         infer=grads_like_inputs,
         kernel=_group_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
         doc="The gradients of group_norm for X, Scale and Bias.",
     )
 )
@@ -229,6 +232,7 @@ register(
         attrs={"epsilon": 1e-5},
         infer=grads_like_inputs,
         kernel=_instance_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
         doc="The gradients of instance_norm for X, Scale and Bias.",
     )
 )
@@ -272,6 +276,7 @@ register(
         attrs={"axis": -1, "epsilon": 1e-10},
         infer=grads_like_inputs,
         kernel=_norm_grad,
+        grad=twice("Out", ("X",)),
         doc="The gradient of norm.",
     )
 )

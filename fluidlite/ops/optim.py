@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .registry import Call, OpDef, OpView, register
+from ..base.selected_rows import SelectedRows
+from . import native, rows
+from .registry import Call, OpDef, OpView, RowRule, register
 
 NativeRule = Callable[[OpView], "Call | None"]
 
@@ -39,7 +40,9 @@ _SOURCES = {"SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAc
 """Outputs whose name does not tell which input they replace."""
 
 
-def _native(kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()) -> NativeRule:
+def native_update(
+    kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()
+) -> NativeRule:
     """The native update of a parameter; None unless all tensors share a float type and stay in place."""
     slots = ("Param", *state)
 
@@ -54,7 +57,25 @@ def _native(kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequ
     return select
 
 
-_LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0}
+def native_rows_update(
+    kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()
+) -> Callable[[OpView], list[Call] | None]:
+    """The native update of the rows of a parameter that its gradient names."""
+    slots = ("Param", *state)
+
+    def select(op: OpView) -> list[Call] | None:
+        name = native.typed(op, kernel, (*slots, "Grad", "LearningRate"))
+        if name is None or any(op.name(slot) != op.name(slot + "Out") for slot in slots):
+            return None
+        operands = [op.name("LearningRate"), op.name("Param"), *rows.parts(op.name("Grad"))]
+        operands += [op.name(slot) for slot in state]
+        counts = [*rows.extent(op, "Grad"), *(int(op.attr(i)) for i in ints)]
+        return [Call(name, operands, counts, [float(op.attr(f)) for f in floats])]
+
+    return select
+
+
+_LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
 """Kernels that update many parameters in one call, and how many integers they take before the sizes."""
 
 
@@ -107,7 +128,21 @@ def _sgd(xp: Any, Param: Any, Grad: Any, LearningRate: Any) -> Any:
     return Param - cast_like(LearningRate, Param) * Grad
 
 
-update("sgd", _sgd, (), {}, "Param - LearningRate * Grad.", _native("sgd", (), ()))
+def _sgd_rows(xp: Any, Param: Any, Grad: SelectedRows, LearningRate: Any) -> Any:
+    grad = Grad.merged(xp)
+    step = cast_like(LearningRate, Param) * grad.values
+    return rows.updated(xp, Param, grad.rows, Param[grad.rows] - step)
+
+
+update(
+    "sgd",
+    _sgd,
+    (),
+    {},
+    "Param - LearningRate * Grad.",
+    native_update("sgd", (), ()),
+    rows=RowRule(_sgd_rows, slots=("Grad",), native=native_rows_update("sgd_rows", (), ())),
+)
 
 
 def _momentum(
@@ -124,58 +159,12 @@ update(
     ("Velocity",),
     {"mu": 0.0, "use_nesterov": False},
     "A step along a velocity that gathers gradients and fades by `mu`; Nesterov's variant looks ahead.",
-    _native("momentum", ("Velocity",), ("mu",), ("use_nesterov",)),
+    native_update("momentum", ("Velocity",), ("mu",), ("use_nesterov",)),
 )
-
-
-def _adam(
-    xp: Any,
-    Param: Any,
-    Grad: Any,
-    LearningRate: Any,
-    Moment1: Any,
-    Moment2: Any,
-    Beta1Pow: Any,
-    Beta2Pow: Any,
-    Beta1Tensor: Any,
-    Beta2Tensor: Any,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-) -> tuple[Any, ...]:
-    first = beta1 if Beta1Tensor is None else float(Beta1Tensor.reshape(()))
-    second = beta2 if Beta2Tensor is None else float(Beta2Tensor.reshape(()))
-    moment1 = first * Moment1 + rest(first) * Grad
-    moment2 = second * Moment2 + rest(second) * Grad * Grad
-    rate = cast_like(LearningRate * xp.sqrt(1 - Beta2Pow) / (1 - Beta1Pow), Param)
-    out = Param - rate * (moment1 / (xp.sqrt(moment2) + epsilon))
-    return out, moment1, moment2, Beta1Pow * first, Beta2Pow * second
 
 
 MOMENTS = ("Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
-
-
-def _adam_native(op: OpView) -> Call | None:
-    if op.has("Beta1Tensor") or op.has("Beta2Tensor"):
-        return None
-    return _native("adam", MOMENTS, ("beta1", "beta2", "epsilon"))(op)
-
-
-update(
-    "adam",
-    _adam,
-    MOMENTS,
-    {
-        "beta1": 0.9,
-        "beta2": 0.999,
-        "epsilon": 1e-8,
-        "lazy_mode": False,
-        "min_row_size_to_use_multithread": 1000,
-    },
-    "Adam (Kingma and Ba 2015); the powers of the betas are carried on for the next step.",
-    _adam_native,
-    inputs=("Param", "Grad", "LearningRate", *MOMENTS, "Beta1Tensor?", "Beta2Tensor?"),
-)
+"""What Adam and its kin keep for each parameter."""
 
 
 def _adamax(
@@ -212,13 +201,24 @@ def _adagrad(
     return Param - cast_like(LearningRate, Param) * Grad / (xp.sqrt(moment) + epsilon), moment
 
 
+def _adagrad_rows(
+    xp: Any, Param: Any, Grad: SelectedRows, Moment: Any, LearningRate: Any, epsilon: float
+) -> tuple[Any, Any]:
+    grad = Grad.merged(xp)
+    made = _adagrad(xp, Param[grad.rows], grad.values, Moment[grad.rows], LearningRate, epsilon)
+    return rows.updated(xp, Param, grad.rows, made[0]), rows.updated(xp, Moment, grad.rows, made[1])
+
+
 update(
     "adagrad",
     _adagrad,
     ("Moment",),
     {"epsilon": 1e-6},
     "A step divided by the root of the sum of all squared gradients so far (Duchi et al. 2011).",
-    _native("adagrad", ("Moment",), ("epsilon",)),
+    native_update("adagrad", ("Moment",), ("epsilon",)),
+    rows=RowRule(
+        _adagrad_rows, slots=("Grad",), native=native_rows_update("adagrad_rows", ("Moment",), ("epsilon",))
+    ),
 )
 
 
@@ -278,12 +278,22 @@ def _rmsprop(
     return Param - moment, moment, square, mean
 
 
+_RMSPROP_STATE = ("Moment", "MeanSquare", "MeanGrad")
+
+
+def _rmsprop_native(op: OpView) -> Call | None:
+    if not op.has("MeanGrad"):
+        return None
+    return native_update("rmsprop", _RMSPROP_STATE, ("decay", "momentum", "epsilon"), ("centered",))(op)
+
+
 update(
     "rmsprop",
     _rmsprop,
-    ("Moment", "MeanSquare", "MeanGrad"),
+    _RMSPROP_STATE,
     {"epsilon": 1e-10, "decay": 0.9, "momentum": 0.0, "centered": False},
     "A step divided by the root of a fading mean of squared gradients, less the squared mean if `centered`.",
+    _rmsprop_native,
     inputs=("Param", "MeanSquare", "MeanGrad?", "LearningRate", "Grad", "Moment"),
 )
 
@@ -303,7 +313,7 @@ def _ftrl(
     squared = SquaredAccumulator + Grad * Grad
     grown = squared**-lr_power
     linear = LinearAccumulator + Grad - (grown - SquaredAccumulator**-lr_power) / rate * Param
-    pulled = (l1 * xp.sign(linear) - linear) / (grown / rate + l2)
+    pulled = (l1 * xp.sign(linear) - linear) / (grown / rate + 2 * l2)
     return xp.where(xp.abs(linear) > l1, pulled, xp.zeros_like(Param)), squared, linear
 
 

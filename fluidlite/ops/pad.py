@@ -6,11 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from .infer import grads_like_inputs, require_same_dtype
-from .registry import OpDef, OpView, Shape, grad_name, register, standard_grad
+from .pairs import Rule, applied_again
+from .registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Pairs = list[tuple[int, int]]
+
+
+def _zeros_around(op_type: str) -> Rule:
+    """The gradient rule of a padding's gradient: padding with 0."""
+    again = applied_again(op_type)
+
+    def rule(op: OpView) -> list[OpSpec]:
+        specs = again(op)
+        for spec in specs:
+            spec.attrs["pad_value"] = 0.0
+        return specs
+
+    return rule
 
 
 def _pairs(paddings: Sequence[int]) -> Pairs:
@@ -64,6 +78,7 @@ register(
         attrs={"paddings": [], "pad_value": 0.0},
         infer=_infer_pad_grad,
         kernel=lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
+        grad=_zeros_around("pad"),
         doc="Gradient of pad.",
     )
 )
@@ -136,6 +151,7 @@ register(
         attrs=PAD2D_ATTRS,
         infer=grads_like_inputs,
         kernel=_pad2d_grad,
+        grad=_zeros_around("pad2d"),
         doc="Gradient of pad2d.",
     )
 )
@@ -249,6 +265,7 @@ register(
         kernel=lambda xp, X, Y, Offsets, Out_grad, shape, offsets: _uncrop(
             xp, X, Out_grad, _crop_window(X, Y, Offsets, shape, offsets)
         ),
+        grad=applied_again("crop"),
         doc="Gradient of crop.",
     )
 )

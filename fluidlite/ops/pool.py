@@ -14,6 +14,7 @@ import numpy as np
 from ..base.dtypes import VarType
 from .infer import grads_like_inputs, product
 from .native import typed
+from .pairs import register_twice, twice
 from .patches import channels_last, resolve_pads
 from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
@@ -63,7 +64,7 @@ def _windows(sizes: Sequence[int], spans: list[list[tuple[int, int]]]) -> tuple[
     return flat.reshape(places, -1), np.broadcast_to(valid, flat.shape).reshape(places, -1)
 
 
-class _Pooling:
+class Pooling:
     """What forward and gradient kernels share: the image with channels first, and its windows."""
 
     def __init__(self, xp: Any, X: Any, data_format: str, **how: Any) -> None:
@@ -99,6 +100,10 @@ class _Pooling:
         image = self.xp.moveaxis(image, -1, 1) if self.last else image
         return image.reshape(*self.lead, -1)
 
+    def picked(self, image: Any, places: Any) -> Any:
+        """The elements of `image` at the flat indices `places` [N, C, places]."""
+        return self.xp.take_along_axis(self.rows(image), places, axis=2)
+
     def scattered(self, targets: Any, values: Any) -> Any:
         """Add `values` [N, C, ...] at `targets` (broadcastable flat indices) of an empty image."""
         planes = self.lead[0] * self.lead[1]
@@ -123,7 +128,7 @@ def _pool(
     data_format: str,
     padding_algorithm: str,
 ) -> Any:
-    pooling = _Pooling(
+    pooling = Pooling(
         xp,
         X,
         data_format,
@@ -157,7 +162,7 @@ def _pool_grad(
     data_format: str,
     padding_algorithm: str,
 ) -> Any:
-    pooling = _Pooling(
+    pooling = Pooling(
         xp,
         X,
         data_format,
@@ -171,64 +176,51 @@ def _pool_grad(
     )
     dout = pooling.rows(Out_grad)
     if pooling_type == "max":
-        return pooling.scattered(_winners(pooling), dout)
+        return pooling.scattered(winners(pooling), dout)
     share = dout / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
     spread = xp.where(pooling.valid, share[..., None], xp.zeros((), dtype=share.dtype))
     return pooling.scattered(pooling.flat, spread)
 
 
-def _winners(pooling: _Pooling) -> Any:
+def _pool_twice(
+    xp: Any,
+    X: Any,
+    DDX: Any,
+    pooling_type: str,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    exclusive: bool,
+    adaptive: bool,
+    ceil_mode: bool,
+    data_format: str,
+    padding_algorithm: str,
+) -> Any:
+    """What pooling X makes of DDX: the same places, or the same shares."""
+    if pooling_type != "max":
+        how = (exclusive, adaptive, ceil_mode, data_format, padding_algorithm)
+        return _pool(xp, DDX, pooling_type, ksize, global_pooling, strides, paddings, *how)
+    pooling = Pooling(
+        xp,
+        X,
+        data_format,
+        ksize=ksize,
+        strides=strides,
+        paddings=paddings,
+        padding_algorithm=padding_algorithm,
+        global_pooling=global_pooling,
+        adaptive=adaptive,
+        ceil_mode=ceil_mode,
+    )
+    return pooling.placed(pooling.picked(DDX, winners(pooling)))
+
+
+def winners(pooling: Pooling) -> Any:
     """The flat index of each window's first maximum: [N, C, places]."""
     xp = pooling.xp
     best = pooling.gathered(-np.inf).argmax(axis=3)
     return pooling.flat[xp.arange(pooling.flat.shape[0]), best]
-
-
-def _pool_with_index(
-    xp: Any,
-    X: Any,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    adaptive: bool,
-) -> Any:
-    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
-    return pooling.placed(pooling.gathered(-np.inf).max(axis=3)), pooling.placed(
-        _winners(pooling).astype("int32")
-    )
-
-
-def _pool_with_index_grad(
-    xp: Any,
-    X: Any,
-    Mask: Any,
-    Out_grad: Any,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    adaptive: bool,
-) -> Any:
-    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
-    return pooling.scattered(pooling.rows(Mask).astype("int64"), pooling.rows(Out_grad))
-
-
-def _indexed(
-    xp: Any, x: Any, ksize: Any, global_pooling: bool, strides: Any, paddings: Any, adaptive: bool
-) -> _Pooling:
-    return _Pooling(
-        xp,
-        x,
-        "NCHW",
-        ksize=ksize,
-        strides=strides,
-        paddings=paddings,
-        padding_algorithm="EXPLICIT",
-        global_pooling=global_pooling,
-        adaptive=adaptive,
-        ceil_mode=False,
-    )
 
 
 def _attr(op: OpView, name: str, default: Any) -> Any:
@@ -265,7 +257,8 @@ def _out_sizes(op: OpView, sizes: Shape) -> Shape:
     return out
 
 
-def _infer(op: OpView) -> None:
+def infer_pool(op: OpView) -> None:
+    """The shape of what pooling makes."""
     shape = op.shape("X")
     kinds = ("max", "avg")
     kind = _attr(op, "pooling_type", "max")
@@ -329,7 +322,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             op_type,
             inputs=("X",),
             attrs=attrs,
-            infer=_infer,
+            infer=infer_pool,
             kernel=_pool,
             grad=standard_grad(inputs=("X",), outputs=("Out",)),
             native=_native if dims == 2 else None,
@@ -347,47 +340,13 @@ def _register_pool(op_type: str, dims: int) -> None:
             attrs=attrs,
             infer=grads_like_inputs,
             kernel=_pool_grad,
+            grad=twice("Out", ()),
             native=_native_grad if dims == 2 else None,
             doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
         )
     )
-
-
-def _register_indexed(op_type: str, dims: int) -> None:
-    attrs = {
-        "ksize": [1] * dims,
-        "global_pooling": False,
-        "strides": [1] * dims,
-        "paddings": [0] * dims,
-        "adaptive": False,
-    }
-    register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            outputs=("Out", "Mask"),
-            attrs=attrs,
-            infer=_infer,
-            kernel=_pool_with_index,
-            grad=standard_grad(inputs=("X",), outputs=("Mask",)),
-            frozen=("Mask",),
-            doc="Max pooling that also tells where in the flattened image each maximum is (Mask, int32).",
-        )
-    )
-    register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", "Mask", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=_pool_with_index_grad,
-            doc=f"The gradient of {op_type}: to the places that Mask tells.",
-        )
-    )
+    register_twice(op_type, ("X", "Out"), "Out", (), _pool_twice, attrs, ("X",))
 
 
 _register_pool("pool2d", 2)
 _register_pool("pool3d", 3)
-_register_indexed("max_pool2d_with_index", 2)
-_register_indexed("max_pool3d_with_index", 3)

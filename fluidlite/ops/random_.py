@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import secrets
 from typing import Any
 
@@ -19,8 +20,26 @@ SEEDS = 2147483646
 
 
 def fresh_seed() -> int:
-    """A seed that nothing else shares: not NumPy's, not `random`'s, not an earlier one."""
-    return secrets.randbelow(SEEDS) + 1
+    """A seed that nothing else shares: not NumPy's, not `random`'s, not an earlier one.
+
+    After `reseed` the next one of the sequence that follows from its number.
+    """
+    return secrets.randbelow(SEEDS) + 1 if _chosen is None else _chosen.randrange(SEEDS) + 1
+
+
+_chosen: random.Random | None = None
+
+
+def reseed(seed: int | None) -> None:
+    """Have fresh seeds follow from the number `seed`, and so everything random that has no seed of its own; None: have
+    them be unpredictable again."""
+    global _chosen
+    _chosen = None if seed is None else random.Random(seed)
+
+
+def is_reseeded() -> bool:
+    """Whether fresh seeds follow from a number."""
+    return _chosen is not None
 
 
 def _is_double(dtype: int) -> bool:
@@ -229,5 +248,18 @@ register(
         kernel=_randint,
         random=True,
         doc="Integers drawn evenly from low to high - 1.",
+    )
+)
+
+
+register(
+    OpDef(
+        "seed",
+        attrs={"seed": 0},
+        infer=lambda op: op.set("Out", (1,), VarType.INT32),
+        kernel=lambda xp, seed: xp.asarray([seed or fresh_seed()], dtype="int32"),
+        random=True,
+        frozen=("Out",),
+        doc="The seed that several random operators share, one int32: `seed`, or a new one in each run if that is 0.",
     )
 )

@@ -8,6 +8,7 @@ from typing import Any
 from ..base.dtypes import VarType
 from .infer import grads_like_inputs, normalize_axis, product, same_as
 from .native import NUMERIC, REAL, Selector, numel, typed
+from .pairs import Rule, applied_again, or_zeros, register_twice, twice
 from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -53,6 +54,7 @@ register(
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=_mean_grad,
+        grad=applied_again("mean"),
         native=_mean_grad_native,
         doc="Gradient of mean.",
     )
@@ -146,6 +148,7 @@ def _register_reduction(
     native_grad: str | None = None,
     types: Sequence[str] = NUMERIC,
     out_dtype: VarType | None = None,
+    again: Rule | None = None,
 ) -> None:
     op_type = f"reduce_{name}"
     mean = name == "mean"
@@ -172,6 +175,7 @@ def _register_reduction(
             attrs=ATTRS,
             infer=grads_like_inputs,
             kernel=grad,
+            grad=again,
             native=_native_grad(native_grad, mean) if native_grad else None,
             doc=f"Gradient of {op_type}.",
         )
@@ -190,6 +194,16 @@ def _rmean_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> A
 def _extreme_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
     chosen = X == _spread(Out, X, dim, reduce_all)
     return xp.where(chosen, _spread(Out_grad, X, dim, reduce_all), 0)
+
+
+def _extreme_twice(xp: Any, X: Any, Out: Any, DOut: Any, DDX: Any, dim: Any, reduce_all: bool) -> Any:
+    chosen = X == _spread(Out, X, dim, reduce_all)
+    picked = xp.where(chosen, or_zeros(xp, DDX, X), 0)
+    return picked.sum(axis=axes_of(X.ndim, dim, reduce_all), dtype=X.dtype).reshape(DOut.shape)
+
+
+for _type in ("reduce_max", "reduce_min"):
+    register_twice(_type, ("X", "Out"), "Out", (), _extreme_twice, ATTRS, ("X",))
 
 
 def _prod_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
@@ -214,6 +228,7 @@ _register_reduction(
     lambda xp, x, axes: x.sum(axis=axes, dtype=x.dtype),
     "The sum over the dimensions `dim`.",
     grad=_sum_grad,
+    again=applied_again("reduce_sum"),
     native="reduce_sum",
     native_grad="reduce_fill",
 )
@@ -222,6 +237,7 @@ _register_reduction(
     _mean_of,
     "The mean over the dimensions `dim`.",
     grad=_rmean_grad,
+    again=applied_again("reduce_mean"),
     native="reduce_sum",
     native_grad="reduce_fill",
     types=REAL,
@@ -231,6 +247,7 @@ _register_reduction(
     lambda xp, x, axes: x.max(axis=axes),
     "The largest over the dimensions `dim`; every element as large gets the gradient.",
     grad=_extreme_grad,
+    again=twice("Out", ()),
     needs_out=True,
     native="reduce_max",
     native_grad="reduce_max_grad",
@@ -240,6 +257,7 @@ _register_reduction(
     lambda xp, x, axes: x.min(axis=axes),
     "The smallest over the dimensions `dim`; every element as small gets the gradient.",
     grad=_extreme_grad,
+    again=twice("Out", ()),
     needs_out=True,
     native="reduce_min",
     native_grad="reduce_min_grad",

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.dtypes import FLOATS, VarType
 from ..base.errors import EnforceNotMet, NotSupportedError
+from ..base.selected_rows import SelectedRows, as_dense
 
 GRAD = "@GRAD"
 """What a gradient's name ends with."""
@@ -128,6 +129,11 @@ class OpView:
     def dtype(self, slot: str, index: int = 0) -> VarType:
         return self.meta.dtype(self.name(slot, index))
 
+    def rows(self, slot: str, index: int = 0) -> int | None:
+        """How many rows a variable that is `SelectedRows` holds (-1: unknown); None for a dense one."""
+        find = getattr(self.meta, "rows", None)  # eager tensors are always dense here
+        return find(self.name(slot, index)) if find is not None else None
+
     def value(self, slot: str, index: int = 0) -> np.ndarray | None:
         """The elements of an input when they are known without running, else None."""
         return self.meta.value(self.name(slot, index))
@@ -165,6 +171,40 @@ def keyword(name: str) -> str:
     return word + "_" if iskeyword(word) else word
 
 
+@dataclass(frozen=True)
+class RowRule:
+    """What an operator does with `SelectedRows` as they are; operators without such a rule get them made dense.
+
+    It applies when every variable of the input `slots` is SelectedRows and attribute `when`, if named, is true.
+    `kernel` is called as `OpDef.kernel` is. `out`: the output that is SelectedRows too; `count(op)`: how many rows it
+    gets, by default those of all inputs. `native`: the C kernels; see `rows.parts` for what they work on.
+    """
+
+    kernel: Callable[..., Any]
+    slots: tuple[str, ...] = ()
+    out: str | None = None
+    when: str | None = None
+    count: Callable[[OpView], int] | None = None
+    native: Callable[[OpView], list[Call] | None] | None = None
+
+    def applies(self, op: OpView) -> bool:
+        """Whether the operator works on SelectedRows."""
+        if self.when is not None and not op.attr(self.when):
+            return False
+        return all(op.rows(slot, k) is not None for slot in self.slots for k in range(op.count(slot)))
+
+    def mark(self, op: OpView) -> None:
+        """After `infer`: say which output is SelectedRows."""
+        if self.out is None or not op.has(self.out) or not self.applies(op):
+            return
+        if self.count is not None:
+            total = self.count(op)
+        else:
+            counts = [op.rows(slot, k) or 0 for slot in self.slots for k in range(op.count(slot))]
+            total = -1 if min(counts) < 0 else sum(counts)
+        op.meta.set_rows(op.name(self.out), total)  # type: ignore[attr-defined]
+
+
 @dataclass
 class OpDef:
     """The one declaration of an operator type; see docs/add_an_operator.md.
@@ -173,7 +213,8 @@ class OpDef:
     docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
     output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `random`: each run draws new
     numbers. `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
-    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused.
+    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `rows`: what it does with
+    SelectedRows.
     """
 
     type: str
@@ -189,6 +230,7 @@ class OpDef:
     lod: bool = False
     random: bool = False
     host: bool = False
+    rows: RowRule | None = None
     frozen: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
     doc: str = ""
@@ -197,14 +239,18 @@ class OpDef:
         self.input_slots = tuple(Slot.parse(text) for text in self.inputs)
         self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
         self.slots = {slot.name: slot for slot in (*self.input_slots, *self.output_slots)}
-        code = getattr(self.kernel, "__code__", None)
+        self._takes = self._parameters(self.kernel)
+        self._rows_takes = self._parameters(self.rows.kernel) if self.rows is not None else self._takes
+
+    def _parameters(
+        self, kernel: Callable[..., Any] | None
+    ) -> tuple[tuple[tuple[str, str, bool], ...], tuple[tuple[str, str], ...]]:
+        """The slots and attributes that a kernel takes, each with its keyword."""
+        code = getattr(kernel, "__code__", None)
         named = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else set()
-        self._kernel_attrs = tuple((name, keyword(name)) for name in self.attrs if keyword(name) in named)
-        self._kernel_slots = tuple(
-            (slot.name, keyword(slot.name), slot.many)
-            for slot in self.input_slots
-            if keyword(slot.name) in named
-        )
+        slots = [(slot.name, keyword(slot.name), slot.many) for slot in self.input_slots]
+        attrs = [(name, keyword(name)) for name in self.attrs]
+        return tuple(s for s in slots if s[1] in named), tuple(a for a in attrs if a[1] in named)
 
     def call(
         self,
@@ -216,33 +262,53 @@ class OpDef:
         """Run the reference kernel: lists of arrays by input slot in, one result (or None) per output slot out.
 
         Slot `X` arrives as keyword `X`, slot `Out@GRAD` as `Out_grad`; lists for list slots, None for missing ones.
+        SelectedRows are made dense unless the operator has a rule for them.
         A result is an array, a `LodArray`, or a list of them for a list slot.
         """
-        if self.kernel is None:
+        kernel, (slots, words) = self.kernel, self._takes
+        if kernel is None:
             raise NotSupportedError(f"operator {self.type} has no kernel")
+        if self.rows is not None and self._by_rows(self.rows, inputs, attrs):
+            kernel, (slots, words) = self.rows.kernel, self._rows_takes
+        elif any(type(value) is SelectedRows for given in inputs.values() for value in given):
+            inputs = {name: [as_dense(value, xp) for value in given] for name, given in inputs.items()}
         arguments: dict[str, Any] = {}
-        for name, word, many in self._kernel_slots:
+        for name, word, many in slots:
             given = inputs.get(name)
             arguments[word] = (given or []) if many else (given[0] if given else None)
-        for name, word in self._kernel_attrs:
+        for name, word in words:
             arguments[word] = attrs[name] if name in attrs else self.attrs[name]
         if self.lod:
             arguments["lod"] = lods or {}
         # Infinities and NaNs are results like any other, as they are for native kernels.
         with np.errstate(all="ignore"):
-            results = self.kernel(xp, **arguments)
+            results = kernel(xp, **arguments)
         if len(self.output_slots) == 1:
             return [results]
         return list(results)
+
+    def _by_rows(self, rule: RowRule, inputs: dict[str, list[Any]], attrs: dict[str, Any]) -> bool:
+        if rule.when is not None and not attrs.get(rule.when, self.attrs[rule.when]):
+            return False
+        return all(type(value) is SelectedRows for slot in rule.slots for value in inputs.get(slot, ()))
 
 
 _OPS: dict[str, OpDef] = {}
 
 
+def _no_second(op: OpView) -> list[OpSpec]:
+    raise op.fail("has no gradient of its own, so that second derivatives cannot go through it")
+
+
 def register(definition: OpDef) -> OpDef:
-    """Make an operator known; raises ValueError if its type is taken."""
+    """Make an operator known; raises ValueError if its type is taken.
+
+    A gradient operator without a gradient rule gets one that raises: to leave its part out would give wrong numbers.
+    """
     if definition.type in _OPS:
         raise ValueError(f"operator {definition.type!r} is declared twice")
+    if definition.grad is None and definition.type.endswith("_grad"):
+        definition.grad = _no_second
     _OPS[definition.type] = definition
     return definition
 

@@ -9,6 +9,7 @@ from ..base.dtypes import VarType
 from .infer import grads_like_inputs
 from .manip import RANK_LIMIT
 from .native import itemsize
+from .pairs import applied_again
 from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
@@ -139,6 +140,7 @@ register(
         attrs=ATTRS,
         infer=grads_like_inputs,
         kernel=_slice_grad,
+        grad=applied_again("slice", "Input"),
         native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
         doc="Gradient of slice: 0 outside.",
     )
@@ -227,6 +229,7 @@ register(
         attrs=STRIDED_ATTRS,
         infer=grads_like_inputs,
         kernel=_strided_grad,
+        grad=applied_again("strided_slice", "Input"),
         doc="Gradient of strided_slice: 0 where nothing was taken.",
     )
 )

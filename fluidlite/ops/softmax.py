@@ -6,6 +6,7 @@ from typing import Any
 
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import typed
+from .pairs import register_twice, twice
 from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -30,6 +31,12 @@ def _softmax(xp: Any, X: Any, axis: int) -> Any:
 
 def _softmax_grad(xp: Any, Out: Any, Out_grad: Any, axis: int) -> Any:
     return Out * (Out_grad - (Out * Out_grad).sum(axis=axis, keepdims=True))
+
+
+def _softmax_twice(xp: Any, Out: Any, DOut: Any, DDX: Any, axis: int) -> Any:
+    mean = (Out * DOut).sum(axis=axis, keepdims=True)
+    seen = (Out * DDX).sum(axis=axis, keepdims=True)
+    return DDX * (DOut - mean) - DOut * seen, Out * (DDX - seen)
 
 
 def _infer(op: OpView) -> None:
@@ -83,8 +90,10 @@ register(
         attrs=_ATTRS,
         infer=grads_like_inputs,
         kernel=_softmax_grad,
+        grad=twice("Out", ("Out",)),
         native=_native_grad,
         inplace=((DX, DOUT),),
         doc="The gradient of softmax from its output.",
     )
 )
+register_twice("softmax", ("Out",), "Out", ("Out",), _softmax_twice, _ATTRS, ("X",))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .infer import product
+from .infer import grads_like_inputs, product
 from .native import copy
 from .registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 
@@ -177,9 +177,24 @@ register(
         kernel=lambda xp, X, Shape, ShapeTensor, shape: X.reshape(
             _reshape_target(X, Shape, ShapeTensor, shape)
         ),
+        grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        gradable=("X",),
         native=copy("X", "Out"),
         view=("Out", "X"),
-        doc="reshape2 without XShape, for gradients of gradients.",
+        doc="reshape2 without XShape, for gradients of gradients and weight normalisation.",
+    )
+)
+register(
+    OpDef(
+        "reshape_grad",
+        inputs=("X", "Out", DOUT),
+        outputs=(DX,),
+        attrs={"shape": []},
+        infer=grads_like_inputs,
+        kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
+        native=copy(DOUT, DX),
+        view=(DX, DOUT),
+        doc="The gradient of reshape.",
     )
 )
 

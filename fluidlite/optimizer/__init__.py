@@ -22,6 +22,7 @@ from .adaptive import (
     RMSProp,
     RMSPropOptimizer,
 )
+from .averaging import ExponentialMovingAverage, ModelAverage
 from .base import Optimizer
 from .descent import (
     SGD,
@@ -33,6 +34,8 @@ from .descent import (
     MomentumOptimizer,
     SGDOptimizer,
 )
+from .lookahead import LookaheadOptimizer
+from .recompute import RecomputeOptimizer
 
 __all__ = [
     "SGD",
@@ -48,17 +51,21 @@ __all__ = [
     "DecayedAdagradOptimizer",
     "Dpsgd",
     "DpsgdOptimizer",
+    "ExponentialMovingAverage",
     "Ftrl",
     "FtrlOptimizer",
     "Lamb",
     "LambOptimizer",
     "LarsMomentum",
     "LarsMomentumOptimizer",
+    "LookaheadOptimizer",
+    "ModelAverage",
     "Momentum",
     "MomentumOptimizer",
     "Optimizer",
     "RMSProp",
     "RMSPropOptimizer",
+    "RecomputeOptimizer",
     "SGDOptimizer",
 ]
 

@@ -63,7 +63,7 @@ class AdamOptimizer(Optimizer):
             ("beta2", "Beta2Tensor", self._beta2),
         ):
             if isinstance(beta, Variable):
-                state[slot] = beta
+                state[slot] = self._given(beta)
                 tensors.append(slot)
             else:
                 attrs[label] = float(beta)
@@ -100,7 +100,7 @@ class LambOptimizer(AdamOptimizer):
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
         param = param_and_grad[0]
-        free = self._exclude is not None and self._exclude(param)
+        free = self._exclude is not None and self._exclude(param.origin)
         attrs = {
             "beta1": self._beta1,
             "beta2": self._beta2,
@@ -304,7 +304,10 @@ class RMSPropOptimizer(Optimizer):
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularised leader, penalties `l1` and `l2` (McMahan 2013; `fluid.optimizer.Ftrl`)."""
+    """Follow the regularised leader (McMahan 2013; `fluid.optimizer.Ftrl`).
+
+    As in Fluid 1.8 the penalty `l1` also stands for `l2`, whose own value is not used.
+    """
 
     type = "ftrl"
 
@@ -320,9 +323,10 @@ class FtrlOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
+        number(l2, "l2", "Ftrl")
         self._attrs = {
             "l1": number(l1, "l1", "Ftrl"),
-            "l2": number(l2, "l2", "Ftrl"),
+            "l2": number(l1, "l1", "Ftrl"),
             "lr_power": number(lr_power, "lr_power", "Ftrl"),
         }
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from ..backward import append_backward
 from ..base import unique_name
-from ..base.dtypes import VarType
+from ..base.dtypes import VarType, to_numpy
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
+from ..eager import Tensor
 from ..framework import (
     Block,
     Operator,
@@ -17,12 +20,15 @@ from ..framework import (
     Variable,
     default_main_program,
     default_startup_program,
+    mode,
     name_scope,
     program_guard,
 )
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..regularizer import WeightDecayRegularizer, append_regularization_ops
+from .eager import RATE, EagerSteps, eager_parameters
+from .schedules import LearningRateDecay
 
 ParamGrad = tuple[Parameter, "Variable | None"]
 
@@ -30,29 +36,35 @@ ParamGrad = tuple[Parameter, "Variable | None"]
 class Optimizer:
     """Base of all optimizers (`fluid.optimizer.Optimizer`).
 
+    With eager Parameters in `parameter_list` it works on those: `minimize` then updates them at once, with the
+    gradients that `loss.backward()` has computed.
+
     Args:
-        learning_rate: a float, or a Variable of one element.
-        parameter_list: Parameters or names to train; by default all that are trainable.
+        learning_rate: a float, or a Variable of one element; for eager parameters a float or a `LearningRateDecay`.
+        parameter_list: Parameters or names to train; by default all that are trainable. Needed in dygraph mode.
         regularization: added for parameters that have no regularizer of their own.
         grad_clip: a `GradientClipBase`.
         name: put into the names of accumulators.
 
     Raises:
         TypeError: an argument is of another type.
+        AttributeError: no `parameter_list` in dygraph mode.
     """
 
     type = "optimizer"
+    _in_eager_mode = staticmethod(mode.in_dygraph_mode)
+    _schedules: tuple[Any, ...] = (LearningRateDecay,)
+    """Classes of objects that give an eager step its learning rate."""
+    _parameters_argument = "parameter_list"
 
     def __init__(
         self,
-        learning_rate: float | Variable,
+        learning_rate: float | Variable | LearningRateDecay,
         parameter_list: Sequence[Parameter | str] | None = None,
         regularization: WeightDecayRegularizer | None = None,
         grad_clip: GradientClipBase | None = None,
         name: str | None = None,
     ) -> None:
-        if not isinstance(learning_rate, (float, Variable)):
-            raise TypeError(f"learning rate should be float or Variable, got {type(learning_rate)} here")
         if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
             raise TypeError(
                 f"'grad_clip' should be an instance of GradientClipBase's derived class, got {grad_clip!r}"
@@ -63,16 +75,19 @@ class Optimizer:
             )
         if isinstance(parameter_list, (str, Variable)):
             raise TypeError(
-                f"'parameter_list' should be a list of Parameters or names, got {parameter_list!r:.60}"
+                f"'{self._parameters_argument}' should be a list of Parameters or names, got {parameter_list!r:.60}"
             )
+        eager = eager_parameters(parameter_list, self._in_eager_mode(), self._parameters_argument)
+        self._check_rate(learning_rate, eager is not None)
         self.regularization = regularization
-        self._parameter_list = list(parameter_list) if parameter_list is not None else None
+        self._parameter_list: list[Any] | None = list(parameter_list) if parameter_list is not None else None
+        self._eager = EagerSteps(self, eager) if eager is not None else None
         self._name = name
         self._grad_clip = grad_clip
-        self._learning_rate = learning_rate
+        self._learning_rate: Any = learning_rate
         self._dtype: VarType | None = None
         self._learning_rate_map: dict[Program, Variable] = {}
-        self._accumulators: dict[str, dict[str, Variable]] = {}
+        self._accumulators: dict[str, dict[str, Any]] = {}
         self._opti_name_list: list[str] = []
         self.helper: LayerHelper | None = None
 
@@ -89,9 +104,17 @@ class Optimizer:
     ) -> tuple[list[Operator], list[ParamGrad]]:
         """Append everything that makes a run of the program of `loss` (shape [1]) a step of training.
 
-        Returns the update operators and the pairs of parameter and gradient. Raises TypeError if `loss` is
-        no Variable.
+        For eager parameters: update those of the constructor's `parameter_list` that have a gradient;
+        `loss.backward()` has been called before, the other arguments change nothing.
+
+        Returns the update operators (none of eager parameters) and the pairs of parameter and gradient. Raises
+        TypeError if `loss` is no Variable, or an eager one for an optimizer of programs, or the other way round.
         """
+        steps = self._steps_for(loss)
+        if steps is not None:
+            pairs = steps.pairs()
+            steps.step()
+            return [], pairs
         params_grads = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
 
@@ -103,17 +126,30 @@ class Optimizer:
         no_grad_set: Iterable[Variable | str] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[ParamGrad]:
-        """Append the gradients of `loss`; returns pairs of parameter and gradient for `apply_gradients`."""
-        if not isinstance(loss, Variable):
-            raise TypeError(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
+        """Append the gradients of `loss`; returns pairs of parameter and gradient for `apply_gradients`.
+
+        For eager parameters: the gradients that `loss.backward()` has computed.
+        """
+        steps = self._steps_for(loss)
+        if steps is not None:
+            return steps.pairs()
         self._dtype = loss.dtype
         chosen = parameter_list if parameter_list else self._parameter_list
         with program_guard(loss.block.program, startup_program):
             return list(append_backward(loss, chosen, no_grad_set, [error_clip_callback, *(callbacks or ())]))
 
     def apply_gradients(self, params_grads: Sequence[ParamGrad]) -> list[Operator]:
-        """Append clipping, regularization and updates for the pairs of `backward`; returns the operators."""
-        pairs = sorted(params_grads, key=lambda pair: pair[0].name)
+        """Append clipping, regularization and updates for the pairs of `backward`; returns the operators.
+
+        For eager parameters: update them with the gradients in the pairs; returns [].
+        """
+        if self._eager is not None:
+            self._eager.apply(params_grads)
+            return []
+        return self._append_updates(sorted(params_grads, key=lambda pair: pair[0].name))
+
+    def _append_updates(self, pairs: Sequence[ParamGrad]) -> list[Operator]:
+        """`apply_gradients` in the current program, in the order of the pairs."""
         pairs = self._grad_clip(pairs) if self._grad_clip is not None else append_gradient_clip_ops(pairs)
         pairs = append_regularization_ops(pairs, self.regularization)
         return self._create_optimization_pass(pairs)
@@ -122,29 +158,121 @@ class Optimizer:
         self, loss: Variable, startup_program: Program | None, params_grads: Sequence[ParamGrad]
     ) -> list[Operator]:
         """`apply_gradients` in the program of `loss`."""
+        if self._steps_for(loss) is not None:
+            return self.apply_gradients(params_grads)
         with program_guard(loss.block.program, startup_program or default_startup_program()):
             return self.apply_gradients(params_grads)
 
-    def current_step_lr(self) -> NoReturn:
-        """The learning rate of an eager step: there is none in a static program."""
-        self._only_eager("current_step_lr", "fetch the learning rate variable")
+    def current_step_lr(self) -> Any:
+        """The learning rate of the last eager step, or of the first if there was none yet.
 
-    def state_dict(self) -> NoReturn:
-        """The accumulators of eager training: there are none in a static program."""
-        self._only_eager("state_dict", "use fluid.save, which keeps the accumulators too")
+        Raises AssertionError for an optimizer of programs, which has none: fetch the variable instead.
+        """
+        steps = self._only_eager("current_step_lr", "fetch the learning rate variable")
+        rate = self._learning_rate
+        if isinstance(rate, float):
+            return rate
+        value = steps.rate if steps.rate is not None else rate._peek()
+        return to_numpy(self._dtype or VarType.FP32).type(value)
 
-    def set_dict(self, state_dict: dict[str, Any]) -> NoReturn:
-        """Put eager accumulators back: there are none in a static program."""
-        self._only_eager("set_dict", "use fluid.load")
+    def state_dict(self) -> dict[str, Any]:
+        """The accumulators of eager training as tensors by name, and where the schedule of the rate stands.
 
-    def clear_gradients(self) -> NoReturn:
-        """Forget eager gradients: those of a static program are computed anew in each run."""
-        self._only_eager("clear_gradients", "nothing needs clearing")
+        A schedule gives `LR_Scheduler`, and `global_step` if it counts steps. Raises AssertionError for an optimizer
+        of programs.
+        """
+        steps = self._only_eager("state_dict", "use fluid.save, which keeps the accumulators too")
+        state: dict[str, Any] = dict(steps.accumulators())
+        if isinstance(self._learning_rate, self._schedules):
+            state["LR_Scheduler"] = self._learning_rate.state_dict()
+            step = getattr(self._learning_rate, "step_num", None)
+            if step is not None:
+                state["global_step"] = Tensor(np.array([step], "int32"), "global_step")
+        return state
 
-    def _only_eager(self, what: str, instead: str) -> NoReturn:
-        raise RuntimeError(
-            f"{type(self).__name__}.{what} works in dygraph mode only; in a static program {instead}"
-        )
+    def set_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a `state_dict()` of arrays or tensors, before the first eager step or later.
+
+        Raises AssertionError for an optimizer of programs and for missing accumulators, KeyError if the state of the
+        schedule is missing, ValueError for another shape or dtype; TypeError if `state_dict` is no dict.
+        """
+        steps = self._only_eager("set_dict", "use fluid.load")
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"set_dict takes what state_dict() gave, got {type(state_dict).__name__}")
+        state = dict(state_dict)
+        schedule, count = state.pop("LR_Scheduler", None), state.pop("global_step", None)
+        scheduled = isinstance(self._learning_rate, self._schedules)
+        if scheduled and schedule is None:
+            raise KeyError(
+                "LR_Scheduler: the state dict was saved by an optimizer without a schedule of its rate"
+            )
+        steps.load(state)
+        if scheduled:
+            self._learning_rate.set_dict(schedule)
+            if count is not None and hasattr(self._learning_rate, "step_num"):
+                self._learning_rate.step_num = int(np.asarray(count).reshape(-1)[0])
+
+    def clear_gradients(self) -> None:
+        """Set the gradients of the eager parameters to zero.
+
+        Raises AssertionError for an optimizer of programs, where gradients are computed anew in each run.
+        """
+        self._only_eager("clear_gradients", "nothing needs clearing").clear_gradients()
+
+    def _only_eager(self, what: str, instead: str) -> EagerSteps:
+        if self._eager is None:
+            raise AssertionError(
+                f"{type(self).__name__}.{what} works in dygraph mode only (We Only support {what} in imperative "
+                f"mode); in a static program {instead}"
+            )
+        return self._eager
+
+    def _steps_for(self, loss: Any) -> EagerSteps | None:
+        """What updates the eager parameters; None for an optimizer of programs.
+
+        Raises TypeError if `loss` is of the other kind.
+        """
+        steps = self._eager
+        if isinstance(loss, Tensor):
+            if steps is None:
+                raise TypeError(
+                    f"the loss {loss.name!r} is an eager tensor, and this {type(self).__name__} trains programs: "
+                    "give it the parameters as parameter_list=model.parameters()"
+                )
+            return steps
+        if not isinstance(loss, Variable):
+            raise TypeError(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
+        if steps is not None:
+            raise TypeError(
+                f"the loss {loss.name!r} belongs to a program, and this {type(self).__name__} trains eager parameters; "
+                "make another optimizer for the program"
+            )
+        return None
+
+    def _check_rate(self, rate: Any, eager: bool) -> None:
+        """Raise TypeError unless the learning rate is of a kind that this mode has."""
+        if isinstance(rate, float) or (
+            not eager and isinstance(rate, Variable) and not isinstance(rate, Tensor)
+        ):
+            return
+        if eager and isinstance(rate, self._schedules):
+            return
+        kinds = self._schedules[0].__name__ if eager else "Variable"
+        raise TypeError(f"learning rate should be float or {kinds}, got {type(rate)} here")
+
+    def _next_rate(self) -> float:
+        """The learning rate of the eager step about to be taken; a schedule moves on."""
+        rate = self._learning_rate
+        return rate if isinstance(rate, float) else float(rate())
+
+    def _given(self, value: Variable) -> Variable:
+        """A Variable that the user gave instead of a number; what stands for it if it is an eager tensor."""
+        if self._eager is not None and isinstance(value, Tensor):
+            return self._eager.stand_in(value, default_main_program().global_block())
+        return value
+
+    def _state_name(self, stem: str) -> str:
+        return unique_name.generate(stem) if self._eager is None else self._eager.name(stem)
 
     def _create_global_learning_rate(self) -> None:
         """Make the variable that holds the rate, once for each program."""
@@ -155,16 +283,15 @@ class Optimizer:
         if isinstance(rate, Variable):
             self._learning_rate_map[program] = rate
             return
+        start = rate if isinstance(rate, float) else 0.0  # what a schedule says is written there in each step
         self._learning_rate_map[program] = self._create_state(
-            unique_name.generate("learning_rate"),
-            [1],
-            self._dtype or VarType.FP32,
-            float(rate),
-            stop_gradient=True,
+            self._state_name(RATE), [1], self._dtype or VarType.FP32, start, stop_gradient=True
         )
 
-    def _global_learning_rate(self, program: Program | None = None) -> Variable | None:
-        """The variable that holds the rate in `program`, None if there is none yet."""
+    def _global_learning_rate(self, program: Program | None = None) -> Any:
+        """The variable that holds the rate in `program`, or the tensor that eager steps use; None before either."""
+        if self._eager is not None and program is None and not self._learning_rate_map:
+            return self._eager.rate_tensor()
         return self._learning_rate_map.get(default_main_program() if program is None else program)
 
     def _create_state(
@@ -198,13 +325,14 @@ class Optimizer:
                 "use another optimizer object for a second minimize()"
             )
         var = self._create_state(
-            unique_name.generate(f"{param.name}_{key}"),
+            self._state_name(f"{param.name}_{key}"),
             param.shape if shape is None else shape,
             dtype or param.dtype,
             fill_value,
             belong_to_optimizer=True,
         )
-        self._opti_name_list.append(var.name)
+        if var.name not in self._opti_name_list:
+            self._opti_name_list.append(var.name)
         mine[param.name] = var
         return var
 
@@ -223,7 +351,7 @@ class Optimizer:
         param = param_and_grad[0]
         factor = param.optimize_attr["learning_rate"]
         if isinstance(factor, Variable):
-            return factor
+            return self._given(factor)
         base = self._global_learning_rate()
         assert base is not None
         if factor == 1.0:

@@ -1,7 +1,9 @@
-"""The `paddle` namespace of Fluid 1.8: `paddle.fluid`, `paddle.reader`, `paddle.dataset`, `paddle.batch`.
+"""The `paddle` namespace: the names of Fluid 1.8 (`paddle.fluid`, `paddle.reader`, ...) and those of Paddle 2.0.
 
 Scripts get it by `import paddle` once the import hook is installed (`python -m fluidlite SCRIPT`, or
-`import fluidlite.as_paddle`).
+`import fluidlite.as_paddle`). Names of 2.0 compute at once unless `enable_static()` was called; names of `paddle.fluid`
+build programs unless told otherwise; whatever has tensors among its arguments follows those. Modules that not every
+script needs are loaded when they are first used.
 """
 
 import fluidlite as fluid
@@ -9,10 +11,53 @@ import fluidlite as fluid
 from .. import __version__ as fluidlite_version
 from .. import dataset
 from ..base import missing
-from . import reader, version
+from ..dygraph import DataParallel
+from ..eager import Parameter, Tensor, grad, no_grad
+from ..eager import is_recording as is_grad_enabled
+from ..eager import recording as set_grad_enabled
+from . import device, dtypes, modes, reader, tensor, version
 from .batch import batch
+from .device import *  # noqa: F403
+from .dtypes import *  # noqa: F403
+from .modes import *  # noqa: F403
+from .saving import load, save
+from .tensor import *  # noqa: F403
+from .tensor import methods
 from .version import full_version as __version__
 
-__all__ = ["__version__", "batch", "dataset", "fluid", "fluidlite_version", "reader", "version"]
+methods.attach()
 
-__getattr__ = missing.reporter(__name__)
+__all__ = [
+    "DataParallel",
+    "Parameter",
+    "Tensor",
+    "__version__",
+    "batch",
+    "dataset",
+    "device",
+    "fluid",
+    "fluidlite_version",
+    "grad",
+    "is_grad_enabled",
+    "load",
+    "no_grad",
+    "reader",
+    "save",
+    "set_grad_enabled",
+    "tensor",
+    "version",
+]
+__all__ += device.__all__
+__all__ += dtypes.__all__
+__all__ += modes.__all__
+__all__ += tensor.__all__
+
+_MODULES = ("callbacks", "hapi", "io", "jit", "metric", "nn", "optimizer", "regularizer", "static", "vision")
+_LAZY = {
+    **dict.fromkeys(_MODULES, ""),
+    "Model": "hapi",
+    "ParamAttr": "param_attr",
+    "summary": "hapi",
+}
+
+__getattr__ = missing.reporter(__name__, _LAZY)

@@ -3,33 +3,71 @@
 """
 
 from ..base import missing
+from .collating import default_collate_fn
 from .creator import np_array, recordio, text_file
+from .dataset import (
+    ChainDataset,
+    ComposeDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from .dataset_loader import DataLoader
+from .dataset_workers import get_worker_info
 from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn, map_readers, shuffle
 from .feeder import DataFeeder
 from .leaks import leaks
-from .loader import DataLoader
 from .pipeline import LoaderError, State
 from .processes import multiprocess_reader
 from .py_reader import PyReader
+from .samplers import (
+    BatchSampler,
+    DistributedBatchSampler,
+    FluidBatchSampler,
+    RandomSampler,
+    Sampler,
+    SequenceSampler,
+    WeightedRandomSampler,
+)
 from .threaded import buffered, xmap_readers
 
 __all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ComposeDataset",
     "ComposeNotAligned",
+    "ConcatDataset",
     "DataFeeder",
     "DataLoader",
+    "Dataset",
+    "DistributedBatchSampler",
+    "FluidBatchSampler",
+    "IterableDataset",
     "LoaderError",
     "PyReader",
+    "RandomSampler",
+    "Sampler",
+    "SequenceSampler",
     "State",
+    "Subset",
+    "TensorDataset",
+    "WeightedRandomSampler",
     "batch",
     "buffered",
     "cache",
     "chain",
     "compose",
+    "default_collate_fn",
     "firstn",
+    "get_worker_info",
     "leaks",
     "map_readers",
     "multiprocess_reader",
     "np_array",
+    "random_split",
     "recordio",
     "shuffle",
     "text_file",

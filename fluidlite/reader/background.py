@@ -104,6 +104,10 @@ class Stream:
         self._thread = spawn(_produce, reader, self.queue, name=f"fluidlite {name}")
         _streams.add(self)
 
+    def failed(self, error: BaseException) -> bool:
+        """Whether `error`, raised by `get`, is the reader's."""
+        return error is self.queue.error
+
     def stop(self) -> None:
         """Stop fetching, drop what is waiting, and let the reader's thread end."""
         self.queue.kill()

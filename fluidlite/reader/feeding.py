@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._ext.collate import Collator, Spec
+import numpy as np
+
+from .._ext.collate import Collator, Spec, empty
 from ..base.dtypes import to_numpy
 from ..executor.lod_tensor import LoDTensor
 from ..framework import Program, Variable, default_main_program
 from .background import describe, iterating
 from .decorators import Reader, check_reader, whole
+from .stats import Meter
 
 Batch = list[LoDTensor]
 
@@ -44,9 +49,14 @@ def spec_of(var: Variable) -> Spec:
     return Spec(var.name, to_numpy(var.dtype), var.shape, var.lod_level)
 
 
-def collator(specs: Sequence[Spec], reader: str = "") -> Collator:
-    """A collator that makes LoDTensors; `reader` is what messages call the source of the samples."""
-    return Collator(specs, LoDTensor, LoDTensor.wrap, reader=reader)
+def collator(
+    specs: Sequence[Spec], reader: str = "", fresh_memory: bool = False, memory: Any = None
+) -> Collator:
+    """A collator that makes LoDTensors; `reader` is what messages call the source of the samples.
+
+    For `fresh_memory` and `memory` see `Collator`.
+    """
+    return Collator(specs, LoDTensor, LoDTensor.wrap, fresh_memory, reader, memory)
 
 
 class Feeding:
@@ -62,13 +72,41 @@ class Feeding:
         self.reader = reader
         self.specs = list(specs)
         self.shortfall = ""  # why a reader that yielded something made no batch
+        self.skip = 0  # how many batches an epoch leaves out, because they were taken before
+        self.meter = Meter()  # where the epoch counts its seconds
+        self.copied = False  # whether a batch is copied away before the next is read
+        self.memory: Any = None  # where batches are put together, see `Collator`
+        self.allocate: Callable[[tuple[int, ...], Any], np.ndarray] = empty  # the same for single arrays
 
     def batches(self) -> Iterator[Batch]:
         raise NotImplementedError
 
+    def collator(self) -> Collator:
+        """A new collator for one epoch."""
+        return collator(self.specs, self.name, self.copied, self.memory)
+
+    def timed(self, items: Iterator[Any]) -> Iterator[Any]:
+        """The items, with the time that each takes counted as reading."""
+        meter = self.meter
+        while True:
+            begin = time.perf_counter()
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            finally:
+                meter.reading += time.perf_counter() - begin
+            yield item
+
     @property
     def name(self) -> str:
         return describe(self.reader)
+
+
+def pass_over(items: Iterator[Any], count: int) -> None:
+    """Read `count` items and forget them."""
+    for _ in itertools.islice(items, count):
+        pass
 
 
 class Samples(Feeding):
@@ -82,9 +120,18 @@ class Samples(Feeding):
         self.drop_last = drop_last
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs, self.name)
+        collate = self.collator()
+        meter = self.meter
         with iterating(self.reader) as samples:
-            while (batch := collate.fill(samples, self.batch_size, self.drop_last)) is not None:
+            pass_over(samples, self.skip * self.batch_size)
+            while True:
+                begin, read = time.perf_counter(), collate.reading
+                batch = collate.fill(samples, self.batch_size, self.drop_last)
+                read = collate.reading - read
+                meter.reading += read
+                meter.collating += max(time.perf_counter() - begin - read, 0.0)
+                if batch is None:
+                    break
                 yield batch
         if collate.samples:
             self.shortfall = (
@@ -99,10 +146,14 @@ class SampleLists(Feeding):
     kind = "set_sample_list_generator"
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs, self.name)
+        collate = self.collator()
         with iterating(self.reader) as lists:
-            for samples in lists:
-                yield collate.collate(samples)
+            pass_over(lists, self.skip)
+            for samples in self.timed(lists):
+                begin = time.perf_counter()
+                batch = collate.collate(samples)
+                self.meter.collating += time.perf_counter() - begin
+                yield batch
 
 
 class Ready(Feeding):
@@ -115,39 +166,68 @@ class Ready(Feeding):
         self._previous: Collator | None = None  # of the epoch before
 
     def batches(self) -> Iterator[Batch]:
-        collate = collator(self.specs, self.name)
+        collate = self.collator()
         if self._previous is not None:
             collate.take_up(self._previous)
         self._previous = collate
         with iterating(self.reader) as batches:
-            for items in batches:
-                yield collate.batch(items)
+            pass_over(batches, self.skip)
+            for items in self.timed(batches):
+                begin = time.perf_counter()
+                batch = collate.batch(items)
+                self.meter.collating += time.perf_counter() - begin
+                yield batch
 
 
-def device_sets(
-    feeding: Feeding, devices: int, return_list: bool, drop_last: bool
-) -> Callable[[], Iterator[list[dict[str, LoDTensor] | Batch]]]:
-    """Reads `feeding` as sets of batches, one for each device: dicts by variable name, or lists of tensors.
+class DeviceSets:
+    """Batches as sets with one for each of `devices`: dicts by variable name, or lists of tensors.
 
-    The last set may be incomplete, unless `drop_last`.
+    The last set may be incomplete, unless `drop_last`. `feeding`: where the batches come from.
     """
-    names = [spec.name for spec in feeding.specs]
 
-    def sets() -> Iterator[list[Any]]:
-        group: list[Any] = []
-        whole_sets = 0
-        for batch in feeding.batches():
-            group.append(batch if return_list else dict(zip(names, batch, strict=True)))
-            if len(group) == devices:
-                yield group
-                whole_sets += 1
-                group = []
-        if group and not drop_last:
-            yield group
-        elif group and not whole_sets:
-            feeding.shortfall = (
-                f": its {len(group)} batches are less than one for each of the {devices} devices, and "
+    def __init__(
+        self,
+        batches: Iterator[Batch],
+        feeding: Feeding,
+        devices: int,
+        return_list: bool,
+        drop_last: bool,
+    ) -> None:
+        self._batches = batches
+        self._feeding = feeding
+        self._devices = devices
+        self._names = None if return_list else [spec.name for spec in feeding.specs]
+        self._drop_last = drop_last
+        self._group: list[Any] = []
+        self._any = False
+
+    def __iter__(self) -> DeviceSets:
+        return self
+
+    def __next__(self) -> list[dict[str, LoDTensor] | Batch]:
+        while len(self._group) < self._devices:
+            try:
+                batch = next(self._batches)
+            except StopIteration:
+                return self._last()
+            self._group.append(batch if self._names is None else dict(zip(self._names, batch, strict=True)))
+        self._any = True
+        group, self._group = self._group, []
+        return group
+
+    def _last(self) -> list[dict[str, LoDTensor] | Batch]:
+        group, self._group = self._group, []
+        if group and not self._drop_last:
+            return group
+        if group and not self._any:
+            self._feeding.shortfall = (
+                f": its {len(group)} batches are less than one for each of the {self._devices} devices, and "
                 "drop_last=True leaves them out"
             )
+        raise StopIteration
 
-    return sets
+    def close(self) -> None:
+        """Close the iterator over the batches, if it can be."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from .._ext import collate, queue
+from .._ext import collate, queue, shm
 from .background import live_threads
-from .processes import live_processes
+from .workers import live_processes
 
 
 def leaks() -> dict[str, int]:
-    """How many `threads` and `processes` of readers run, `queues` exist with how many `items` inside, and
-    how many `slots` of batch memory are held by arrays. All zero when every loader and reader is done and
-    let go.
+    """How many `threads` and `processes` of readers run, `queues` exist with how many `items`, how many
+    `slots` of batch memory are held by arrays and `segments` of memory shared with workers are mapped.
+
+    All zero when every loader and reader is done and let go.
     """
     queues = queue.counters()
     return {
@@ -19,4 +20,5 @@ def leaks() -> dict[str, int]:
         "queues": queues["queues"],
         "items": queues["items"],
         "slots": collate.counters()["live_blocks"],
+        "segments": shm.counters()["mappings"],
     }

@@ -5,34 +5,42 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._ext.collate import Spec
 from .._ext.queue import Queue, QueueClosed
-from ..base.errors import EOFException, NotSupportedError
+from ..base.errors import EOFException
 from ..base.place import Place, resolve
 from ..executor import sources
 from ..executor.lod_tensor import LoDTensor
-from . import program_reader
 from .background import Stream
 from .decorators import Reader, whole
-from .feeding import Feeding, Ready, SampleLists, Samples, device_sets, spec_of, variables
+from .feeding import DeviceSets, Feeding, Ready, SampleLists, Samples
 from .pipeline import LoaderError, Pipeline, State
+from .progress import with_progress
+from .stats import summarize
+from .worker_stream import WorkerStream
 
 
 class Loader:
     """What all loaders share: the generator, and the pipeline that its batches go through.
 
-    `specs`: what the items of a batch look like; `capacity`: how many batches may wait.
+    `specs`: what the items of a batch look like; `capacity`: how many batches may wait; `use_process`: run the
+    generator in a process of its own.
     """
 
     iterable = False
+    _samples: type[Samples] = Samples
+    _lists: type[SampleLists] = SampleLists
+    _ready: type[Ready] = Ready
 
-    def __init__(self, specs: Sequence[Spec], capacity: int, drop_last: bool) -> None:
+    def __init__(
+        self, specs: Sequence[Spec], capacity: int, drop_last: bool, use_process: bool = False
+    ) -> None:
         self.drop_last = drop_last
         self._specs = list(specs)
-        self._pipeline = Pipeline(capacity)
+        self._pipeline = Pipeline(capacity, use_process)
         self._feeding: Feeding | None = None
 
     def set_sample_generator(
@@ -45,14 +53,14 @@ class Loader:
         copied at once. `drop_last`: leave out a last batch that is smaller. `places`: the devices of an
         iterable loader, one or a list. Takes effect with the next epoch. Returns the loader.
         """
-        return self._set(Samples(reader, self._specs, batch_size, drop_last), places)
+        return self._set(self._samples(reader, self._specs, batch_size, drop_last), places)
 
     def set_sample_list_generator(self, reader: Reader, places: Any = None) -> Loader:
         """Read lists of samples (such as `paddle.batch` makes) from `reader`; each becomes a batch.
 
         Samples are tuples; see `DataFeeder.feed`. `places` as in `set_sample_generator`. Returns the loader.
         """
-        return self._set(SampleLists(reader, self._specs), places)
+        return self._set(self._lists(reader, self._specs), places)
 
     def set_batch_generator(self, reader: Reader, places: Any = None) -> Loader:
         """Read batches that are ready from `reader`: a NumPy array or LoDTensor for each variable.
@@ -62,7 +70,7 @@ class Loader:
         as soon as the array comes with other content, and its batches are copied.) `places` as in
         `set_sample_generator`. Returns the loader.
         """
-        return self._set(Ready(reader, self._specs), places)
+        return self._set(self._ready(reader, self._specs), places)
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
         self._feeding = feeding
@@ -99,12 +107,38 @@ class Loader:
         )
 
     def close(self) -> None:
-        """Stop reading and release the generator's thread. The loader can be used again afterwards."""
+        """Stop reading and release the generator's thread or process. The loader can be used again afterwards."""
         self._pipeline.stop()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the consumer is: the number of the `epoch`, and the `batches` taken in it (sets of them, with several
+        devices). Batches that were read ahead do not count.
+        """
+        return self._pipeline.state_dict()
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Have the next epoch go on where `state_dict` was called: it gives exactly the batches that were left.
+
+        The generator is read from its beginning and what was taken before is left out, so it has to yield the same
+        again (seed what it draws). Raises ValueError for a state of something else.
+        """
+        self._pipeline.set_state_dict(state)
+
+    def progress(self, **options: Any) -> Iterator[Any]:
+        """A new epoch of an iterable loader with a progress bar; `options` are those of `tqdm.tqdm` (`total=...`).
+
+        Raises NotSupportedError if tqdm is not installed.
+        """
+        initial = self._pipeline.state_dict()["batches"]
+        return with_progress(iter(self), None, {"initial": initial, **options})
 
     def stats(self) -> dict[str, Any]:
         """How much was read and who waited for whom; see `Pipeline.stats`."""
         return self._pipeline.stats()
+
+    def summary(self) -> str:
+        """The statistics as a table to print, with the bottleneck and what may help against it."""
+        return summarize(self.stats())
 
     @property
     def state(self) -> State:
@@ -112,7 +146,7 @@ class Loader:
         return self._pipeline.state
 
     @property
-    def queue(self) -> Queue | None:
+    def queue(self) -> Queue | WorkerStream | None:
         """The queue of the current epoch, None outside of an epoch."""
         stream = self._pipeline.stream
         return None if stream is None else stream.queue
@@ -123,27 +157,39 @@ class IterableLoader(Loader):
 
     iterable = True
 
-    def __init__(self, specs: Sequence[Spec], capacity: int, drop_last: bool, return_list: bool) -> None:
-        super().__init__(specs, capacity, drop_last)
+    def __init__(
+        self,
+        specs: Sequence[Spec],
+        capacity: int,
+        drop_last: bool,
+        return_list: bool,
+        use_process: bool = False,
+    ) -> None:
+        super().__init__(specs, capacity, drop_last, use_process)
         self.return_list = return_list
-        self._read: Callable[[], Iterator[Any]] | None = None
+        self._devices = 1
         self._current: weakref.ref[Epoch] | None = None
         self._own: Epoch | None = None
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
-        devices = len(as_places(places))
-        self._read = device_sets(feeding, devices, self.return_list, self.drop_last)
+        self._devices = len(as_places(places))
         return super()._set(feeding, places)
 
     def __iter__(self) -> Epoch:
         """A new epoch. One that is on ends: whoever still iterates over it gets a RuntimeError."""
         feeding = self._source()
-        assert self._read is not None
         self._pipeline.stop()
-        epoch = Epoch(self._pipeline, self._pipeline.start(self._read, feeding))
+        epoch = self._begin(feeding)
         self._current = weakref.ref(epoch)
         self._own = None
         return epoch
+
+    def _begin(self, feeding: Feeding) -> Epoch:
+        devices, return_list, drop_last = self._devices, self.return_list, self.drop_last
+        stream = self._pipeline.start(
+            feeding, lambda batches: DeviceSets(batches, feeding, devices, return_list, drop_last), devices
+        )
+        return Epoch(self._pipeline, stream)
 
     def __next__(self) -> Any:
         """The next item of the epoch that is on; begins one if there is none."""
@@ -164,7 +210,7 @@ class Epoch:
 
     __slots__ = ("__weakref__", "_pipeline", "_stream")
 
-    def __init__(self, pipeline: Pipeline, stream: Stream) -> None:
+    def __init__(self, pipeline: Pipeline, stream: Stream | WorkerStream) -> None:
         self._pipeline = pipeline
         self._stream = stream
 
@@ -183,7 +229,7 @@ class Epoch:
             raise StopIteration from None
 
     def close(self) -> None:
-        """End the epoch and release the generator's thread."""
+        """End the epoch and release the generator's thread or process."""
         if self._stream is self._pipeline.stream:
             self._pipeline.stop()
 
@@ -202,12 +248,12 @@ class ProgramLoader(Loader):
             sources.register(name, self)
 
     def start(self) -> None:
-        """Begin an epoch: the generator is read ahead in a thread.
+        """Begin an epoch: the generator is read ahead in a thread or process.
 
         Raises RuntimeError if no generator was set, or if the epoch before was neither finished nor reset.
         """
         feeding = self._source()
-        self._pipeline.start(feeding.batches, feeding)
+        self._pipeline.start(feeding)
 
     def reset(self) -> None:
         """End the epoch, wherever it stands. Does nothing if none was started."""
@@ -261,59 +307,3 @@ def as_capacity(capacity: Any) -> int:
     if capacity is None:
         raise ValueError("give a value to capacity: the number of batches that may be read ahead, at least 1")
     return whole(capacity, "capacity (the number of batches that may be read ahead)", 1)
-
-
-class DataLoader:
-    """Loaders: `DataLoader.from_generator` (`fluid.io.DataLoader`)."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotSupportedError(
-            "DataLoader(dataset, ...) does not exist in fluidlite yet; use DataLoader.from_generator with a "
-            "generator over the dataset"
-        )
-
-    @staticmethod
-    def from_generator(
-        feed_list: Any = None,
-        capacity: int | None = None,
-        use_double_buffer: bool = True,
-        iterable: bool = True,
-        return_list: bool = False,
-        use_multiprocess: bool = False,
-        drop_last: bool = True,
-    ) -> Loader:
-        """A loader of what a generator yields, read ahead in a thread.
-
-        `feed_list`: the Variables that batches are for (or their names); `capacity`: how many batches may
-        wait. `iterable`: loop over it and feed what it gives; otherwise the default main program gets
-        operators that read from it, and `start` and `reset` bracket each epoch. `return_list`: an iterable
-        loader gives lists of LoDTensors instead of dictionaries. `drop_last`: leave out batches at the end
-        that are fewer than the devices. `use_double_buffer` adds its operator to the program; the CPU needs
-        no second buffer. `use_multiprocess` is for dygraph and changes nothing here. Raises ValueError for a
-        missing feed_list or a capacity below 1, TypeError for other kinds of arguments. Follows
-        `fluid.io.DataLoader.from_generator`.
-        """
-        return make_loader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
-
-
-def make_loader(
-    feed_list: Any, capacity: Any, use_double_buffer: bool, iterable: bool, return_list: bool, drop_last: bool
-) -> IterableLoader | ProgramLoader:
-    """See `DataLoader.from_generator`."""
-    size = as_capacity(capacity)
-    if feed_list is None:
-        raise ValueError(
-            "feed_list must be given in static mode: the list of Variables that the loader feeds"
-        )
-    found = variables(feed_list)
-    if not found:
-        raise ValueError("feed_list is empty: the loader needs at least one Variable to feed")
-    specs = [spec_of(var) for var in found]
-    names = [spec.name for spec in specs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"feed_list names a variable twice: {names}")
-    if iterable:
-        return IterableLoader(specs, size, drop_last, return_list)
-    loader = ProgramLoader(specs, size, drop_last)
-    loader.register(*program_reader.insert(found, use_double_buffer, drop_last))
-    return loader

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import enum
 import threading
+import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._ext.queue import QueueClosed, QueueForked
 from ..framework import callsite
 from .background import Stream
-from .feeding import Feeding
+from .feeding import Batch, Feeding
+from .resume import checked_state
+from .stats import Meter, bottleneck
+from .structure import rows_of, size_of
+from .worker_stream import WorkerStream
 
 
 class LoaderError(RuntimeError, AssertionError):
@@ -28,19 +33,35 @@ class State(enum.Enum):
     STOPPED = "stopped"  # the epoch was given up before its end
 
 
-class Pipeline:
-    """One epoch at a time; at most `capacity` items wait between the generator's thread and the consumer."""
+Arranged = Callable[[Iterator[Batch]], Iterator[Any]]
 
-    def __init__(self, capacity: int) -> None:
+
+class Pipeline:
+    """One epoch at a time; at most `capacity` items wait between the generator's thread and the consumer.
+
+    `use_process`: the generator runs in a process of its own instead of a thread.
+    """
+
+    def __init__(self, capacity: int, use_process: bool = False) -> None:
         self.capacity = capacity
+        self.use_process = use_process
         self.state = State.IDLE
-        self.stream: Stream | None = None
+        self.stream: Stream | WorkerStream | None = None
         self._feeding: Feeding | None = None
         self._lock = threading.RLock()
-        self._past = {"epochs": 0, "batches": 0, "producer_waited": 0.0, "consumer_waited": 0.0}
+        self._epochs = 0  # begun here
+        self._past = Meter()
+        self._meter = Meter()  # of the epoch that was begun last
+        self._left: float | None = None  # when the consumer went to work on the last item
+        self._epoch = -1  # number of the epoch that was begun last, in this run and those it goes on from
+        self._taken = 0  # items of that epoch, also in those runs
+        self._resume: dict[str, Any] | None = None  # where the next epoch begins
 
-    def start(self, read: Callable[[], Iterable[Any]], feeding: Feeding) -> Stream:
-        """Begin an epoch of what `read` yields in the thread; LoaderError if one is on."""
+    def start(self, feeding: Feeding, arranged: Arranged = iter, together: int = 1) -> Stream | WorkerStream:
+        """Begin an epoch of the batches of `feeding`, made by `arranged` to what `take` gives.
+
+        `together`: how many batches make one such item. LoaderError if an epoch is on.
+        """
         with self._lock:
             if self.state is State.RUNNING:
                 raise LoaderError(
@@ -49,38 +70,60 @@ class Pipeline:
             self._leave()
             feeding.shortfall = ""
             self._feeding = feeding
-            self.stream = Stream(read, self.capacity, f"loader of {feeding.name}")
+            resume = self._resume or {"epoch": self._epoch + 1, "batches": 0}
+            self._resume = None
+            self._epoch, self._taken = resume["epoch"], resume["batches"]
+            self._epochs += 1
+            self._left = None
+            feeding.skip = self._taken * together
+            feeding.meter = self._meter = Meter()
+            if self.use_process:
+                self.stream = WorkerStream(feeding, arranged, self.capacity)
+            else:
+                self.stream = Stream(
+                    lambda: arranged(feeding.batches()), self.capacity, f"loader of {feeding.name}"
+                )
             self.state = State.RUNNING
             return self.stream
 
-    def take(self, stream: Stream) -> Any:
+    def take(self, stream: Stream | WorkerStream) -> Any:
         """The next item of the epoch that `stream` belongs to.
 
         Raises QueueClosed at its end (with a warning if there was nothing at all), the generator's error, or
         LoaderError in the child of a fork.
         """
+        if self._left is not None:
+            self._meter.computing += time.perf_counter() - self._left
+            self._left = None
         try:
-            return stream.get()
+            item = stream.get()
         except QueueClosed:
             self._finish(stream, State.EXHAUSTED)
             raise
         except QueueForked:
             raise LoaderError(
-                "this epoch was begun before the process was forked, and the thread that reads for it is in the "
+                "this epoch was begun before the process was forked, and what reads for it belongs to the "
                 "parent; begin an epoch in this process: iterate over the loader anew, or call reset() and start()"
             ) from None
         except BaseException as error:
-            if error is stream.queue.error:
+            if stream.failed(error):
                 self._finish(stream, State.FAILED)
             raise
+        self._taken += 1
+        meter = self._meter
+        meter.batches += 1
+        meter.samples += rows_of(item)
+        meter.bytes += size_of(item)
+        self._left = time.perf_counter()
+        return item
 
-    def _finish(self, stream: Stream, state: State) -> None:
+    def _finish(self, stream: Stream | WorkerStream, state: State) -> None:
         with self._lock:
             if stream is not self.stream or self.state is not State.RUNNING:
                 return
             self.state = state
             feeding = self._feeding
-        if state is State.EXHAUSTED and feeding is not None and not stream.queue.stats()["put"]:
+        if state is State.EXHAUSTED and feeding is not None and not self._taken:
             warnings.warn(
                 f"the reader {feeding.name} given to {feeding.kind} yielded no batch in this epoch"
                 f"{feeding.shortfall}",
@@ -99,31 +142,47 @@ class Pipeline:
         stream, self.stream = self.stream, None
         if stream is not None:
             self._past = self._totals(stream)
+            self._meter = Meter()
             stream.stop()
             if self.state is State.RUNNING:
                 self.state = State.STOPPED
 
-    def _totals(self, stream: Stream | None) -> dict[str, Any]:
-        totals = dict(self._past)
+    def _totals(self, stream: Stream | WorkerStream | None) -> Meter:
+        total = Meter()
+        total.add(self._past)
         if stream is not None:
+            total.add(self._meter)
             now = stream.queue.stats()
-            totals["epochs"] += 1
-            totals["batches"] += now["got"]
-            totals["producer_waited"] += now["put_seconds"]
-            totals["consumer_waited"] += now["get_seconds"]
-        return totals
+            total.producer_waited += now["put_seconds"]
+            total.consumer_waited += now["get_seconds"]
+            total.reading += now.get("working", 0.0)
+        return total
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the consumer is: the number of the epoch and how many items he took of it."""
+        with self._lock:
+            if self._resume is not None:
+                return dict(self._resume)
+            if self._epoch < 0 or self.state is State.EXHAUSTED:
+                return {"epoch": self._epoch + 1, "batches": 0}
+            return {"epoch": self._epoch, "batches": self._taken}
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Have the next epoch go on where `state_dict` was called; ValueError for a state of something else."""
+        self._resume = checked_state(state)
 
     def stats(self) -> dict[str, Any]:
-        """Since the loader was made: `epochs` begun, `batches` taken (sets of them, with several devices),
-        seconds that the generator waited for room (`producer_waited`) and the consumer for data
-        (`consumer_waited`), the `state`, how many are `queued` of `capacity`, and the `bottleneck`:
-        'reading' or 'computing', whoever was waited for longer.
+        """Since the loader was made: `epochs` begun; `batches` (sets of them, with several devices), `samples` and
+        `bytes` taken; seconds of `reading` and `collating` (all is `reading` if a process does it), those in which the
+        generator waited for room (`producer_waited`) and the consumer for data (`consumer_waited`), and of the
+        consumer's `computing` in between; the `state`, how many are `queued` of `capacity`, the `workers`
+        (processes), and the `bottleneck`: 'reading' or 'computing', whoever was waited for longer.
         """
         with self._lock:
-            totals = self._totals(self.stream)
-            totals["state"] = self.state.value
-            totals["queued"] = 0 if self.stream is None else len(self.stream.queue)
-        totals["capacity"] = self.capacity
-        reading = totals["consumer_waited"] > totals["producer_waited"]
-        totals["bottleneck"] = "reading" if reading else "computing"
-        return totals
+            found: dict[str, Any] = {"epochs": self._epochs, **self._totals(self.stream).as_dict()}
+            found["state"] = self.state.value
+            found["queued"] = 0 if self.stream is None else len(self.stream.queue)
+        found["capacity"] = self.capacity
+        found["workers"] = int(self.use_process)
+        found["bottleneck"] = bottleneck(found)
+        return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._ext.collate import Spec
 from ..base.dtypes import to_numpy, to_vartype
 from ..framework import Variable, default_main_program, default_startup_program
 from .decorators import Reader
-from .loader import ProgramLoader, as_capacity, make_loader
+from .from_generator import make_loader
+from .loader import ProgramLoader, as_capacity
 from .program_reader import buffer, create_reader, process_name, reader_var
 
 
@@ -60,6 +61,22 @@ class PyReader:
     def stats(self) -> dict[str, Any]:
         """See `Loader.stats`."""
         return self._loader.stats()
+
+    def summary(self) -> str:
+        """See `Loader.summary`."""
+        return self._loader.summary()
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `Loader.state_dict`."""
+        return self._loader.state_dict()
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `Loader.set_state_dict`."""
+        self._loader.set_state_dict(state)
+
+    def progress(self, **options: Any) -> Iterator[Any]:
+        """See `Loader.progress`."""
+        return self._loader.progress(**options)
 
     @property
     def iterable(self) -> bool:

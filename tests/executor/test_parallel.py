@@ -131,7 +131,9 @@ def test_uneven_batches_are_divided_as_fluid_does():
         )
         feed = {
             "x": np.ones((rows, 1), "float32"),
-            "words": fluid.create_lod_tensor(np.ones((2 * rows, 1), "float32"), [[2] * rows], fluid.CPUPlace()),
+            "words": fluid.create_lod_tensor(
+                np.ones((2 * rows, 1), "float32"), [[2] * rows], fluid.CPUPlace()
+            ),
         }
         assert exe.run(program, feed=feed, fetch_list=[count])[0].tolist() == want
         feed["x"] = np.ones((8 * rows, 1), "float32")

@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import pytest
 
-from fluidlite._ext.collate import Collator, FieldCountError, Spec, counters, trim
+from fluidlite._ext.collate import Collator, FieldCountError, Spec, counters, empty, fill_rows, trim
 
 
 class Tensor:
@@ -354,3 +354,29 @@ def test_a_failed_batch_holds_no_memory() -> None:
         collate.collate([(np.zeros(6), 1), (np.zeros(6), None)])
     assert counters()["live_blocks"] == before
     assert collate.collate([(np.zeros(6), 1)])[1].array.tolist() == [[1]]
+
+
+def test_rows_are_filled_until_one_does_not_fit() -> None:
+    out = empty((3, 2), "float32")
+    assert out.shape == (3, 2) and out.dtype == np.float32
+    rows = [np.full(2, i, "float32") for i in range(3)]
+    assert fill_rows([(row, 0) for row in rows], 0, 2, out) == 3 and np.array_equal(out, rows)
+    assert fill_rows(rows, -1, 0, out) == 3
+    for bad in (np.zeros(3, "float32"), np.zeros(2), np.zeros((1, 2), "float32"), 1.0, None, "x"):
+        assert fill_rows([rows[0], bad, rows[2]], -1, 0, out) == 1
+    assert fill_rows([(rows[0], 0), (rows[1],), (rows[2], 0)], 0, 2, out) == 1
+    numbers = np.zeros(3, "int64")
+    assert fill_rows([5, 2**40, 2**70], -1, 0, numbers) == 2 and numbers[1] == 2**40
+    assert fill_rows([[np.int64(4)], [True]], 0, 1, numbers) == 1 and numbers[0] == 4
+    assert fill_rows([], -1, 0, numbers) == 0
+    for wrong in (np.zeros((3, 4), "float32")[:, ::2], np.zeros((2, 2), "float32"), np.zeros((), "float32")):
+        with pytest.raises(ValueError, match="a row for each sample"):
+            fill_rows(rows, -1, 0, wrong)
+
+
+def test_memory_of_empty_arrays_is_used_again() -> None:
+    first = empty((1000, 100), "float64")
+    place = first.ctypes.data
+    del first
+    assert empty((1000, 100), "float64").ctypes.data == place
+    assert empty((0, 3), "int32").shape == (0, 3)

@@ -118,6 +118,23 @@ def test_adagrad(kind, target):
 
 @each_target
 @each_real
+@pytest.mark.parametrize("centered", (0, 1))
+def test_rmsprop(kind, centered, target):
+    param, grad, moment = tensors(kind, 0), tensors(kind, 50), tensors(kind, 100)
+    square, mean = tensors(kind, 150, low=0.5), [0.1 * m for m in tensors(kind, 200)]
+    squares = [0.9 * s + 0.1 * g * g for s, g in zip(square, grad, strict=True)]
+    means = [0.9 * m + 0.1 * g if centered else m.copy() for m, g in zip(mean, grad, strict=True)]
+    spread = [s - m * m if centered else s for s, m in zip(squares, means, strict=True)]
+    steps = [0.5 * v + 0.1 * g / np.sqrt(d + 1e-6) for v, g, d in zip(moment, grad, spread, strict=True)]
+    want = [p - s for p, s in zip(param, steps, strict=True)]
+    run("rmsprop", kind, [param, grad, moment, square, mean], (centered,), (0.9, 0.5, 1e-6), target)
+    for got, expected in ((param, want), (moment, steps), (square, squares), (mean, means)):
+        for g, w in zip(got, expected, strict=True):
+            near(g, w, kind, 4)
+
+
+@each_target
+@each_real
 def test_adam_over_several_steps(kind, target):
     param, first, second = tensors(kind, 0), tensors(kind, 50), tensors(kind, 100, low=0.1)
     powers = [[np.array([beta], TYPES[kind]) for _ in SIZES] for beta in (0.9, 0.99)]

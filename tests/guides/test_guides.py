@@ -1,8 +1,10 @@
 """The code blocks of Fluid's guides to reading data run unchanged under `python -m fluidlite`.
 
-`scripts/` holds them: g1 from the guide to asynchronous reading, g3 from the reference of `paddle.reader`, g4
-from the design of readers. Two changes only: files of arrays are opened in binary mode (the reference was
-written for Python 2), and g4 defines what its guide leaves to the reader.
+`scripts/` holds them: g1 from the guide to asynchronous reading, g2 from that to reading in dygraph mode, g3 from
+the reference of `paddle.reader`, g4 from the design of readers, g5 from the text on asynchronous reading in Paddle
+2.0. Three changes only: files of arrays are opened in binary mode (the reference was written for Python 2), g4
+defines what its guide leaves to the reader, and the last line of g2_train clears the gradients of its model (the
+guide names one that is not there).
 """
 
 import re
@@ -10,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import fluidlite.paddle as paddle
+
 HERE = Path(__file__).parent
 SCRIPTS = {path.stem: path for path in sorted((HERE / "scripts").glob("*.py"))}
 EXAMPLES = HERE.parents[1] / "examples"
+NEED_DIGITS = {"g5_train"}
 
 
 def lines(done):
@@ -20,7 +25,16 @@ def lines(done):
     return done.stdout.split("\n")[:-1]
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def edited(name, folder, old, new):
+    """A copy of a script in `folder`, with every `old` replaced; returns its path."""
+    text = SCRIPTS[name].read_text(encoding="utf8")
+    assert old in text
+    path = folder / f"{name}.py"
+    path.write_text(text.replace(old, new), encoding="utf8")
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(set(SCRIPTS) - NEED_DIGITS))
 def test_block_runs(python, name):
     lines(python("-m", "fluidlite", SCRIPTS[name]))
 
@@ -49,6 +63,48 @@ def test_multiprocess_reader_drops_the_odd_sample(python):
     assert len(batches) == 3
     seen = {number for batch in batches for number in map(int, batch)}
     assert len(seen) == 12 and seen < set(range(1, 15))
+
+
+@pytest.mark.parametrize("multiprocess", [False, True])
+def test_dygraph_training_takes_every_batch(python, tmp_path, multiprocess):
+    path = edited("g2_train", tmp_path, "capacity=10", f"capacity=10, use_multiprocess={multiprocess}")
+    counting = "adam.minimize(avg_loss); print(image.shape, label.shape, avg_loss.numpy().dtype)"
+    text = path.read_text(encoding="utf8")
+    assert text.count("adam.minimize(avg_loss)") == 1
+    path.write_text(text.replace("adam.minimize(avg_loss)", counting), encoding="utf8")
+    done = python("-m", "fluidlite", path)
+    assert lines(done) == ["[16, 784] [16, 1] float32"] * 10
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("multiprocess", [False, True])
+def test_dygraph_sources_can_be_read(python, tmp_path, multiprocess):
+    path = edited("g2_sources", tmp_path, "capacity=10", f"capacity=10, use_multiprocess={multiprocess}")
+    with path.open("a", encoding="utf8") as file:
+        # Still in dygraph mode, as part of the block's `with`.
+        file.write("\n    for loader in (data_loader1, data_loader2, data_loader3):\n")
+        file.write("        print([image.shape for image, label in loader()])\n")
+    # 160 samples in batches of 32, and ten batches of 16.
+    expected = [[[32, 784]] * 5, [[16, 784]] * 10, [[16, 784]] * 10]
+    assert lines(python("-m", "fluidlite", path)) == [str(shapes) for shapes in expected]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_training_from_a_dataset(python, tmp_path, workers):
+    lines(python(HERE.parents[1] / "scripts" / "make_mnist_json.py", "mnist.json.gz", 3600))
+    script = edited("g5_train", tmp_path, "shuffle=True", f"shuffle=True, num_workers={workers}")
+    printed = lines(python("-m", "fluidlite", script))
+    assert printed[:3] == [f"{i} [100, 784] [100]" for i in range(3)]
+    pattern = r"epoch: (\d+), batch: 0, loss is: \[?([.\d]+)\]?"
+    found = [re.fullmatch(pattern, line).groups() for line in printed[3:]]
+    assert [int(epoch) for epoch, _ in found] == list(range(10))
+    first, *later = [float(loss) for _, loss in found]
+    # [100, 1] - [100] is [100, 100]: all that can be learned is the mean of the labels, whose variance is about 8.
+    assert first > 15
+    assert all(6 < loss < 13 for loss in later)
+    assert 7.5 < sum(later) / len(later) < 10.5
+    saved = paddle.load(str(tmp_path / "mnist"))
+    assert {name: value.shape for name, value in saved.items()} == {"fc.weight": [784, 1], "fc.bias": [1]}
 
 
 def losses(text):

@@ -165,7 +165,9 @@ def test_other_normalisations(programs, image):
     assert programs[0].global_block().var("layer_norm_0.w_0").shape == (168,)
     groups = layers.group_norm(image, 2).op
     assert groups.output("Mean") == ["_generated_var_0"]
-    assert groups.input("Scale") == groups.input("Bias") == []  # Fluid makes them only when they are described
+    assert (
+        groups.input("Scale") == groups.input("Bias") == []
+    )  # Fluid makes them only when they are described
     described = layers.group_norm(image, 2, param_attr="scale", bias_attr=True).op
     assert described.input("Scale") == ["scale"] and described.input("Bias") == ["group_norm_1.b_0"]
     assert layers.instance_norm(image).shape == image.shape

@@ -72,3 +72,11 @@ def test_parameters_must_fit_the_channels():
     inputs["Scale"] = np.ones(3, "float32")
     with pytest.raises(OperatorError, match=r"Scale must have shape \[2\], one value a channel, got \[3\]"):
         infer("batch_norm", inputs)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (1, 3, 1, 1)])
+def test_a_single_element_of_each_channel_passes(shape):
+    """As on real Paddle 1.8.5: neither scaled nor shifted, and the moving statistics stay."""
+    inputs = given(*shape, channel=1)
+    outputs = {"Y": inputs["X"], "MeanOut": inputs["Mean"], "VarianceOut": inputs["Variance"]}
+    check("batch_norm", inputs, {}, outputs, grads=("X", "Scale", "Bias"))

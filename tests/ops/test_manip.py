@@ -14,6 +14,7 @@ X = RNG.uniform(-1, 1, (2, 3, 4)).astype("float32")
 @pytest.mark.parametrize("perm", [[0, 1, 2], [2, 0, 1], [1, 0, 2], [2, 1, 0]])
 def test_transpose(perm):
     check("transpose2", {"X": X}, {"axis": perm}, {"Out": X.transpose(perm)}, grads=["X"])
+    check("transpose", {"X": X}, {"axis": perm}, {"Out": X.transpose(perm)}, grads=["X"])
     assert run_kernel("transpose2", {"X": X}, {"axis": perm})["XShape"][0].shape == (0, 2, 3, 4)
 
 

@@ -42,11 +42,13 @@ def test_all_are_tested():
 # What has no gradient in Fluid 1.8 either: truths, indices, constants, metrics, updates, bookkeeping.
 WITHOUT_GRADIENT = {
     "accuracy", "adadelta", "adagrad", "adam", "adamax", "arg_max", "arg_min", "assign_value", "auc",
-    "clip_by_norm", "decayed_adagrad", "diag", "dpsgd", "elementwise_floordiv", "elementwise_mod", "eye",
-    "feed", "fetch", "fill_any_like", "fill_constant", "fill_constant_batch_size_like", "fill_zeros_like",
-    "ftrl", "gaussian_random", "gaussian_random_batch_size_like", "increment", "lamb", "lars_momentum", "linspace",
-    "mean_iou", "momentum", "one_hot", "one_hot_v2", "range", "reshape", "rmsprop", "sgd", "top_k",
-    "truncated_gaussian_random", "uniform_random", "uniform_random_batch_size_like",
+    "average_accumulates", "clip_by_norm", "decayed_adagrad", "dense_from_selected_rows", "diag",
+    "dpsgd", "elementwise_floordiv", "elementwise_mod", "eye", "feed", "fetch", "fill_any_like",
+    "fill_constant", "fill_constant_batch_size_like", "fill_zeros_like", "ftrl", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "increment", "lamb",
+    "lars_momentum", "linspace", "mean_iou", "merge_selected_rows", "momentum", "one_hot", "one_hot_v2",
+    "range", "rmsprop", "sgd", "top_k", "truncated_gaussian_random", "uniform_random",
+    "uniform_random_batch_size_like",
 }  # fmt: skip
 
 

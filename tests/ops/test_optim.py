@@ -61,8 +61,8 @@ _STATE = {
 _ATTRS = {
     "rmsprop": {"epsilon": 1e-6, "decay": 0.95, "momentum": 0.3},
     "rmsprop centered": {"epsilon": 1e-6, "decay": 0.95, "momentum": 0.3, "centered": True},
-    "ftrl": {"l1": 0.01, "l2": 0.02},
-    "ftrl power": {"l1": 0.01, "l2": 0.02, "lr_power": -0.4},
+    "ftrl": {"l1": 0.01, "l2": 0.01},
+    "ftrl power": {"l1": 0.01, "l2": 0.01, "lr_power": -0.4},
     "lars_momentum": {"mu": 0.9},
     "momentum nesterov": {"mu": 0.9, "use_nesterov": True},
     "dpsgd": {"clip": 0.5, "batch_size": 4.0, "sigma": 0.0},

@@ -101,3 +101,10 @@ def test_double_precision_has_a_stream_of_its_own():
 def test_randint_needs_a_range():
     with pytest.raises(OperatorError, match="low must be below high, got 3 and 3"):
         infer("randint", {}, {"shape": [1], "low": 3, "high": 3})
+
+
+def test_seed_is_given_or_new():
+    assert _out("seed", {"seed": 7}).tolist() == [7]
+    drawn = {int(_out("seed", {})[0]) for _ in range(4)}
+    assert len(drawn) == 4 and min(drawn) > 0
+    assert _out("seed", {}).dtype == np.int32

@@ -28,7 +28,7 @@ def _check(op_type, attrs, shape, inputs=None, programs=True):
 )
 def test_reshape(target, shape):
     _check("reshape2", {"shape": target}, shape)
-    check("reshape", {"X": X}, {"shape": target}, {"Out": X.reshape(shape)})
+    check("reshape", {"X": X}, {"shape": target}, {"Out": X.reshape(shape)}, grads=["X"])
 
 
 def test_reshape_by_tensors():

@@ -10,7 +10,6 @@ import warnings
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.place import CPUPlace, cpu_places
 from fluidlite.data import data
 from fluidlite.executor.lod_tensor import LoDTensor, create_lod_tensor
@@ -353,8 +352,6 @@ def test_misuse(feed_list) -> None:
         loader.start()
     with pytest.raises(LoaderError, match=r"reset\(\) is for loaders"):
         loader.reset()
-    with pytest.raises(NotSupportedError, match="from_generator"):
-        DataLoader([1, 2, 3])
     assert issubclass(LoaderError, RuntimeError) and issubclass(LoaderError, AssertionError)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluidlite.reader import leaks, multiprocess_reader
-from fluidlite.reader.processes import WorkerTraceback
+from fluidlite.reader.worker_errors import WorkerTraceback
 
 from .helpers import endless, failing, numbers
 
@@ -64,17 +64,38 @@ def test_an_error_arrives_as_itself_with_the_traceback_of_the_worker(use_pipe: b
     assert "broken_reader" in str(caught.value.__cause__)
 
 
-class Unpicklable(Exception):
-    def __init__(self, left: int, right: int) -> None:
-        super().__init__("cannot be made again")
+class OtherArguments(Exception):
+    """Its __init__ cannot be called with what it hands on, or makes another message of it."""
+
+    def __init__(self, left: int, right: int = 0) -> None:
+        super().__init__(f"{left} of {right}")
+        self.left = left
+
+
+@pytest.mark.parametrize("use_pipe", [True, False])
+def test_an_error_that_cannot_be_made_from_its_message(use_pipe: bool) -> None:
+    reader = multiprocess_reader([numbers(1), failing(0, OtherArguments(1, 2))], use_pipe)
+    with pytest.raises(OtherArguments, match="^1 of 2$") as caught:
+        list(reader())
+    assert caught.value.left == 1
+    assert "broken_reader" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize("use_pipe", [True, False])
 def test_an_error_that_cannot_be_sent_is_told(use_pipe: bool) -> None:
-    reader = multiprocess_reader([numbers(1), failing(0, Unpicklable(1, 2))], use_pipe)
-    with pytest.raises(RuntimeError, match=r"reader 1 of 2 .*Unpicklable: cannot be made again") as caught:
+    class Local(Exception):
+        pass
+
+    reader = multiprocess_reader([numbers(1), failing(0, Local("of a function"))], use_pipe)
+    with pytest.raises(RuntimeError, match=r"reader 1 of 2 .*Local: of a function") as caught:
         list(reader())
     assert "broken_reader" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("leave", [SystemExit(3), KeyboardInterrupt()])
+def test_leaving_a_worker_is_an_error_and_does_not_end_the_parent(leave: BaseException) -> None:
+    with pytest.raises(RuntimeError, match=f"reader 0 of 1 .*{type(leave).__name__}"):
+        list(multiprocess_reader([failing(1, leave)])())  # type: ignore[arg-type]
 
 
 def test_a_sample_that_cannot_be_sent() -> None:

@@ -27,6 +27,7 @@ def stuck():
 with program_guard(Program(), Program()):
     x = data('x', [None, 3], 'float32')
     loader = DataLoader.from_generator([x], capacity=2)
+    other = DataLoader.from_generator([x], capacity=2, use_multiprocess=True)
 """
 
 
@@ -44,6 +45,7 @@ def start(script: str) -> subprocess.Popen:
     "wait",
     [
         "loader.set_batch_generator(stuck, CPUPlace())\nfor feed in loader: print('ready', flush=True)",
+        "other.set_batch_generator(stuck, CPUPlace())\nfor feed in other: print('ready', flush=True)",
         "for item in buffered(stuck, 2)(): print('ready', flush=True)",
         "for item in xmap_readers(lambda a: a, stuck, 2, 2, True)(): print('ready', flush=True)",
         "for item in multiprocess_reader([stuck])(): print('ready', flush=True)",
@@ -66,6 +68,8 @@ def test_ctrl_c_while_waiting(wait: str) -> None:
     [
         "loader.set_batch_generator(endless, CPUPlace())\nepoch = iter(loader); next(epoch)",
         "loader.set_batch_generator(stuck, CPUPlace())\nepoch = iter(loader); next(epoch)",
+        "other.set_batch_generator(endless, CPUPlace())\nepoch = iter(other); next(epoch)",
+        "other.set_batch_generator(stuck, CPUPlace())\nepoch = iter(other); next(epoch)",
         "a = buffered(endless, 2)(); next(a); b = xmap_readers(lambda a: a, endless, 3, 2)(); next(b)",
         "a = multiprocess_reader([endless, stuck])(); next(a)",
         "a = multiprocess_reader([endless, stuck], False)(); next(a)",
@@ -77,3 +81,42 @@ def test_the_process_ends_while_readers_run(leave: str) -> None:
     out, errors = process.communicate(timeout=30)
     assert (process.returncode, out, errors) == (0, "done\n", "")
     assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize("reader", ["endless", "stuck"])
+def test_workers_end_when_their_parent_is_killed(reader: str) -> None:
+    process = start(
+        f"other.set_batch_generator({reader}, CPUPlace())\n"
+        "epoch = iter(other); next(epoch); print('ready', flush=True); time.sleep(100)"
+    )
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    begin = time.monotonic()
+    assert process.stdout.read() == ""  # the worker has the other end of this pipe too
+    assert time.monotonic() - begin < 5
+    process.communicate()
+
+
+def test_too_little_shared_memory_is_told_once_and_batches_are_copied() -> None:
+    process = start(
+        """
+import resource, warnings
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+def big():
+    for i in range(5):
+        yield (np.full((200_000, 3), i, "float32"),)
+other.set_batch_generator(big, CPUPlace())
+warnings.simplefilter("always")
+with warnings.catch_warnings(record=True) as told:
+    for epoch in range(2):
+        print([feed[0]["x"].array.mean().item() for feed in other], other.stats()["bytes"])
+print(len(told), told[0].category.__name__, told[0].message)
+"""
+    )
+    out, errors = process.communicate(timeout=30)
+    assert errors == ""
+    first, second, told = out.splitlines()
+    assert first == "[0.0, 1.0, 2.0, 3.0, 4.0] 12000000" and second.startswith("[0.0, 1.0, 2.0, 3.0, 4.0]")
+    assert told.startswith("1 RuntimeWarning worker 0 of 1 of the DataLoader of big()")
+    assert "2.6 MB are needed" in told and "1.0 MB are available" in told

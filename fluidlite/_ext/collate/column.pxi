@@ -1,18 +1,28 @@
 # Included by collate.pyx: the part of a batch that belongs to one variable.
 
 cdef class Block:
-    """Memory from the pool; arrays on it keep it, and it goes back when the last of them is gone."""
+    """Memory from `memory` or else the pool; arrays on it keep it, and it goes back when the last of them is gone."""
     cdef char* data
     cdef size_t size
+    cdef bint borrowed   # from `memory`
+    cdef Py_buffer lent
 
-    def __cinit__(self, size_t size):
+    def __cinit__(self, size_t size, memory):
+        lender = None if memory is None else memory.block(size)
+        if lender is not None:
+            PyObject_GetBuffer(lender, &self.lent, PyBUF_WRITABLE)
+            self.borrowed = True
+            self.data, self.size = <char*> self.lent.buf, self.lent.len
+            return
         self.size = BlockPool.block_size(size)
         self.data = <char*> block_pool().acquire(self.size)
         if self.data == NULL:
             raise MemoryError(f"no memory for a batch of {size} bytes")
 
     def __dealloc__(self):
-        if self.data != NULL:
+        if self.borrowed:
+            PyBuffer_Release(&self.lent)
+        elif self.data != NULL:
             block_pool().release(self.data, self.size)
 
 
@@ -44,14 +54,16 @@ cdef class Column:
     cdef bint known           # whether the shape of a row is known
     cdef tuple row            # the shape of a row, if known
     cdef Py_ssize_t row_items
+    cdef object memory        # see Collator
     cdef Block block
     cdef size_t used
     cdef Py_ssize_t expected
     cdef list offsets
     cdef list seen            # ready-made arrays and their fingerprints, until it is known whether they are written again
 
-    def __cinit__(self, Spec spec):
+    def __cinit__(self, Spec spec, memory):
         self.spec = spec
+        self.memory = memory
         self.seen = []
         self.type_num = (<cnp.dtype> spec.dtype).type_num
         self.itemsize = spec.dtype.itemsize
@@ -85,7 +97,7 @@ cdef class Column:
             want = <size_t> (self.expected * self.row_items) * self.itemsize
         else:
             want = 2 * self.block.size
-        bigger = Block(need if need > want else want)
+        bigger = Block(need if need > want else want, self.memory)
         if self.used:
             memcpy(bigger.data, self.block.data, self.used)
         self.block = bigger
@@ -267,7 +279,7 @@ cdef class Column:
 
     cdef cnp.ndarray copied(self, cnp.ndarray array):
         cdef size_t size = cnp.PyArray_NBYTES(array)
-        cdef Block block = Block(size)
+        cdef Block block = Block(size, self.memory)
         self.block, self.used = block, 0
         self.copy(cnp.PyArray_DATA(array), size)
         self.block = None

@@ -1,6 +1,7 @@
 // Storing plain numbers as elements of a given type, and telling whether memory has changed.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,6 +53,11 @@ inline bool store_whole(Element type, char* to, std::int64_t value) {
     default:
       return store_real(type, to, static_cast<double>(value));
   }
+}
+
+// Seconds on a clock that never goes back.
+inline double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // A hash of samples taken all over the memory: enough to tell one batch of data from the next.

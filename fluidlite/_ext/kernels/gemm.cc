@@ -96,7 +96,49 @@ template <int WIDTH, class T> void strip_of_columns(const Product<T> &g, int64_t
     for (; i < g.m; ++i) block<1, WIDTH>(g, g.a + i * row, row, step, strip, pitch, c + i * g.n, width);
 }
 
+#ifdef __AVX512F__
+constexpr int narrow_rows = 8;
+#else
+constexpr int narrow_rows = 4; /* as many sums as there are registers for */
+#endif
+constexpr int64_t narrow_columns = 16, narrow_depth = 256, narrow_least_work = 1 << 14;
+
+/* A product with so few columns that a BLAS spends more on packing A than on multiplying: B is packed instead, in strips of
+ * a depth that stays in the first cache, and the strips' products are added up in C. */
+template <class T> void narrow(const Product<T> &g) {
+    alignas(64) T packed[narrow_depth * narrow_columns];
+    const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
+    const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
+    for (int64_t begin = 0; begin < g.k; begin += narrow_depth) {
+        Product<T> part = g;
+        part.k = g.k - begin < narrow_depth ? g.k - begin : narrow_depth;
+        part.beta = begin == 0 ? g.beta : T(1);
+        const T *a = g.a + begin * step, *b = g.b + begin * down;
+        for (int64_t p = 0; p < part.k; ++p) {
+            for (int64_t t = 0; t < narrow_columns; ++t) {
+                packed[p * narrow_columns + t] = t < g.n ? b[t * across + p * down] : T(0);
+            }
+        }
+        int64_t i = 0;
+        for (; i + narrow_rows <= g.m; i += narrow_rows) {
+            block<narrow_rows, narrow_columns>(part, a + i * row, row, step, packed, narrow_columns, g.c + i * g.n,
+                                               g.n);
+        }
+        for (; i < g.m; ++i) {
+            block<1, narrow_columns>(part, a + i * row, row, step, packed, narrow_columns, g.c + i * g.n, g.n);
+        }
+    }
+}
+
+template <class T> bool is_narrow(const Product<T> &g) {
+    return g.n >= 4 && g.n <= narrow_columns && g.m >= 4 * g.n && g.m * g.n * g.k >= narrow_least_work;
+}
+
 template <class T> void multiply(const Product<T> &g) {
+    if (is_narrow(g)) {
+        narrow(g);
+        return;
+    }
     if (g.k <= most_k && g.m * g.n * g.k <= most_work) {
         int64_t first = 0;
         for (; g.n - first > 8; first += 16) {

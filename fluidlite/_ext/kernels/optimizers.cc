@@ -99,6 +99,73 @@ template <class T> int adagrad(fl_call *call) {
     return FL_OK;
 }
 
+template <class T> int rmsprop(fl_call *call) {
+    const T rate = *at<T>(call, 0), decay = static_cast<T>(call->f[0]);
+    const T momentum = static_cast<T>(call->f[1]), epsilon = static_cast<T>(call->f[2]);
+    const int count = (call->n_p - 1) / 5;
+    for (int which = 0; which < count; ++which) {
+        const int p = 1 + 5 * which;
+        T *param = at<T>(call, p), *moment = at<T>(call, p + 2);
+        T *mean_square = at<T>(call, p + 3), *mean = at<T>(call, p + 4);
+        const T *grad = at<T>(call, p + 1);
+        const int64_t n = call->i[1 + which];
+        if (call->i[0]) {
+            FL_LOOP
+            for (int64_t k = 0; k < n; ++k) {
+                const T g = grad[k];
+                const T square = decay * mean_square[k] + (T(1) - decay) * g * g;
+                const T m = decay * mean[k] + (T(1) - decay) * g;
+                const T v = momentum * moment[k] + rate * g / std::sqrt(square - m * m + epsilon);
+                mean_square[k] = square;
+                mean[k] = m;
+                moment[k] = v;
+                param[k] -= v;
+            }
+        } else {
+            FL_LOOP
+            for (int64_t k = 0; k < n; ++k) {
+                const T g = grad[k];
+                const T square = decay * mean_square[k] + (T(1) - decay) * g * g;
+                const T v = momentum * moment[k] + rate * g / std::sqrt(square + epsilon);
+                mean_square[k] = square;
+                moment[k] = v;
+                param[k] -= v;
+            }
+        }
+    }
+    return FL_OK;
+}
+
+/* Sums of a parameter over a window of steps. ints: n, shortest window, longest window, steps in one sum. */
+template <class T> int average_accumulates(fl_call *call) {
+    const T *param = at<T>(call, 0);
+    T *sum1 = at<T>(call, 1), *sum2 = at<T>(call, 2), *sum3 = at<T>(call, 3);
+    int64_t &count = *at<int64_t>(call, 4), &old = *at<int64_t>(call, 5), &updates = *at<int64_t>(call, 6);
+    const int64_t n = call->i[0];
+    ++count;
+    ++updates;
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) sum1[k] += param[k];
+    if (updates % call->i[3] == 0) {
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) {
+            sum2[k] += sum1[k];
+            sum1[k] = 0;
+        }
+    }
+    const int64_t share = static_cast<int64_t>(static_cast<float>(updates) * static_cast<float>(call->f[0]));
+    if (count >= call->i[1] && count >= (share < call->i[2] ? share : call->i[2])) {
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) {
+            sum3[k] = sum1[k] + sum2[k];
+            sum1[k] = sum2[k] = 0;
+        }
+        old = count;
+        count = 0;
+    }
+    return FL_OK;
+}
+
 }  // namespace
 
 extern const fl_entry optimizers_table[] = {
@@ -110,6 +177,10 @@ extern const fl_entry optimizers_table[] = {
     {"adam.f64", adam<double>},
     {"adagrad.f32", adagrad<float>},
     {"adagrad.f64", adagrad<double>},
+    {"rmsprop.f32", rmsprop<float>},
+    {"rmsprop.f64", rmsprop<double>},
+    {"average_accumulates.f32", average_accumulates<float>},
+    {"average_accumulates.f64", average_accumulates<double>},
     {nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -134,6 +134,20 @@ template <class T> int squared_l2_norm(fl_call *call) {
     return FL_OK;
 }
 
+/* X, scaled down to the norm in f[0] if its own is larger. */
+template <class T> int clip_by_norm(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < call->i[0]; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+    const double norm = std::sqrt(sum);
+    const T factor = static_cast<T>(norm > call->f[0] ? call->f[0] / norm : 1.0);
+    FL_LOOP
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = x[k] * factor;
+    return FL_OK;
+}
+
 }  // namespace
 
 #define FL_TYPED(NAME, ...)                                                                            \
@@ -152,6 +166,7 @@ extern const fl_entry reduce_table[] = {
     FL_REAL("reduce_max_grad", reduce_extremum_grad)
     FL_REAL("reduce_min_grad", reduce_extremum_grad)
     FL_REAL("squared_l2_norm", squared_l2_norm)
+    FL_REAL("clip_by_norm", clip_by_norm)
     {nullptr, nullptr}};
 
 #undef FL_TYPED

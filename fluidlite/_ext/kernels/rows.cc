@@ -1,0 +1,224 @@
+/* SelectedRows: merging rows, tables from them, and updates that touch only the rows named. Rows of -1 hold nothing. */
+#ifndef FL_NS
+
+#include "kernels/topics.h"
+
+#define FL_SELF "kernels/rows.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_rows = FL_TOPIC(rows_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+/* ints: n, height, width. */
+FL_INLINE int check_rows(fl_call *call, const int64_t *rows) {
+    const int64_t n = call->i[0], height = call->i[1];
+    for (int64_t k = 0; k < n; ++k) {
+        if (rows[k] < -1 || rows[k] >= height) return out_of_range(call, rows[k], k, height);
+    }
+    return FL_OK;
+}
+
+/* Adds up the values of equal rows. `where` has an element for each row of the table and is -1 between runs. */
+template <class T> struct Merger {
+    int32_t *where;
+    int64_t *rows;
+    T *values;
+    int64_t count;
+
+    ~Merger() {
+        delete[] where;
+        delete[] rows;
+        delete[] values;
+    }
+
+    /* Until `forget`, `where` says which of the sums belongs to a row. */
+    void run(const int64_t *from, const T *g, int64_t n, int64_t width, int64_t *to, T *sums) {
+        count = 0;
+        for (int64_t k = 0; k < n; ++k, g += width) {
+            if (from[k] < 0) continue;
+            int32_t &place = where[from[k]];
+            if (place < 0) {
+                place = static_cast<int32_t>(count);
+                to[count] = from[k];
+                if (width > 0) std::memcpy(sums + count * width, g, static_cast<size_t>(width) * sizeof(T));
+                ++count;
+            } else {
+                T *sum = sums + place * width;
+                FL_LOOP
+                for (int64_t j = 0; j < width; ++j) sum[j] += g[j];
+            }
+        }
+    }
+
+    void forget(const int64_t *to) {
+        for (int64_t k = 0; k < count; ++k) where[to[k]] = -1;
+    }
+};
+
+template <class T> void free_merger(void *state) { delete static_cast<Merger<T> *>(state); }
+
+/* The state of this call, made at the first run; `scratch`: with memory for the result. */
+template <class T> Merger<T> *merger(fl_call *call, bool scratch) {
+    if (call->state != nullptr) return static_cast<Merger<T> *>(call->state);
+    const size_t n = static_cast<size_t>(call->i[0]), height = static_cast<size_t>(call->i[1]);
+    const size_t width = static_cast<size_t>(call->i[2]);
+    Merger<T> *made = new (std::nothrow) Merger<T>();
+    if (made == nullptr) return nullptr;
+    made->where = new (std::nothrow) int32_t[height];
+    if (scratch) {
+        made->rows = new (std::nothrow) int64_t[n];
+        made->values = new (std::nothrow) T[n * width];
+    }
+    if (made->where == nullptr || (scratch && (made->rows == nullptr || made->values == nullptr))) {
+        delete made;
+        return nullptr;
+    }
+    for (size_t k = 0; k < height; ++k) made->where[k] = -1;
+    call->state = made;
+    call->free_state = free_merger<T>;
+    return made;
+}
+
+template <class T> int64_t merger_bytes(const fl_call *call) {
+    return call->i[1] * 4 + call->i[0] * (8 + call->i[2] * static_cast<int64_t>(sizeof(T)));
+}
+
+template <class T> int merge_rows(fl_call *call) {
+    const int64_t *rows = at<int64_t>(call, 0);
+    const T *values = at<T>(call, 1);
+    int64_t *out_rows = at<int64_t>(call, 2);
+    T *out = at<T>(call, 3);
+    const int64_t n = call->i[0], width = call->i[2];
+    if (const int code = check_rows(call, rows)) return code;
+    Merger<T> *state = merger<T>(call, false);
+    if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
+    state->run(rows, values, n, width, out_rows, out);
+    state->forget(out_rows);
+    for (int64_t k = state->count; k < n; ++k) out_rows[k] = -1;
+    for (int64_t k = state->count * width; k < n * width; ++k) out[k] = 0;
+    return FL_OK;
+}
+
+template <class T> int rows_to_dense(fl_call *call) {
+    const int64_t *rows = at<int64_t>(call, 0);
+    const T *g = at<T>(call, 1);
+    T *out = at<T>(call, 2);
+    const int64_t n = call->i[0], height = call->i[1], width = call->i[2];
+    if (const int code = check_rows(call, rows)) return code;
+    for (int64_t k = 0; k < height * width; ++k) out[k] = 0;
+    for (int64_t k = 0; k < n; ++k, g += width) {
+        if (rows[k] < 0) continue;
+        T *row = out + rows[k] * width;
+        FL_LOOP
+        for (int64_t j = 0; j < width; ++j) row[j] += g[j];
+    }
+    return FL_OK;
+}
+
+template <class T> int sgd_rows(fl_call *call) {
+    const T rate = *at<T>(call, 0);
+    T *param = at<T>(call, 1);
+    const int64_t *rows = at<int64_t>(call, 2);
+    const T *g = at<T>(call, 3);
+    const int64_t n = call->i[0], width = call->i[2];
+    if (const int code = check_rows(call, rows)) return code;
+    for (int64_t k = 0; k < n; ++k, g += width) {
+        if (rows[k] < 0) continue;
+        T *row = param + rows[k] * width;
+        FL_LOOP
+        for (int64_t j = 0; j < width; ++j) row[j] -= rate * g[j];
+    }
+    return FL_OK;
+}
+
+template <class T> int adagrad_rows(fl_call *call) {
+    const T rate = *at<T>(call, 0), epsilon = static_cast<T>(call->f[0]);
+    T *param = at<T>(call, 1), *moment = at<T>(call, 4);
+    const int64_t *rows = at<int64_t>(call, 2);
+    const int64_t width = call->i[2];
+    if (const int code = check_rows(call, rows)) return code;
+    Merger<T> *state = merger<T>(call, true);
+    if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
+    state->run(rows, at<T>(call, 3), call->i[0], width, state->rows, state->values);
+    state->forget(state->rows);
+    for (int64_t k = 0; k < state->count; ++k) {
+        const T *g = state->values + k * width;
+        T *p = param + state->rows[k] * width, *m = moment + state->rows[k] * width;
+        FL_LOOP
+        for (int64_t j = 0; j < width; ++j) {
+            const T sum = m[j] + g[j] * g[j];
+            m[j] = sum;
+            p[j] -= rate * g[j] / (std::sqrt(sum) + epsilon);
+        }
+    }
+    return FL_OK;
+}
+
+/* One row of Adam; g is NULL for a gradient of zeros. */
+template <class T>
+FL_INLINE void adam_row(T *p, T *m1, T *m2, const T *g, int64_t width, T step, T beta1, T beta2, T epsilon) {
+    FL_LOOP
+    for (int64_t j = 0; j < width; ++j) {
+        const T x = g == nullptr ? T(0) : g[j];
+        const T first = beta1 * m1[j] + (T(1) - beta1) * x;
+        const T second = beta2 * m2[j] + (T(1) - beta2) * x * x;
+        m1[j] = first;
+        m2[j] = second;
+        p[j] -= step * (first / (std::sqrt(second) + epsilon));
+    }
+}
+
+/* The powers are carried on before they are used, unlike in `adam`: so does Fluid 1.8 with sparse gradients. */
+template <class T> int adam_rows(fl_call *call) {
+    T *param = at<T>(call, 1), *moment1 = at<T>(call, 4), *moment2 = at<T>(call, 5);
+    T &power1 = *at<T>(call, 6), &power2 = *at<T>(call, 7);
+    const int64_t *rows = at<int64_t>(call, 2);
+    const int64_t height = call->i[1], width = call->i[2];
+    const T beta1 = static_cast<T>(call->f[0]), beta2 = static_cast<T>(call->f[1]);
+    const T epsilon = static_cast<T>(call->f[2]);
+    if (const int code = check_rows(call, rows)) return code;
+    Merger<T> *state = merger<T>(call, true);
+    if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
+    state->run(rows, at<T>(call, 3), call->i[0], width, state->rows, state->values);
+    power1 *= beta1;
+    power2 *= beta2;
+    const T step = *at<T>(call, 0) * std::sqrt(T(1) - power2) / (T(1) - power1);
+    const bool lazy = call->i[3] != 0;
+    const int64_t count = lazy ? state->count : height;
+    for (int64_t k = 0; k < count; ++k) {
+        const int64_t row = lazy ? state->rows[k] : k;
+        const int32_t place = state->where[row];
+        const T *g = place < 0 ? nullptr : state->values + place * width;
+        const int64_t start = row * width;
+        adam_row(param + start, moment1 + start, moment2 + start, g, width, step, beta1, beta2, epsilon);
+    }
+    state->forget(state->rows);
+    return FL_OK;
+}
+
+}  // namespace
+
+extern const fl_entry rows_table[] = {
+    {"merge_rows.f32", merge_rows<float>},
+    {"merge_rows.f64", merge_rows<double>},
+    {"rows_to_dense.f32", rows_to_dense<float>},
+    {"rows_to_dense.f64", rows_to_dense<double>},
+    {"sgd_rows.f32", sgd_rows<float>},
+    {"sgd_rows.f64", sgd_rows<double>},
+    {"adagrad_rows.f32", adagrad_rows<float>},
+    {"adagrad_rows.f64", adagrad_rows<double>},
+    {"adam_rows.f32", adam_rows<float>},
+    {"adam_rows.f64", adam_rows<double>},
+    {nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

@@ -1,0 +1,76 @@
+"""`SelectedRows`: some rows of a large table, the others being zero; what gradients of sparse embeddings are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class SelectedRows:
+    """`values[k]` is added to row `rows[k]` of a table of `height` rows; rows may come several times.
+
+    `rows`: int64 [n]; `values`: [n, ...]. `shape` and `dtype` are those of the table. Follows
+    `fluid.core.SelectedRows`. Raises ValueError if there are not as many rows as values.
+    """
+
+    __slots__ = ("height", "rows", "values")
+
+    def __init__(self, rows: Any, values: Any, height: int) -> None:
+        if len(rows) != len(values):
+            raise ValueError(
+                f"SelectedRows need a row for each value, got {len(rows)} rows and {len(values)} values"
+            )
+        self.rows = rows
+        self.values = values
+        self.height = int(height)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.height, *self.values.shape[1:])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    @property
+    def size(self) -> int:
+        """How many elements the table has."""
+        return int(np.prod(self.shape))
+
+    def merged(self, xp: Any = np) -> SelectedRows:
+        """The same with every row once, in ascending order."""
+        rows, place = xp.unique(self.rows, return_inverse=True)
+        values = xp.zeros((len(rows), *self.values.shape[1:]), self.values.dtype)
+        xp.add.at(values, place.reshape(-1), self.values)
+        return SelectedRows(rows, values, self.height)
+
+    def dense(self, xp: Any = np) -> Any:
+        """The whole table as an array."""
+        table = xp.zeros(self.shape, self.values.dtype)
+        xp.add.at(table, self.rows, self.values)
+        return table
+
+    def with_values(self, values: Any) -> SelectedRows:
+        """Other values for the same rows."""
+        return SelectedRows(self.rows, values, self.height)
+
+    def __add__(self, other: Any) -> Any:
+        """All rows of both; an array if `other` is one."""
+        if not isinstance(other, SelectedRows):
+            return NotImplemented if not isinstance(other, np.ndarray) else other + self.dense()
+        rows = np.concatenate([self.rows, other.rows])
+        return SelectedRows(rows, np.concatenate([self.values, other.values]), self.height)
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self.dense()
+
+    __array_ufunc__ = None  # an array + SelectedRows is our business
+
+    def __repr__(self) -> str:
+        return f"SelectedRows({len(self.rows)} of {self.height} rows, values {list(self.values.shape)} {self.dtype})"
+
+
+def as_dense(value: Any, xp: Any = np) -> Any:
+    """`value`, as an array if it is SelectedRows."""
+    return value.dense(xp) if isinstance(value, SelectedRows) else value

@@ -1,0 +1,149 @@
+"""Switching dygraph mode on and off, and tensors from arrays (`fluid.dygraph.base`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import eager
+from ..base import context, missing, unique_name
+from ..base.dtypes import to_vartype
+from ..base.place import Place, resolve
+from ..eager import grad, no_grad
+from ..framework import (
+    Program,
+    Variable,
+    mode,
+    program_guard,
+    switch_main_program,
+    switch_startup_program,
+    tracing,
+)
+from ..framework.mode import in_dygraph_mode
+
+__all__ = [
+    "disable_dygraph",
+    "disable_imperative",
+    "enable_dygraph",
+    "enable_imperative",
+    "enabled",
+    "grad",
+    "guard",
+    "in_dygraph_mode",
+    "no_grad",
+    "to_variable",
+]
+
+
+def _check_place(place: Place | None) -> None:
+    """Warn, or raise, if `place` cannot be had; TypeError if it is no place."""
+    if place is None:
+        return
+    if not isinstance(place, Place):
+        raise TypeError(f"a place is fluid.CPUPlace() or fluid.CUDAPlace(0), got {place!r}")
+    resolve(place)
+
+
+@contextmanager
+def guard(place: Place | None = None) -> Iterator[None]:
+    """Dygraph mode inside the block: `with fluid.dygraph.guard():` (`fluid.dygraph.guard`).
+
+    Names are counted anew, the default programs are fresh ones, and gradients are recorded. All is as before
+    afterwards, whatever happens inside. `place`: where to compute, the CPU by default. Can also decorate a function.
+
+    Raises:
+        TypeError: if `place` is no place.
+    """
+    _check_place(place)
+    number = eager.serial()
+    with ExitStack() as stack:
+        stack.enter_context(program_guard(Program(), Program()))
+        stack.enter_context(unique_name.guard())
+        stack.enter_context(mode.guard(True))
+        stack.enter_context(eager.recording(True))
+        stack.callback(eager.set_serial, number)
+        eager.set_serial(0)
+        yield
+
+
+class _Before:
+    """What `enable_dygraph` replaced, and `disable_dygraph` puts back."""
+
+    def __init__(self) -> None:
+        self.mode = None if mode.eager_by_default() else False
+        self.recording = eager.is_recording()
+        self.number = eager.serial()
+        self.programs = switch_main_program(Program()), switch_startup_program(Program())
+        self.names = unique_name.switch()
+        mode.switch(True)
+        eager.set_recording(True)
+        eager.set_serial(0)
+
+    def restore(self) -> None:
+        mode.switch(self.mode)
+        eager.set_recording(self.recording)
+        eager.set_serial(self.number)
+        switch_main_program(self.programs[0])
+        switch_startup_program(self.programs[1])
+        unique_name.switch(self.names)
+
+
+_before: context.Slot[_Before | None] = context.Slot("dygraph.before", None)
+
+
+def enable_dygraph(place: Place | None = None) -> None:
+    """Dygraph mode from here on, until `disable_dygraph` (`fluid.enable_dygraph`).
+
+    Without effect where it is on. `place`: where to compute, the CPU by default. Raises TypeError if it is no place.
+    """
+    _check_place(place)
+    if not in_dygraph_mode():
+        _before.set(_Before())
+
+
+def disable_dygraph() -> None:
+    """End what `enable_dygraph` began; without effect otherwise (`fluid.disable_dygraph`)."""
+    before = _before.get()
+    if before is not None:
+        _before.set(None)
+        before.restore()
+
+
+enable_imperative, disable_imperative = enable_dygraph, disable_dygraph
+
+
+def enabled() -> bool:
+    """Whether dygraph mode is on (`fluid.dygraph.enabled`)."""
+    return in_dygraph_mode()
+
+
+def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Any:
+    """A tensor with the elements of a NumPy array (`fluid.dygraph.to_variable`).
+
+    Args:
+        value: the array; a tensor or Variable is returned as it is.
+        name: the tensor's name, by default a generated one.
+        zero_copy: False: copy the array. By default the tensor shares its memory, as on Fluid's CPU, if it is
+            contiguous: what is written into the array later shows in the tensor.
+
+    Raises:
+        AssertionError, as in Fluid: outside of dygraph mode. TypeError: `value` is neither array nor tensor, or its
+        elements are of a type that Fluid does not have.
+    """
+    if not in_dygraph_mode() and tracing.current() is None:
+        raise AssertionError(
+            "to_variable works in dygraph mode only: use it inside `with fluid.dygraph.guard():` or after "
+            "fluid.enable_dygraph()"
+        )
+    if isinstance(value, Variable):
+        return value
+    if zero_copy is not False and isinstance(value, np.ndarray):
+        to_vartype(value.dtype)
+        return eager.Tensor(np.asarray(value, order="C"), name)
+    return eager.to_variable(value, name)
+
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,135 @@
+"""Models in files: layers saved as programs with their parameters, and layers made of those (`paddle.jit`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...eager import Parameter, apply
+from ...executor import Scope, scope_guard
+from ...framework import Operator, Program
+from ...io import load_inference_model
+from ..layers import Layer
+from . import input_spec as specs
+from . import saving
+from .nests import replaced
+from .static_function import StaticFunction, declarative
+from .traced import Spec, Traced
+
+MODEL, PARAMETERS = ".pdmodel", ".pdiparams"
+
+
+def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None) -> None:
+    """Save a layer or function as a program for use: `PATH.pdmodel` and, with parameters, `PATH.pdiparams`.
+
+    Args:
+        layer: a layer, or a function of tensors.
+        path: folder and beginning of the files' names; the folder is made if need be.
+        input_spec: an InputSpec or example for each argument; by default what `to_static` was given, or what the
+            last call looked like.
+
+    Raises:
+        ValueError: there is no `input_spec` and there was no call, or an argument is none of them.
+        NotSupportedError: the course of the function depends on the values of tensors.
+    """
+    function = layer.forward if isinstance(layer, Layer) else layer
+    static: StaticFunction = declarative(function)
+    if input_spec is None:
+        input_spec = static.input_spec
+    traced = _traced(static, input_spec) if input_spec is not None else static.last()
+    if traced is None:
+        raise ValueError(
+            "jit.save does not know what the inputs look like: pass input_spec=[paddle.static.InputSpec(...)], or call "
+            "the layer first after to_static"
+        )
+    folder, stem = os.path.split(os.fspath(path))
+    if not stem:
+        raise ValueError(f"path must end in the beginning of the files' names, got the folder {path!r}")
+    saving.save(traced, folder or ".", None, None, stem + MODEL, stem + PARAMETERS)
+
+
+def _traced(function: StaticFunction, input_spec: Sequence[Any]) -> Traced:
+    found: list[specs.InputSpec] = []
+
+    def example(given: Any) -> np.ndarray:
+        found.append(specs.of(given))
+        return found[-1].example()
+
+    args = replaced(tuple(input_spec), _is_spec, example)
+    wanted: Mapping[int, Spec] = {k: (spec.shape, spec.dtype) for k, spec in enumerate(found)}
+    traced = function.traced(*args, specs=wanted)
+    for var, spec in zip(traced.inputs, found, strict=True):
+        if spec.name is not None and spec.name != var.name:
+            traced.program.global_block()._rename_var(var.name, spec.name)
+    return traced
+
+
+def _is_spec(value: Any) -> bool:
+    return not isinstance(value, (list, tuple, dict))
+
+
+def load(path: str) -> TranslatedLayer:
+    """The layer that `save` wrote to `PATH.pdmodel` and `PATH.pdiparams`; files of Paddle will do as well.
+
+    Raises FileNotFoundError for a missing file, FormatError for a damaged one.
+    """
+    folder, stem = os.path.split(os.fspath(path))
+    scope = Scope()
+    with scope_guard(scope):
+        program, feeds, fetches = load_inference_model(folder or ".", None, stem + MODEL, stem + PARAMETERS)
+    return TranslatedLayer(program, feeds, [var.name for var in fetches], scope)
+
+
+class TranslatedLayer(Layer):
+    """A layer that runs a saved program, in evaluation mode; its parameters can be trained further.
+
+    Made by `load`. Called with the program's inputs in order; returns its output, or a list of them. Follows
+    `paddle.jit.TranslatedLayer`.
+    """
+
+    def __init__(self, program: Program, feeds: list[str], fetches: list[str], scope: Scope) -> None:
+        super().__init__()
+        self._program, self._feeds, self._fetches = program, feeds, fetches
+        self._lasting: list[str] = []
+        for var in program.list_vars():
+            found = scope.find_var(var.name) if var.persistable else None
+            if found is None or not found.is_set():
+                continue
+            array = found.get_tensor().array
+            assert array is not None
+            floats = array.dtype.kind == "f"
+            self._lasting.append(var.name)
+            self.add_parameter(
+                var.name, Parameter(array, var.name, trainable=floats and not var.stop_gradient)
+            )
+        self._run = declarative(self._replay)
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the program computes from tensors or arrays. Raises ValueError for another number of them."""
+        if len(inputs) != len(self._feeds):
+            raise ValueError(f"the model takes {len(self._feeds)} inputs ({self._feeds}), got {len(inputs)}")
+        return self._run(*inputs)
+
+    def program(self) -> Program:
+        """The program that was loaded."""
+        return self._program
+
+    def _replay(self, *inputs: Any) -> Any:
+        values = {name: self._parameters[name] for name in self._lasting}
+        values.update(zip(self._feeds, inputs, strict=True))
+        for op in self._program.global_block().ops:
+            _apply(op, values)
+        results = [values[name] for name in self._fetches]
+        return results[0] if len(results) == 1 else results
+
+
+def _apply(op: Operator, values: dict[str, Any]) -> None:
+    """Run one operator on tensors by name, and put its results there."""
+    slots = {slot: names for slot, names in op.outputs.items() if names}
+    inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
+    made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], op.attrs)
+    flat = made if isinstance(made, tuple) else (made,)
+    values.update(zip([name for names in slots.values() for name in names], flat, strict=True))

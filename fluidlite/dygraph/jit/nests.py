@@ -1,0 +1,71 @@
+"""Arguments and results of traced functions: tensors inside lists, tuples and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from ...eager import Tensor
+from ..members import Members
+
+Held = list[Any]
+
+
+def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
+    """What a trace depends on in `value`: shapes and types of tensors and arrays, everything else by value.
+
+    The tensors are appended to `leaves`, arrays as tensors that share their memory. What cannot be compared by value
+    is compared by identity, and appended to `held`: as long as it is kept, nothing else gets its identity. Layers count
+    by identity and mode, also those that are attributes of an object.
+    """
+    if isinstance(value, Tensor):
+        leaves.append(value)
+        array = value.array
+        return (array.shape, array.dtype.num)
+    if isinstance(value, np.ndarray):
+        return signature(Tensor(np.ascontiguousarray(value).reshape(value.shape)), leaves, held)
+    if isinstance(value, (list, tuple)):
+        return (type(value), *[signature(item, leaves, held) for item in value])
+    if isinstance(value, dict):
+        return (dict, *[(key, signature(item, leaves, held)) for key, item in value.items()])
+    if isinstance(value, Members):
+        held.append(value)
+        return modes(value)
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return (type(value), value)
+    if isinstance(value, np.generic) or type(value).__hash__ not in (object.__hash__, None):
+        return (type(value), value)
+    held.append(value)
+    inner: dict[str, Any] = getattr(value, "__dict__", {})
+    watched: list[Hashable] = [modes(item) for item in inner.values() if isinstance(item, Members)]
+    return (type(value), id(value), *watched)
+
+
+def modes(layer: Any) -> Hashable:
+    """Which layers are inside a layer, and which of all these are in training mode."""
+    found: list[Any] = []
+    _add_modes(layer, found)
+    return tuple(found)
+
+
+def _add_modes(layer: Any, found: list[Any]) -> None:
+    found += (id(layer), layer.training)
+    for inner in layer._sub_layers.values():
+        if inner is not None:
+            _add_modes(inner, found)
+
+
+def replaced(value: Any, is_leaf: Callable[[Any], bool], by: Callable[[Any], Any]) -> Any:
+    """`value` with `by(leaf)` in place of every leaf in its lists, tuples and dicts."""
+    if is_leaf(value):
+        return by(value)
+    if isinstance(value, tuple):
+        items = [replaced(item, is_leaf, by) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [replaced(item, is_leaf, by) for item in value]
+    if isinstance(value, dict):
+        return type(value)((key, replaced(item, is_leaf, by)) for key, item in value.items())
+    return value

@@ -1,0 +1,275 @@
+"""Running a traced program: the forward part at once, the backward part when gradients arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base import flags
+from ...base.dtypes import FLOATS, VarType, to_numpy
+from ...base.errors import EnforceNotMet
+from ...base.selected_rows import SelectedRows, as_dense
+from ...executor.feeding import Feed
+from ...executor.interpret import Interpreter
+from ...executor.planning import CannotPlan
+from ...executor.two_phase import TwoPhasePlan
+from ...framework import OpRole, Program, Variable
+from ...framework.backward import gradients
+from ...ops.registry import grad_name
+from ...ops.rows import parts
+
+if TYPE_CHECKING:
+    from .traced import Traced
+
+Arrays = list[np.ndarray]
+
+SPARE_PLANS = 4
+"""How many plans that nobody uses are kept; a call whose gradients are open holds one."""
+
+
+class Runner:
+    """Computes the outputs of a traced program, and the gradients of chosen inputs.
+
+    Args:
+        traced: the program with its inputs, captured tensors and outputs.
+        wanted: for each input and captured tensor whether its gradient may be asked for; None: no gradients.
+
+    `differentiable` says which of the outputs have gradients.
+    """
+
+    def __init__(self, traced: Traced, wanted: tuple[bool, ...] | None) -> None:
+        self._traced = traced
+        self._held = list(traced.captured)
+        self._fed = [var.name for var in traced.inputs]
+        self.names = [*self._fed, *self._held]
+        self.outputs = [var.name for var in traced.computed]
+        self.program = traced.program
+        self.late: list[str] = []
+        self.gradients: list[str | None] = []
+        self.differentiable = [False] * len(self.outputs)
+        self._sparse: set[str] = set()
+        self._refusal: EnforceNotMet | None = None
+        if wanted is not None:
+            try:
+                self._differentiate(wanted)
+            except EnforceNotMet as error:
+                # Some operators have results in evaluation mode and no gradients: that matters if these are asked for.
+                self._refusal = error
+                self.program, self.late = traced.program, []
+        self._spare: list[TwoPhasePlan] = []
+        self._kept: list[int] | None = None
+        self._planned = flags.engine() == "plan"
+
+    def _differentiate(self, wanted: tuple[bool, ...]) -> None:
+        """Append the backward operators to a copy of the program."""
+        self.program = program = self._traced.program.clone()
+        program._appending_grad_times = self._traced.program._appending_grad_times
+        block = program.global_block()
+        for name, want in zip(self.names, wanted, strict=True):
+            block.vars[name].stop_gradient = not want
+        reachable = _depending(program, [n for n, want in zip(self.names, wanted, strict=True) if want])
+        targets, weights = [], []
+        for k, name in enumerate(self.outputs):
+            var = block.vars[name]
+            self.differentiable[k] = name in reachable
+            if self.differentiable[k]:
+                target = _unread(program, var)
+                weight = block.create_var(
+                    name=grad_name(target.name), shape=var.shape, dtype=var.dtype, stop_gradient=True
+                )
+                targets.append(target)
+                weights.append(weight)
+                self.late.append(weight.name)
+        found: list[Variable | None] = []
+        if targets:
+            found = gradients(targets, [block.vars[name] for name in self.names], weights)
+        chosen = [
+            want and block.vars[name].dtype in FLOATS for name, want in zip(self.names, wanted, strict=True)
+        ]
+        self.gradients = [
+            None if var is None or not want else var.name
+            for var, want in zip(found or [None] * len(self.names), chosen, strict=True)
+        ]
+        self._sparse = {var.name for var in found if var is not None and var.type == VarType.SELECTED_ROWS}
+
+    def in_order(self, made: Iterable[np.ndarray]) -> list[Any]:
+        """A gradient or None for each input and captured tensor, of the arrays that a plan has made."""
+        rest = iter(made)
+        heights = self.program.global_block().vars
+        found: list[Any] = []
+        for name in self.gradients:
+            if name is None:
+                found.append(None)
+            elif name in self._sparse:
+                rows, values = next(rest), next(rest)
+                there = rows >= 0  # plans mark rows that a merge has left over
+                found.append(SelectedRows(rows[there], values[there], heights[name].shape[0]))
+            else:
+                found.append(next(rest))
+        return found
+
+    def run(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
+        """The outputs for arrays of the inputs and captured tensors, and what computes gradients afterwards."""
+        plan = self._plan(arrays) if self._planned else None
+        if plan is None:
+            return self._interpret(arrays)
+        try:
+            outputs = plan.run_first()
+        except BaseException:
+            self.give_back(plan)
+            raise
+        if self.late:
+            return outputs, Planned(self, plan, outputs)
+        self.give_back(plan)
+        return outputs, self._refuse()
+
+    def _refuse(self) -> Callable[..., Any] | None:
+        if self._refusal is None:
+            return None
+        refusal = self._refusal
+
+        def refuse(given: Sequence[Any], retain: bool) -> Any:
+            raise type(refusal)(*refusal.args)
+
+        return refuse
+
+    def _plan(self, arrays: Arrays) -> TwoPhasePlan | None:
+        """A plan that nobody uses, bound to the arrays; None if the program needs the interpreter."""
+        while self._spare:
+            plan = self._spare.pop()
+            if self._kept is not None and plan.accepts([arrays[k] for k in self._kept]):
+                return plan
+        self._traced.refresh()
+        block = self.program.global_block()
+        late: Feed = {}
+        for name in self.late:
+            of = block.vars[name]
+            late[name] = (np.zeros([max(n, 1) for n in of.shape], to_numpy(of.dtype)), [])
+        count = len(self._fed)
+        feed: Feed = {name: (array, []) for name, array in zip(self._fed, arrays[:count], strict=True)}
+        late_fetches: list[str] = []
+        for gradient in self.gradients:
+            if gradient is not None:
+                late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
+        try:
+            plan = TwoPhasePlan(
+                self.program,
+                self._traced.scope,
+                {**feed, **late},
+                self.outputs,
+                late_fetches,
+                self.late,
+                self._held,
+            )
+        except CannotPlan:
+            self._planned = False
+            return None
+        held = [k + count for k, name in enumerate(self._held) if name in plan.meta.persistable]
+        self._kept = [*range(count), *held]
+        plan.accepts([arrays[k] for k in self._kept])
+        return plan
+
+    def _interpret(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
+        self._traced.refresh()
+        feed: Feed = {name: (array, []) for name, array in zip(self._fed, arrays, strict=False)}
+        run = Interpreter(self.program, self._traced.scope, feed)
+        ops = self.program.global_block().ops
+        run.run([op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward])
+        self._write_back()
+        outputs = [np.ascontiguousarray(run.fetch(name).array) for name in self.outputs]
+        return outputs, Interpreted(self, run, outputs) if self.late else self._refuse()
+
+    def _write_back(self) -> None:
+        """Copy what the interpreter has replaced to where the captured tensors are."""
+        for name, tensor in self._traced.captured.items():
+            made = self._traced.scope.var(name).get_tensor().array
+            if made is not None and made is not tensor.array:
+                np.copyto(tensor.array, made)
+
+    def give_back(self, plan: TwoPhasePlan) -> None:
+        """Keep a plan for a later call."""
+        if len(self._spare) < SPARE_PLANS:
+            self._spare.append(plan)
+
+
+class Pending:
+    """One call whose gradients may be asked for; the tape calls it with the gradients of the outputs."""
+
+    def __init__(self, runner: Runner, outputs: Arrays) -> None:
+        self.runner = runner
+        self._like = [(array.shape, array.dtype) for array in outputs]
+
+    def arriving(self, given: Sequence[Any]) -> Arrays:
+        """The gradients of the differentiable outputs as contiguous arrays, zeros for those that got none."""
+        arrays = []
+        for gradient, (shape, dtype), used in zip(given, self._like, self.runner.differentiable, strict=True):
+            if used:
+                dense = np.zeros(shape, dtype) if gradient is None else as_dense(gradient)
+                arrays.append(np.ascontiguousarray(dense, dtype).reshape(shape))
+        return arrays
+
+
+class Planned(Pending):
+    """A call that holds a plan until its gradients are computed or nobody can ask for them any more."""
+
+    def __init__(self, runner: Runner, plan: TwoPhasePlan, outputs: Arrays) -> None:
+        super().__init__(runner, outputs)
+        self._plan = plan
+
+    def __call__(self, given: Sequence[Any], retain: bool) -> list[Any]:
+        plan = self._plan
+        before = plan.snapshot() if retain else None
+        found = self.runner.in_order(plan.run_second(self.arriving(given)))
+        if before is not None:
+            plan.restore(before)
+        return found
+
+    def __del__(self) -> None:
+        self.runner.give_back(self._plan)
+
+
+class Interpreted(Pending):
+    """A call of a program that cannot be planned: the values of all its variables are kept."""
+
+    def __init__(self, runner: Runner, run: Interpreter, outputs: Arrays) -> None:
+        super().__init__(runner, outputs)
+        self._run = run
+        self._values, self._lods = dict(run.values), dict(run.lods)
+
+    def __call__(self, given: Sequence[Any], retain: bool) -> list[Any]:
+        run, runner = self._run, self.runner
+        run.values, run.lods = dict(self._values), dict(self._lods)
+        run.values.update(zip(runner.late, self.arriving(given), strict=True))
+        run.run(
+            [op for op in runner.program.global_block().ops if op.attrs.get("op_role", 0) & OpRole.Backward]
+        )
+        return [None if name is None else run.values[name] for name in runner.gradients]
+
+
+def _depending(program: Program, names: list[str]) -> set[str]:
+    """The variables through which gradients reach any of `names`."""
+    reached = set(names)
+    block = program.global_block()
+    for op in block.ops:
+        if op.definition.grad is None or not reached.intersection(op.input_arg_names):
+            continue
+        for slot, made in op.outputs.items():
+            if slot in op.definition.frozen:
+                continue
+            for name in made:
+                var = block.vars.get(name)
+                if var is not None and not var.stop_gradient and var.dtype in FLOATS:
+                    reached.add(name)
+    return reached
+
+
+def _unread(program: Program, var: Variable) -> Variable:
+    """`var`, or a copy of it if the program goes on with it: gradients from outside then add to those from inside."""
+    block = program.global_block()
+    if not any(var.name in op.input_arg_names for op in block.ops):
+        return var
+    copy = block.create_var(name=f"{var.name}@RESULT", shape=var.shape, dtype=var.dtype)
+    block.append_op(type="assign", inputs={"X": [var]}, outputs={"Out": [copy]})
+    return copy

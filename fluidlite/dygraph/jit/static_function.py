@@ -1,0 +1,219 @@
+"""`declarative`: functions on tensors that run as programs."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
+
+from ...base import context
+from ...eager import Tensor
+from ...framework import Variable, callsite, tracing
+from ..members import Members
+from .nests import signature
+from .traced import Spec, Traced, trace
+
+TRACES_KEPT = 64
+"""How many traces of one function are kept; the oldest goes first."""
+
+MANY_TRACES = 32
+"""After how many traces of one function there is a warning."""
+
+_enabled: context.Slot[bool] = context.Slot("tracing.enabled", True)
+_latest: context.Slot[Callable[[], Traced | None]] = context.Slot("tracing.latest", lambda: None)
+
+
+def enable(on: bool) -> None:
+    """Whether functions made by `declarative` run as programs, or as they are."""
+    _enabled.set(on)
+
+
+def enabled() -> bool:
+    return _enabled.get()
+
+
+def latest() -> Traced | None:
+    """The program that ran last, if it still exists."""
+    return _latest.get()()
+
+
+class StaticFunction:
+    """A function that is traced into a program for every new kind of arguments, and run as that program.
+
+    Arguments and results may hold tensors in lists, tuples and dicts. What else an argument is counts as a constant
+    of the trace. The parameters and buffers that the function reaches belong to the program and are trained as ever.
+    Follows what `fluid.dygraph.declarative` returns.
+
+    Args:
+        function: what to run.
+        instance: what it is bound to, its first argument.
+        input_spec: shapes and types that inputs may have, for saving.
+    """
+
+    def __init__(self, function: Callable[..., Any], instance: Any = None, input_spec: Any = None) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)
+        self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
+        self.function = function
+        self.input_spec = input_spec
+        self._instance = instance
+        self._traces: dict[Hashable, Traced] = {}
+        self._last: Traced | None = None
+        self._made = 0
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        bound = _bound_to(instance)
+        found = bound.get(self)
+        if found is None:
+            found = bound[self] = StaticFunction(self.function, instance, self.input_spec)
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns. Raises NotSupportedError where its course depends on the values of tensors."""
+        given = args if self._instance is None else (self._instance, *args)
+        if not _enabled.get() or tracing.current() is not None:
+            return self.function(*given, **kwargs)
+        leaves: list[Tensor] = []
+        held: list[Any] = []
+        key = (
+            signature(given, leaves, held),
+            signature(kwargs, leaves, held) if kwargs else None,
+            self._around(held),
+        )
+        found = self._traces.get(key)
+        if found is None:
+            if any(isinstance(item, Variable) for item in held):
+                return self.function(*given, **kwargs)
+            found = trace(self.function, given, kwargs, self.__name__, held)
+            self._count()
+            while len(self._traces) >= TRACES_KEPT:
+                self._traces.pop(next(iter(self._traces)), None)
+            self._traces[key] = found
+        self._last = found
+        _latest.set(weakref.ref(found))
+        return found(leaves)
+
+    def _count(self) -> None:
+        self._made += 1
+        if self._made == MANY_TRACES:
+            warnings.warn(
+                f"{self.__name__} was traced {MANY_TRACES} times, for as many kinds of arguments: numbers that change "
+                "should come as tensors, and shapes that change much are run faster without declarative",
+                RuntimeWarning,
+                callsite.stacklevel(),
+            )
+
+    def traced(self, *args: Any, specs: Mapping[int, Spec] | None = None, **kwargs: Any) -> Traced:
+        """The trace for such arguments, without running it; `specs`: see `trace`."""
+        given = args if self._instance is None else (self._instance, *args)
+        return trace(self.function, given, kwargs, self.__name__, specs=specs)
+
+    def last(self) -> Traced | None:
+        """The trace that was used last."""
+        return self._last
+
+    def _around(self, held: list[Any]) -> Hashable:
+        """The layers that the function uses without getting them as arguments, and their modes."""
+        function = self.function
+        if not isinstance(function, types.FunctionType):
+            return signature(function, [], held)
+        return tuple([signature(layer, [], held) for layer in _layers_around(function)])
+
+    @property
+    def code(self) -> str:
+        """The function's source: tracing needs no other."""
+        from .translator import source_of
+
+        return source_of(self.function)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
+        return StaticFunction(self.function, copy.deepcopy(self._instance, memo), self.input_spec)
+
+    def __repr__(self) -> str:
+        of = f" of {self._instance!r:.60}" if self._instance is not None else ""
+        return f"<declarative {self.__qualname__}{of}>"
+
+
+def _layers_around(function: types.FunctionType) -> Iterator[Any]:
+    """Layers in the closure of a function and among the globals that it names."""
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if isinstance(value, Members):
+            yield value
+    around = function.__globals__
+    for name in function.__code__.co_names:
+        value = around.get(name)
+        if isinstance(value, Members):
+            yield value
+
+
+_BOUND = "_declarative"
+
+
+class _Bound(dict[Any, StaticFunction]):
+    """The declarative methods of one object; a copy of the object makes its own."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Bound:
+        return _Bound()
+
+    __copy__ = __deepcopy__
+
+    def __reduce__(self) -> Any:
+        return _Bound, ()
+
+
+def _bound_to(owner: Any) -> _Bound:
+    """The declarative functions that belong to an object, which keeps them."""
+    return getattr(owner, "__dict__", {}).setdefault(_BOUND, _Bound())  # type: ignore[no-any-return]
+
+
+def kept(function: Any) -> StaticFunction:
+    """`declarative(function)`, the same every time for the same function or method."""
+    if isinstance(function, StaticFunction):
+        return function
+    plain = getattr(function, "__func__", function)
+    bound = _bound_to(getattr(function, "__self__", function))
+    found = bound.get(plain)
+    if found is None:
+        found = bound[plain] = declarative(function)
+    return found
+
+
+def declarative(function: Any = None) -> Any:
+    """Run a function of tensors as a program: `@declarative` (`fluid.dygraph.declarative`, `dygraph.jit.declarative`).
+
+    Its operators become a program at the first call, which later calls with tensors of the same shapes run on the
+    static engine, forwards and backwards; gradients reach parameters and arguments as ever. Python code in it runs
+    only while it is traced: loops and conditions must not depend on the values of tensors (NotSupportedError).
+
+    `function`: a function, or the method of a layer. Raises TypeError for anything that cannot be called.
+    """
+    if isinstance(function, StaticFunction):
+        return function
+    if not callable(function):
+        raise TypeError(f"declarative takes a function, got {function!r}")
+    if isinstance(function, types.MethodType):
+        return StaticFunction(function.__func__, function.__self__)
+    return StaticFunction(function)
+
+
+def dygraph_to_static_func(function: Any) -> Any:
+    """The function itself: on Variables it builds programs as it is (`fluid.dygraph.jit.dygraph_to_static_func`)."""
+    return undecorated(function)
+
+
+def undecorated(function: Any) -> Any:
+    """What a declarative function was made of, bound as it is; other functions as they are."""
+    if not isinstance(function, StaticFunction):
+        return function
+    instance = function._instance
+    return function.function if instance is None else types.MethodType(function.function, instance)

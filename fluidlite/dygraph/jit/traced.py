@@ -1,0 +1,169 @@
+"""`trace` and `Traced`: a function of tensors as a program, with the tensors that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import unique_name
+from ...base.dtypes import FLOATS, VarType
+from ...eager import Tensor, count_traces, empty, is_recording, record_call, recording
+from ...executor import LoDTensor, Scope
+from ...executor.interpret import Interpreter
+from ...framework import Program, Variable, default_main_program, mode, program_guard
+from ...framework.tracing import Tracer
+from ...framework.tracing import trace as tracing
+from .nests import replaced
+from .running import Runner
+
+Spec = tuple[Sequence[int], VarType]
+"""Shape, with -1 for what may vary, and type of an input."""
+
+
+def _is_input(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray))
+
+
+def _is_output(value: Any) -> bool:
+    return isinstance(value, Variable)
+
+
+def _constant(array: np.ndarray) -> Tensor:
+    return Tensor(np.ascontiguousarray(array).reshape(array.shape))
+
+
+class Traced:
+    """A program that computes what a function computes from tensors like those it was traced with.
+
+    `inputs` and `outputs`: its Variables in the order of the arguments' and results' tensors. `captured`: the eager
+    tensors that are part of it (parameters, buffers, constants), by name; the program works on their memory.
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        startup: Program,
+        inputs: list[Variable],
+        result: Any,
+        held: list[Any],
+    ) -> None:
+        self.program = tracer.program
+        self.startup = startup
+        self.inputs = inputs
+        self.captured: dict[str, Tensor] = tracer.captured
+        self.scope = Scope()
+        self.held = held
+        self._tensors = list(self.captured.values())
+        self._result = result
+        self.outputs: list[Variable] = []
+        replaced(result, _is_output, self.outputs.append)
+        self._single = isinstance(result, Variable)
+        self._places = [self._place(var) for var in self.outputs]
+        made = {var.name: var for var, place in zip(self.outputs, self._places, strict=True) if place is None}
+        self.computed = list(made.values())
+        self._slot = {name: k for k, name in enumerate(made)}
+        self.refresh()
+        if startup.global_block().ops:
+            Interpreter(startup, self.scope, {}).run()
+        self._runners: dict[Any, Runner] = {}
+
+    def _place(self, var: Any) -> Tensor | int | None:
+        """Where an output comes from if nothing computes it: the tensor itself, or the number of an input."""
+        if isinstance(var, Tensor):
+            return var
+        if var.name in self.captured:
+            return self.captured[var.name]
+        return next((k for k, given in enumerate(self.inputs) if given is var), None)
+
+    def refresh(self) -> None:
+        """Have the scope point to the memory that the captured tensors have now."""
+        for name, tensor in self.captured.items():
+            holder = self.scope.var(name)
+            known = holder.get()
+            if known is None or known.array is not tensor.array:
+                holder.set(LoDTensor.wrap(tensor.array))
+
+    def __call__(self, leaves: list[Tensor]) -> Any:
+        """The function's result for `leaves`, the tensors of its arguments, with gradients where they are wanted."""
+        tensors = leaves + self._tensors
+        wanted = None
+        if is_recording():
+            wanted = tuple([not tensor.stop_gradient for tensor in tensors])
+            if True not in wanted:
+                wanted = None
+        runner = self._runners.get(wanted)
+        if runner is None:
+            runner = self._runners[wanted] = Runner(self, wanted)
+        arrays, pending = runner.run([tensor.array for tensor in tensors])
+        made = []
+        for array in arrays:
+            tensor = empty()
+            tensor.array = array
+            made.append(tensor)
+        if pending is not None:
+            record_call(pending, tensors, made, runner.differentiable)
+        if self._single and made:
+            return made[0]
+        order = iter(zip(self.outputs, self._places, strict=True))
+
+        def value(_: Any) -> Tensor:
+            var, place = next(order)
+            if place is None:
+                return made[self._slot[var.name]]
+            return place if isinstance(place, Tensor) else leaves[place]
+
+        return replaced(self._result, _is_output, value)
+
+
+def trace(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    what: str,
+    held: Sequence[Any] = (),
+    specs: Mapping[int, Spec] | None = None,
+) -> Traced:
+    """The program that `function(*args, **kwargs)` builds with Variables in place of the tensors and arrays.
+
+    Args:
+        function: what to trace; called once. It sees static mode.
+        args, kwargs: arguments like those to come.
+        what: what messages call the function.
+        held: objects to keep as long as the result.
+        specs: shapes and types of inputs (by number) for which they shall be others than those of the arguments.
+
+    Raises:
+        NotSupportedError: if the function asks for the value of a tensor (`if tensor:`, `float(tensor)`).
+        Whatever the function raises.
+    """
+    program, startup = Program(), Program()
+    program.random_seed = startup.random_seed = default_main_program().random_seed
+    tracer = Tracer(program, what, is_recording, _constant)
+    block = program.global_block()
+    inputs: list[Variable] = []
+
+    def variable(value: Any) -> Variable:
+        tensor = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
+        shape, dtype = (specs or {}).get(len(inputs), (tensor.shape, tensor.dtype))
+        var = block.create_var(
+            name=f"feed_{len(inputs)}", shape=shape, dtype=dtype, stop_gradient=dtype not in FLOATS
+        )
+        inputs.append(var)
+        return var
+
+    given = replaced((args, dict(kwargs)), _is_input, variable)
+    count_traces(1)
+    try:
+        with (
+            unique_name.guard(),
+            program_guard(program, startup),
+            mode.guard(False),
+            recording(True),
+            tracing(tracer),
+        ):
+            result = function(*given[0], **given[1])
+    finally:
+        count_traces(-1)
+    return Traced(tracer, startup, inputs, result, list(held))

@@ -1,0 +1,122 @@
+"""`TracedLayer`: a layer as a program, for use without the layer's code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...eager import Tensor
+from ...executor.executor import run_program
+from ...framework import Program, Variable, tracing
+from ..layers import Layer
+from . import saving
+from .traced import Traced, trace
+
+
+class TracedLayer:
+    """The program of a layer, with the layer's own parameters; made by `TracedLayer.trace`.
+
+    Calling it with a list of tensors (or arrays) runs the program and returns a list of arrays. It goes the way that
+    the layer took when it was traced: in training or evaluation mode, through the same conditions and loops. Follows
+    `fluid.dygraph.TracedLayer`.
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        self._traced = traced
+        self._ran = False
+
+    @staticmethod
+    def trace(layer: Layer, inputs: Sequence[Any]) -> tuple[Any, TracedLayer]:
+        """Call `layer` with `inputs` and trace the same call.
+
+        `inputs`: a list of the tensors to call the layer with. Returns what the layer returned, and the TracedLayer.
+        Raises AssertionError, as Fluid does, if `layer` is no Layer; TypeError for inputs or results that are not
+        tensors in a list or tuple; NotSupportedError for a layer whose course depends on the values of tensors.
+        """
+        if not isinstance(layer, Layer):
+            raise AssertionError(f"TracedLayer.trace takes a fluid.dygraph.Layer, got {type(layer).__name__}")
+        given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        for item in given:
+            if not isinstance(item, Tensor):
+                raise TypeError(f"the inputs of TracedLayer.trace are tensors, got {type(item).__name__}")
+        outputs = layer(*given)
+        flat = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+        if not all(isinstance(item, Tensor) for item in flat):
+            raise TypeError(
+                "TracedLayer.trace needs a layer that returns a tensor or a list of tensors, got "
+                f"{[type(item).__name__ for item in flat]}"
+            )
+        traced = trace(_Returning(layer), tuple(given), {}, type(layer).__name__, [layer])
+        return outputs, TracedLayer(traced)
+
+    @property
+    def program(self) -> Program:
+        """The program; its inputs are called `feed_N`, its outputs `fetch_N`."""
+        return self._traced.program
+
+    def set_strategy(self, build_strategy: Any = None, exec_strategy: Any = None) -> None:
+        """Accepted for Fluid's sake: plans are made without advice. Raises AssertionError after the first run."""
+        if self._ran:
+            raise AssertionError("Cannot set strategy after run")
+
+    def __call__(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """The outputs for a list of tensors or arrays, as arrays.
+
+        Raises AssertionError, as Fluid does, for anything else and for another number of inputs.
+        """
+        if not isinstance(inputs, (list, tuple)):
+            raise AssertionError(
+                f"Inputs should be a list or tuple of variables, got {type(inputs).__name__}"
+            )
+        names = [var.name for var in self._traced.inputs]
+        if len(inputs) != len(names):
+            raise AssertionError(f"the layer was traced with {len(names)} inputs, got {len(inputs)}")
+        self._ran = True
+        feed = {
+            name: item.array if isinstance(item, Tensor) else item
+            for name, item in zip(names, inputs, strict=True)
+        }
+        self._traced.refresh()
+        fetches = tuple([var.name for var in self._traced.outputs])
+        return run_program(self.program, feed, fetches, self._traced.scope, True)
+
+    def save_inference_model(
+        self, dirname: str, feed: Sequence[int] | None = None, fetch: Sequence[int] | None = None
+    ) -> None:
+        """Save the program and its parameters to the folder `dirname`, for `fluid.io.load_inference_model`.
+
+        `feed`, `fetch`: the numbers of the inputs and outputs to keep, all by default. Raises IndexError for a number
+        that does not exist, TypeError for what is no number.
+        """
+        saving.save(self._traced, dirname, feed, fetch)
+
+
+class _Returning:
+    """Calls a layer and has its results computed into variables called `fetch_N`."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+
+    def __call__(self, *inputs: Any) -> Any:
+        result = self.layer(*inputs)
+        flat = list(result) if isinstance(result, (list, tuple)) else [result]
+        return [_named(var, f"fetch_{number}") for number, var in enumerate(flat)]
+
+
+def _named(var: Any, name: str) -> Variable:
+    """A result under another name: renamed if it is a temporary of the trace, otherwise copied."""
+    tracer = tracing.current()
+    assert tracer is not None
+    block = tracer.program.global_block()
+    if (
+        type(var) is Variable
+        and var.op is not None
+        and not var.persistable
+        and not var.name.startswith("fetch_")
+    ):
+        return block._rename_var(var.name, name)
+    copy = block.create_var(name=name)
+    block.append_op(type="assign", inputs={"X": [var]}, outputs={"Out": [copy]})
+    return copy

@@ -1,0 +1,291 @@
+"""`Layer`: the base of everything that has parameters and computes at once."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import missing, unique_name
+from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..eager import Tensor, set_recording
+from ..framework import mode
+from ..initializer import Initializer
+from ..layer_helper import LayerHelper
+from ..param_attr import ParamAttr
+from . import state
+from .members import Members
+
+__all__ = ["Layer"]
+
+
+class HookRemoveHelper:
+    """What the functions that register hooks return: `remove()` takes the hook away."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, got {hook!r}")
+        self._hooks = hooks
+        self._hook_id = max(hooks, default=-1) + 1
+        hooks[self._hook_id] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; without effect the second time."""
+        self._hooks.pop(self._hook_id, None)
+
+
+class Layer(Members):
+    """A part of a model: parameters, buffers, other layers, and `forward`, which computes with them.
+
+    Subclass it, call `super().__init__()` first, assign parameters and layers to attributes (which registers them) and
+    define `forward`. Calling the layer runs its hooks and `forward`, on eager tensors and on Variables of a program
+    alike. Follows `fluid.dygraph.Layer`, with what `paddle.nn.Layer` has beyond it.
+
+    Args:
+        name_scope: what the names of the layer and its parameters begin with; by default the name of the class in
+            lower case with underscores.
+        dtype: the element type of the layer's parameters, a Fluid dtype or its name.
+
+    Raises:
+        TypeError: if `name_scope` is no string.
+    """
+
+    def __init__(self, name_scope: str | None = None, dtype: Any = VarType.FP32) -> None:
+        super().__init__()
+        if name_scope is None:
+            name_scope = _snake_case(type(self).__name__)
+        elif not isinstance(name_scope, str):
+            raise TypeError(f"the name_scope of a Layer must be a string, got {name_scope!r}")
+        self.training = True
+        self._full_name = unique_name.generate(name_scope)
+        self._helper = LayerHelper(self._full_name, name=self._full_name)
+        self._dtype = dtype if dtype is None else to_vartype(dtype)
+        self._built = type(self)._build_once is Layer._build_once
+        self._forward_pre_hooks: dict[int, Callable[..., Any]] = OrderedDict()
+        self._forward_post_hooks: dict[int, Callable[..., Any]] = OrderedDict()
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        if self._forward_pre_hooks or self._forward_post_hooks or not self._built:
+            return self._call_with_hooks(inputs, kwargs)
+        return self.forward(*inputs, **kwargs)
+
+    def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, inputs)
+            if changed is not None:
+                inputs = changed if isinstance(changed, tuple) else (changed,)
+        if not self._built:
+            self._build_once(*inputs, **kwargs)
+            self._built = True
+        outputs = self.forward(*inputs, **kwargs)
+        for hook in list(self._forward_post_hooks.values()):
+            changed = hook(self, inputs, outputs)
+            if changed is not None:
+                outputs = changed
+        return outputs
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the layer computes; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward(self, ...)")
+
+    def _build_once(self, *inputs: Any, **kwargs: Any) -> None:
+        """Gets the arguments of the first call; makes parameters whose shapes depend on them, in older code."""
+
+    def backward(self, *inputs: Any) -> None:
+        """Always ValueError: gradients come from the operators that `forward` uses."""
+        raise ValueError(
+            "Layer shouldn't implement backward: gradients come from the operators in forward; call "
+            "loss.backward()"
+        )
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
+        """Have `hook(layer, inputs)` run before `forward`.
+
+        `inputs` is the tuple of positional arguments; what the hook returns, unless None, replaces them (anything but
+        a tuple stands for a single argument). Returns an object whose `remove()` takes the hook away. Raises
+        TypeError if `hook` cannot be called.
+        """
+        return HookRemoveHelper(self._forward_pre_hooks, hook)
+
+    def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
+        """Have `hook(layer, inputs, outputs)` run after `forward`; what it returns, unless None, is the result.
+
+        Returns an object whose `remove()` takes the hook away. Raises TypeError if `hook` cannot be called.
+        """
+        return HookRemoveHelper(self._forward_post_hooks, hook)
+
+    def train(self) -> None:
+        """Training mode for this layer and all inside it: `training` is True.
+
+        Under `fluid.dygraph.guard` and `enable_dygraph` this also switches the recording of gradients on.
+        """
+        self._set_training(True)
+
+    def eval(self) -> None:
+        """Evaluation mode for this layer and all inside it: `training` is False.
+
+        Under `fluid.dygraph.guard` and `enable_dygraph` this also switches the recording of gradients off, for
+        everything, until some `train()`: that is what Fluid 1.8 does. Outside of them, with the names of Paddle 2.0,
+        recording goes on, as it does there.
+        """
+        self._set_training(False)
+
+    def _set_training(self, training: bool) -> None:
+        if mode.in_dygraph_mode():
+            set_recording(training)
+        for layer in self._everything():
+            layer.training = training
+
+    def full_name(self) -> str:
+        """The layer's unique name, such as `linear_0`."""
+        return self._full_name
+
+    def extra_repr(self) -> str:
+        """What `repr` says of the layer beside its sublayers."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): {layer!r}".replace("\n", "\n  ") for name, layer in self._sub_layers.items()]
+        shown = self.extra_repr()
+        if lines:
+            shown = "\n  ".join([shown, *lines]) + "\n"
+        return f"{type(self).__name__}({shown})"
+
+    def create_parameter(
+        self,
+        shape: Sequence[int],
+        attr: Any = None,
+        dtype: Any = "float32",
+        is_bias: bool = False,
+        default_initializer: Initializer | None = None,
+    ) -> Any:
+        """A new parameter, which becomes the layer's when it is assigned to an attribute.
+
+        Args:
+            shape: its shape, integers.
+            attr: a `ParamAttr`, a name, an initializer, or None; False: no parameter.
+            dtype: its element type; None: float32.
+            is_bias: whether it is called `NAME.b_N` and starts as zeros, instead of `NAME.w_N` and Xavier.
+            default_initializer: used unless `attr` has one.
+
+        Returns:
+            The parameter, an eager one unless static mode was switched on; None if `attr` is False.
+
+        Raises:
+            ValueError: the name that `attr` gives it is taken, in Fluid's dygraph mode; optimizers tell parameters
+                apart by their names.
+        """
+        attr = ParamAttr._to_attr(attr)
+        named = isinstance(attr, ParamAttr) and attr.name is not None
+        if named and mode.in_dygraph_mode() and not unique_name.claim(attr.name):
+            raise ValueError(
+                f"parameter name [{attr.name}] have be been used. In dygraph mode each parameter needs a name of its "
+                "own, because optimizers and saved models tell them apart by it"
+            )
+        with mode.guard(mode.eager_by_default()):
+            return self._helper.create_parameter(
+                attr,
+                shape,
+                dtype="float32" if dtype is None else dtype,
+                is_bias=is_bias,
+                default_initializer=default_initializer,
+            )
+
+    def create_variable(
+        self,
+        name: str | None = None,
+        persistable: bool | None = None,
+        dtype: Any = None,
+        type: VarType = VarType.LOD_TENSOR,
+    ) -> Tensor:
+        """An empty tensor called `LAYER.name`, without gradient; `set_value` gives it a value.
+
+        `dtype` is by default the layer's; `type` is accepted, the result is always a dense tensor. It is not
+        registered: `register_buffer` does that.
+        """
+        stem = f"{self._full_name}."
+        name = stem + name if name is not None else unique_name.generate(stem + "_generated_var")
+        kind = to_vartype(dtype) if dtype is not None else self._dtype or VarType.FP32
+        return Tensor(np.zeros((0,), to_numpy(kind)), name=name, persistable=bool(persistable))
+
+    create_tensor = create_variable
+
+    def clear_gradients(self) -> None:
+        """Set the gradients of all parameters to zero."""
+        for layer in self._everything():
+            for parameter in layer._parameters.values():
+                if parameter is not None and parameter.trainable:
+                    parameter.clear_gradient()
+
+    def state_dict(
+        self,
+        destination: dict[str, Any] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+    ) -> dict[str, Any]:
+        """The parameters and lasting buffers by the names of attributes joined with dots.
+
+        The tensors themselves, not copies. `destination`: a dict to put them into; `structured_name_prefix` goes
+        before the names.
+        """
+        into = OrderedDict() if destination is None else destination
+        return state.gather(self, into, structured_name_prefix, include_sublayers)
+
+    def set_dict(
+        self, stat_dict: Mapping[str, Any], include_sublayers: bool = True, use_structured_name: bool = True
+    ) -> None:
+        """Copy the values of a state dict into the parameters and buffers; all of them must be there.
+
+        Args:
+            stat_dict: tensors or arrays, by what `state_dict` calls them.
+            include_sublayers: whether layers inside this one are set too.
+            use_structured_name: False: the keys are names of parameters (`linear_0.w_0`).
+
+        Raises:
+            RuntimeError: a name is missing. AssertionError, as in Fluid: a value has another shape or dtype.
+            Nothing has changed then. Names that nothing has are warned of.
+        """
+        state.restore(self.state_dict(None, include_sublayers), stat_dict, use_structured_name)
+
+    def load_dict(
+        self, stat_dict: Mapping[str, Any], include_sublayers: bool = True, use_structured_name: bool = True
+    ) -> None:
+        """The same as `set_dict`."""
+        self.set_dict(stat_dict, include_sublayers, use_structured_name)
+
+    def set_state_dict(
+        self, state_dict: Mapping[str, Any], use_structured_name: bool = True
+    ) -> tuple[list[str], list[str]]:
+        """As `set_dict`, but what is missing or of another shape keeps its value, with a warning
+        (`paddle.nn.Layer.set_state_dict`).
+
+        Returns the names that are missing in `state_dict`, and those in it that the layer does not have.
+        """
+        return state.restore_what_fits(self.state_dict(), state_dict, use_structured_name)
+
+    def to(self: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Any:
+        """Convert the floating parameters and buffers to `dtype`, in place; returns the layer.
+
+        `device` and `blocking` are accepted: there is one device.
+        """
+        if dtype is None:
+            return self
+        kind = to_vartype(dtype)
+        for tensor in (*self.parameters(), *self.buffers()):
+            if np.issubdtype(tensor.array.dtype, np.floating):
+                tensor.array = tensor.array.astype(to_numpy(kind))
+        for layer in self.sublayers(include_self=True):
+            layer._dtype = kind
+        return self
+
+
+def _snake_case(name: str) -> str:
+    """`LayerList` as `layer_list`, `GRUUnit` as `gru_unit`, `Conv2D` as `conv2d`."""
+    parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
+
+
+__getattr__ = missing.reporter(__name__)

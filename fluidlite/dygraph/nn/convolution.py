@@ -1,0 +1,258 @@
+"""Convolutions and their transposes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...initializer import NormalInitializer
+from ...layers.checks import check_switch, numbers
+from ..layers import Layer
+from .running import activated, plus_bias, run
+
+__all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
+
+
+class _Convolution(Layer):
+    """What the four have in common: filters, bias, activation."""
+
+    _dims: int
+    _kind: str
+    _transposed: bool
+
+    def _prepare(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int | None,
+        param_attr: Any,
+        bias_attr: Any,
+        use_cudnn: bool,
+        act: str | None,
+        dtype: Any,
+        output_size: Any = None,
+    ) -> None:
+        who, dims = type(self).__name__, self._dims
+        if param_attr is False:
+            raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
+        check_switch(use_cudnn, "use_cudnn", who)
+        parts = groups or 1
+        for name, value in (("num_channels", num_channels), ("num_filters", num_filters)):
+            if value % parts:
+                raise ValueError(f"{name} must be divisible by groups = {parts} in {who}, got {value}")
+        self._num_channels, self._num_filters, self._groups = num_channels, num_filters, groups
+        self._filter_size, self._use_cudnn, self._act = filter_size, use_cudnn, act
+        self._stride = numbers(stride, dims, "stride", who)
+        self._padding = numbers(padding, dims, "padding", who)
+        self._dilation = numbers(dilation, dims, "dilation", who)
+        kernel = numbers(filter_size, dims, "filter_size", who)
+        self._attrs = {
+            "strides": self._stride,
+            "paddings": self._padding,
+            "dilations": self._dilation,
+            "groups": parts,
+            "use_cudnn": use_cudnn,
+        }
+        depthwise = dims == 2 and not use_cudnn and num_channels == parts
+        if self._transposed:
+            depthwise = depthwise and num_filters == num_channels
+            shape = [num_channels, num_filters // parts, *kernel]
+            initializer = None
+            if output_size is not None:
+                self._attrs["output_size"] = numbers(output_size, dims, "output_size", who)
+        else:
+            depthwise = depthwise and num_filters % num_channels == 0
+            shape = [num_filters, num_channels // parts, *kernel]
+            initializer = NormalInitializer(0.0, math.sqrt(2.0 / (math.prod(kernel) * num_channels)), 0)
+        self._l_type = f"depthwise_{self._kind}" if depthwise else self._kind
+        self.weight = self.create_parameter(shape, param_attr, dtype, default_initializer=initializer)
+        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any) -> Any:
+        """`input` is [N, num_channels, ...] with two or three spatial axes, the result [N, num_filters, ...]."""
+        inputs = {"Input": input, "Filter": self.weight}
+        out = run(self, self._l_type, inputs, ("Output",), self._attrs)
+        return activated(self, self._act, plus_bias(self, out, self.bias, 1))
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self._num_channels}, {self._num_filters}, kernel_size={self.weight.shape[2:]}, "
+            f"stride={self._stride}, padding={self._padding}"
+        )
+
+
+class Conv2D(_Convolution):
+    """Convolves images with trainable filters (`fluid.dygraph.Conv2D`).
+
+    Args:
+        num_channels: channels of the input.
+        num_filters: channels of the result.
+        filter_size, stride, padding, dilation: an integer, or [height, width].
+        groups: filters see only the channels of their group; None: 1.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer; `bias_attr=False`: no bias. By default filters
+            are drawn from a normal distribution of variance 2 / (num_channels * height * width).
+        use_cudnn: accepted; False picks the operator depthwise_conv2d where groups = channels, as in Fluid.
+        act: the name of an activation.
+        dtype: 'float32' or 'float64'.
+
+    `weight` is [num_filters, num_channels / groups, height, width], `bias` [num_filters].
+
+    Raises:
+        ValueError: sizes do not fit. AssertionError, as in Fluid: `param_attr` is False.
+    """
+
+    _dims, _kind, _transposed = 2, "conv2d", False
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("conv2d", dtype)
+        self._prepare(
+            num_channels,
+            num_filters,
+            filter_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            param_attr,
+            bias_attr,
+            use_cudnn,
+            act,
+            dtype,
+        )
+
+
+class Conv3D(_Convolution):
+    """Convolves volumes [N, C, D, H, W] (`fluid.dygraph.Conv3D`); arguments as for `Conv2D`, with three sizes."""
+
+    _dims, _kind, _transposed = 3, "conv3d", False
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("conv3d", dtype)
+        self._prepare(
+            num_channels,
+            num_filters,
+            filter_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            param_attr,
+            bias_attr,
+            use_cudnn,
+            act,
+            dtype,
+        )
+
+
+class Conv2DTranspose(_Convolution):
+    """The transpose of a convolution: spreads images (`fluid.dygraph.Conv2DTranspose`).
+
+    Arguments as for `Conv2D`; `output_size`, an integer or [height, width], chooses among the sizes that fit.
+    `weight` is [num_channels, num_filters / groups, height, width].
+    """
+
+    _dims, _kind, _transposed = 2, "conv2d_transpose", True
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        output_size: Any = None,
+        padding: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("conv2d_transpose", dtype)
+        if output_size is not None and not isinstance(output_size, (int, list, tuple)):
+            raise ValueError(f"output_size of Conv2DTranspose should be list or int, got {output_size!r}")
+        self._prepare(
+            num_channels,
+            num_filters,
+            filter_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            param_attr,
+            bias_attr,
+            use_cudnn,
+            act,
+            dtype,
+            output_size,
+        )
+
+
+class Conv3DTranspose(_Convolution):
+    """The transpose of a convolution of volumes (`fluid.dygraph.Conv3DTranspose`); arguments as for `Conv3D`."""
+
+    _dims, _kind, _transposed = 3, "conv3d_transpose", True
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        padding: Any = 0,
+        stride: Any = 1,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("conv3d_transpose", dtype)
+        self._prepare(
+            num_channels,
+            num_filters,
+            filter_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            param_attr,
+            bias_attr,
+            use_cudnn,
+            act,
+            dtype,
+        )

@@ -1,0 +1,154 @@
+"""`Embedding`, and `NCE`, which trains a classifier over many classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...initializer import NumpyArrayInitializer
+from ...layers.checks import check_choice
+from ...layers.sampled import alias_table
+from ...ops.nce import SAMPLERS
+from ...param_attr import ParamAttr
+from ..layers import Layer
+from .running import run
+
+__all__ = ["NCE", "Embedding"]
+
+
+class Embedding(Layer):
+    """Looks rows of a trainable table up by their numbers (`fluid.dygraph.Embedding`).
+
+    Args:
+        size: [rows, columns] of the table.
+        is_sparse: whether the gradient of the table holds only the rows that were looked up.
+        is_distributed: accepted and without effect.
+        padding_idx: a row that gives zeros and is not trained; negative numbers count from the end.
+        param_attr: a ParamAttr, a name or an initializer of the table, `weight`.
+        dtype: 'float32' or 'float64'.
+
+    Raises:
+        ValueError: `size` is not a pair, or `padding_idx` lies outside of the table.
+    """
+
+    def __init__(
+        self,
+        size: Sequence[int],
+        is_sparse: bool = False,
+        is_distributed: bool = False,
+        padding_idx: int | None = None,
+        param_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("embedding", dtype)
+        if len(size) != 2:
+            raise ValueError(f"the size of an Embedding must be [rows, columns], got {list(size)}")
+        rows = size[0]
+        if padding_idx is not None and not -rows <= padding_idx < rows:
+            raise ValueError(
+                f"padding_idx must be in [{-rows}, {rows}) for a table of {rows} rows, got {padding_idx}"
+            )
+        self._size = list(size)
+        self._padding_idx = -1 if padding_idx is None else padding_idx % rows
+        self._attrs = {
+            "is_sparse": is_sparse,
+            "is_distributed": is_distributed,
+            "padding_idx": self._padding_idx,
+        }
+        self.weight = self.create_parameter(self._size, param_attr, dtype)
+
+    def forward(self, input: Any) -> Any:
+        """`input` is int64 of any shape; the result has one more axis, [..., columns]."""
+        return run(self, "lookup_table_v2", {"Ids": input, "W": self.weight}, attrs=self._attrs)
+
+    def extra_repr(self) -> str:
+        return f"{self._size[0]}, {self._size[1]}"
+
+
+class NCE(Layer):
+    """Noise-contrastive estimation: the loss of a classifier over many classes, from a few that are drawn
+    (`fluid.dygraph.NCE`).
+
+    Args:
+        num_total_classes: the number of classes.
+        dim: the number of columns of the input.
+        sample_weight: a tensor [N, 1] that weighs the samples.
+        param_attr: a ParamAttr, a name or an initializer of `weight`, [num_total_classes, dim].
+        bias_attr: the same for `bias`, [num_total_classes, 1]; there is none if it is None or False.
+        num_neg_samples: how many classes are drawn for each sample; None: 10.
+        sampler: what they are drawn from: 'uniform', 'log_uniform', or 'custom_dist'.
+        custom_dist: the probability of each class, for 'custom_dist'.
+        seed: of the drawing; 0: another one each time.
+        is_sparse: whether the gradient of `weight` holds only the rows that were used.
+        dtype: 'float32' or 'float64'.
+
+    Raises:
+        ValueError: another sampler, or no probabilities for 'custom_dist'.
+    """
+
+    def __init__(
+        self,
+        num_total_classes: int,
+        dim: int,
+        sample_weight: Any = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        num_neg_samples: int | None = None,
+        sampler: str = "uniform",
+        custom_dist: Sequence[float] | None = None,
+        seed: int = 0,
+        is_sparse: bool = False,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("nce", dtype)
+        check_choice(sampler, "sampler", SAMPLERS, "NCE")
+        self._num_total_classes = num_total_classes
+        self._sample_weight = sample_weight
+        self._num_neg_samples = 10 if num_neg_samples is None else int(num_neg_samples)
+        self._attrs = {
+            "num_total_classes": num_total_classes,
+            "num_neg_samples": self._num_neg_samples,
+            "seed": seed,
+            "sampler": SAMPLERS.index(sampler),
+            "is_sparse": is_sparse,
+        }
+        self._distribution = {} if sampler != "custom_dist" else self._described(custom_dist)
+        self.weight = self.create_parameter([num_total_classes, dim], param_attr, dtype)
+        self.bias = self.create_parameter([num_total_classes, 1], bias_attr or False, dtype, is_bias=True)
+
+    def _described(self, custom_dist: Any) -> dict[str, Any]:
+        """The inputs that describe the distribution; they are no parameters of the layer."""
+        chances = np.asarray(custom_dist, dtype="float64")
+        if chances.shape != (self._num_total_classes,):
+            raise ValueError(
+                f"custom_dist of NCE must have one probability for each of {self._num_total_classes} classes, got "
+                f"{custom_dist!r:.60}"
+            )
+        alias, own = alias_table(chances.copy())
+        values = {
+            "CustomDistProbs": chances.astype("float32"),
+            "CustomDistAlias": alias,
+            "CustomDistAliasProbs": own,
+        }
+        made = {}
+        for slot, value in values.items():
+            attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
+            made[slot] = self.create_parameter(list(value.shape), attr, value.dtype)
+            made[slot].stop_gradient = True
+        return made
+
+    def forward(self, input: Any, label: Any, sample_weight: Any = None) -> Any:
+        """`input` is [N, dim], `label` int64 [N, number of true classes]; the result is the cost [N, 1]."""
+        inputs = {
+            "Input": input,
+            "Label": label,
+            "Weight": self.weight,
+            "Bias": self.bias,
+            "SampleWeight": self._sample_weight if sample_weight is None else sample_weight,
+            **self._distribution,
+        }
+        drawn = ("SampleLogits", "SampleLabels")
+        cost, *_ = run(self, "nce", inputs, ("Cost", *drawn), self._attrs, frozen=drawn)
+        return cost / (self._num_neg_samples + 1)

@@ -1,0 +1,320 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType, to_vartype
+from ...initializer import ConstantInitializer, NormalInitializer
+from ...layers.checks import check_choice
+from ...param_attr import ParamAttr
+from ..layers import Layer
+from .running import activated, is_eager, run
+
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "SpectralNorm"]
+
+
+def _scale_and_shift(
+    layer: Layer, shape: list[int], param_attr: Any, bias_attr: Any, dtype: Any
+) -> tuple[Any, Any]:
+    """Parameters that start as ones and zeros; None where the attribute is False."""
+    ones = ConstantInitializer(1.0)
+    scale = layer.create_parameter(shape, param_attr, dtype, default_initializer=ones)
+    return scale, layer.create_parameter(shape, bias_attr, dtype, is_bias=True)
+
+
+class BatchNorm(Layer):
+    """Normalises each channel over the batch, then scales and shifts it (`fluid.dygraph.BatchNorm`).
+
+    While training it keeps moving averages of mean and variance, `moving = moving * momentum + batch * (1 -
+    momentum)`, and uses those in evaluation mode (`eval`).
+
+    Args:
+        num_channels: the number of channels.
+        act: the name of an activation.
+        is_test: accepted and without effect, as in Fluid: `eval` and `train` decide.
+        momentum: how slowly the averages move.
+        epsilon: added to the variance.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of scale (ones) and shift (zeros).
+        dtype: 'float32' or 'float64'; 'float16' makes float32 parameters.
+        data_layout: 'NCHW', or 'NHWC' for channels last.
+        in_place: accepted and without effect.
+        moving_mean_name, moving_variance_name: names of the averages.
+        do_model_average_for_mean_and_var: whether ModelAverage averages them as well.
+        use_global_stats: use the averages in training too. Scale and shift with a learning rate of zero are then
+            frozen.
+        trainable_statistics: use the batch's statistics, and move the averages, in evaluation mode too.
+
+    `weight`, `bias`, `_mean` and `_variance` are [num_channels].
+
+    Raises:
+        AssertionError, as in Fluid: `param_attr` or `bias_attr` is False.
+    """
+
+    _named: str | None = "batch_norm"
+    """What the layer's name begins with; None: the name of the class."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        act: str | None = None,
+        is_test: bool = False,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
+    ) -> None:
+        super().__init__(self._named, dtype)
+        for name, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
+            if attr is False:
+                raise AssertionError(f"{name} should not be False in BatchNorm")
+        check_choice(data_layout, "data_layout", ("NCHW", "NHWC", "NCDHW", "NDHWC"), "BatchNorm")
+        kind = VarType.FP32 if to_vartype(dtype) == VarType.FP16 else to_vartype(dtype)
+        shape = [num_channels]
+        self.weight, self.bias = _scale_and_shift(self, shape, param_attr, bias_attr, kind)
+        if use_global_stats:
+            for parameter in (self.weight, self.bias):
+                if parameter.optimize_attr["learning_rate"] == 0.0:
+                    parameter.stop_gradient = True
+        averaged = do_model_average_for_mean_and_var
+        for attribute, moving_name, start in (
+            ("_mean", moving_mean_name, 0.0),
+            ("_variance", moving_variance_name, 1.0),
+        ):
+            attr = ParamAttr(
+                moving_name, ConstantInitializer(start), trainable=False, do_model_average=averaged
+            )
+            moving = self.create_parameter(shape, attr, kind)
+            moving.stop_gradient = True
+            setattr(self, attribute, moving)
+        self._act, self._in_place, self._is_test = act, in_place, is_test
+        self._momentum, self._epsilon, self._data_layout = momentum, epsilon, data_layout
+        self._use_global_stats, self._trainable_statistics = use_global_stats, trainable_statistics
+
+    def forward(self, input: Any) -> Any:
+        """`input` is [N, C, ...] (or [N, ..., C]), two to five axes; the result has its shape."""
+        return activated(self, self._act, self._normalised(input))
+
+    def _normalised(self, input: Any) -> Any:
+        mean, variance = self._mean, self._variance
+        inputs = {"X": input, "Scale": self.weight, "Bias": self.bias, "Mean": mean, "Variance": variance}
+        attrs = {
+            "momentum": self._momentum,
+            "epsilon": self._epsilon,
+            "is_test": not self.training and not self._trainable_statistics,
+            "data_layout": self._data_layout,
+            "use_global_stats": self._use_global_stats,
+        }
+        if is_eager(self, input):
+            outputs = ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")
+            out, *moved = run(self, "batch_norm", inputs, outputs, attrs)
+            # Optimizers and other holders of the averages' memory must see them move.
+            for target, value in zip((mean, variance), moved, strict=False):
+                if value.array is not target.array:
+                    np.copyto(target.array, value.array)
+            return out
+        helper = self._helper
+        saved = [helper.create_variable_for_type_inference(mean.dtype, stop_gradient=True) for _ in range(2)]
+        out = helper.create_variable_for_type_inference(input.dtype)
+        helper.append_op(
+            type="batch_norm",
+            inputs={slot: [value] for slot, value in inputs.items()},
+            outputs={
+                "Y": [out],
+                "MeanOut": [mean],
+                "VarianceOut": [variance],
+                "SavedMean": saved[:1],
+                "SavedVariance": saved[1:],
+            },
+            attrs=attrs,
+        )
+        return out
+
+    def extra_repr(self) -> str:
+        return f"num_channels={self.weight.shape[0]}, momentum={self._momentum}, epsilon={self._epsilon}"
+
+
+class LayerNorm(Layer):
+    """Normalises each sample over its last axes (`fluid.dygraph.LayerNorm`).
+
+    Args:
+        normalized_shape: the sizes of the axes to normalise over, or the size of the last one.
+        scale, shift: whether to scale and shift each element afterwards, by trainable parameters.
+        epsilon: added to the variance.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of those parameters.
+        act: the name of an activation.
+        dtype: 'float32' or 'float64'.
+
+    `weight` and `bias` have one axis, with as many elements as `normalized_shape` together.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        scale: bool = True,
+        shift: bool = True,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("layer_norm", dtype)
+        sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._normalized_shape, self._epsilon, self._act = sizes, epsilon, act
+        self._scale, self._shift = scale, shift
+        self.weight, self.bias = _scale_and_shift(
+            self, [math.prod(sizes)], param_attr if scale else False, bias_attr if shift else False, dtype
+        )
+
+    def forward(self, input: Any) -> Any:
+        """`input` is [..., *normalized_shape], and so is the result. Raises ValueError for another shape."""
+        sizes = self._normalized_shape
+        begin = len(input.shape) - len(sizes)
+        if begin < 0 or list(input.shape[begin:]) != sizes:
+            raise ValueError(
+                f"Given normalized_shape is {sizes}, expected input with shape "
+                f"[*, {', '.join(map(str, sizes))}], but got input shape {list(input.shape)}"
+            )
+        inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
+        attrs = {"epsilon": self._epsilon, "begin_norm_axis": begin}
+        saved = ("Mean", "Variance")
+        out, *_ = run(self, "layer_norm", inputs, ("Y", *saved), attrs, frozen=saved)
+        return activated(self, self._act, out)
+
+    def extra_repr(self) -> str:
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class GroupNorm(Layer):
+    """Normalises each of `groups` groups of channels of each sample (`fluid.dygraph.GroupNorm`).
+
+    Args:
+        channels: the number of channels.
+        groups: the number of groups.
+        epsilon: added to the variance.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of scale and shift of each channel; those left at
+            None or set to False do not exist, as in Fluid, so that saved models fit.
+        act: the name of an activation.
+        data_layout: 'NCHW' only.
+        dtype: 'float32' or 'float64'.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        groups: int,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        data_layout: str = "NCHW",
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("group_norm", dtype)
+        if data_layout != "NCHW":
+            raise ValueError(f"unsupported data layout:{data_layout}")
+        self._channels, self._groups, self._epsilon, self._act = channels, groups, epsilon, act
+        self.weight, self.bias = _scale_and_shift(
+            self, [channels], param_attr or False, bias_attr or False, dtype
+        )
+
+    def forward(self, input: Any) -> Any:
+        """`input` is [N, C, ...], and so is the result."""
+        inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
+        attrs = {"epsilon": self._epsilon, "groups": self._groups}
+        saved = ("Mean", "Variance")
+        out, *_ = run(self, "group_norm", inputs, ("Y", *saved), attrs, frozen=saved)
+        return activated(self, self._act, out)
+
+    def extra_repr(self) -> str:
+        return f"channels={self._channels}, groups={self._groups}, epsilon={self._epsilon}"
+
+
+class InstanceNorm(Layer):
+    """Normalises each channel of each sample on its own (`fluid.dygraph.InstanceNorm`).
+
+    Args:
+        num_channels: the number of channels.
+        epsilon: added to the variance.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of `scale` and `bias`, [num_channels].
+        dtype: 'float32' or 'float64'.
+
+    Raises:
+        AssertionError, as in Fluid: `param_attr` or `bias_attr` is False.
+    """
+
+    def __init__(
+        self,
+        num_channels: int,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("instance_norm", dtype)
+        for name, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
+            if attr is False:
+                raise AssertionError(f"{name} should not be False in InstanceNorm.")
+        self._epsilon = epsilon
+        self.scale, self.bias = _scale_and_shift(self, [num_channels], param_attr, bias_attr, dtype)
+
+    def forward(self, input: Any) -> Any:
+        """`input` is [N, C, ...], and so is the result."""
+        inputs = {"X": input, "Scale": self.scale, "Bias": self.bias}
+        saved = ("SavedMean", "SavedVariance")
+        out, *_ = run(self, "instance_norm", inputs, ("Y", *saved), {"epsilon": self._epsilon}, frozen=saved)
+        return out
+
+    def extra_repr(self) -> str:
+        return f"num_channels={self.scale.shape[0]}, epsilon={self._epsilon}"
+
+
+class SpectralNorm(Layer):
+    """A weight divided by its largest singular value, found by power iteration (`fluid.dygraph.SpectralNorm`).
+
+    Args:
+        weight_shape: the shape of the weights.
+        dim: the axis that becomes the rows of the matrix; 0, or 1 for transposed convolutions.
+        power_iters: how many steps of the iteration each call makes.
+        eps: added to lengths before dividing by them.
+        dtype: 'float32' or 'float64'.
+
+    `weight_u` and `weight_v` hold the singular vectors from call to call.
+    """
+
+    def __init__(
+        self,
+        weight_shape: Sequence[int],
+        dim: int = 0,
+        power_iters: int = 1,
+        eps: float = 1e-12,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("spectral_norm", dtype)
+        self._weight_shape = list(weight_shape)
+        self._attrs = {"dim": dim, "power_iters": power_iters, "eps": eps}
+        rows = self._weight_shape[dim]
+        for attribute, size in (("weight_u", rows), ("weight_v", math.prod(self._weight_shape) // rows)):
+            vector = self.create_parameter(
+                [size], None, dtype, default_initializer=NormalInitializer(0.0, 1.0)
+            )
+            vector.stop_gradient = True
+            setattr(self, attribute, vector)
+
+    def forward(self, weight: Any) -> Any:
+        """`weight` has shape `weight_shape`, and so has the result."""
+        inputs = {"Weight": weight, "U": self.weight_u, "V": self.weight_v}
+        return run(self, "spectral_norm", inputs, attrs=self._attrs)

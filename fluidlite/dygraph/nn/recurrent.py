@@ -1,0 +1,66 @@
+"""`GRUUnit`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...layers.checks import check_choice
+from ...ops.recurrent_unit import ACTIVATIONS
+from ..layers import Layer
+from .running import run
+
+__all__ = ["GRUUnit"]
+
+
+class GRUUnit(Layer):
+    """One step of a gated recurrent unit (`fluid.dygraph.GRUUnit`).
+
+    Args:
+        size: three times the size of the state.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of `weight`, [size / 3, size], and `bias`, [1,
+            size]; `bias_attr=False`: no bias.
+        activation, gate_activation: one of 'identity', 'sigmoid', 'tanh', 'relu'.
+        origin_mode: accepted, with a warning, and without effect, as in Fluid, whose models rely on it.
+        dtype: 'float32' or 'float64'.
+
+    Raises:
+        ValueError: for another activation.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        activation: str = "tanh",
+        gate_activation: str = "sigmoid",
+        origin_mode: bool = False,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__("gru_unit", dtype)
+        check_choice(activation, "activation", ACTIVATIONS, "GRUUnit")
+        check_choice(gate_activation, "gate_activation", ACTIVATIONS, "GRUUnit")
+        self.activation, self.gate_activation = (
+            ACTIVATIONS.index(activation),
+            ACTIVATIONS.index(gate_activation),
+        )
+        if origin_mode:
+            warnings.warn(
+                "GRUUnit computes as with origin_mode=False, as Fluid 1.8 does: the update gate is the share of "
+                "the candidate",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.weight = self.create_parameter([size // 3, size], param_attr, dtype)
+        self.bias = self.create_parameter([1, size], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: Any, hidden: Any) -> tuple[Any, Any, Any]:
+        """The state after the step, the old state after the reset gate, and the gates with the candidate.
+
+        `input` is [N, size], already multiplied by the input's weights; `hidden` is the state, [N, size / 3].
+        """
+        inputs = {"Input": input, "HiddenPrev": hidden, "Weight": self.weight, "Bias": self.bias}
+        attrs = {"activation": self.activation, "gate_activation": self.gate_activation}
+        gate, reset, updated = run(self, "gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs)
+        return updated, reset, gate

@@ -1,0 +1,122 @@
+"""State dicts of layers: gathering them, and giving layers the values in them, all or none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..eager import Tensor
+from ..executor.lod_tensor import LoDTensor
+from .members import Members
+
+NAME_TABLE = "StructuredToParameterName@@"
+"""Where files keep the names of parameters beside those of attributes."""
+
+
+def gather(layer: Members, into: dict[str, Any], prefix: str, include_sublayers: bool) -> dict[str, Any]:
+    """Put the parameters and lasting buffers of `layer` into a dict by their names; returns it.
+
+    What is reached in two ways is there under both names, so that each layer can be restored on its own.
+    """
+    for name, parameter in layer._parameters.items():
+        if parameter is not None:
+            into[prefix + name] = parameter
+    for name, buffer in layer._buffers.items():
+        if buffer is not None and name not in layer._non_persistable_buffers:
+            into[prefix + name] = buffer
+    if include_sublayers:
+        for name, inner in layer._sub_layers.items():
+            if inner is not None:
+                gather(inner, into, f"{prefix}{name}.", True)
+    return into
+
+
+def restore(targets: Mapping[str, Any], given: Any, structured: bool) -> None:
+    """Give `targets` (name -> tensor) the values in the dict `given`.
+
+    `structured`: its keys are those of `targets`; otherwise they are the names of the tensors. With anything missing
+    or wrong nothing is changed: RuntimeError for a missing name, AssertionError, as in Fluid, for another shape or
+    element type, TypeError if `given` is no dict. Warns of names that are not used.
+    """
+    wanted = _keyed(targets, structured)
+    state = _checked(given)
+    missing = [key for key in wanted if key not in state]
+    if missing:
+        raise RuntimeError(
+            f"Parameter not found: the state dict has no {missing[0]!r}"
+            + (f" (and {len(missing) - 1} others are missing)" if len(missing) > 1 else "")
+            + f"; its keys begin with {list(state)[:3]}. use_structured_name is {structured}: "
+            + ("True takes names of attributes" if structured else "False takes names of parameters")
+        )
+    pairs = [(target, _fitting(target, key, state[key])) for key, target in wanted.items()]
+    _warn_unused(state, wanted)
+    for target, array in pairs:
+        target.set_value(array)
+
+
+def restore_what_fits(
+    targets: Mapping[str, Any], given: Any, structured: bool
+) -> tuple[list[str], list[str]]:
+    """As `restore`, but leave out, with a warning, what is missing or does not fit.
+
+    Returns the names missing in `given` and those in it that nothing asked for.
+    """
+    wanted = _keyed(targets, structured)
+    state = _checked(given)
+    missing, pairs = [], []
+    for key, target in wanted.items():
+        if key not in state:
+            missing.append(key)
+            warnings.warn(f"{key!r} is not in the state dict and keeps its value", stacklevel=3)
+            continue
+        try:
+            pairs.append((target, _fitting(target, key, state[key])))
+        except AssertionError as error:
+            warnings.warn(f"{key!r} keeps its value: {error}", stacklevel=3)
+    for target, array in pairs:
+        target.set_value(array)
+    return missing, [key for key in state if key not in wanted]
+
+
+def _keyed(targets: Mapping[str, Any], structured: bool) -> dict[str, Any]:
+    return dict(targets) if structured else {target.name: target for target in targets.values()}
+
+
+def _checked(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"a state dict maps names to tensors or arrays, got a {type(given).__name__}")
+    return {key: value for key, value in given.items() if key != NAME_TABLE}
+
+
+def _fitting(target: Any, key: str, value: Any) -> np.ndarray:
+    """The array to set; AssertionError if it does not fit `target`."""
+    if isinstance(value, (Tensor, LoDTensor)):
+        value = value.array
+    if not isinstance(value, np.ndarray):
+        raise AssertionError(
+            f"{key!r} in the state dict must be a tensor or a NumPy array, got {type(value).__name__}"
+        )
+    mine = target.array
+    if mine.shape != value.shape:
+        raise AssertionError(
+            f"Variable Shape not match, Variable [ {target.name} ] need tensor with shape {mine.shape} "
+            f"but load set tensor with shape {value.shape} ({key!r})"
+        )
+    if mine.dtype != value.dtype:
+        raise AssertionError(
+            f"Variable dtype not match, Variable [ {target.name} ] need tensor with dtype {mine.dtype} "
+            f"but load tensor with dtype {value.dtype} ({key!r})"
+        )
+    return value
+
+
+def _warn_unused(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    unused = [str(key) for key in state if key not in wanted]
+    if unused:
+        warnings.warn(
+            f"not used, because the layer has no parameter or buffer of that name: {', '.join(unused)}",
+            stacklevel=4,
+        )

@@ -1,0 +1,40 @@
+"""Eager tensors: operators that compute at once, and gradients through what they leave behind.
+
+The operators are those of `ops/`; how a call finds its kernels is in `dispatch`, the way back in `autograd`.
+"""
+
+from .._ext import eager as _core
+from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
+from ..framework import tracing
+from ..framework.variable import Variable
+from .autograd import _recording as _slot
+from .autograd import add_up, backward, grad, is_recording, no_grad, recording, set_recording
+from .dispatch import explain, form
+from .diverting import divert
+from .parameters import initial_value
+from .tensor import Parameter, Tensor, apply, apply_into, empty, to_variable
+
+_core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain)
+_core.setup_tracing(divert, tracing.current)
+
+__all__ = [
+    "Parameter",
+    "Tensor",
+    "apply",
+    "apply_into",
+    "backward",
+    "count_traces",
+    "empty",
+    "form",
+    "grad",
+    "initial_value",
+    "is_recording",
+    "mixture",
+    "no_grad",
+    "record_call",
+    "recording",
+    "serial",
+    "set_recording",
+    "set_serial",
+    "to_variable",
+]

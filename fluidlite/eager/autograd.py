@@ -1,0 +1,394 @@
+"""Backwards over the tape: `backward`, `grad`, `no_grad`, hooks."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._ext import eager as core
+from ..base import context
+from ..base.errors import NotSupportedError
+from ..framework import Variable, mode, tracing
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+_recording: context.Slot[bool] = context.Slot("recording", True)
+
+
+def is_recording() -> bool:
+    """Whether operators on tensors with gradients are recorded."""
+    return _recording.get()
+
+
+def set_recording(on: bool) -> None:
+    """Switch recording on or off until it is switched again (or the enclosing `no_grad` ends)."""
+    _recording.set(on)
+
+
+@contextmanager
+def recording(on: bool) -> Iterator[None]:
+    """Have recording on or off inside the block."""
+    with _recording.hold(on):
+        yield
+
+
+class no_grad:  # noqa: N801 - Fluid's name
+    """Nothing inside is recorded: `with no_grad():`, `@no_grad`, `@no_grad()` (`fluid.dygraph.no_grad`).
+
+    A decorated generator function records nothing while it runs, and leaves its consumer alone.
+    """
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = super().__new__(cls)
+        return made if function is None else made(function)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self._held: list[Any] = []
+
+    def __enter__(self) -> None:
+        held = _recording.hold(False)
+        held.__enter__()
+        self._held.append(held)
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._held.pop().__exit__(*exc_info)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generate(*args: Any, **kwargs: Any) -> Iterator[Any]:
+                with _recording.hold(False):
+                    generator = function(*args, **kwargs)
+                answer, failure = None, None
+                while True:
+                    try:
+                        with _recording.hold(False):
+                            item = generator.send(answer) if failure is None else generator.throw(failure)
+                    except StopIteration as end:
+                        return end.value
+                    answer, failure = None, None
+                    try:
+                        answer = yield item
+                    except GeneratorExit:
+                        generator.close()
+                        raise
+                    except BaseException as error:
+                        failure = error
+
+            return generate
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with _recording.hold(False):
+                return function(*args, **kwargs)
+
+        return call
+
+
+def add_up(have: Any, more: Any) -> Any:
+    """The sum of two gradients of which at least one is not an array."""
+    return more + have if isinstance(have, np.ndarray) else have + more
+
+
+def backward(
+    tensors: Sequence[Tensor], gradients: Sequence[Tensor | None] | None, retain_graph: bool
+) -> None:
+    """Add the gradients of `tensors` to all leaves they were computed from; see `Tensor.backward`.
+
+    In Fluid's dygraph mode they replace those of earlier passes, as they do in 1.8; outside of it, where names of
+    Paddle 2.0 are used, they add up. `gradients`: what to start from, None for ones. Raises ValueError if shapes do
+    not fit.
+    """
+    sweep = core.Sweep(retain_graph)
+    starts = gradients if gradients is not None else [None] * len(tensors)
+    for tensor, start in zip(tensors, starts, strict=True):
+        if tensor.stop_gradient or (tensor.node is not None and tensor.node.released):
+            continue
+        sweep.give(tensor if tensor.node is None else tensor.node, tensor.index, _start(tensor, start).array)
+    sweep.sweep()
+    replace = mode.in_dygraph_mode()
+    for leaf, gradient in sweep.arrived():
+        for hook in list(leaf.hooks or ()):
+            gradient = hook(gradient)
+        if replace:
+            leaf.grad_array = gradient
+        else:
+            leaf.accumulate(gradient)
+
+
+def _start(tensor: Tensor, start: Tensor | None) -> Tensor:
+    from .tensor import Tensor
+
+    if start is None:
+        return Tensor(np.ones(tensor.array.shape, tensor.array.dtype), "ones@GRAD")
+    if start.array.shape != tensor.array.shape:
+        raise ValueError(
+            f"the gradient to start from must have the shape of tensor {tensor.name!r}, {tensor.shape}, "
+            f"got {start.shape}"
+        )
+    return start
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Any = None,
+    backward_strategy: Any = None,
+) -> list[Tensor | None]:
+    """The gradients of the sum of `outputs` with respect to `inputs`, which are left as they are.
+
+    `grad_outputs` weigh the outputs (None: ones). `create_graph` records how the gradients are computed, so
+    that they have gradients in turn; `retain_graph` (by default as `create_graph`) keeps the tape.
+    `no_grad_vars`: tensors that no gradient goes through. Raises ValueError for an input that the outputs do
+    not depend on, unless `allow_unused` (None for it then). Follows `fluid.dygraph.grad`.
+    """
+    tracer = tracing.current()
+    targets = _tensors(inputs, "inputs", tracer)
+    sources = _tensors(outputs, "outputs", tracer)
+    if not only_inputs:
+        raise NotSupportedError("grad(only_inputs=False) is not supported; Fluid does not support it either")
+    starts: list[Any]
+    if grad_outputs is None:
+        starts = [None] * len(sources)
+    else:
+        starts = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
+    if len(starts) != len(sources):
+        raise ValueError(
+            f"grad_outputs must hold one gradient for each of {len(sources)} outputs, got {len(starts)}"
+        )
+    blocked = [] if no_grad_vars is None else _tensors(no_grad_vars, "no_grad_vars", tracer)
+    found: list[Any]
+    if tracer is not None:
+        found = tracer.gradients(sources, targets, starts, blocked, create_graph)
+    else:
+        retain = create_graph if retain_graph is None else retain_graph
+        walk = _Walk(sources, targets, blocked)
+        found = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
+    for target, gradient in zip(targets, found, strict=True):
+        if gradient is None and not allow_unused:
+            raise ValueError(
+                f"the outputs do not depend on tensor {target.name!r} (or its stop_gradient is True): leave it out of "
+                "inputs, or pass allow_unused=True to get None"
+            )
+    return found
+
+
+def _tensors(given: Any, what: str, tracer: tracing.Tracer | None) -> list[Tensor]:
+    """A list of tensors; while a program is traced, Variables will do as well."""
+    from .tensor import Tensor
+
+    items = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    for item in items:
+        if not isinstance(item, Tensor if tracer is None else Variable):
+            raise TypeError(f"{what} of grad must be eager tensors, got {type(item).__name__}")
+    if not items and what != "no_grad_vars":
+        raise ValueError(f"{what} of grad must not be empty")
+    return items
+
+
+_Place = tuple[Any, int]
+
+
+def _place(tensor: Tensor) -> _Place:
+    """Where on the tape a tensor stands: (its node, which output), or (itself, 0) for a leaf."""
+    return (tensor, 0) if tensor.node is None else (tensor.node, tensor.index)
+
+
+class _Walk:
+    """One call of `grad`."""
+
+    def __init__(self, sources: list[Tensor], targets: list[Tensor], blocked: list[Tensor]) -> None:
+        self.sources, self.targets = sources, targets
+        self.blocked = {(id(p), i) for p, i in map(_place, blocked)}
+        self.wanted = {(id(p), i) for p, i in map(_place, targets)}
+        self.needed = self._between()
+
+    def _between(self) -> set[Any]:
+        """The nodes on a way from a target to a source."""
+        leads: dict[int, bool] = {}
+        nodes: dict[int, Any] = {}
+        wanted_nodes = {key for key, _ in self.wanted}
+        for source in self.sources:
+            if source.node is None:
+                continue
+            stack = [(source.node, False)]
+            while stack:
+                node, done = stack.pop()
+                key = id(node)
+                if done:
+                    leads[key] = key in wanted_nodes or any(
+                        id(edge) in wanted_nodes or leads.get(id(edge), False) for edge in node.edges or ()
+                    )
+                elif key not in nodes:
+                    nodes[key] = node
+                    stack.append((node, True))
+                    stack += [(edge, False) for edge in node.edges or () if isinstance(edge, core.Node)]
+        return {nodes[key] for key, yes in leads.items() if yes}
+
+    def plain(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
+        from .tensor import Tensor
+
+        sweep = core.Sweep(retain, self.needed, self.blocked)
+        for source, start in zip(self.sources, starts, strict=True):
+            if not source.stop_gradient:
+                place, index = _place(source)
+                sweep.give(place, index, _start(source, start).array)
+        sweep.sweep()
+        found: list[Tensor | None] = []
+        leaves = {id(leaf): gradient for leaf, gradient in sweep.arrived()}
+        for target in self.targets:
+            place, index = _place(target)
+            if place is target:
+                value = leaves.get(id(target))
+            else:
+                value = place.out_grads[index] if place in sweep.nodes() else None
+            found.append(None if value is None else Tensor(value))
+        for node in sweep.nodes():
+            node.out_grads = None
+        return found
+
+    def recorded(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
+        """As `plain`, with tensors that are recorded in turn."""
+        got: dict[tuple[int, int], Tensor] = {}
+        alive: list[Any] = []
+        queue: list[tuple[int, Any]] = []
+        queued: set[int] = set()
+
+        def give(place: Any, index: int, gradient: Tensor) -> None:
+            key = (id(place), index)
+            if key in self.blocked:
+                return
+            if isinstance(place, core.Node):
+                if place not in self.needed:
+                    return
+                if id(place) not in queued:
+                    queued.add(id(place))
+                    heappush(queue, (-place.number, place))
+            alive.append(place)
+            got[key] = got[key] + gradient if key in got else gradient  # type: ignore[assignment]
+
+        with recording(True):
+            for source, start in zip(self.sources, starts, strict=True):
+                if not source.stop_gradient:
+                    give(*_place(source), _start(source, start))
+            while queue:
+                node = heappop(queue)[1]
+                if node.edges is not None:
+                    self._differentiate(node, got, give)
+                    if not retain:
+                        node.release()
+        return [got.get((id(place), index)) for place, index in map(_place, self.targets)]
+
+    def _differentiate(
+        self, node: Any, got: dict[tuple[int, int], Tensor], give: Callable[..., None]
+    ) -> None:
+        from .tensor import Tensor
+
+        if node.function is not None:
+            raise NotSupportedError(
+                "a traced function (declarative, to_static) has no second derivatives: call grad(create_graph=True) on "
+                "what the function itself computes, with ProgramTranslator().enable(False)"
+            )
+        saved_places, steps = node.recipe
+        if isinstance(steps, Exception):
+            raise steps
+        saved = [_again(node, place, array) for place, array in zip(saved_places, node.saved, strict=True)]
+        arriving: list[Any] = [got.get((id(node), k)) for k in range(node.n_out)]
+        made: list[Any] = []
+        for form, places, targets in steps:
+            if not core.arrives(places, len(saved), arriving):
+                made += [None for target in targets if target == -2]
+                continue
+            arguments = []
+            for place in places:
+                if place < len(saved):
+                    arguments.append(saved[place])
+                elif place < len(saved) + node.n_out:
+                    index = place - len(saved)
+                    if arriving[index] is None:
+                        dtype, shape = node.variant.layouts_out[index]
+                        arriving[index] = Tensor(np.zeros(shape, dtype))
+                    arguments.append(arriving[index])
+                else:
+                    arguments.append(made[place - len(saved) - node.n_out])
+            for result, target in zip(form.invoke(arguments), targets, strict=True):
+                if target == -2:
+                    made.append(result)
+                elif target >= 0 and node.edges[target] is not None and result.array is not None:
+                    give(node.edges[target], node.indices[target], result)
+
+
+def _again(node: Any, place: int, array: np.ndarray) -> Tensor:
+    """A saved array as the tensor it belonged to."""
+    from .tensor import Tensor
+
+    count = len(node.edges)
+    if place < count:
+        edge = node.edges[place]
+        if edge is None:
+            return Tensor(array)
+        if not isinstance(edge, core.Node):
+            leaf: Tensor = edge
+            return leaf
+        source, index = edge, node.indices[place]
+    else:
+        # Outputs without gradients of their own, such as the softmax in a loss, depend on the inputs all the same.
+        source, index = node, place - count
+        if array.dtype.kind != "f":
+            return Tensor(array)
+    made = Tensor(array, stop_gradient=False)
+    made.node, made.index = source, index
+    return made
+
+
+class HookHandle:
+    """What `register_hook` returns: `remove()` takes the hook away."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> bool:
+        """Take the hook away; whether it was still there."""
+        try:
+            self._hooks.remove(self._hook)
+        except ValueError:
+            return False
+        return True
+
+
+def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+    """See `Tensor.register_hook`."""
+    from .tensor import Tensor
+
+    if tensor.stop_gradient:
+        raise RuntimeError(
+            f"tensor {tensor.name!r} has stop_gradient=True: no gradient will reach a hook on it"
+        )
+
+    def call(gradient: np.ndarray) -> np.ndarray:
+        replaced = hook(Tensor(gradient))
+        return gradient if replaced is None else replaced.array
+
+    if tensor.node is None:
+        if tensor.hooks is None:
+            tensor.hooks = []
+        hooks = tensor.hooks
+    else:
+        if tensor.node.hooks is None:
+            tensor.node.hooks = {}
+        hooks = tensor.node.hooks.setdefault(tensor.index, [])
+    hooks.append(call)
+    return HookHandle(hooks, call)

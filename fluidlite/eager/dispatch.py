@@ -1,0 +1,370 @@
+"""From a call of an operator to its `Form` and `Variant`: shapes, kernels, gradient operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ext import eager as core
+from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from ..base.errors import EnforceNotMet, NotSupportedError
+from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, find, grad_name
+
+Array = Any
+
+
+class EagerMeta:
+    """Answers an operator's questions with the shapes of one call; notices when it asks for values."""
+
+    def __init__(self, known: EagerMeta | None = None) -> None:
+        self.shapes: dict[str, tuple[int, ...]] = dict(known.shapes) if known else {}
+        self.dtypes: dict[str, VarType] = dict(known.dtypes) if known else {}
+        self.values: dict[str, np.ndarray] = {}
+        self.asked = False
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.shapes[name]
+
+    def dtype(self, name: str) -> VarType:
+        return self.dtypes[name]
+
+    def set(self, name: str, shape: tuple[int, ...], dtype: VarType) -> None:
+        self.shapes[name] = shape
+        self.dtypes[name] = dtype
+
+    def value(self, name: str) -> np.ndarray | None:
+        self.asked = True
+        return self.values.get(name)
+
+
+_forms: dict[Any, core.Form] = {}
+_FORMS_KEPT, _LONGEST_KEPT = 4096, 256
+
+
+def form(
+    op_type: str,
+    slots: Sequence[tuple[str, int]],
+    outputs: Sequence[tuple[str, int]],
+    attrs: Mapping[str, Any] | None = None,
+) -> core.Form:
+    """A way to call operator `op_type`: input slots with numbers of tensors, outputs likewise, attributes.
+
+    Calling what is returned with the tensors in that order computes at once. Raises NotSupportedError for an unknown
+    operator, OperatorError for attributes that it does not have.
+    """
+    definition = find(op_type)
+    given = {name: value for name, value in (attrs or {}).items() if value is not None}
+    for name in given:
+        if name not in definition.attrs and name not in _EVERYWHERE:
+            raise OperatorError(
+                f"operator {op_type} has no attribute {name!r}; it has {sorted(definition.attrs)}"
+            )
+    made = core.Form(
+        _specialise,
+        definition,
+        {slot: [f"{slot}:{i}" for i in range(count)] for slot, count in slots},
+        {slot: [f"{slot}:out{i}" for i in range(count)] for slot, count in outputs},
+        given,
+    )
+    made.counted = op_type not in _NOT_COUNTED
+    return made
+
+
+_NOT_COUNTED = frozenset(
+    (
+        "arg_max arg_min argsort assign_value clip cos_sim cumsum elu eye fill_zeros_like flatten2 "
+        "gather_nd gaussian_random hard_sigmoid huber_loss kldiv_loss lrn maxout norm pad pow "
+        "reduce_all reduce_any reduce_max reduce_min reduce_prod shape "
+        "sigmoid_cross_entropy_with_logits smooth_l1_loss squeeze2 stack sum swish uniform_random "
+        "unsqueeze2 unstack"
+    ).split()
+)
+"""Operators whose results Fluid names by another count than those of the others (`generated_var_N`, `tmp_N`)."""
+
+
+_EVERYWHERE = frozenset(
+    {"op_role", "op_role_var", "op_namescope", "op_callstack", "op_device", "use_cudnn", "use_mkldnn"}
+)
+"""Attributes that any operator may carry and that change nothing here."""
+
+
+def frozen_attrs(attrs: Mapping[str, Any]) -> Any:
+    """Attributes as something to look up by."""
+    try:
+        key = tuple(attrs.items())
+        hash(key)
+    except TypeError:
+        key = tuple([(name, _frozen(value)) for name, value in attrs.items()])
+    return key
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple([_frozen(item) for item in value])
+    if isinstance(value, np.ndarray):
+        return (value.dtype.str, value.shape, value.tobytes())
+    return value
+
+
+def cached_form(
+    op_type: str,
+    slots: tuple[tuple[str, int], ...],
+    outputs: tuple[Any, ...],
+    attrs: Mapping[str, Any] | None,
+) -> core.Form:
+    """`form`, remembered; `outputs` hold names, or (name, count)."""
+    key = (op_type, slots, outputs, frozen_attrs(attrs) if attrs else ())
+    found = _forms.get(key)
+    if found is None:
+        pairs = [(item, 1) if isinstance(item, str) else (item[0], item[1]) for item in outputs]
+        found = form(op_type, slots, pairs, attrs)
+        if attrs and any(isinstance(value, list) and len(value) > _LONGEST_KEPT for value in attrs.values()):
+            return found  # the elements of an array, which hardly come again
+        if len(_forms) >= _FORMS_KEPT:
+            _forms.clear()
+        _forms[key] = found
+    return found
+
+
+def _specialise(form: core.Form, arrays: list[Array]) -> core.Variant:
+    """The variant of a form for arrays: exact shapes, native kernels or the reference kernel."""
+    definition: OpDef = form.definition
+    meta = EagerMeta(form.known)
+    for name, array in zip(form.names_in, arrays, strict=True):
+        meta.shapes[name] = tuple(array.shape)
+        meta.dtypes[name] = to_vartype(array.dtype)
+        if isinstance(array, np.ndarray):
+            meta.values[name] = array
+    view = OpView(definition, form.inputs, form.outputs, form.attrs, meta)
+    _check_slots(view)
+    if definition.infer is not None:
+        definition.infer(view)
+    names = form.names_out
+    whole = all(min(meta.shapes.get(name, (-1,)), default=0) >= 0 for name in names)
+    dense = all(isinstance(array, np.ndarray) for array in arrays)
+    calls = _native(view, form) if whole and dense else None
+    outputs = [
+        (to_numpy(meta.dtypes[name]), meta.shapes[name]) if name in meta.shapes else None for name in names
+    ]
+    frozen = tuple(
+        [
+            slot in definition.frozen or meta.dtypes.get(name, VarType.FP32) not in FLOATS
+            for slot, made in form.outputs.items()
+            for name in made
+        ]
+    )
+    meta.values = {}
+    return core.Variant(
+        form,
+        arrays,
+        outputs,
+        calls,
+        whole and dense and _is_view(definition, form, meta),
+        _reference(form, outputs),
+        frozen,
+        _differentiate,
+        meta,
+        definition.random,
+        whole and not meta.asked,
+    )
+
+
+def _check_slots(view: OpView) -> None:
+    definition = view.definition
+    for slot in view.inputs:
+        if slot not in definition.slots:
+            raise OperatorError(f"operator {view.type} has no input {slot!r}; it has {definition.inputs}")
+    for declared in definition.input_slots:
+        if not declared.optional and not view.inputs.get(declared.name):
+            raise view.fail(f"input {declared.name} is missing")
+
+
+def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[int], list[float]]] | None:
+    """The native calls for a view with exact shapes, with operands as places."""
+    from .._ext import kernels  # brings SciPy, which importing the package alone should not
+
+    definition = view.definition
+    if definition.native is None or _UPDATES.intersection(view.inputs):
+        return None
+    calls = definition.native(view)
+    listed = [calls] if isinstance(calls, Call) else calls
+    if listed is None or not all(kernels.available(call.kernel) for call in listed):
+        return None
+    place = {name: k for k, name in enumerate((*form.names_in, *form.names_out))}
+    return [
+        (
+            kernels.address(call.kernel),
+            [-1 if name is None else place[name] for name in call.operands],
+            list(call.ints),
+            list(call.floats),
+        )
+        for call in listed
+    ]
+
+
+_UPDATES = frozenset({"Param", "LearningRate"})
+"""Operators with these inputs write their kernels' results over them, which results of their own memory would miss."""
+
+
+def _is_view(definition: OpDef, form: core.Form, meta: EagerMeta) -> bool:
+    """Whether the first result is the only input under another shape, and the others hold nothing."""
+    if definition.view is None or len(form.names_in) != 1 or not form.names_out:
+        return False
+    if form.outputs.get(definition.view[0], [None])[0] != form.names_out[0]:
+        return False
+    return all(0 in meta.shapes[name] for name in form.names_out[1:])
+
+
+def _reference(form: core.Form, outputs: list[tuple[np.dtype, tuple[int, ...]] | None]) -> Any:
+    """Runs the reference kernel on a list of arrays; gives a list of arrays that share no memory with them."""
+    definition: OpDef = form.definition
+    counts = [(slot, len(names)) for slot, names in form.inputs.items()]
+    wanted = [(slot, form.outputs.get(slot.name, ())) for slot in definition.output_slots]
+    order = {name: k for k, name in enumerate(form.names_out)}
+
+    def run(arrays: list[Array]) -> list[Array]:
+        inputs: dict[str, list[Array]] = {}
+        at = 0
+        for slot, count in counts:
+            inputs[slot] = arrays[at : at + count]
+            at += count
+        lods: dict[str, list[Any]] | None = None
+        if definition.lod:
+            lods = {slot: [[]] * count for slot, count in counts}
+        try:
+            results = definition.call(np, inputs, form.attrs, lods)
+        except (EnforceNotMet, NotSupportedError):
+            raise
+        except Exception as error:
+            shapes = ", ".join(
+                f"{name}{list(a.shape)}" for name, a in zip(form.names_in, arrays, strict=True)
+            )
+            raise OperatorError(
+                f"operator {definition.type} ({shapes}) failed: {type(error).__name__}: {error}"
+            ) from error
+        made: list[Array] = [None] * len(order)
+        for (declared, names), result in zip(wanted, results, strict=True):
+            for name, value in zip(names, result if declared.many else [result], strict=False):
+                if value is not None and name:
+                    made[order[name]] = _own(value, outputs[order[name]], arrays)
+        return made
+
+    return run
+
+
+def _own(value: Any, declared: tuple[np.dtype, tuple[int, ...]] | None, arrays: list[Array]) -> Any:
+    """A result as a contiguous array of the declared type with memory of its own."""
+    if isinstance(value, LodArray):
+        value = value.array
+    if not isinstance(value, (np.ndarray, np.generic, int, float)):
+        return value  # sparse rows
+    array = np.ascontiguousarray(value, dtype=declared[0] if declared is not None else None)
+    if np.ndim(value) == 0:
+        array = array.reshape(())
+    if array.base is not None or any(array is given for given in arrays):
+        array = array.copy()
+    return array
+
+
+def _differentiate(variant: core.Variant, wanted: tuple[bool, ...]) -> tuple[Any, ...] | None:
+    """The recipe for the gradients of the wanted inputs; see `Variant.recipe`."""
+    form = variant.form
+    definition: OpDef = form.definition
+    if definition.grad is None:
+        return None
+    meta: EagerMeta = variant.meta
+    names_in, names_out = form.names_in, form.names_out
+    wants = {
+        name for name, want in zip(names_in, wanted, strict=True) if want and meta.dtypes.get(name) in FLOATS
+    }
+    if not wants:
+        return None
+    view = OpView(definition, form.inputs, form.outputs, form.attrs, meta)
+    position = {name: k for k, name in enumerate((*names_in, *names_out))}
+    by_gradient = {grad_name(name): k for k, name in enumerate(names_in)}
+    saved: list[int] = []
+    steps = []
+    made: dict[str, int] = {}
+    known = EagerMeta(meta)
+    for name in (*names_in, *names_out):
+        if name in known.shapes:
+            known.set(grad_name(name), known.shapes[name], known.dtypes[name])
+    pending = []
+    try:
+        specs = definition.grad(view)
+    except EnforceNotMet as error:
+        return ((), error)  # it matters only if somebody asks for the gradient
+    for spec in specs:
+        outputs, targets = _targets(spec, by_gradient, names_in, wants)
+        if outputs is None:
+            continue
+        pending.append((spec, outputs, targets))
+        for names in spec.inputs.values():
+            for name in names:
+                if name in position and position[name] not in saved:
+                    saved.append(position[name])
+    count = len(saved)
+    gradient_of = {grad_name(name): count + k for k, name in enumerate(names_out)}
+    for spec, outputs, targets in pending:
+        places = []
+        for names in spec.inputs.values():
+            for name in names:
+                if name in made:
+                    places.append(count + len(names_out) + made[name])
+                elif name in gradient_of:
+                    places.append(gradient_of[name])
+                else:
+                    places.append(saved.index(position[name]))
+        step_form = core.Form(
+            _specialise, find(spec.type), _listed(spec.inputs), outputs, dict(spec.attrs), known
+        )
+        for target, name in zip(targets, step_form.names_out, strict=True):
+            if target == -2:
+                made[name] = len(made)
+        steps.append((step_form, tuple(places), tuple(targets)))
+    return (tuple(saved), tuple(steps)) if steps else None
+
+
+def _listed(slots: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return {slot: list(names) for slot, names in slots.items() if names}
+
+
+def _targets(
+    spec: OpSpec, by_gradient: dict[str, int], names_in: tuple[str, ...], wants: set[str]
+) -> tuple[dict[str, list[str]] | None, list[int]]:
+    """The outputs of a gradient operator that are wanted, and for each what becomes of it."""
+    outputs: dict[str, list[str]] = {}
+    targets: list[int] = []
+    useful = False
+    for slot, names in spec.outputs.items():
+        fate = []
+        for name in names:
+            if name not in by_gradient:
+                fate.append(-2)
+            else:
+                index = by_gradient[name]
+                fate.append(index if names_in[index] in wants else -1)
+        if all(target == -1 for target in fate):
+            continue
+        useful = True
+        outputs[slot] = list(names)
+        targets += fate
+    return (outputs if useful else None), targets
+
+
+def explain(form: core.Form, code: int, err: tuple[int, ...]) -> Exception:
+    """The error for what a native kernel of `form` reports."""
+    op_type = form.definition.type
+    if code == _OUT_OF_RANGE:
+        slot = next((name for name in ("Label", "Ids", "Index") if name in form.inputs), "an input")
+        return OperatorError(
+            f"operator {op_type}: {slot} must be in [0, {err[2]}); got {err[0]} at position {err[1]}"
+        )
+    if code == _NO_MEMORY:
+        return MemoryError(f"operator {op_type} could not get {err[0]} bytes of memory")
+    return EnforceNotMet(f"operator {op_type} failed with code {code} (status {err[0]})")
+
+
+_OUT_OF_RANGE, _NO_MEMORY = 1, 2

@@ -1,0 +1,33 @@
+"""The initial values of eager parameters: what the startup program would put there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import VarType
+from ..executor.interpret import Interpreter
+from ..executor.scope import Scope
+from ..framework import Block, Program, Variable
+
+
+def initial_value(
+    fill: Callable[[Variable, Block], Any], shape: Sequence[int], dtype: VarType, name: str, seed: int = 0
+) -> np.ndarray:
+    """The array that initializer `fill` makes for a parameter.
+
+    `seed`: the `random_seed` of the program that it counts as part of.
+    """
+    program = Program()
+    program.random_seed = seed
+    block = program.global_block()
+    fill(block.create_var(name=name, shape=list(shape), dtype=dtype, persistable=True), block)
+    scope = Scope()
+    Interpreter(program, scope, {}).run()
+    found = scope.find_var(name)
+    assert found is not None
+    array = found.get_tensor().array
+    assert array is not None
+    return np.ascontiguousarray(array).reshape(array.shape)

@@ -1,0 +1,423 @@
+"""`Tensor` and `Parameter`: values that operators work on at once (`fluid.core.VarBase`, `paddle.Tensor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ext import eager as core
+from ..base import unique_name
+from ..base.dtypes import VarType, to_vartype
+from ..base.one_element import convertible
+from ..base.place import CPUPlace, Place
+from ..executor.lod_tensor import LoDTensor
+from ..framework import math_ops, tracing
+from ..framework.math_ops import VariableMath
+from . import autograd, dispatch
+
+
+class Tensor(core.Value, VariableMath):
+    """An array that operators compute with at once, and that remembers how it was computed.
+
+    Args:
+        array: contiguous NumPy array of one of Fluid's types; taken as it is, without a copy.
+        name: by default one that counts the tensors made.
+        stop_gradient: whether `backward` stops here.
+        persistable: whether it lasts (parameters, statistics).
+
+    `shape` is a list, `dtype` a `VarType`. Follows `fluid.core.VarBase` of 1.8 and `paddle.Tensor` of 2.0.
+    """
+
+    stands_for = "variable"
+
+    def __init__(
+        self,
+        array: np.ndarray,
+        name: str | None = None,
+        stop_gradient: bool = True,
+        persistable: bool = False,
+    ) -> None:
+        self.array = array
+        if name is None:
+            self.take_number()
+            name = f"generated_var_{self.serial}"
+        self.given_name: str | None = name
+        self.stop_gradient = stop_gradient
+        self.persistable = persistable
+
+    @property
+    def name(self) -> str:
+        if self.given_name is None:
+            self.given_name = unique_name.generate("tmp") if self.serial < 0 else f"tmp_{self.serial}"
+        return self.given_name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.given_name = name
+
+    @property
+    def shape(self) -> list[int]:
+        return list(self.array.shape)
+
+    @property
+    def dtype(self) -> VarType:
+        return to_vartype(self.array.dtype)
+
+    @property
+    def type(self) -> VarType:
+        return VarType.LOD_TENSOR
+
+    @property
+    def lod_level(self) -> int:
+        return 0
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def size(self) -> int:
+        return self.array.size
+
+    @property
+    def place(self) -> Place:
+        """The device that holds the tensor."""
+        return CPUPlace()
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user and not computed from tensors with gradients."""
+        return self.node is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient as a tensor that shares its memory, None if there is none yet."""
+        found = self.grad_array
+        return None if found is None else Tensor(_dense(found), name=self.name + "@GRAD")
+
+    @grad.setter
+    def grad(self, value: Tensor | np.ndarray | None) -> None:
+        array = value.array if isinstance(value, Tensor) else value
+        if array is not None and array.shape != self.array.shape:
+            raise ValueError(
+                f"the gradient of {self.name!r} must have shape {self.shape}, got {list(array.shape)}"
+            )
+        self.grad_array = array
+
+    def gradient(self) -> Any:
+        """A copy of the gradient as a NumPy array; None before `backward`, zeros after `clear_gradient`.
+
+        For a sparse gradient: [values, rows].
+        """
+        found = self.grad_array
+        if found is None:
+            return None
+        return found.copy() if isinstance(found, np.ndarray) else (found.values.copy(), found.rows.copy())
+
+    def clear_gradient(self) -> None:
+        """Set the gradient to zeros, as Fluid does; nothing if there is none."""
+        if self.node is None and self.grad_array is not None:
+            self.clear_leaf()
+        elif self.grad_array is not None:
+            self.grad_array = np.zeros_like(self.array)
+
+    clear_grad = clear_gradient
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the elements."""
+        return convertible(self.array.copy())
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python number; the only one, or the one at `index`."""
+        return self.array.item(*index)
+
+    def tolist(self) -> Any:
+        return self.array.tolist()
+
+    def backward(self, backward_strategy: Any = None, retain_graph: bool = False) -> None:
+        """Compute the gradient of this tensor with respect to every leaf and tensor that still exists.
+
+        Starts from ones. Gradients of leaves add up over calls until they are cleared; in Fluid's dygraph mode (under
+        `fluid.dygraph.guard`) each call replaces them, as in 1.8. The tape is released unless
+        `retain_graph`. Does nothing for a tensor without history.
+        """
+        if isinstance(backward_strategy, Tensor):
+            autograd.backward([self], [backward_strategy], retain_graph)
+            return
+        autograd.backward([self], None, retain_graph)
+
+    def detach(self) -> Tensor:
+        """The same elements without history; shares memory with results, has a copy of parameters' memory."""
+        return Tensor(self.array.copy() if self.persistable else self.array)
+
+    def clone(self) -> Tensor:
+        """A copy that gradients go through."""
+        return self._applied("assign", {})
+
+    def set_value(self, value: Any) -> None:
+        """Overwrite the elements, keeping the memory.
+
+        `value`: a NumPy array or tensor. Raises AssertionError if its shape or dtype differs, as Fluid does.
+        """
+        array: np.ndarray = np.asarray(value.array if isinstance(value, (Tensor, LoDTensor)) else value)
+        if array.shape != self.array.shape:
+            raise AssertionError(
+                f"Variable Shape not match, Variable [ {self.name} ] need tensor with shape {self.array.shape} "
+                f"but load set tensor with shape {array.shape}"
+            )
+        if array.dtype != self.array.dtype:
+            raise AssertionError(
+                f"Variable dtype not match, Variable [ {self.name} ] need tensor with dtype {self.array.dtype} "
+                f"but load tensor with dtype {array.dtype}"
+            )
+        if not self.array.flags.writeable:
+            self.array = self.array.copy()
+        np.copyto(self.array, array)
+
+    def astype(self, dtype: Any) -> Tensor:
+        """This tensor converted to `dtype`."""
+        kind = to_vartype(dtype)
+        return self._applied("cast", {"in_dtype": int(self.dtype), "out_dtype": int(kind)})
+
+    def value(self) -> Tensor:
+        """The holder of the elements: this tensor, which has `get_tensor`."""
+        return self
+
+    def get_tensor(self) -> LoDTensor:
+        """The elements as a LoDTensor that shares their memory."""
+        return LoDTensor.wrap(self.array, [])
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> autograd.HookHandle:
+        """Have `hook` called with the gradient of this tensor in each backward pass; what it returns replaces it.
+
+        Raises RuntimeError for a tensor without gradients.
+        """
+        return autograd.register_hook(self, hook)
+
+    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
+        """The tensor as text."""
+        return repr(self)
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.array, separator=", ", prefix="       ")
+        return (
+            f"Tensor(shape={self.shape}, dtype={self.array.dtype}, stop_gradient={self.stop_gradient},\n"
+            f"       {text})"
+        )
+
+    __str__ = __repr__
+
+    def _temporary(self, dtype: VarType, key: str = "tmp") -> Any:
+        tracer = tracing.current()
+        return empty() if tracer is None else tracer.stand_in(self)._temporary(dtype, key)
+
+    def _append(self, op_type: str, inputs: dict[str, Any], out: Tensor, attrs: dict[str, Any]) -> None:  # type: ignore[override]
+        if isinstance(out, Tensor):
+            out.take_over(apply(op_type, inputs, ("Out",), attrs))
+        else:
+            super()._append(op_type, inputs, out, attrs)
+
+    def _applied(self, op_type: str, attrs: dict[str, Any]) -> Tensor:
+        form = dispatch.cached_form(op_type, _X, _OUT, attrs)
+        made: Tensor = form(self)
+        return made
+
+    def _both(self, op_type: str, other: Tensor) -> Tensor:
+        form = _binary_forms.get(op_type)
+        if form is None:
+            form = _binary_forms[op_type] = dispatch.form(
+                op_type, (("X", 1), ("Y", 1)), (("Out", 1),), {"axis": -1}
+            )
+        made: Tensor = form(self, other)
+        return made
+
+    def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Any:
+        if isinstance(other, Tensor) and other.array.dtype == self.array.dtype:
+            return other._both(op_type, self) if swapped else self._both(op_type, other)
+        if isinstance(other, np.ndarray):
+            other = Tensor(np.ascontiguousarray(other, dtype=self.array.dtype))
+            return other._both(op_type, self) if swapped else self._both(op_type, other)
+        return super()._binary(op_type, other, swapped)
+
+    def _scaled(self, scale: float, bias: float) -> Tensor:  # type: ignore[override]
+        math_ops.check_whole(self, scale, bias)
+        return self._applied("scale", {"scale": float(scale), "bias": float(bias), "bias_after_scale": True})
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        return apply("matmul", {"X": self, "Y": other})  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
+        if isinstance(index, (int, np.integer)) and self.array.ndim and not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range for a tensor of shape {self.shape}")
+        return super().__getitem__(index)  # type: ignore[return-value]
+
+    def __len__(self) -> int:
+        if not self.array.ndim:
+            raise TypeError("len() of a tensor without dimensions")
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        for index in range(len(self)):
+            yield self[index]
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __bool__(self) -> bool:
+        return bool(self._only())
+
+    def __index__(self) -> int:
+        element = self._only()
+        if not isinstance(element, (int, np.integer)):
+            raise TypeError(f"only an integer tensor of one element can be an index, got {self.array.dtype}")
+        return int(element)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.array, dtype=dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.node is not None:
+            raise RuntimeError(
+                f"tensor {self.name!r} was computed from others and cannot be copied with its history; "
+                "copy detach() of it"
+            )
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        twin.array = self.array.copy()
+        twin.stop_gradient, twin.persistable = self.stop_gradient, self.persistable
+        twin.given_name = unique_name.generate(self.name) if self.given_name is not None else None
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __reduce__(self) -> Any:
+        raise TypeError("tensors are not pickled: save tensor.numpy(), or a state_dict() with save_dygraph")
+
+    def _only(self) -> Any:
+        if self.array.size != 1:
+            raise TypeError(f"only a tensor of one element becomes a number, this one has shape {self.shape}")
+        return self.array.reshape(-1)[0]
+
+    __hash__ = object.__hash__
+
+
+_X = (("X", 1),)
+_OUT = ("Out",)
+_binary_forms: dict[str, core.Form] = {}
+
+
+class Parameter(Tensor):
+    """A tensor that training changes (`fluid.framework.ParamBase`, `paddle.Parameter`).
+
+    `optimize_attr['learning_rate']` multiplies the optimizer's rate.
+    """
+
+    stands_for = "parameter"
+
+    def __init__(self, array: np.ndarray, name: str, trainable: bool = True, **options: Any) -> None:
+        super().__init__(array, name, stop_gradient=not trainable, persistable=True)
+        self.optimize_attr = options.get("optimize_attr") or {"learning_rate": 1.0}
+        self.regularizer = options.get("regularizer")
+        self.gradient_clip_attr = options.get("gradient_clip_attr")
+        self.do_model_average = options.get("do_model_average")
+        self.need_clip = options.get("need_clip", True)
+        self.is_distributed = False
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change it; the opposite of `stop_gradient`."""
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, trainable: bool) -> None:
+        self.stop_gradient = not trainable
+
+    def __repr__(self) -> str:
+        return f"Parameter {self.name}: {super().__repr__()}"
+
+    __str__ = __repr__
+
+
+def empty() -> Tensor:
+    """A tensor that an operator will give its value (`take_over`)."""
+    made = Tensor.__new__(Tensor)
+    return made
+
+
+def apply(
+    op_type: str,
+    inputs: dict[str, Any],
+    outputs: Sequence[str | tuple[str, int]] = ("Out",),
+    attrs: dict[str, Any] | None = None,
+) -> Any:
+    """Run operator `op_type` now.
+
+    `inputs`: tensors or lists of them by slot, None for one left out; `outputs`: slots wanted, `(slot, n)` for a list.
+    Returns one tensor, or a tuple of them in the order of `outputs`. What is recorded depends on the inputs'
+    `stop_gradient` and on `no_grad`. Raises the operator's error for inputs that do not fit.
+    """
+    slots = []
+    tensors: list[Any] = []
+    for slot, value in inputs.items():
+        if value is None:
+            continue
+        if isinstance(value, (list, tuple)):
+            slots.append((slot, len(value)))
+            tensors += value
+        else:
+            slots.append((slot, 1))
+            tensors.append(value)
+    results = dispatch.cached_form(op_type, tuple(slots), tuple(outputs), attrs).invoke(tensors)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def apply_into(
+    op_type: str, inputs: dict[str, Any], outputs: dict[str, Any], attrs: dict[str, Any] | None = None
+) -> None:
+    """Run operator `op_type` and give its results to the tensors in `outputs`.
+
+    Tensors that last keep their memory, which is overwritten; others become what was computed.
+    """
+    targets: list[Tensor] = []
+    wanted: list[tuple[str, int]] = []
+    for slot, value in outputs.items():
+        given = list(value) if isinstance(value, (list, tuple)) else [value]
+        wanted.append((slot, len(given)))
+        targets += given
+    made = apply(op_type, inputs, wanted, attrs)
+    for target, result in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
+        if result.array is None:
+            continue
+        if target.persistable and target.array is not None:
+            np.copyto(target.array, result.array)
+        else:
+            target.take_over(result)
+
+
+def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Tensor:
+    """A tensor with a copy of a NumPy array (`fluid.dygraph.to_variable`); tensors are returned as they are.
+
+    Raises TypeError for anything else, and for element types that Fluid does not have.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, np.ndarray):
+        raise TypeError(
+            "The type of input value is invalid, expected type is 'ndarray' or 'Variable', "
+            f"but received {type(value)}."
+        )
+    to_vartype(value.dtype)
+    array = np.array(value, order="C")
+    return Tensor(array, name)
+
+
+def _dense(found: Any) -> np.ndarray:
+    return found if isinstance(found, np.ndarray) else found.to_dense()
+
+
+# What scripts for Fluid see of a tensor's type, and print.
+Tensor.__name__, Parameter.__name__ = "VarBase", "ParamBase"

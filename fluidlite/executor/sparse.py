@@ -1,0 +1,99 @@
+"""SelectedRows in plans: pairs of arrays (see `ops/rows.py`), made dense for operators without a rule for them."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ..base.selected_rows import SelectedRows
+from ..framework import Operator
+from ..ops.registry import OpView, RowRule, find
+from ..ops.rows import ROWS, VALUES, parts
+from .feeding import Feed
+from .planning import CannotPlan, ExactMeta
+
+_READS_VALUES_ONLY = {"get_tensor_from_selected_rows": "square", "square": "reduce_sum"}
+"""Chains of operators that see no difference between rows left over by a merge and rows of zeros."""
+
+
+def expanded(feed: Feed) -> Feed:
+    """The feed with the arrays that SelectedRows in it consist of."""
+    if not any(type(value) is SelectedRows for value, _ in feed.values()):
+        return feed
+    out: Feed = {}
+    for name, (value, lod) in feed.items():
+        if type(value) is SelectedRows:
+            rows, values = parts(name)
+            out[rows], out[values] = (value.rows, []), (value.values, [])
+        else:
+            out[name] = value, lod
+    return out
+
+
+def wholes(names: Iterable[str]) -> list[str]:
+    """The variables that `names` are, or whose arrays they are."""
+    return [name.removesuffix(ROWS).removesuffix(VALUES) for name in names]
+
+
+def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
+    """Raise CannotPlan if it shows how many different rows there are: that is known only when the program runs."""
+    for op in ops:
+        if op.type != "get_tensor_from_selected_rows":
+            continue
+        names, kind = set(op.output_arg_names), op.type
+        while kind in _READS_VALUES_ONLY:
+            if names.intersection(fetches):
+                raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
+            readers = [reader for reader in ops if names.intersection(reader.input_arg_names)]
+            kind = _READS_VALUES_ONLY[kind]
+            if any(reader.type != kind or reader.attr("reduce_all") is False for reader in readers):
+                raise CannotPlan(
+                    f"an operator reads {sorted(names)}, whose rows are counted when the program runs"
+                )
+            names = {name for reader in readers for name in reader.output_arg_names}
+
+
+def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
+    """What to run for `op`: itself, or operators that make its SelectedRows dense and one that reads those."""
+    sparse = [name for name in op.input_arg_names if name in meta.sparse]
+    view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
+    if not sparse or rule(op, view) is not None:
+        if set(sparse).intersection(op.output_arg_names):
+            raise CannotPlan(f"operator {op.type} overwrites the SelectedRows that it reads")
+        return [op]
+    before = [dense(op, name, meta) for name in dict.fromkeys(sparse) if not meta.has(dense_name(name))]
+    reader = copy.copy(op)
+    reader.inputs = {
+        slot: [dense_name(name) if name in meta.sparse else name for name in names]
+        for slot, names in op.inputs.items()
+    }
+    return [*before, reader]
+
+
+def dense(op: Operator, name: str, meta: ExactMeta) -> Operator:
+    """An operator that makes the SelectedRows `name` dense, in the place of `op`."""
+    made = copy.copy(op)
+    made.type = "dense_from_selected_rows"
+    made.definition = find(made.type)
+    made.inputs, made.outputs, made.attrs = {"X": [name]}, {"Out": [dense_name(name)]}, {}
+    return made
+
+
+def dense_name(name: str) -> str:
+    """What the dense form of SelectedRows is called in a plan."""
+    return name + "@DENSE"
+
+
+def rule(op: Operator, view: OpView) -> RowRule | None:
+    """The rule by which `op` works on SelectedRows; None if it works on arrays."""
+    found = op.definition.rows
+    return found if found is not None and found.applies(view) else None
+
+
+def check_written_once(op: Operator, meta: ExactMeta, writes: Counter[str]) -> None:
+    """Raise CannotPlan for SelectedRows that last or that several operators write."""
+    for name in op.output_arg_names:
+        var = meta.block._find_var_recursive(name)
+        if name in meta.sparse and (writes[name] > 1 or (var is not None and var.persistable)):
+            raise CannotPlan(f"the SelectedRows {name!r} change")

@@ -1,0 +1,99 @@
+"""Recomputation: what a backward pass computes again between checkpoints instead of keeping it.
+
+Follows `checkpoints` of `fluid.backward.append_backward`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..base import unique_name
+from ..ops.registry import OpSpec
+from .block import Block
+from .operator import Operator
+from .variable import Variable
+
+
+@dataclass
+class Segment:
+    """Neighbouring operators: which of them run again before they are differentiated, and under which names.
+
+    `again` are the operators to append; `names` says what the gradient operators of this segment read instead of the
+    variables that were not kept.
+    """
+
+    ops: list[Operator]
+    again: list[OpSpec] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable | str]) -> list[Segment]:
+    """Cut `path` after the operators that make the checkpoints.
+
+    The operators after the last checkpoint are not run again. Names of repeated variables end in `.subprog_K`, K
+    counting segments from the last one to the first, as in Fluid 1.8. Raises ValueError for a name that is no variable.
+    """
+    kept = {_checkpoint(block, item) for item in checkpoints}
+    cuts = sorted({i + 1 for i, op in enumerate(path) if kept.intersection(op.output_arg_names)})
+    parts = [Segment(path[begin:end]) for begin, end in zip([0, *cuts], [*cuts, len(path)], strict=True)]
+    home: dict[str, int] = {}
+    for number, part in enumerate(parts):
+        for op in part.ops:
+            # What another segment reads has to outlive its own, and random numbers must not be drawn anew.
+            kept.update(name for name in op.input_arg_names if home.get(name, number) != number)
+            if op.definition.random and not op.inputs.get("Seed"):
+                kept.update(op.output_arg_names)
+            home.update((name, number) for name in op.output_arg_names)
+    for order, part in enumerate(reversed(parts[:-1])):
+        _repeat(block, part, kept, f".subprog_{order}")
+    return [part for part in parts if part.ops]
+
+
+def _checkpoint(block: Block, item: Variable | str) -> str:
+    if not isinstance(item, (Variable, str)):
+        raise TypeError(f"checkpoints are Variables or names, got {item!r} of type {type(item).__name__}")
+    return block._var_recursive(item if isinstance(item, str) else item.name).name
+
+
+def _repeat(block: Block, part: Segment, kept: set[str], suffix: str) -> None:
+    for op in part.ops:
+        made = [name for name in op.output_arg_names if name not in kept and not _lasts(block, name)]
+        if not made:
+            continue
+        part.names.update((name, name + suffix) for name in made)
+        attrs = {name: value for name, value in op.attrs.items() if not name.startswith("op_")}
+        part.again.append(
+            OpSpec(op.type, _renamed(op.inputs, part.names), _renamed(op.outputs, part.names), attrs)
+        )
+
+
+def _lasts(block: Block, name: str) -> bool:
+    var = block._find_var_recursive(name)
+    return var is None or var.persistable
+
+
+def _renamed(slots: dict[str, list[str]], names: dict[str, str]) -> dict[str, list[str]]:
+    return {slot: [names.get(name, name) for name in given] for slot, given in slots.items()}
+
+
+def seed_dropouts(ops: Iterable[Operator]) -> None:
+    """Give every dropout its seed from an operator of its own, so that it can be repeated with the same mask."""
+    for op in list(ops):
+        if op.type != "dropout" or op.inputs.get("Seed") or op.attr("is_test"):
+            continue
+        block = op.block
+        seed = block.create_var(
+            name=unique_name.generate(f"{unique_name.generate('seed')}.tmp"),
+            persistable=False,
+            stop_gradient=True,
+        )
+        fixed = op.attr("seed") if op.attr("fix_seed") else 0
+        block._insert_op(op.idx, type="seed", outputs={"Out": [seed]}, attrs={"seed": fixed})
+        op.inputs["Seed"] = [seed.name]
+        for name in ("seed", "fix_seed"):
+            op.attrs.pop(name, None)
+        block.program._changed()
+
+
+__all__ = ["Segment", "seed_dropouts", "segments"]

@@ -1,0 +1,170 @@
+"""Tracing: code that works on eager tensors builds a program instead; the tensors it holds become variables of it.
+
+A `Tracer` belongs to a program while that program is being traced. Nothing here knows eager tensors by type: they are
+what says of itself that it `stands_for` something in a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import unique_name
+from ..base.context import Slot
+from ..base.errors import NotSupportedError
+from . import callsite
+
+if TYPE_CHECKING:
+    from .operator import Operator
+    from .program import Program
+    from .variable import Variable
+
+
+class Tracer:
+    """What one trace has met.
+
+    Args:
+        program: the program that is built.
+        what: what is traced, for messages: a function's name.
+        recording: whether what is built now shall have gradients.
+        tensor: makes an eager tensor of an array.
+
+    `captured` holds the eager tensors that became variables, by the names of those.
+    """
+
+    def __init__(
+        self, program: Program, what: str, recording: Callable[[], bool], tensor: Callable[[np.ndarray], Any]
+    ) -> None:
+        self.program = program
+        self.what = what
+        self.captured: dict[str, Any] = {}
+        self._recording = recording
+        self._tensor = tensor
+        self._names: dict[int, str] = {}
+
+    def stand_in(self, tensor: Any) -> Variable:
+        """The lasting variable that `tensor` is in the program; parameters and buffers keep their names if they can."""
+        block = self.program.global_block()
+        name = self._names.get(id(tensor))
+        if name is not None:
+            return block.vars[name]
+        # Names of tensors that do not last are numbers that mean something else among the temporaries of a program.
+        name = tensor.name if tensor.persistable else unique_name.generate("constant")
+        while block.has_var(name):
+            name = unique_name.generate(tensor.name)
+        self._names[id(tensor)] = name
+        self.captured[name] = tensor
+        if tensor.stands_for == "parameter" and tensor.shape:
+            return block.create_parameter(
+                name=name, shape=tensor.shape, dtype=tensor.dtype, trainable=tensor.trainable, origin=tensor,
+                optimize_attr=tensor.optimize_attr, regularizer=tensor.regularizer, need_clip=tensor.need_clip,
+                do_model_average=tensor.do_model_average,
+            )  # fmt: skip
+        return block.create_var(
+            name=name,
+            shape=tensor.shape,
+            dtype=tensor.dtype,
+            persistable=True,
+            stop_gradient=tensor.stop_gradient,
+        )
+
+    def appended(self, op: Operator) -> None:
+        """Note that `op` was appended: under `no_grad` its results have no gradients."""
+        if self._recording():
+            return
+        for name in op.output_arg_names:
+            var = op.block._find_var_recursive(name)
+            if var is not None and not var.persistable:
+                var.stop_gradient = True
+
+    def constant(self, array: np.ndarray) -> Variable:
+        """The elements of an array that the code computes with."""
+        return self.stand_in(self._tensor(array))
+
+    def gradients(
+        self,
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+        starts: Sequence[Any],
+        blocked: Sequence[Any],
+        again: bool,
+    ) -> list[Any]:
+        """The gradients of the sum of `outputs`, weighed by `starts`, for each of `inputs`; None where there is no way.
+
+        `blocked`: what no gradient goes through; `again`: whether the gradients have gradients in turn.
+        """
+        from .backward import gradients
+        from .operator import OpRole
+
+        given = [
+            [None if item is None else self._variable(item) for item in items]
+            for items in (outputs, inputs, starts)
+        ]
+        sources, targets, weights = given
+        found = gradients(sources, targets, weights, [self._variable(item) for item in blocked])  # type: ignore[arg-type]
+        # They are part of what the code computes, and not of how that is differentiated later.
+        for op in self.program.global_block().ops:
+            op._set_attr("op_role", OpRole.Forward)
+        for var in found:
+            if var is not None and not again:
+                var.stop_gradient = True
+        return found or [None] * len(targets)
+
+    def _variable(self, item: Any) -> Variable:
+        return self.stand_in(item) if hasattr(type(item), "stands_for") else item  # type: ignore[no-any-return]
+
+    def makes_parameter(self, name: str | None) -> NotSupportedError:
+        """The error for code that makes parameters, which would be lost with the trace."""
+        return NotSupportedError(
+            f"{self.what} makes parameter {name!r}{_at(callsite.user_line())} while it is traced into a program: make "
+            "layers and parameters once, outside of the traced function (in __init__), and use them in it"
+        )
+
+    def needs_value(self, var: Variable, use: str) -> NotSupportedError:
+        """The error for code whose course depends on the elements of `var`, which nobody knows while tracing."""
+        return NotSupportedError(
+            f"{use} needs the value of tensor {var.name!r}{_at(callsite.user_line())}, but {self.what} is being traced "
+            "into a program, which does not know values yet and takes the same way for all of them. Choose with "
+            "operators instead (multiply by fluid.layers.cast(condition, 'float32')), keep this part out of the traced "
+            "function, or run it eagerly with fluid.dygraph.ProgramTranslator().enable(False)"
+        )
+
+
+def _at(line: tuple[str, int] | None) -> str:
+    return f" at {line[0]}:{line[1]}" if line else ""
+
+
+_current: Slot[Tracer | None] = Slot("tracer", None)
+
+
+def current() -> Tracer | None:
+    """What is being traced here, if anything."""
+    return _current.get()
+
+
+@contextmanager
+def trace(tracer: Tracer) -> Iterator[Tracer]:
+    """Trace inside the block: operators on eager tensors are appended to the tracer's program."""
+    with _current.hold(tracer):
+        tracer.program._tracer = tracer
+        try:
+            yield tracer
+        finally:
+            tracer.program._tracer = None
+
+
+def stand_in(program: Program, tensor: Any, slot: str) -> Variable:
+    """The variable of `program` for an eager tensor given to an operator's `slot`.
+
+    Raises TypeError if the program is an ordinary one and not being traced.
+    """
+    if program._tracer is None:
+        raise TypeError(
+            f"slot {slot} of an operator of a static program got the eager tensor {tensor.name!r}: programs take "
+            "Variables. Feed the elements (tensor.numpy()) through fluid.data, or trace the code with "
+            "fluid.dygraph.jit"
+        )
+    return program._tracer.stand_in(tensor)

@@ -1,0 +1,179 @@
+"""Losses over so many classes that only some of them are looked at: `nce`, `hsigmoid`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..framework import Variable
+from ..initializer import NumpyArrayInitializer
+from ..layer_helper import LayerHelper, check_variable
+from ..ops.nce import SAMPLERS
+from ..param_attr import ParamAttr
+from .checks import check_choice, check_dtype
+
+__all__ = ["hsigmoid", "nce"]
+
+
+def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Walker's alias method: for each class the other one of its column, and how much of the column is its own."""
+    share = chances * len(chances)
+    alias = np.arange(len(chances), dtype="int32")
+    small = [k for k, n in enumerate(share) if n < 1]
+    large = [k for k, n in enumerate(share) if n > 1]
+    while small and large:
+        low, high = small.pop(), large[-1]
+        alias[low] = high
+        share[high] -= 1 - share[low]
+        if share[high] <= 1:
+            large.pop()
+            if share[high] < 1:
+                small.append(high)
+    return alias, share.astype("float32")
+
+
+def _constant(helper: LayerHelper, value: np.ndarray) -> Variable:
+    """A parameter that holds `value` and is not trained."""
+    attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
+    made: Variable = helper.create_parameter(
+        attr=attr, shape=list(value.shape), dtype=value.dtype, stop_gradient=True
+    )
+    return made
+
+
+def nce(
+    input: Variable,
+    label: Variable,
+    num_total_classes: int,
+    sample_weight: Variable | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    num_neg_samples: int | None = None,
+    name: str | None = None,
+    sampler: str = "uniform",
+    custom_dist: Any = None,
+    seed: int = 0,
+    is_sparse: bool = False,
+) -> Variable:
+    """The cost of telling the true classes from classes drawn at random (`fluid.layers.nce`).
+
+    Follows Gutmann and Hyvärinen (2010).
+
+    Args:
+        input: floats [batch, width].
+        label: int64 [batch, true classes].
+        num_total_classes: how many classes there are.
+        sample_weight: floats [batch, 1] that weigh the costs.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of weights [classes, width] and bias [classes, 1];
+            `bias_attr=False`: no bias.
+        num_neg_samples: how many classes are drawn for each row; by default 10.
+        sampler: 'uniform', 'log_uniform' (the smaller the number, the more often) or 'custom_dist'.
+        custom_dist: the probability of each class, for 'custom_dist'.
+        seed: not 0: the same classes each time.
+        is_sparse: whether the weights' gradient holds only the rows that were looked at.
+
+    Returns:
+        The costs [batch, 1], divided by `num_neg_samples` + 1.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "nce")
+    check_variable(label, "label", "nce")
+    check_choice(sampler, "sampler", SAMPLERS, "nce")
+    helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    shape = [num_total_classes, input.shape[1]]
+    inputs: dict[str, Any] = {
+        "Input": input,
+        "Label": label,
+        "Weight": helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype),
+        "SampleWeight": sample_weight,
+    }
+    if helper.bias_attr:
+        inputs["Bias"] = helper.create_parameter(
+            attr=helper.bias_attr, shape=[num_total_classes, 1], dtype=input.dtype, is_bias=True
+        )
+    if sampler == "custom_dist":
+        chances = np.asarray(custom_dist, dtype="float64")
+        if custom_dist is None or chances.shape != (num_total_classes,):
+            raise ValueError(
+                f"'custom_dist' of nce must have one probability for each of {num_total_classes} classes"
+            )
+        alias, own = alias_table(chances.copy())
+        inputs["CustomDistProbs"] = _constant(helper, chances.astype("float32"))
+        inputs["CustomDistAlias"] = _constant(helper, alias)
+        inputs["CustomDistAliasProbs"] = _constant(helper, own)
+    negatives = 10 if num_neg_samples is None else int(num_neg_samples)
+    attrs = {
+        "num_total_classes": int(num_total_classes),
+        "num_neg_samples": negatives,
+        "seed": seed,
+        "sampler": SAMPLERS.index(sampler),
+        "is_sparse": is_sparse,
+        "remote_prefetch": False,
+    }
+    cost, _, _ = helper.apply("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=attrs)
+    result: Variable = cost * (1.0 / (negatives + 1))
+    return result
+
+
+def hsigmoid(
+    input: Variable,
+    label: Variable,
+    num_classes: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+    path_table: Variable | None = None,
+    path_code: Variable | None = None,
+    is_custom: bool = False,
+    is_sparse: bool = False,
+) -> Variable:
+    """The cost of finding a class by yes-no decisions along a tree (`fluid.layers.hsigmoid`).
+
+    Args:
+        input: floats [batch, width].
+        label: int64 [batch, 1].
+        num_classes: how many classes a complete binary tree has as leaves; with `is_custom` how many inner nodes there
+            are.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of weights [nodes, width] and bias [nodes, 1];
+            `bias_attr=False`: no bias.
+        path_table, path_code: with `is_custom`, int64 [batch, depth]: for each row the inner nodes on the way to its
+            class and the decisions there (0 or 1); -1 where the way is shorter.
+        is_sparse: whether the weights' gradient holds only the rows that were looked at.
+
+    Returns:
+        The costs, [batch, 1].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "hsigmoid")
+    check_variable(label, "label", "hsigmoid")
+    if not is_custom and (num_classes is None or num_classes < 2):
+        raise ValueError(f"num_classes must not be less than 2 with default tree, got {num_classes}")
+    if is_custom and (path_table is None or path_code is None):
+        raise ValueError("'path_table' and 'path_code' of hsigmoid must be given with 'is_custom'")
+    helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    nodes = num_classes if is_custom else num_classes - 1
+    weights = helper.create_parameter(
+        attr=helper.param_attr, shape=[nodes, input.shape[1]], dtype=input.dtype
+    )
+    inputs: dict[str, Any] = {"X": [input], "W": [weights], "Label": [label]}
+    if is_custom:
+        inputs["PathTable"], inputs["PathCode"] = [path_table], [path_code]
+    if helper.bias_attr:
+        bias = helper.create_parameter(
+            attr=helper.bias_attr, shape=[nodes, 1], dtype=input.dtype, is_bias=True
+        )
+        inputs["Bias"] = [bias]
+    out, _ = helper.apply(
+        "hierarchical_sigmoid",
+        inputs,
+        ("Out", "PreOut"),
+        attrs={"num_classes": num_classes, "is_sparse": is_sparse},
+        dtype=input.dtype,
+    )
+    result: Variable = out
+    return result

@@ -1,0 +1,181 @@
+"""An operator and its gradient declared together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .infer import grads_like_inputs
+from .registry import GRAD, OpDef, OpSpec, OpView, Slot, grad_name, register, standard_grad
+
+Kernel = Callable[..., Any]
+Rule = Callable[[OpView], list[OpSpec]]
+
+
+def register_pair(
+    op_type: str,
+    inputs: Sequence[str],
+    kernel: Kernel,
+    back: Kernel,
+    infer: Callable[[OpView], None],
+    doc: str,
+    *,
+    outputs: Sequence[str] = ("Out",),
+    attrs: dict[str, Any] | None = None,
+    keep: Sequence[str] | None = None,
+    keep_out: Sequence[str] = (),
+    gradable: Sequence[str] | None = None,
+    frozen: Sequence[str] = (),
+    again: Rule | None = None,
+) -> None:
+    """Declare `op_type` and `<op_type>_grad`.
+
+    `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
+    default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all) and
+    outputs it gets besides the gradients of the outputs that are not `frozen`. `again`: its own gradient rule.
+    """
+    slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
+    made = {slot.name: slot for slot in map(Slot.parse, outputs)}
+    kept = tuple(slots) if keep is None else tuple(keep)
+    wanted = tuple(slots) if gradable is None else tuple(gradable)
+
+    def declared(slot: Slot, name: str, optional: bool) -> str:
+        return name + "*" * slot.many + "?" * optional
+
+    register(
+        OpDef(
+            op_type,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+            attrs=attrs or {},
+            infer=infer,
+            kernel=kernel,
+            grad=standard_grad(inputs=kept, outputs=tuple(keep_out)),
+            gradable=tuple(gradable) if gradable is not None else None,
+            frozen=tuple(frozen),
+            doc=doc,
+        )
+    )
+    takes = [declared(slots[name], name, slots[name].optional) for name in kept]
+    takes += [declared(made[name], name, made[name].optional) for name in keep_out]
+    takes += [
+        declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in frozen
+    ]
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=tuple(takes),
+            outputs=tuple(declared(slots[name], grad_name(name), True) for name in wanted),
+            attrs=attrs or {},
+            infer=grads_like_inputs,
+            kernel=back,
+            grad=again,
+            doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
+        )
+    )
+
+
+def applied_again(op_type: str, source: str = "X", out: str = "Out") -> Rule:
+    """The gradient rule of the gradient operator of a linear operator: that operator, with the same attributes.
+
+    `source` is the input it is linear in; other inputs that the gradient operator has go along.
+    """
+
+    def rule(op: OpView) -> list[OpSpec]:
+        if not op.has(grad_name(source)):
+            return []
+        takes = {
+            slot: list(names)
+            for slot, names in op.inputs.items()
+            if names and slot not in (source, grad_name(out))
+        }
+        takes[source] = [grad_name(name) for name in op.names(grad_name(source))]
+        gives = {out: [grad_name(name) for name in op.names(grad_name(out))]}
+        return [OpSpec(op_type, takes, gives, dict(op.attrs))]
+
+    return rule
+
+
+def same_again(out: str = "Out", source: str = "X") -> Rule:
+    """The gradient rule of a gradient operator that is linear and its own adjoint: the same operator again."""
+
+    def rule(op: OpView) -> list[OpSpec]:
+        takes = {slot: list(names) for slot, names in op.inputs.items() if slot != grad_name(out)}
+        takes[grad_name(out)] = [grad_name(op.name(grad_name(source)))]
+        return [
+            OpSpec(op.type, takes, {grad_name(source): [grad_name(op.name(grad_name(out)))]}, dict(op.attrs))
+        ]
+
+    return rule
+
+
+def twice(out: str, wanted: Sequence[str]) -> Rule:
+    """The gradient rule that makes `<type>_grad_grad` from the gradient operator of an operator with output `out`.
+
+    It takes what the gradient operator takes, `D<out>` for the gradient of `out`, and `DD<slot>` for the gradient of
+    each gradient it gives; it gives `D<slot>` for the inputs in `wanted`, and `DD<out>`.
+    """
+
+    def rule(op: OpView) -> list[OpSpec]:
+        d_out = grad_name(out)
+        takes = {slot: list(names) for slot, names in op.inputs.items() if names and slot != d_out}
+        takes["D" + out] = list(op.names(d_out))
+        for slot, names in op.outputs.items():
+            if names:
+                takes["DD" + slot.removesuffix(GRAD)] = [grad_name(name) for name in names]
+        gives = {"D" + slot: [grad_name(op.name(slot))] for slot in wanted if op.has(slot)}
+        gives["DD" + out] = [grad_name(op.name(d_out))]
+        return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
+
+    return rule
+
+
+def bilinear_twice(forward: Kernel, back: Kernel) -> Kernel:
+    """The kernel of `<type>_grad_grad` for an operator that is linear in X and in Y, from its other kernels."""
+
+    def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any) -> Any:
+        ddx, ddy = or_zeros(xp, DDX, X), or_zeros(xp, DDY, Y)
+        dx, dy = back(xp, ddx, ddy, DOut)
+        return dx, dy, forward(xp, ddx, Y) + forward(xp, X, ddy)
+
+    return kernel
+
+
+def infer_twice(op: OpView) -> None:
+    """`D<slot>` looks like `<slot>`, and `DD<out>` like `D<out>`."""
+    for given in op.outputs:
+        like = given[1:]
+        op.set(given, op.shape(like), op.dtype(like))
+
+
+def register_twice(
+    op_type: str,
+    kept: Sequence[str],
+    out: str,
+    wanted: Sequence[str],
+    kernel: Kernel,
+    attrs: dict[str, Any],
+    given: Sequence[str] | None = None,
+) -> None:
+    """Declare `<op_type>_grad_grad`, for which `twice(out, wanted)` is the rule.
+
+    `kept`: the slots the gradient operator keeps; `given`: the inputs it gives gradients for (by default `wanted`).
+    `kernel` returns the gradients of `wanted`, then that of the gradient of `out`; what begins with DD may be None.
+    """
+    seconds = tuple(f"DD{slot}?" for slot in (wanted if given is None else given))
+    register(
+        OpDef(
+            op_type + "_grad_grad",
+            inputs=(*kept, "D" + out, *seconds),
+            outputs=(*(f"D{slot}?" for slot in wanted), f"DD{out}?"),
+            attrs=attrs,
+            infer=infer_twice,
+            kernel=kernel,
+            doc=f"The gradients of {op_type}_grad for {', '.join(wanted)} and the gradient of {out}.",
+        )
+    )
+
+
+def or_zeros(xp: Any, given: Any, like: Any) -> Any:
+    """`given`, or zeros of the shape of `like` if it is None."""
+    return xp.zeros_like(like) if given is None else given

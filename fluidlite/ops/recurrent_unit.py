@@ -1,0 +1,205 @@
+"""One step of a recurrent network: `gru_unit` and `lstm_unit`, with their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .activation import stable_sigmoid
+from .infer import grads_like_inputs, require_same_dtype
+from .registry import OpDef, OpView, grad_name, register, standard_grad
+
+DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (
+    grad_name(slot) for slot in ("Hidden", "Input", "HiddenPrev", "Weight", "Bias")
+)
+
+ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
+"""What the numbers in the attributes `activation` and `gate_activation` of gru_unit mean."""
+
+
+def activate(xp: Any, x: Any, kind: int) -> Any:
+    """Activation number `kind` of `x`."""
+    name = ACTIVATIONS[kind]
+    if name == "sigmoid":
+        return stable_sigmoid(xp, x)
+    return x if name == "identity" else xp.tanh(x) if name == "tanh" else xp.maximum(x, 0)
+
+
+def activation_slope(xp: Any, out: Any, kind: int) -> Any:
+    """The derivative of activation number `kind` where its result is `out`."""
+    name = ACTIVATIONS[kind]
+    if name == "sigmoid":
+        return out * (1 - out)
+    return xp.ones_like(out) if name == "identity" else 1 - out * out if name == "tanh" else out > 0
+
+
+def _weights(Weight: Any, size: int) -> tuple[Any, Any]:
+    """[size, 2 size] for update and reset gate and [size, size] for the candidate, one after the other in memory."""
+    flat = Weight.reshape(-1)
+    return flat[: 2 * size * size].reshape(size, 2 * size), flat[2 * size * size :].reshape(size, size)
+
+
+def _gru_unit(
+    xp: Any,
+    Input: Any,
+    HiddenPrev: Any,
+    Weight: Any,
+    Bias: Any,
+    activation: int,
+    gate_activation: int,
+    origin_mode: bool,
+) -> Any:
+    size = HiddenPrev.shape[1]
+    for_gates, for_candidate = _weights(Weight, size)
+    given = Input if Bias is None else Input + Bias.reshape(1, -1)
+    gates = activate(xp, given[:, : 2 * size] + HiddenPrev @ for_gates, gate_activation)
+    update, reset = gates[:, :size], gates[:, size:]
+    kept = reset * HiddenPrev
+    candidate = activate(xp, given[:, 2 * size :] + kept @ for_candidate, activation)
+    step = candidate - HiddenPrev
+    hidden = candidate - update * step if origin_mode else HiddenPrev + update * step
+    return xp.concatenate([gates, candidate], axis=1), kept, hidden
+
+
+def _gru_unit_grad(
+    xp: Any,
+    HiddenPrev: Any,
+    Weight: Any,
+    Bias: Any,
+    Gate: Any,
+    ResetHiddenPrev: Any,
+    Hidden_grad: Any,
+    activation: int,
+    gate_activation: int,
+    origin_mode: bool,
+) -> Any:
+    size = HiddenPrev.shape[1]
+    for_gates, for_candidate = _weights(Weight, size)
+    update, reset, candidate = (Gate[:, k * size : (k + 1) * size] for k in range(3))
+    share = 1 - update if origin_mode else update
+    sign = -1 if origin_mode else 1
+    d_candidate = Hidden_grad * share * activation_slope(xp, candidate, activation)
+    d_kept = d_candidate @ for_candidate.T
+    d_update = sign * Hidden_grad * (candidate - HiddenPrev) * activation_slope(xp, update, gate_activation)
+    d_reset = d_kept * HiddenPrev * activation_slope(xp, reset, gate_activation)
+    d_gates = xp.concatenate([d_update, d_reset], axis=1)
+    d_input = xp.concatenate([d_gates, d_candidate], axis=1)
+    d_prev = Hidden_grad * (1 - share) + d_kept * reset + d_gates @ for_gates.T
+    parts = ((HiddenPrev.T @ d_gates).reshape(-1), (ResetHiddenPrev.T @ d_candidate).reshape(-1))
+    d_bias = None if Bias is None else d_input.sum(axis=0).reshape(Bias.shape)
+    return d_input, d_prev, xp.concatenate(parts).reshape(Weight.shape), d_bias
+
+
+def _gru_unit_infer(op: OpView) -> None:
+    given, prev, weight = op.shape("Input"), op.shape("HiddenPrev"), op.shape("Weight")
+    if len(given) != 2 or len(prev) != 2:
+        raise op.fail(f"Input and HiddenPrev must have 2 dimensions, got {list(given)} and {list(prev)}")
+    size = prev[1]
+    if given[1] != 3 * size and min(given[1], size) >= 0:
+        raise op.fail(f"Input must be 3 * {size} wide, three times HiddenPrev, got {given[1]}")
+    if weight != (size, 3 * size) and size >= 0:
+        raise op.fail(f"Weight must be of shape {[size, 3 * size]}, got {list(weight)}")
+    if op.has("Bias") and size >= 0 and op.shape("Bias") != (1, 3 * size):
+        raise op.fail(f"Bias must be of shape {[1, 3 * size]}, got {list(op.shape('Bias'))}")
+    if not {op.attr("activation"), op.attr("gate_activation")} <= set(range(len(ACTIVATIONS))):
+        raise op.fail(f"activation and gate_activation must be in [0, {len(ACTIVATIONS)})")
+    dtype = require_same_dtype(op, "Input", "HiddenPrev", "Weight", "Bias")
+    op.set("Gate", given, dtype)
+    op.set("ResetHiddenPrev", prev, dtype)
+    op.set("Hidden", prev, dtype)
+
+
+_GRU_UNIT = {"activation": 2, "gate_activation": 1, "origin_mode": False}
+
+register(
+    OpDef(
+        "gru_unit",
+        inputs=("Input", "HiddenPrev", "Weight", "Bias?"),
+        outputs=("Gate", "ResetHiddenPrev", "Hidden"),
+        attrs=_GRU_UNIT,
+        infer=_gru_unit_infer,
+        kernel=_gru_unit,
+        grad=standard_grad(
+            inputs=("Input", "HiddenPrev", "Weight", "Bias"), outputs=("Gate", "ResetHiddenPrev")
+        ),
+        frozen=("Gate", "ResetHiddenPrev"),
+        doc="One step of a gated recurrent unit; origin_mode: the update gate is the share of the old state.",
+    )
+)
+register(
+    OpDef(
+        "gru_unit_grad",
+        inputs=("Input", "HiddenPrev", "Weight", "Bias?", "Gate", "ResetHiddenPrev", DHIDDEN),
+        outputs=(DINPUT + "?", DPREV + "?", DWEIGHT + "?", DBIAS + "?"),
+        attrs=_GRU_UNIT,
+        infer=grads_like_inputs,
+        kernel=_gru_unit_grad,
+        doc="The gradients of gru_unit for the input, the old state, weights and bias.",
+    )
+)
+
+
+def _lstm_gates(xp: Any, X: Any, forget_bias: float) -> tuple[Any, Any, Any, Any]:
+    """Input, forget and output gate and the candidate of a step."""
+    size = X.shape[1] // 4
+    opened = [X[:, k * size : (k + 1) * size] for k in range(4)]
+    return (
+        stable_sigmoid(xp, opened[0]),
+        stable_sigmoid(xp, opened[1] + X.dtype.type(forget_bias)),
+        stable_sigmoid(xp, opened[2]),
+        xp.tanh(opened[3]),
+    )
+
+
+def _lstm_unit(xp: Any, X: Any, C_prev: Any, forget_bias: float) -> Any:
+    into, forget, out, candidate = _lstm_gates(xp, X, forget_bias)
+    cell = forget * C_prev + into * candidate
+    return cell, out * xp.tanh(cell)
+
+
+def _lstm_unit_grad(
+    xp: Any, X: Any, C_prev: Any, C: Any, C_grad: Any, H_grad: Any, forget_bias: float
+) -> Any:
+    into, forget, out, candidate = _lstm_gates(xp, X, forget_bias)
+    shown = xp.tanh(C)
+    d_cell = C_grad + H_grad * out * (1 - shown * shown)
+    parts = [
+        d_cell * candidate * into * (1 - into),
+        d_cell * C_prev * forget * (1 - forget),
+        H_grad * shown * out * (1 - out),
+        d_cell * into * (1 - candidate * candidate),
+    ]
+    return xp.concatenate(parts, axis=1), d_cell * forget
+
+
+def _lstm_unit_infer(op: OpView) -> None:
+    x, cell = op.shape("X"), op.shape("C_prev")
+    if len(x) != 2 or len(cell) != 2 or (x[1] != 4 * cell[1] and min(x[1], cell[1]) >= 0):
+        raise op.fail(f"X must be [rows, 4 * size] and C_prev [rows, size], got {list(x)} and {list(cell)}")
+    dtype = require_same_dtype(op, "X", "C_prev")
+    op.set("C", cell, dtype)
+    op.set("H", cell, dtype)
+
+
+register(
+    OpDef(
+        "lstm_unit",
+        inputs=("X", "C_prev"),
+        outputs=("C", "H"),
+        attrs={"forget_bias": 0.0},
+        infer=_lstm_unit_infer,
+        kernel=_lstm_unit,
+        grad=standard_grad(inputs=("X", "C_prev"), outputs=("C",)),
+        doc="One step of a long short-term memory; X: input, forget and output gate and candidate side by side.",
+    )
+)
+register(
+    OpDef(
+        "lstm_unit_grad",
+        inputs=("X", "C_prev", "C", grad_name("C"), grad_name("H")),
+        outputs=(grad_name("X") + "?", grad_name("C_prev") + "?"),
+        attrs={"forget_bias": 0.0},
+        infer=grads_like_inputs,
+        kernel=_lstm_unit_grad,
+        doc="The gradients of lstm_unit for X and the old cell.",
+    )
+)

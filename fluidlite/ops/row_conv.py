@@ -1,0 +1,85 @@
+"""Lookahead convolution over the rows of sequences or over the time of padded batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .infer import grads_like_inputs
+from .registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
+from .sequence import Lods, levels
+
+DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
+
+
+def _deep(X: Any, lod: Lods) -> list[list[int]]:
+    """The LoD of X; none for a padded batch."""
+    return levels("row_conv", lod, "X") if X.ndim == 2 else []
+
+
+def _spans(X: Any, deep: list[list[int]]) -> list[tuple[Any, int]]:
+    """What selects each sequence of X, with its length; a padded batch is one selection over its time."""
+    if X.ndim == 3:
+        return [((slice(None), slice(None)), X.shape[1])]
+    offsets = deep[-1]
+    return [((slice(a, b),), b - a) for a, b in zip(offsets, offsets[1:], strict=False)]
+
+
+def _pairs(steps: int, length: int) -> list[tuple[int, Any, Any]]:
+    """For each filter row that reaches into a sequence of `length`: the rows it is added to, and those it sees."""
+    return [
+        (k, (Ellipsis, slice(0, length - k), slice(None)), (Ellipsis, slice(k, length), slice(None)))
+        for k in range(min(steps, length))
+    ]
+
+
+def _row_conv(xp: Any, X: Any, Filter: Any, lod: Lods) -> Any:
+    deep = _deep(X, lod)
+    out = xp.zeros_like(X)
+    for where, length in _spans(X, deep):
+        for k, to, of in _pairs(len(Filter), length):
+            out[where][to] += Filter[k] * X[where][of]
+    return LodArray(out, deep) if deep else out
+
+
+def _row_conv_grad(xp: Any, X: Any, Filter: Any, Out_grad: Any, lod: Lods) -> Any:
+    deep = _deep(X, lod)
+    dx, dfilter = xp.zeros_like(X), xp.zeros_like(Filter)
+    for where, length in _spans(X, deep):
+        for k, to, of in _pairs(len(Filter), length):
+            dx[where][of] += Filter[k] * Out_grad[where][to]
+            dfilter[k] += (X[where][of] * Out_grad[where][to]).reshape(-1, X.shape[-1]).sum(axis=0)
+    return (LodArray(dx, deep) if deep else dx), dfilter
+
+
+def _infer(op: OpView) -> None:
+    shape, weights = op.shape("X"), op.shape("Filter")
+    if len(shape) not in (2, 3) or len(weights) != 2 or (shape[-1] != weights[1] and shape[-1] >= 0):
+        raise op.fail(
+            "X must be [rows, width] or [batch, time, width] and Filter [steps, width], "
+            f"got {list(shape)} and {list(weights)}"
+        )
+    op.set("Out", shape, op.dtype("X"))
+
+
+register(
+    OpDef(
+        "row_conv",
+        inputs=("X", "Filter"),
+        infer=_infer,
+        kernel=_row_conv,
+        grad=standard_grad(inputs=("X", "Filter")),
+        lod=True,
+        doc="The sum of each row and those that follow it in its sequence, each times a row of Filter.",
+    )
+)
+register(
+    OpDef(
+        "row_conv_grad",
+        inputs=("X", "Filter", DOUT),
+        outputs=(DX + "?", DFILTER + "?"),
+        infer=grads_like_inputs,
+        kernel=_row_conv_grad,
+        lod=True,
+        doc="The gradients of row_conv for rows and filter.",
+    )
+)

@@ -1,0 +1,89 @@
+"""Different elements, shards of indices, and whether arrays are as good as equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.dtypes import VarType, to_numpy, to_vartype
+from .registry import OpDef, OpView, register
+
+
+def _different(xp: Any, X: Any, dtype: int) -> tuple[Any, Any, Any]:
+    """The different elements in the order of their first places, which of them each element is, how often each is."""
+    values, first, inverse, counts = xp.unique(
+        X.reshape(-1), return_index=True, return_inverse=True, return_counts=True
+    )
+    order = xp.argsort(first)
+    rank = xp.argsort(order)
+    kind = to_numpy(dtype)
+    return values[order], rank[inverse.reshape(-1)].astype(kind), counts[order].astype(kind)
+
+
+def _infer_unique(op: OpView) -> None:
+    shape = op.shape("X")
+    if len(shape) != 1:
+        raise op.fail(f"X must be a vector, got shape {list(shape)}")
+    kind = to_vartype(op.attr("dtype"))
+    op.set("Out", (-1,), op.dtype("X"))
+    op.set("Index", shape, kind)
+    op.set("Count", (-1,), kind)
+
+
+for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("Out", "Index", "Count"))):
+
+    def _unique(xp: Any, X: Any, dtype: int, *, _count: int = len(_outputs)) -> Any:
+        return _different(xp, X, dtype)[:_count]
+
+    register(
+        OpDef(
+            _type,
+            inputs=("X",),
+            outputs=_outputs,
+            attrs={"dtype": int(VarType.INT32)},
+            infer=_infer_unique,
+            kernel=_unique,
+            frozen=_outputs,
+            doc="The different elements of a vector by first appearance, which one each element is, their counts.",
+        )
+    )
+
+
+def _infer_shard(op: OpView) -> None:
+    shards, shard = op.attr("nshards"), op.attr("shard_id")
+    if op.attr("index_num") < 1 or shards < 1 or not 0 <= shard < shards:
+        raise op.fail(
+            f"index_num and nshards must be positive and shard_id in [0, nshards), got {op.attr('index_num')}, "
+            f"{shards} and {shard}"
+        )
+    op.set("Out", op.shape("X"), op.dtype("X"))
+
+
+def _shard_index(xp: Any, X: Any, index_num: int, nshards: int, shard_id: int, ignore_value: int) -> Any:
+    size = -(-index_num // nshards)
+    return xp.where(X // size == shard_id, X % size, xp.asarray(ignore_value, dtype=X.dtype))
+
+
+register(
+    OpDef(
+        "shard_index",
+        inputs=("X",),
+        attrs={"index_num": 0, "nshards": 1, "shard_id": 0, "ignore_value": -1},
+        infer=_infer_shard,
+        kernel=_shard_index,
+        frozen=("Out",),
+        doc="Indices counted from the start of shard shard_id; ignore_value for those of other shards.",
+    )
+)
+register(
+    OpDef(
+        "allclose",
+        inputs=("Input", "Other"),
+        attrs={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
+        infer=lambda op: op.set("Out", (1,), VarType.BOOL),
+        kernel=lambda xp, Input, Other, rtol, atol, equal_nan: xp.asarray(
+            [bool(xp.allclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan))]
+        ),
+        frozen=("Out",),
+        doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",
+    )
+)

@@ -1,0 +1,286 @@
+"""Optimizers on eager parameters: the update operators of a program that nobody sees, run in place on the parameters.
+
+An update rule is written once, as the operators that `Optimizer.minimize` appends to a program. For eager parameters
+`EagerSteps` has the same code append them to a private program whose gradients are fed, makes a plan of it, and lets
+every step bind the arrays of gradients and parameters and run the plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import unique_name
+from ..base.dtypes import VarType
+from ..base.errors import NotSupportedError
+from ..eager import Parameter, Tensor
+from ..executor import LoDTensor, Scope
+from ..executor.executor import run_program
+from ..framework import Block, Program, Variable, mode, program_guard
+from ..framework import Parameter as ProgramParameter
+from ..ops.registry import grad_name
+from .eager_update import EagerUpdate
+
+if TYPE_CHECKING:
+    from .base import Optimizer
+
+RATE = "learning_rate"
+"""What the name of the variable with the learning rate begins with."""
+
+
+def eager_parameters(given: Sequence[Any] | None, eager: bool, argument: str) -> list[Parameter] | None:
+    """The eager parameters in `given`, each once; None if an optimizer with this list works on programs.
+
+    `argument` is what `given` is called; `eager` is the mode that counts when `given` holds nothing. Raises
+    AttributeError for no list in eager mode, TypeError for tensors that are not parameters and for lists that mix
+    parameters with names or Variables, ValueError for two parameters of the same name.
+    """
+    if given is None:
+        if eager:
+            raise AttributeError(
+                f"{argument} argument given to the Optimizer should not be None in dygraph mode."
+            )
+        return None
+    if not given:
+        return [] if eager else None
+    if not any(isinstance(item, Tensor) for item in given):
+        if eager:
+            raise TypeError(
+                f"{argument} should hold the Parameters of layers in dygraph mode, "
+                f"got {type(given[0]).__name__} ({given[0]!r:.60})"
+            )
+        return None
+    chosen: dict[str, Parameter] = {}
+    for item in given:
+        if not isinstance(item, Parameter):
+            name = f" {item.name!r}" if isinstance(item, Tensor) else f" {item!r:.60}"
+            raise TypeError(
+                f"{argument} should hold Parameters of layers, got the {type(item).__name__}{name}"
+            )
+        if chosen.setdefault(item.name, item) is not item:
+            raise ValueError(
+                f"{argument} holds two parameters called {item.name!r}, and their accumulators would be mixed "
+                "up; give them names of their own with ParamAttr(name=...)"
+            )
+    return list(chosen.values())
+
+
+def programs_only(optimizer: object) -> None:
+    """Raise NotSupportedError in dygraph mode, for an optimizer that works on programs only, as in Fluid 1.8."""
+    if mode.in_dygraph_mode():
+        name = type(optimizer).__name__
+        raise NotSupportedError(
+            f"In dygraph, don't support {name}. Fluid 1.8 has it for programs only: use it outside of dygraph.guard()"
+        )
+
+
+class EagerSteps:
+    """The eager half of an optimizer: its parameters, their accumulators, and the updates made so far.
+
+    There is one update for each set of parameters that had gradients together; all share the accumulators.
+    """
+
+    def __init__(self, optimizer: Optimizer, parameters: list[Parameter]) -> None:
+        self.parameters = parameters
+        self.rate: float | None = None
+        self._optimizer = optimizer
+        self._scope = Scope()
+        self._updates: dict[tuple[int, ...], EagerUpdate] = {}
+        self._names: dict[str, str] = {}
+        self._tensors: dict[str, Tensor] = {}
+        self._given: dict[str, Tensor] = {}
+        self._loaded: dict[str, np.ndarray] = {}
+        self._rate_array: np.ndarray | None = None
+
+    def step(self) -> None:
+        """Take the next learning rate and update every trainable parameter that has a gradient."""
+        self.rate = self._optimizer._next_rate()
+        chosen = [p for p in self.parameters if not p.stop_gradient and p.grad_array is not None]
+        self._update(chosen, [p.grad_array for p in chosen])
+
+    def apply(self, pairs: Iterable[Any]) -> None:
+        """Like `step`, with the gradients of `pairs`."""
+        self.rate = self._optimizer._next_rate()
+        chosen = [(param, grad) for param, grad in pairs if grad is not None and not param.stop_gradient]
+        self._update([param for param, _ in chosen], [grad.array for _, grad in chosen])
+
+    def pairs(self) -> list[Any]:
+        """The trainable parameters that have a gradient, with it."""
+        return [
+            (p, Tensor(p.grad_array, grad_name(p.name)))
+            for p in self.parameters
+            if not p.stop_gradient and p.grad_array is not None
+        ]
+
+    def clear_gradients(self) -> None:
+        for param in self.parameters:
+            param.clear_gradient()
+
+    def name(self, stem: str) -> str:
+        """A unique name that begins with `stem`, and is the same in all updates."""
+        found = self._names.get(stem)
+        if found is None:
+            found = self._names[stem] = unique_name.generate(stem)
+        return found
+
+    def stand_in(self, tensor: Tensor, block: Block) -> Variable:
+        """The variable that `tensor`, given by the user in place of a number, is in a private program."""
+        known = block.vars.get(tensor.name)
+        if known is None:
+            known = block.create_var(
+                name=tensor.name, shape=tensor.shape, dtype=tensor.dtype, persistable=True, stop_gradient=True
+            )
+            self._given[tensor.name] = tensor
+        return known
+
+    def rate_tensor(self) -> Tensor | None:
+        """The learning rate of the last step as a tensor of shape [1]; None before the first."""
+        return self._tensors.get(self._names.get(RATE, ""))
+
+    def accumulators(self) -> dict[str, Tensor]:
+        """The accumulators by name: of all parameters the first, of all the second, ..."""
+        found: dict[str, Tensor] = {}
+        for by_param in self._optimizer._accumulators.values():
+            for tensor in by_param.values():
+                assert isinstance(tensor, Tensor)
+                found[tensor.name] = tensor
+        return found
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Put the accumulators of `state` back; those not made yet begin with what is there when they are.
+
+        Raises AssertionError for one that is missing, ValueError for one of another shape or dtype; nothing has been
+        changed then.
+        """
+        arrays = {
+            name: np.asarray(value.array if isinstance(value, (Tensor, LoDTensor)) else value)
+            for name, value in state.items()
+        }
+        own = self.accumulators()
+        found = {}
+        for name, tensor in own.items():
+            array = _saved(arrays, name)
+            if array is None:
+                raise AssertionError(f"optimizer variable {name} not found{_among(arrays)}")
+            found[name] = _fitting(name, array, tensor.array)
+        for name, array in found.items():
+            np.copyto(own[name].array, array)
+        self._loaded = {name: array.copy() for name, array in arrays.items()}
+
+    def _update(self, chosen: list[Parameter], grads: list[Any]) -> None:
+        if not chosen:
+            return
+        key = tuple([id(param) for param in chosen])
+        update = self._updates.get(key)
+        if update is None or not update.takes(grads):
+            update = self._updates[key] = self._build(chosen, grads)
+            update.takes(grads)
+        if self._rate_array is not None and self._rate_array[0] != self.rate:
+            self._rate_array[0] = self.rate
+        update.run(grads)
+
+    def _build(self, chosen: list[Parameter], grads: list[Any]) -> EagerUpdate:
+        """The update of `chosen`; makes the accumulators that they do not have yet."""
+        optimizer = self._optimizer
+        program, startup = Program(), Program()
+        before, optimizer._accumulators = optimizer._accumulators, {}
+        if optimizer._dtype is None:
+            optimizer._dtype = chosen[0].dtype
+        try:
+            with mode.guard(False), program_guard(program, startup):
+                block = program.global_block()
+                optimizer._append_updates(
+                    [
+                        (_variable(param, block), _fed(param, grad, block))
+                        for param, grad in zip(chosen, grads, strict=True)
+                    ]
+                )
+            made = optimizer._accumulators
+        finally:
+            optimizer._accumulators = before
+            optimizer._learning_rate_map.clear()
+        self._start(startup)
+        for key, by_param in made.items():
+            tensors: dict[str, Any] = before.setdefault(key, {})
+            for name, var in by_param.items():
+                tensors.setdefault(name, self._tensors[var.name])
+        rate = self._scope.find_var(self.name(RATE))
+        self._rate_array = rate.get_tensor().array if rate is not None else None
+        held: dict[str, Tensor] = {param.name: param for param in chosen}
+        held.update((name, tensor) for name, tensor in self._given.items() if name in block.vars)
+        return EagerUpdate(program, self._scope, chosen, grads, held, self._tensors)
+
+    def _start(self, startup: Program) -> None:
+        """Give the accumulators that are new, and the learning rate, their first values."""
+        fresh = Scope()
+        run_program(startup, {}, (), fresh, True)
+        new = {}
+        for name in fresh.local_var_names():
+            if self._scope.find_var(name) is None:
+                var = fresh.find_var(name)
+                assert var is not None
+                new[name] = np.array(var.get_tensor().array)
+        for name, array in new.items():
+            if self._loaded and name != self._names.get(RATE):
+                saved = _saved(self._loaded, name)
+                if saved is None:
+                    raise AssertionError(
+                        f"Optimizer set error, {name} should in state dict{_among(self._loaded)}"
+                    )
+                np.copyto(array, _fitting(name, saved, array))
+        for name, array in new.items():
+            self._scope.var(name).set(LoDTensor.wrap(array))
+            self._tensors[name] = Tensor(array, name, persistable=True)
+
+
+def _variable(param: Parameter, block: Block) -> ProgramParameter:
+    """What stands for an eager parameter in a private program."""
+    return block.create_parameter(
+        name=param.name,
+        shape=param.shape,
+        dtype=param.dtype,
+        trainable=True,
+        optimize_attr=param.optimize_attr,
+        regularizer=param.regularizer,
+        gradient_clip_attr=param.gradient_clip_attr,
+        need_clip=param.need_clip,
+        origin=param,
+    )
+
+
+def _fed(param: Parameter, grad: Any, block: Block) -> Variable:
+    """The gradient of a parameter, as a variable that is fed."""
+    kind = VarType.LOD_TENSOR if isinstance(grad, np.ndarray) else VarType.SELECTED_ROWS
+    return block.create_var(
+        name=grad_name(param.name), shape=param.shape, dtype=param.dtype, type=kind, is_data=True
+    )
+
+
+def _saved(state: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+    """The value saved for accumulator `name`; its number counts optimizers and may be another one.
+
+    A second optimizer for the same parameters, in the same process, numbers its accumulators on.
+    """
+    if name in state:
+        return state[name]
+    stem = name.rpartition("_")[0]
+    alike = [array for other, array in state.items() if re.fullmatch(re.escape(stem) + r"_\d+", other)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _fitting(name: str, array: np.ndarray, like: np.ndarray) -> np.ndarray:
+    if array.shape != like.shape or array.dtype != like.dtype:
+        raise ValueError(
+            f"optimizer variable {name} has shape {list(like.shape)} and dtype {like.dtype}, the saved one has "
+            f"shape {list(array.shape)} and dtype {array.dtype}"
+        )
+    return array
+
+
+def _among(state: Iterable[str]) -> str:
+    names = sorted(state)
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f": the state dict has {listed}" if names else ": the state dict is empty"

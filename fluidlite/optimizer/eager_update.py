@@ -1,0 +1,98 @@
+"""`EagerUpdate`: the update operators of one set of eager parameters, ready to run on their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..eager import Parameter, Tensor
+from ..executor import LoDTensor, Scope
+from ..executor.executor import run_program
+from ..executor.feeding import Feed
+from ..executor.plan import Plan
+from ..executor.planning import CannotPlan
+from ..framework import Program
+from ..ops.registry import grad_name
+
+RELEASE_FROM = 1 << 16
+"""From how many elements on an update lets other threads run; for fewer, waiting to be let back in costs more."""
+
+
+class EagerUpdate:
+    """Runs `program`, which updates `params` from the gradients fed to it, on the memory of the tensors themselves.
+
+    Args:
+        program: update operators; gradients are its data variables, everything else lasts.
+        scope: holds the accumulators and the learning rate.
+        params: the parameters, in the order of the gradients that `run` takes.
+        grads: gradients like those to come.
+        held: tensors by the names of the variables that they stand for.
+        accumulators: tensors that share the memory of variables of `scope`.
+
+    Raises EnforceNotMet if the gradients do not fit the parameters.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        params: Sequence[Parameter],
+        grads: Sequence[Any],
+        held: Mapping[str, Tensor],
+        accumulators: Mapping[str, Tensor],
+    ) -> None:
+        self._program = program
+        self._scope = scope
+        self._fed = [grad_name(param.name) for param in params]
+        self._held = dict(held)
+        self._tensors = list(held.values())
+        self._accumulators = accumulators
+        self._kinds = [type(grad) for grad in grads]
+        self._plan = self._planned(grads) if set(self._kinds) == {np.ndarray} else None
+
+    def _planned(self, grads: Sequence[np.ndarray]) -> Plan | None:
+        for name, tensor in self._held.items():
+            self._scope.var(name).set(LoDTensor.wrap(tensor.array))
+        feed: Feed = {name: (grad, []) for name, grad in zip(self._fed, grads, strict=True)}
+        try:
+            plan = Plan(self._program, self._scope, feed, ())
+        except CannotPlan:
+            return None
+        plan.follow(list(self._held))
+        plan.engine.release_gil = sum(grad.size for grad in grads) >= RELEASE_FROM
+        return plan
+
+    def takes(self, grads: Sequence[Any]) -> bool:
+        """Bind gradients and parameters; False if one is of another kind, shape or dtype than planned."""
+        plan = self._plan
+        if plan is None:
+            return [type(grad) for grad in grads] == self._kinds
+        held = [tensor.array for tensor in self._tensors]
+        return plan.accepts([*grads, *held]) or (
+            all(isinstance(grad, np.ndarray) for grad in grads)
+            and plan.accepts([*[np.ascontiguousarray(grad) for grad in grads], *held])
+        )
+
+    def run(self, grads: Sequence[Any]) -> None:
+        """Update the parameters, after `takes` has agreed to the gradients."""
+        if self._plan is not None:
+            self._plan.run()
+        else:
+            self._run_as_program(grads)
+
+    def _run_as_program(self, grads: Sequence[Any]) -> None:
+        """Let the executor find out how to run this; what it gave new memory is copied to where the tensors are."""
+        shared = [
+            (self._scope.var(name), tensor)
+            for name, tensor in (*self._accumulators.items(), *self._held.items())
+        ]
+        for var, tensor in shared:
+            if var.get_tensor().array is not tensor.array:
+                var.set(LoDTensor.wrap(tensor.array))
+        run_program(self._program, dict(zip(self._fed, grads, strict=True)), (), self._scope, True)
+        for var, tensor in shared:
+            made = var.get_tensor().array
+            if made is not None and made is not tensor.array:
+                np.copyto(tensor.array, made)

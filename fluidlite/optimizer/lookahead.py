@@ -1,0 +1,120 @@
+"""`LookaheadOptimizer`: slow weights that follow the fast ones of another optimizer every few steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..framework import (
+    Operator,
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    program_guard,
+)
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from .base import Optimizer, ParamGrad
+from .eager import programs_only
+
+
+class LookaheadOptimizer:
+    """`inner_optimizer` with slow weights (Zhang et al. 2019; `fluid.optimizer.LookaheadOptimizer`).
+
+    Every `k` steps slow = slow + `alpha` * (fast - slow), and the fast weights, which `inner_optimizer` trains, go on
+    from there. The slow weights are called `NAME@SLOW` and begin as the initial weights.
+
+    Raises AssertionError for a missing `inner_optimizer`, `alpha` outside [0, 1] or `k` that is no positive integer.
+    """
+
+    def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5) -> None:
+        programs_only(self)
+        if inner_optimizer is None:
+            raise AssertionError("inner optimizer can not be None")
+        if not 0.0 <= alpha <= 1.0:
+            raise AssertionError(
+                f"alpha should be larger or equal to 0.0, and less or equal than 1.0, got {alpha}"
+            )
+        if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
+            raise AssertionError(f"k should be a positive integer, got {k!r}")
+        self.inner_optimizer = inner_optimizer
+        self.alpha = alpha
+        self.k = k
+        self.type = "lookahead"
+
+    def minimize(
+        self, loss: Variable, startup_program: Program | None = None
+    ) -> tuple[list[Operator], list[ParamGrad]]:
+        """Append a step of `inner_optimizer` for `loss` and the slow weights; returns what its `minimize` returns."""
+        done = self.inner_optimizer.minimize(loss, startup_program=startup_program)
+        main = loss.block.program
+        startup = default_startup_program() if startup_program is None else startup_program
+        with program_guard(main, startup):
+            self._append_slow_weights(main, startup)
+        return done
+
+    def _append_slow_weights(self, main: Program, startup: Program) -> None:
+        params = [param.name for param in main.all_parameters()]
+        for name in params:
+            param = main.global_block().var(name)
+            for program in (main, startup):
+                program.global_block().create_var(
+                    name=name + "@SLOW", shape=param.shape, dtype=param.dtype, persistable=True
+                )
+            startup.global_block().append_op(
+                type="assign", inputs={"X": [name]}, outputs={"Out": [name + "@SLOW"]}
+            )
+        k = _state("lookahead_k", "int32", self.k)
+        alpha = _state("lookahead_alpha", "float32", self.alpha)
+        step = _state("lookahead_step", "int32", 0)
+        block = main.global_block()
+        with main._optimized_guard([]):
+            due = self._due(step, k)
+            for name in params:
+                _follow(block.var(name), block.var(name + "@SLOW"), alpha, due)
+
+    def _due(self, step: Variable, k: Variable) -> Variable:
+        """Whether the slow weights move in this step: 1 or 0, float32 [1]."""
+        default_main_program().global_block().append_op(
+            type="increment", inputs={"X": [step]}, outputs={"Out": [step]}, attrs={"step": 1.0}
+        )
+        zero = LayerHelper("fill_constant").apply(
+            "fill_constant",
+            {},
+            attrs={"shape": [1], "dtype": int(step.dtype), "value": 0.0},
+            dtype=step.dtype,
+            stop_gradient=True,
+        )
+        rest = _apply("elementwise_mod", {"X": step, "Y": k}, step.dtype, axis=-1)
+        return _apply("equal", {"X": rest, "Y": zero}, "bool", axis=-1).astype("float32")
+
+
+def _follow(fast: Variable, slow: Variable, alpha: Variable, due: Variable) -> None:
+    """slow += alpha * (fast - slow), and fast becomes slow, where `due` is 1; nothing changes where it is 0."""
+    if alpha.dtype != fast.dtype:
+        alpha, due = alpha.astype(fast.dtype), due.astype(fast.dtype)
+    # One product is the value and the other 0, so the sum is exact.
+    met = (fast * alpha + slow * (1.0 - alpha)) * due
+    rest = 1.0 - due
+    for target in (slow, fast):
+        default_main_program().global_block().append_op(
+            type="elementwise_add",
+            inputs={"X": [target * rest], "Y": [met]},
+            outputs={"Out": [target]},
+            attrs={"axis": -1},
+        )
+
+
+def _apply(op_type: str, inputs: dict[str, Any], dtype: Any, **attrs: Any) -> Variable:
+    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=dtype)
+    return out
+
+
+def _state(name: str, dtype: str, value: float) -> Variable:
+    """A persistable variable of one element that the startup program sets first of all."""
+    helper = LayerHelper("global_var")
+    var = helper.create_global_variable(
+        persistable=True, name=name, shape=[1], dtype=dtype, stop_gradient=True
+    )
+    helper.set_variable_initializer(var, Constant(value))
+    return var

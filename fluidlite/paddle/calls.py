@@ -1,0 +1,108 @@
+"""How the functions of Paddle 2.0 run operators: in the mode of their arguments, or else the ambient one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import layers
+from ..base.dtypes import to_numpy, to_vartype
+from ..eager import Tensor, apply, mixture
+from ..framework import Variable, mode
+from ..layer_helper import LayerHelper, check_variable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def run(
+    op_type: str,
+    inputs: dict[str, Any],
+    outputs: Sequence[str] = ("Out",),
+    attrs: dict[str, Any] | None = None,
+    name: str | None = None,
+    frozen: Sequence[str] = (),
+) -> Any:
+    """The results of an operator: at once for eager tensors, appended to the program for its Variables.
+
+    Inputs that are None are left out. `frozen`: outputs without gradient; `name`: what results of a program are called.
+    Raises TypeError for an input that is no tensor.
+    """
+    values = inputs.values()
+    if mixture(values):
+        return apply(op_type, inputs, outputs, attrs)
+    for slot, value in inputs.items():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if item is not None:
+                check_variable(item, slot, op_type)
+    return LayerHelper(op_type, name=name).apply(op_type, inputs, outputs, attrs, frozen=frozen)
+
+
+def reshaped(op_type: str, x: Any, attrs: dict[str, Any], name: str | None = None) -> Any:
+    """The result of `reshape2`, `squeeze2`, `unsqueeze2` or `transpose2`, whose gradients need to know the shape."""
+    return run(op_type, {"X": x}, ("Out", "XShape"), attrs, name, frozen=("XShape",))[0]
+
+
+def follows(*values: Any) -> bool:
+    """Whether a call with these arguments computes at once: tensors among them say so, else the mode does."""
+    if mixture(values):
+        return True
+    flat = [item for value in values for item in (value if isinstance(value, (list, tuple)) else (value,))]
+    return mode.eager_by_default() and not any(isinstance(item, Variable) for item in flat)
+
+
+def in_mode_of(*values: Any) -> AbstractContextManager[bool | None]:
+    """The mode that `follows` says, inside the block: for layers of Fluid that ask for the ambient mode."""
+    return mode.guard(follows(*values))
+
+
+def by_arguments(function: Function) -> Function:
+    """`function` of Fluid, run in the mode of its arguments."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with mode.guard(follows(*args, *kwargs.values())):
+            return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def constant(value: Any, like: Any, dtype: Any = None) -> Any:
+    """An array or number as a tensor of the same mode as the tensor `like`, by default of its type."""
+    array = np.ascontiguousarray(value, to_numpy(like.dtype if dtype is None else dtype))
+    if isinstance(like, Tensor):
+        return Tensor(array if array.ndim else array.reshape(1))
+    with mode.guard(False):
+        return layers.assign(array)
+
+
+def operand(value: Any, like: Any) -> Any:
+    """`value` as it is if it is a tensor; a number or array as a constant beside the tensor `like`."""
+    return value if isinstance(value, Variable) else constant(value, like)
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """The tensor `x` converted to `dtype`; itself if it is of that type already, or for None."""
+    return x if dtype is None or to_vartype(dtype) == x.dtype else x.astype(dtype)
+
+
+def axes_of(axis: Any) -> list[int] | None:
+    """An axis, several, or None for all, as a list or None."""
+    if axis is None:
+        return None
+    return [int(one) for one in axis] if isinstance(axis, (list, tuple)) else [int(axis)]
+
+
+def eager_array(x: Any, who: str) -> np.ndarray:
+    """The elements of the eager tensor `x`; `who` has results whose shapes depend on them.
+
+    Raises TypeError for a Variable of a static program.
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"paddle.{who} works on eager tensors only (the shape of its result depends on the elements)"
+        )
+    return x.array

@@ -1,0 +1,51 @@
+"""Layers without parameters that are a function with arguments of its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ....dygraph.layers import Layer
+
+
+class FunctionLayer(Layer):
+    """A layer whose `forward` is a function, with some of its arguments given when the layer is made.
+
+    Subclasses say which function; the layer's arguments are those of the function that are not tensors.
+    """
+
+    function: ClassVar[Callable[..., Any]]
+    inputs: ClassVar[int] = 1
+    """How many tensors the function begins with."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        kind = type(self)
+        parameters = list(inspect.signature(kind.function).parameters.values())[kind.inputs :]
+        try:
+            given = inspect.Signature(parameters).bind_partial(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(
+                f"{kind.__name__}: {error}; it takes {[one.name for one in parameters]}"
+            ) from None
+        missing = [
+            one.name for one in parameters if one.default is one.empty and one.name not in given.arguments
+        ]
+        if missing:
+            raise TypeError(f"{kind.__name__} needs {' and '.join(missing)}")
+        self._arguments: dict[str, Any] = dict(given.arguments)
+
+    def forward(self, *inputs: Any) -> Any:
+        """The function of the tensors `inputs`."""
+        return type(self).function(*inputs, **self._arguments)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self._arguments.items() if name != "name")
+
+
+def layer_of(name: str, function: Callable[..., Any], module: str, inputs: int = 1) -> type[FunctionLayer]:
+    """The layer class `name` for `function`, whose first `inputs` arguments are tensors."""
+    doc = f"""The layer of `{function.__name__}`, which takes its other arguments (`paddle.nn.{name}`)."""
+    members = {"function": staticmethod(function), "inputs": inputs, "__doc__": doc, "__module__": module}
+    return type(name, (FunctionLayer,), members)

@@ -1,0 +1,28 @@
+"""Optimizers with the arguments of Paddle 2.0, and schedulers of their learning rate (`paddle.optimizer`).
+
+opt = paddle.optimizer.Adam(0.001, parameters=net.parameters())
+loss.backward()
+opt.step()
+opt.clear_grad()
+"""
+
+from ...base import missing
+from . import lr
+from .optimizer import Optimizer
+from .rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lamb, Momentum, RMSProp
+
+__all__ = [
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lamb",
+    "Momentum",
+    "Optimizer",
+    "RMSProp",
+    "lr",
+]
+
+__getattr__ = missing.reporter(__name__)

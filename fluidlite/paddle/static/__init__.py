@@ -1,0 +1,60 @@
+"""Programs: built first, run later (`paddle.static`). They need `paddle.enable_static()` or a `program_guard` around
+functions that have no tensors among their arguments."""
+
+from ...backward import append_backward, gradients
+from ...base import missing
+from ...base.place import cpu_places, cuda_places
+from ...compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from ...executor import Executor, global_scope, scope_guard
+from ...framework import (
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    name_scope,
+    program_guard,
+)
+from ...io import load, load_program_state, save, set_program_state
+from ...layers import Print, create_global_var, create_parameter
+from ...parallel_executor import ParallelExecutor
+from ..metric import accuracy
+from ..param_attr import ParamAttr
+from . import nn
+from .inference import load_inference_model, save_inference_model
+from .input import InputSpec, data
+
+__all__ = [
+    "BuildStrategy",
+    "CompiledProgram",
+    "ExecutionStrategy",
+    "Executor",
+    "InputSpec",
+    "ParallelExecutor",
+    "ParamAttr",
+    "Print",
+    "Program",
+    "Variable",
+    "accuracy",
+    "append_backward",
+    "cpu_places",
+    "create_global_var",
+    "create_parameter",
+    "cuda_places",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "global_scope",
+    "gradients",
+    "load",
+    "load_inference_model",
+    "load_program_state",
+    "name_scope",
+    "nn",
+    "program_guard",
+    "save",
+    "save_inference_model",
+    "scope_guard",
+    "set_program_state",
+]
+
+__getattr__ = missing.reporter(__name__)

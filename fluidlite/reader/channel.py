@@ -1,0 +1,126 @@
+"""Messages between a process and its workers, over a pair of sockets."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+_SIZE = struct.Struct("<Q")
+_CHUNK = 1 << 16
+_QUIETLY = socket.MSG_NOSIGNAL  # an error instead of SIGPIPE, whatever the user's program has made of that
+
+
+class HungUp(Exception):
+    """The other side has closed the connection or is gone."""
+
+
+class Channel:
+    """One end of a connection that carries whole messages (bytes) in both directions.
+
+    The side that may wait uses `send` and `receive`; the one that must not uses `post`, `flush` and `take`, and polls
+    `fileno()`. Both get HungUp when the other side is gone, after all that it sent.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._received = bytearray()
+        self._start = 0  # where in `_received` the next message begins
+        self._outgoing = bytearray()
+
+    @staticmethod
+    def pair() -> tuple[Channel, Channel]:
+        """Two connected ends."""
+        one, other = socket.socketpair()
+        return Channel(one), Channel(other)
+
+    def __reduce__(self) -> tuple[type[Channel], tuple[socket.socket]]:
+        return Channel, (self._socket,)  # while a process is spawned, sockets can be pickled
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, heading: bytes, contents: bytes | memoryview) -> None:
+        """Send one message: `heading`, then `contents`."""
+        try:
+            head = _SIZE.pack(len(heading) + len(contents)) + heading
+            if len(contents) <= _CHUNK:
+                # In one piece: each wakes the other side, which costs more than copying.
+                self._socket.sendall(b"".join((head, contents)))
+            else:
+                self._socket.sendall(head)
+                self._socket.sendall(contents, _QUIETLY)
+        except ConnectionError:
+            raise HungUp from None
+
+    def receive(self) -> bytes:
+        """The next message, waiting for it."""
+        message = self._next(0)
+        assert message is not None
+        return message
+
+    def take(self) -> bytes | None:
+        """The next message if it is there, else None."""
+        return self._next(socket.MSG_DONTWAIT)
+
+    def _next(self, flags: int) -> bytes | None:
+        while True:
+            have = len(self._received) - self._start - _SIZE.size
+            if have >= 0:
+                (size,) = _SIZE.unpack_from(self._received, self._start)
+                if have >= size:
+                    return self._cut(size)
+            try:
+                chunk = self._socket.recv(_CHUNK, flags)
+            except BlockingIOError:
+                return None
+            except ConnectionError:
+                raise HungUp from None
+            if not chunk:
+                raise HungUp
+            self._received += chunk
+
+    def _cut(self, size: int) -> bytes:
+        begin = self._start + _SIZE.size
+        with memoryview(self._received) as view:
+            message = bytes(view[begin : begin + size])
+        self._start = begin + size
+        if self._start == len(self._received):
+            self._received.clear()
+            self._start = 0
+        elif self._start > _CHUNK:
+            del self._received[: self._start]
+            self._start = 0
+        return message
+
+    def post(self, message: bytes) -> None:
+        """Send a message without waiting: what the system does not take now is left for `flush`."""
+        self._outgoing += _SIZE.pack(len(message)) + message
+        self.flush()
+
+    def flush(self) -> None:
+        """Send of what was posted as much as can be sent now; nothing if the other side is gone."""
+        while self._outgoing:
+            try:
+                sent = self._socket.send(self._outgoing, socket.MSG_DONTWAIT | _QUIETLY)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._outgoing.clear()  # whoever waits for an answer hears of it
+                return
+            del self._outgoing[:sent]
+
+    @property
+    def pending(self) -> bool:
+        """Whether posted messages are left for `flush`."""
+        return bool(self._outgoing)
+
+    def hang_up(self) -> None:
+        """End the connection: both sides wake up. The descriptor stays until `close`."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side is gone
+
+    def close(self) -> None:
+        """Give up the descriptor."""
+        self._socket.close()

@@ -1,0 +1,159 @@
+"""Lists of samples -> batches of stacked arrays, whatever the samples are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._ext.collate import empty, fill_rows
+
+Allocate = Callable[[tuple[int, ...], Any], np.ndarray]
+"""Gives an array of a shape and a dtype; its content does not matter."""
+
+_PLAIN = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
+
+
+def default_collate_fn(batch: list[Any]) -> list[Any]:
+    """The batch of a list of samples: a list with one stacked array for each field of a sample.
+
+    Fields are arrays, numbers or nested lists of numbers, which become arrays with the batch in front: ints int64,
+    floats float64. Strings stay a list, dicts become dicts of stacked arrays. A sample that is no tuple or list is its
+    only field. Raises ValueError for samples that are not alike, naming sample and field. Follows
+    `fluid.io.default_collate_fn`.
+    """
+    made = collate(batch, nested=False)
+    return made if isinstance(made, list) and isinstance(batch[0], (tuple, list)) else [made]
+
+
+def nested_collate_fn(batch: list[Any]) -> Any:
+    """The batch of a list of samples, in the structure of a sample.
+
+    Arrays and numbers become arrays with the batch in front; tuples and lists become lists of what their items
+    become, dicts dicts. Strings stay a list. Raises ValueError for samples that are not alike, naming sample and field.
+    Follows `paddle.io`'s default `collate_fn`.
+    """
+    return collate(batch, nested=True)
+
+
+def collate(samples: list[Any], nested: bool, allocate: Allocate = empty) -> Any:
+    """See `nested_collate_fn`; without `nested`, lists inside of a sample are rows of numbers.
+
+    Arrays are made by `allocate`, so that they can be put together where they are needed.
+    """
+    if not samples:
+        raise ValueError("there is no batch of no samples")
+    return _collate(samples, "", True if nested else None, allocate)
+
+
+def _collate(samples: list[Any], where: str, nested: bool | None, allocate: Allocate) -> Any:
+    """`where`: which field of a sample this is, for messages. `nested` None: lists are fields at this level only."""
+    first = samples[0]
+    if isinstance(first, (tuple, list)) and nested is not False:
+        return _fields(samples, where, nested, allocate)
+    if isinstance(first, Mapping):
+        return _mapping(samples, where, nested, allocate)
+    if isinstance(first, (str, bytes)):
+        return samples
+    return _stacked(samples, -1, 0, where, allocate)
+
+
+def _fields(samples: list[Any], where: str, nested: bool | None, allocate: Allocate) -> list[Any]:
+    first = samples[0]
+    count = len(first)
+    below = nested or False
+    columns: list[Any] = []
+    for i, item in enumerate(first):
+        if isinstance(item, (np.ndarray, np.generic)) or type(item) in _PLAIN:
+            columns.append(_stacked(samples, i, count, where, allocate))
+        else:
+            column = _column(samples, i, count, where)
+            columns.append(_collate(column, f"{where}[{i}]", below, allocate))
+    return columns
+
+
+def _column(samples: list[Any], field: int, count: int, where: str) -> list[Any]:
+    """Item `field` of all samples."""
+    for number, sample in enumerate(samples):
+        if not isinstance(sample, (tuple, list)) or len(sample) != count:
+            raise ValueError(
+                f"sample {number} of the batch is not like the first one: {_named(where)} has {count} fields there, "
+                f"here it is {_brief(sample)}"
+            )
+    return [sample[field] for sample in samples]
+
+
+def _mapping(samples: list[Any], where: str, nested: bool | None, allocate: Allocate) -> dict[Any, Any]:
+    keys = list(samples[0])
+    for number, sample in enumerate(samples):
+        if (
+            not isinstance(sample, Mapping)
+            or len(sample) != len(keys)
+            or any(key not in sample for key in keys)
+        ):
+            raise ValueError(
+                f"sample {number} of the batch is not like the first one: {_named(where)} has the keys {keys} there, "
+                f"here it is {_brief(sample)}"
+            )
+    below = nested or False
+    return {
+        key: _collate([sample[key] for sample in samples], f"{where}[{key!r}]", below, allocate)
+        for key in keys
+    }
+
+
+def _stacked(samples: list[Any], field: int, count: int, where: str, allocate: Allocate) -> np.ndarray:
+    """Field number `field` of samples with `count` fields as one array; the samples themselves if it is -1."""
+    first = samples[0] if field < 0 else samples[0][field]
+    dtype: np.dtype | None = None
+    shape: tuple[int, ...] = ()
+    if isinstance(first, (np.ndarray, np.generic)):
+        dtype, shape = first.dtype, first.shape
+    else:
+        dtype = _PLAIN.get(type(first))
+    if dtype is not None and dtype.isnative and dtype.kind in "biufc":
+        out = allocate((len(samples), *shape), dtype)
+        if fill_rows(samples, field, count, out) == len(samples):
+            return out
+    column = samples if field < 0 else _column(samples, field, count, where)
+    return _unlike(column, where if field < 0 else f"{where}[{field}]", allocate)
+
+
+def _unlike(column: list[Any], where: str, allocate: Allocate) -> np.ndarray:
+    """Items of various kinds as one array of the type that holds them all."""
+    rows: list[np.ndarray] = []
+    for number, item in enumerate(column):
+        try:
+            row = np.asarray(getattr(item, "array", item))
+        except ValueError:
+            raise ValueError(
+                f"{_named(where)} of sample {number} is a ragged list, which cannot be stacked: {_brief(item)}; give "
+                "a collate_fn that pads it"
+            ) from None
+        if row.dtype == object:
+            raise TypeError(
+                f"{_named(where)} of sample {number} is {_brief(item)}; samples hold arrays, numbers, strings, and "
+                "tuples, lists or dicts of these: give a collate_fn for others"
+            )
+        if rows and row.shape != rows[0].shape:
+            raise ValueError(
+                f"the samples of a batch need the same shape: {_named(where)} has shape {list(rows[0].shape)} in "
+                f"sample 0 and {list(row.shape)} in sample {number}; give a collate_fn that pads or crops them"
+            )
+        rows.append(row)
+    dtype = np.result_type(*rows)
+    if dtype.kind not in "biufc":
+        return np.stack(rows)
+    out = allocate((len(rows), *rows[0].shape), dtype)
+    return np.stack(rows, out=out)
+
+
+def _named(where: str) -> str:
+    return f"field {where}" if where else "the sample"
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {list(value.shape)}"
+    return f"{value!r:.80} ({type(value).__name__})"

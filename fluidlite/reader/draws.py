@@ -1,0 +1,88 @@
+"""Random numbers of samplers: NumPy's global ones or a generator's own, with a state that can be kept."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+
+class _Global:
+    """NumPy's global generator, through the methods that samplers use."""
+
+    permutation = staticmethod(np.random.permutation)
+    choice = staticmethod(np.random.choice)
+    randint = staticmethod(np.random.randint)
+
+
+def as_generator(generator: Any) -> Any:
+    """What draws: `generator` if it is one of NumPy's, a new one if it is a seed, NumPy's global one for None.
+
+    Raises TypeError for other things.
+    """
+    if generator is None:
+        return _Global
+    if isinstance(generator, (np.random.RandomState, np.random.Generator)):
+        return generator
+    try:
+        return np.random.RandomState(operator.index(generator))
+    except TypeError:
+        raise TypeError(
+            "a generator must be a seed (int), a numpy.random.Generator or RandomState, or None for NumPy's global "
+            f"one, got {type(generator).__name__}"
+        ) from None
+
+
+class Draws:
+    """The random numbers of one sampler.
+
+    By default they are NumPy's global ones, as in Fluid, so that `np.random.seed` fixes them; after `set_state_dict`
+    the sampler has a generator of its own, which goes on from the given state whatever else is drawn.
+    """
+
+    def __init__(self, generator: Any = None) -> None:
+        self._generator = as_generator(generator)
+
+    def permutation(self, count: int) -> list[int]:
+        """The numbers below `count` in random order."""
+        return self._generator.permutation(count).tolist()
+
+    def integers(self, below: int, count: int) -> list[int]:
+        """`count` numbers below `below`, each with the same chance."""
+        draw = getattr(self._generator, "integers", None) or self._generator.randint
+        return draw(0, below, size=count).tolist()
+
+    def weighted(self, chances: np.ndarray, count: int, replacement: bool) -> list[int]:
+        """`count` positions in `chances`, which add up to 1."""
+        return self._generator.choice(len(chances), size=count, replace=replacement, p=chances).tolist()
+
+    def state_dict(self) -> dict[str, Any]:
+        """From where the next draw goes on: plain numbers, strings and lists."""
+        generator = self._generator
+        if generator is _Global:
+            return plain_state(np.random.get_state(legacy=False))
+        if isinstance(generator, np.random.RandomState):
+            return plain_state(generator.get_state(legacy=False))
+        return plain_state(generator.bit_generator.state)
+
+    def set_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from `state`, with a generator of its own. Raises ValueError for a state that is none."""
+        try:
+            if isinstance(self._generator, np.random.Generator):
+                self._generator.bit_generator.state = state
+                return
+            own = np.random.RandomState(0)
+            own.set_state(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is not the state of a sampler's random numbers: {error}") from error
+        self._generator = own
+
+
+def plain_state(value: Any) -> Any:
+    """The state of a generator with lists of numbers instead of arrays; its `set_state` takes either."""
+    if isinstance(value, dict):
+        return {key: plain_state(item) for key, item in value.items()}
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -1,0 +1,147 @@
+"""Loaders of generators in dygraph mode: batches of any types and shapes, as lists of eager Tensors."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._ext.collate import Collator, Spec
+from ..eager import Tensor
+from ..executor.lod_tensor import LoDTensor
+from .background import iterating
+from .collating import collate
+from .decorators import Reader
+from .feeding import Batch, Feeding, Ready, SampleLists, Samples, collator, pass_over
+from .loader import Epoch, IterableLoader, Loader, as_places
+from .pipeline import LoaderError
+
+
+class OpenSamples(Samples):
+    """Samples of whatever arrays and numbers the generator yields; those of a batch have to be alike."""
+
+    def batches(self) -> Iterator[Batch]:
+        with iterating(self.reader) as samples:
+            pass_over(samples, self.skip * self.batch_size)
+            while True:
+                begin = time.perf_counter()
+                rows = list(itertools.islice(samples, self.batch_size))
+                self.meter.reading += time.perf_counter() - begin
+                if not rows or (self.drop_last and len(rows) < self.batch_size):
+                    break
+                yield stacked(self, rows)
+        if rows:
+            self.shortfall = (
+                f": its {len(rows)} samples are less than one batch of {self.batch_size}, and drop_last=True leaves "
+                "them out"
+            )
+
+
+class OpenSampleLists(SampleLists):
+    """Lists of such samples."""
+
+    def batches(self) -> Iterator[Batch]:
+        with iterating(self.reader) as lists:
+            pass_over(lists, self.skip)
+            for samples in self.timed(lists):
+                yield stacked(self, samples)
+
+
+def stacked(feeding: Feeding, samples: Any) -> Batch:
+    """The batch of a list of samples."""
+    begin = time.perf_counter()
+    if not hasattr(samples, "__iter__"):
+        raise TypeError(
+            f"the reader {feeding.name} given to {feeding.kind} should yield lists of samples, got "
+            f"{type(samples).__name__}"
+        )
+    columns = collate(list(samples), False, feeding.allocate)
+    batch = []
+    for i, column in enumerate(columns if isinstance(columns, list) else [columns]):
+        if not isinstance(column, np.ndarray):
+            raise TypeError(
+                f"item {i} of the samples of the reader {feeding.name} is no array or number: a Tensor cannot hold it"
+            )
+        batch.append(LoDTensor.wrap(column))
+    feeding.meter.collating += time.perf_counter() - begin
+    return batch
+
+
+class OpenReady(Ready):
+    """Batches that are ready: arrays, tensors or nested lists of numbers."""
+
+    def __init__(self, reader: Reader, specs: Any) -> None:
+        super().__init__(reader, specs)
+        self._before: dict[tuple[np.dtype, ...], Collator] = {}  # those of the epoch before
+
+    def batches(self) -> Iterator[Batch]:
+        collators: dict[tuple[np.dtype, ...], Collator] = {}
+        before, self._before = self._before, collators
+        with iterating(self.reader) as batches:
+            pass_over(batches, self.skip)
+            for items in self.timed(batches):
+                begin = time.perf_counter()
+                arrays = self._arrays(items)
+                kinds = tuple(array.dtype for array in arrays)
+                if kinds not in collators:
+                    specs = [Spec(f"item {i}", kind, ()) for i, kind in enumerate(kinds)]
+                    collators[kinds] = collator(specs, self.name, self.copied, self.memory)
+                    if kinds in before:
+                        collators[kinds].take_up(before[kinds])
+                batch = collators[kinds].batch(arrays)
+                self.meter.collating += time.perf_counter() - begin
+                yield batch
+
+    def _arrays(self, items: Any) -> list[np.ndarray]:
+        arrays = []
+        for i, item in enumerate(items if isinstance(items, (list, tuple)) else [items]):
+            try:
+                array = np.asarray(item.array if isinstance(item, (Tensor, LoDTensor)) else item)
+            except ValueError:
+                raise ValueError(
+                    f"item {i} of a batch of the reader {self.name} is a ragged list, which makes no array: "
+                    f"{item!r:.80}"
+                ) from None
+            if array.dtype.kind not in "biuf":
+                raise TypeError(
+                    f"item {i} of a batch of the reader {self.name} is {type(item).__name__} {item!r:.80}, expected an "
+                    "array, a tensor or a list of numbers"
+                )
+            arrays.append(array)
+        return arrays
+
+
+class EagerLoader(IterableLoader):
+    """A loader of dygraph mode: each item is a batch, a list of Tensors on the loader's memory.
+
+    `capacity`: how many batches may wait; `use_process`: run the generator in a process of its own.
+    """
+
+    _samples = OpenSamples
+    _lists = OpenSampleLists
+    _ready = OpenReady
+
+    def __init__(self, capacity: int, use_process: bool = False) -> None:
+        super().__init__((), capacity, False, True, use_process)
+
+    def _set(self, feeding: Feeding, places: Any) -> Loader:
+        given = as_places(places) if places is not None else []
+        if len(given) > 1:
+            raise LoaderError(f"Number of places must be 1 in imperative mode, got {len(given)}: {given}")
+        self._feeding = feeding
+        return self
+
+    def _begin(self, feeding: Feeding) -> Epoch:
+        return EagerEpoch(self._pipeline, self._pipeline.start(feeding))
+
+
+class EagerEpoch(Epoch):
+    """One pass over the data of a loader in dygraph mode."""
+
+    __slots__ = ()
+
+    def __next__(self) -> list[Tensor]:
+        return [Tensor(tensor.array) for tensor in super().__next__()]

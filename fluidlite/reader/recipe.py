@@ -1,0 +1,145 @@
+"""How the batches of a dataset are made, in this process or in a worker: samples, put together, with the times."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .._ext.collate import Collator, Spec, empty
+from ..executor.lod_tensor import LoDTensor
+from .collating import Allocate, collate
+from .dataset import Dataset, IterableDataset
+
+
+class Made(NamedTuple):
+    """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them."""
+
+    batch: Any
+    samples: int
+    reading: float
+    collating: float
+
+
+class Recipe:
+    """What is needed to make the batches of a dataset; it can be sent to a worker process.
+
+    `specs`: what the variables take that the batches are for, as arguments of `Spec`; None if there are none, and the
+    samples decide. `batch_size`: of an IterableDataset, None to pass samples on as they are. `nested`: whether lists
+    inside of samples are structures (Paddle 2.0) or rows of numbers (Fluid 1.8).
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        collate_fn: Callable[[list[Any]], Any] | None,
+        specs: Sequence[tuple[Any, ...]] | None,
+        batch_size: int | None,
+        drop_last: bool,
+        nested: bool,
+    ) -> None:
+        self.dataset = dataset
+        self.collate_fn = collate_fn
+        self.specs = specs
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.nested = nested
+
+    @property
+    def iterable(self) -> bool:
+        """Whether the samples come one after the other."""
+        return isinstance(self.dataset, IterableDataset)
+
+    def kitchen(self, allocate: Allocate = empty, memory: Any = None) -> Kitchen:
+        """What makes the batches in one thread; `allocate` and `memory` give the memory for them."""
+        return Kitchen(self, allocate, memory)
+
+
+class Kitchen:
+    """Makes the batches of a `Recipe`, in one thread."""
+
+    def __init__(self, recipe: Recipe, allocate: Allocate, memory: Any) -> None:
+        self.recipe = recipe
+        self.allocate = allocate
+        self._names = [spec[0] for spec in recipe.specs or ()]
+        self._collator = (
+            None
+            if recipe.specs is None
+            else Collator(
+                [Spec(*spec) for spec in recipe.specs],
+                LoDTensor,
+                LoDTensor.wrap,
+                fresh_memory=True,
+                reader=f"DataLoader of {type(recipe.dataset).__name__}",
+                memory=memory,
+            )
+        )
+
+    def numbered(self, numbers: Any) -> Made:
+        """The batch of the samples with these numbers; the sample itself for a single number."""
+        begin = time.perf_counter()
+        dataset = self.recipe.dataset
+        if self.recipe.batch_size is None and not isinstance(numbers, (list, tuple)):
+            return self._alone(dataset[numbers], begin)
+        samples = [dataset[number] for number in numbers]
+        return self._together(samples, begin)
+
+    def each(self, order: Iterable[Any]) -> Iterator[Made]:
+        """What `numbered` makes of each item of `order`."""
+        # A generator and not a `map`, which would take a StopIteration of the dataset for the end.
+        for numbers in order:
+            yield self.numbered(numbers)
+
+    def stream(self, skip: int = 0) -> Iterator[Made]:
+        """The batches of an epoch over an IterableDataset without the first `skip`, whose samples are read."""
+        size = self.recipe.batch_size
+        begin = time.perf_counter()
+        samples = iter(self.recipe.dataset)  # type: ignore[call-overload]
+        try:
+            for _ in itertools.islice(samples, skip * (size or 1)):
+                pass
+            while part := list(itertools.islice(samples, size or 1)):
+                if size is None:
+                    yield self._alone(part[0], begin)
+                elif len(part) == size or not self.recipe.drop_last:
+                    yield self._together(part, begin)
+                begin = time.perf_counter()
+        finally:
+            close = getattr(samples, "close", None)
+            if close is not None:
+                close()
+
+    def _alone(self, sample: Any, begin: float) -> Made:
+        read = time.perf_counter()
+        made = sample if self.recipe.collate_fn is None else self.recipe.collate_fn(sample)
+        if self._collator is not None:
+            made = self._collator.batch(self._ordered(made))
+        return Made(made, 1, read - begin, time.perf_counter() - read)
+
+    def _together(self, samples: list[Any], begin: float) -> Made:
+        read = time.perf_counter()
+        made = self._batch(samples)
+        return Made(made, len(samples), read - begin, time.perf_counter() - read)
+
+    def _batch(self, samples: list[Any]) -> Any:
+        recipe = self.recipe
+        if recipe.collate_fn is not None:
+            made = recipe.collate_fn(samples)
+            return made if self._collator is None else self._collator.batch(self._ordered(made))
+        if self._collator is None:
+            return collate(samples, recipe.nested, self.allocate)
+        if isinstance(samples[0], tuple):
+            return self._collator.collate(samples)
+        return self._collator.collate([tuple(self._ordered(sample)) for sample in samples])
+
+    def _ordered(self, items: Any) -> Any:
+        """Items in the order of the variables: dicts by the variables' names, a lone item in a list."""
+        if isinstance(items, Mapping):
+            missing = [name for name in self._names if name not in items]
+            if missing:
+                raise ValueError(
+                    f"the dataset gives the fields {list(items)}, but feed_list needs {missing} as well"
+                )
+            return [items[name] for name in self._names]
+        return items if isinstance(items, (tuple, list)) else [items]

@@ -1,0 +1,107 @@
+"""Where the time of a loader goes: what its stages count, and a summary of it for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FIELDS = (
+    "batches",  # taken by the consumer
+    "samples",  # in them
+    "bytes",  # in them
+    "reading",  # seconds spent in the user's generator or dataset
+    "collating",  # seconds spent on putting samples together
+    "producer_waited",  # seconds in which whoever reads waited for room
+    "consumer_waited",  # seconds in which the consumer waited for data
+    "computing",  # seconds between one batch and the consumer's asking for the next
+)
+
+_LABELS = {
+    "reading": "reading samples",
+    "collating": "putting batches together",
+    "producer_waited": "reader waits for room",
+    "consumer_waited": "consumer waits for data",
+    "computing": "consumer computes",
+}
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+class Meter:
+    """What one epoch has counted so far; see `FIELDS`."""
+
+    __slots__ = FIELDS
+
+    def __init__(self) -> None:
+        self.batches = self.samples = self.bytes = 0
+        self.reading = self.collating = 0.0
+        self.producer_waited = self.consumer_waited = self.computing = 0.0
+
+    def add(self, other: Meter) -> None:
+        """Count in what another epoch has counted."""
+        for field in FIELDS:
+            setattr(self, field, getattr(self, field) + getattr(other, field))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts by their names."""
+        return {field: getattr(self, field) for field in FIELDS}
+
+
+def bottleneck(stats: dict[str, Any]) -> str:
+    """'reading' or 'computing': whoever was waited for longer."""
+    return "reading" if stats["consumer_waited"] > stats["producer_waited"] else "computing"
+
+
+def summarize(stats: dict[str, Any]) -> str:
+    """The statistics of a loader as a table, with the bottleneck and what may help against it."""
+    batches = stats["batches"]
+    head = f"{_count(stats['epochs'], 'epoch')}, {_count(batches, 'batch')}"
+    if stats.get("samples"):
+        head += f", {_count(stats['samples'], 'sample')}"
+    if stats.get("bytes"):
+        head += f", {_size(stats['bytes'])}"
+    if not batches:
+        return f"{head}: nothing was read yet"
+    workers = stats.get("workers", 0)
+    lines = [head, f"{'':26}{'seconds':>10}{'ms a batch':>12}{'share':>8}"]
+    loop = stats["consumer_waited"] + stats.get("computing", 0.0)
+    for field, label in _LABELS.items():
+        if field not in stats:
+            continue
+        seconds = stats[field]
+        row = f"{label:26}{seconds:10.3f}{1e3 * seconds / batches:12.3f}"
+        if field in ("consumer_waited", "computing") and loop > 0:
+            row += f"{seconds / loop:8.0%}"
+        lines.append(row)
+    if workers:
+        lines.append(f"({_count(workers, 'worker process')}: reading and collating are added up over them)")
+    lines.append(_verdict(stats, loop, workers))
+    return "\n".join(lines)
+
+
+def _verdict(stats: dict[str, Any], loop: float, workers: int) -> str:
+    waited = stats["consumer_waited"]
+    share = waited / loop if loop > 0 else 0.0
+    if bottleneck(stats) == "computing":
+        return (
+            "bottleneck: computing. Data was ready before it was needed; a faster reader would change nothing "
+            f"(the consumer waited for {share:.0%} of its time)"
+        )
+    reading, collating = stats.get("reading", 0.0), stats.get("collating", 0.0)
+    if collating > reading:
+        advice = "samples as arrays of one shape and type, and a cheaper collate_fn, help most"
+    elif workers:
+        advice = f"more than {_count(workers, 'worker')} (num_workers), or less work for each sample, helps"
+    else:
+        advice = "worker processes (num_workers, use_multiprocess), or less work for each sample, help"
+    return f"bottleneck: reading. The consumer waited for data {share:.0%} of its time: {advice}"
+
+
+def _count(number: int, noun: str) -> str:
+    plural = "es" if noun.endswith(("batch", "process")) else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
+def _size(count: float) -> str:
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count:.0f} bytes"

@@ -1,0 +1,206 @@
+"""`TracedLayer` and `ProgramTranslator`."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite import dygraph, layers
+from fluidlite.base.errors import NotSupportedError
+from fluidlite.dygraph import ProgramTranslator, TracedLayer, declarative, jit, to_variable
+from fluidlite.eager import Tensor
+
+
+@pytest.fixture(autouse=True)
+def guard():
+    with dygraph.guard():
+        yield
+    ProgramTranslator.reset()
+
+
+class Net(dygraph.Layer):
+    def __init__(self):
+        super().__init__()
+        self.linear = dygraph.Linear(3, 2)
+        self.norm = dygraph.BatchNorm(2)
+
+    def forward(self, x):
+        y = self.norm(self.linear(x))
+        return y, layers.dropout(y, 0.5)
+
+
+X = np.arange(12, dtype="float32").reshape(4, 3) / 7
+
+
+def test_trace_gives_the_layers_result_and_a_program():
+    net = Net()
+    outputs, traced = TracedLayer.trace(net, [to_variable(X)])
+    assert isinstance(outputs, tuple)
+    block = traced.program.global_block()
+    assert [op.type for op in block.ops] == ["matmul", "elementwise_add", "batch_norm", "dropout"]
+    assert block.ops[0].input("X") == ["feed_0"]
+    assert block.ops[0].input("Y") == [net.linear.weight.name]
+    assert block.ops[2].output("Y") == ["fetch_0"]
+    assert block.ops[2].output("MeanOut") == [net.norm._mean.name]
+    assert block.ops[3].output("Out") == ["fetch_1"]
+    again = traced([to_variable(X)])
+    assert [type(value) for value in again] == [np.ndarray, np.ndarray]
+    np.testing.assert_allclose(again[0], outputs[0].numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_training_mode_goes_on_in_the_program():
+    net = Net()
+    _, traced = TracedLayer.trace(net, [to_variable(X)])
+    before = net.norm._mean.numpy()
+    assert 0 in traced([X])[1]
+    assert not np.array_equal(net.norm._mean.numpy(), before)
+
+
+def test_program_works_on_the_layers_own_parameters():
+    net = dygraph.Linear(3, 1)
+    _, traced = TracedLayer.trace(net, [to_variable(X)])
+    net.weight.set_value(np.zeros((3, 1), "float32"))
+    net.bias.array = np.array([5], "float32")
+    assert traced([X])[0].tolist() == [[5]] * 4
+    assert traced([X[:1]])[0].tolist() == [[5]]
+
+
+def test_inputs_parameters_and_repeated_results_are_copied_out():
+    class Odd(dygraph.Layer):
+        def __init__(self):
+            super().__init__()
+            self.weight = self.create_parameter([2])
+
+        def forward(self, x):
+            y = x + 1
+            return [x, self.weight, y, y]
+
+    net = Odd()
+    _, traced = TracedLayer.trace(net, [to_variable(np.zeros(2, "float32"))])
+    x, weight, y, again = traced([np.ones(2, "float32")])
+    assert (x.tolist(), y.tolist(), again.tolist()) == ([1, 1], [2, 2], [2, 2])
+    assert weight.tolist() == net.weight.numpy().tolist()
+
+
+def test_saved_model_runs_without_the_layer(tmp_path):
+    net = Net()
+    net.eval()
+    outputs, traced = TracedLayer.trace(net, [to_variable(X)])
+    traced.save_inference_model(str(tmp_path), feed=[0], fetch=[0])
+    scope = fluid.Scope()
+    with fluid.scope_guard(scope):
+        executor = fluid.Executor(fluid.CPUPlace())
+        program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path), executor)
+        assert (feeds, len(fetches)) == (["feed_0"], 1)
+        got = executor.run(program, feed={feeds[0]: X[:2]}, fetch_list=fetches)
+    np.testing.assert_allclose(got[0], outputs[0].numpy()[:2], rtol=1e-4, atol=1e-6)
+
+
+def test_bad_arguments():
+    net = dygraph.Linear(3, 1)
+    x = to_variable(X)
+    with pytest.raises(AssertionError, match="takes a fluid.dygraph.Layer, got function"):
+        TracedLayer.trace(lambda x: x, [x])
+    with pytest.raises(TypeError, match="inputs of TracedLayer.trace are tensors, got ndarray"):
+        TracedLayer.trace(net, [X])
+    _, traced = TracedLayer.trace(net, x)
+    traced.set_strategy(fluid.BuildStrategy())
+    with pytest.raises(AssertionError, match="list or tuple"):
+        traced(x)
+    with pytest.raises(AssertionError, match="traced with 1 inputs, got 2"):
+        traced([x, x])
+    with pytest.raises(IndexError, match="number 3, but the model has 1"):
+        traced.save_inference_model("nowhere", feed=[3])
+    with pytest.raises(TypeError, match="numbers of inputs or outputs, got 'x'"):
+        traced.save_inference_model("nowhere", fetch=["x"])
+    traced([x])
+    with pytest.raises(AssertionError, match="Cannot set strategy after run"):
+        traced.set_strategy()
+
+    class Dict(dygraph.Layer):
+        def forward(self, x):
+            return {"a": x}
+
+    with pytest.raises(TypeError, match="returns a tensor or a list of tensors, got \\['dict'\\]"):
+        TracedLayer.trace(Dict(), [x])
+
+    class Asks(dygraph.Layer):
+        def forward(self, x):
+            return x if layers.mean(x) > 0 else -x
+
+    with pytest.raises(NotSupportedError, match="Asks is being traced"):
+        TracedLayer.trace(Asks(), [x])
+
+
+def plus_one(x):
+    return x + 1
+
+
+def test_translator_is_one_object_that_switches_tracing():
+    translator = ProgramTranslator.get_instance()
+    assert translator is ProgramTranslator() is jit.ProgramTranslator()
+    calls = []
+
+    @declarative
+    def counted(x):
+        calls.append(isinstance(x, Tensor))
+        return x * 2
+
+    x = to_variable(np.ones(2, "float32"))
+    counted(x), counted(x)
+    translator.enable(False)
+    assert not translator.enable_declarative
+    assert isinstance(counted(x), Tensor)
+    assert counted(np.ones(1)).tolist() == [2]  # the function itself: arrays stay arrays, as in Fluid
+    assert calls == [False, True, False]
+    assert translator.get_program(plus_one, x).numpy().tolist() == [2, 2]
+    translator.enable(True)
+    counted(x)
+    assert len(calls) == 3
+
+
+def test_translator_gives_output_program_function_and_code(tmp_path):
+    translator = ProgramTranslator()
+    assert translator.get_output(plus_one, np.ones(2, "float32")).numpy().tolist() == [2, 2]
+    main, startup, inputs, outputs = translator.get_program(plus_one, np.ones((2, 3), "float32"))
+    assert [op.type for op in main.global_block().ops] == ["scale"]
+    assert startup.global_block().ops == []
+    assert (inputs[0].name, inputs[0].shape, outputs[0].shape) == ("feed_0", (2, 3), (2, 3))
+    assert translator.get_func(declarative(plus_one)) is plus_one
+    assert jit.dygraph_to_static_func(plus_one) is plus_one
+    code = "def plus_one(x):\n    return x + 1\n"
+    assert translator.get_code(plus_one) == translator.get_code(declarative(plus_one)) == code
+    for method in ("get_output", "get_func", "get_program", "get_code"):
+        with pytest.raises(AssertionError, match=f"not a callable in ProgramTranslator.{method}"):
+            getattr(translator, method)(3)
+
+
+def test_translator_saves_what_ran_last(tmp_path):
+    net = dygraph.Linear(3, 1)
+    call = declarative(net.forward)
+    out = call(to_variable(X))
+    ProgramTranslator().save_inference_model(str(tmp_path))
+    with fluid.scope_guard(fluid.Scope()):
+        executor = fluid.Executor()
+        program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path), executor)
+        got = executor.run(program, feed={feeds[0]: X}, fetch_list=fetches)
+    np.testing.assert_allclose(got[0], out.numpy(), rtol=1e-5)
+
+
+def test_output_of_a_method_is_traced_once():
+    class Counting(dygraph.Layer):
+        calls = 0
+
+        def forward(self, x):
+            type(self).calls += 1
+            return x + 1
+
+    net = Counting()
+    translator = ProgramTranslator()
+    for _ in range(3):
+        translator.get_output(net.forward, X)
+    assert Counting.calls == 1
+
+
+def test_declarative_wants_a_function():
+    with pytest.raises(TypeError, match="declarative takes a function, got 3"):
+        declarative(3)

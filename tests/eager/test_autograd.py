@@ -1,0 +1,315 @@
+"""Gradients through the tape: sums, sharing, hooks, `grad`, second derivatives, and what is let go."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from fluidlite import eager
+from fluidlite.base.errors import EnforceNotMet
+from fluidlite.eager import Parameter, Tensor, apply, grad, no_grad
+from fluidlite.framework import mode
+
+
+def leaf(values, dtype="float32"):
+    return Tensor(np.array(values, dtype), stop_gradient=False)
+
+
+def total(x):
+    return apply("reduce_sum", {"X": x}, attrs={"reduce_all": True})
+
+
+def test_gradients_add_up_over_uses_and_calls():
+    x = leaf([1.0, 2.0])
+    y = x * x + x * 3.0 + x
+    total(y).backward()
+    np.testing.assert_allclose(x.gradient(), 2 * x.numpy() + 4)
+    total(x * 2.0).backward()
+    np.testing.assert_allclose(x.gradient(), 2 * x.numpy() + 6)
+    np.testing.assert_allclose(y.gradient(), [1, 1])
+    x.clear_gradient()
+    assert x.gradient().tolist() == [0, 0]
+    total(x).backward()
+    assert x.gradient().tolist() == [1, 1]
+
+
+def test_fluids_dygraph_mode_replaces_gradients():
+    x = leaf([1.0])
+    with mode.guard(True):
+        for factor in (1.0, 2.0, 3.0):
+            (x * factor + x * factor).backward()
+            assert x.gradient().tolist() == [2 * factor]
+
+
+def test_nothing_before_backward():
+    x = leaf([1.0])
+    assert x.gradient() is None and x.grad is None
+    x.clear_gradient()
+    assert x.gradient() is None
+
+
+def test_diamonds_are_differentiated_once():
+    x = leaf([2.0])
+    h = x
+    for _ in range(30):
+        h = h + h  # 2 ** 30 paths
+    h.backward()
+    assert x.gradient().tolist() == [2.0**30]
+
+
+def test_stop_gradient_and_detach():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    w.stop_gradient = True
+    y = x * w
+    cut = y.detach()
+    total(y + cut * cut).backward()
+    assert x.gradient().tolist() == [3.0, 4.0]
+    assert w.gradient() is None and cut.gradient() is None and cut.stop_gradient
+
+
+def test_a_result_whose_gradient_is_stopped_by_hand():
+    x = leaf([1.0])
+    h = x * 2.0
+    h.stop_gradient = True
+    z = h * 3.0 + x
+    z.backward()
+    assert x.gradient().tolist() == [1.0]
+
+
+def test_outputs_that_nobody_used_count_as_zeros():
+    x = leaf(np.arange(6).reshape(2, 3))
+    _, right = apply("split", {"X": x}, [("Out", 2)], {"num": 2, "axis": 0})
+    total(right * 2.0).backward()
+    np.testing.assert_array_equal(x.gradient(), [[0, 0, 0], [2, 2, 2]])
+
+
+def test_no_grad_in_every_form():
+    x = leaf([1.0])
+
+    @no_grad
+    def plain(v):
+        return v * 2.0
+
+    @no_grad()
+    def called(v):
+        return v * 2.0
+
+    @no_grad
+    def several(v):
+        for _ in range(2):
+            yield v * 2.0
+
+    with no_grad():
+        assert (x * 2.0).stop_gradient
+    assert plain(x).stop_gradient and called(x).stop_gradient
+    for item in several(x):
+        assert item.stop_gradient and not (x * 2.0).stop_gradient
+    assert not (x * 2.0).stop_gradient
+
+
+def test_no_grad_ends_with_an_error_and_in_its_thread():
+    x = leaf([1.0])
+    with pytest.raises(ZeroDivisionError), no_grad():
+        raise ZeroDivisionError
+    assert not (x * 2.0).stop_gradient
+    seen = []
+    with no_grad():
+        thread = threading.Thread(target=lambda: seen.append((x * 2.0).stop_gradient))
+        thread.start()
+        thread.join()
+    assert seen == [False]
+
+
+def test_backward_twice():
+    x = leaf([3.0])
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    assert x.gradient().tolist() == [12.0]
+    y.backward()
+    y.backward()  # the tape is gone: as in Fluid, nothing happens
+    assert x.gradient().tolist() == [18.0]
+
+
+def test_start_of_a_backward_pass():
+    x = leaf([1.0, 2.0])
+    (x * x).backward(Tensor(np.array([1.0, 10.0], "float32")))
+    assert x.gradient().tolist() == [2.0, 40.0]
+    with pytest.raises(ValueError, match=r"shape of tensor .* \[2\], got \[3\]"):
+        (x * x).backward(Tensor(np.ones(3, "float32")))
+
+
+def test_hooks():
+    x = leaf([1.0, 2.0])
+    seen = []
+    h = x * 2.0
+    kept = h.register_hook(lambda g: seen.append(g.numpy().tolist()))
+    x.register_hook(lambda g: g * 10.0)
+    total(h * h).backward(retain_graph=True)
+    assert seen == [[4.0, 8.0]]
+    assert x.gradient().tolist() == [80.0, 160.0]
+    assert kept.remove() and not kept.remove()
+    total(h).backward()
+    assert len(seen) == 1
+    with pytest.raises(RuntimeError, match="stop_gradient=True"):
+        Tensor(np.ones(1, "float32")).register_hook(print)
+
+
+def test_a_failing_pass_leaves_gradients_as_they_were():
+    x = leaf([1.0])
+    y = x * 2.0
+    y.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (x * 5.0 + y).backward()
+    assert x.gradient() is None
+
+
+def test_grad_leaves_no_trace():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    h = x * w
+    y = total(h * h)
+    dx, dh = grad(y, [x, h], retain_graph=True)
+    np.testing.assert_allclose(dx.numpy(), 2 * x.numpy() * w.numpy() ** 2)
+    np.testing.assert_allclose(dh.numpy(), 2 * h.numpy())
+    assert x.gradient() is None and h.gradient() is None and dx.stop_gradient
+    y.backward()
+    np.testing.assert_allclose(w.gradient(), 2 * w.numpy() * x.numpy() ** 2)
+
+
+def test_grad_of_what_is_not_used():
+    x, other = leaf([1.0]), leaf([1.0])
+    y = x * 2.0
+    with pytest.raises(ValueError, match="do not depend on tensor .*allow_unused=True"):
+        grad(y, other, retain_graph=True)
+    assert grad(y, [x, other], allow_unused=True)[1] is None
+    for wrong, kind in ((np.ones(1), TypeError), ([], ValueError)):
+        with pytest.raises(kind):
+            grad(x * 2.0, wrong)
+    with pytest.raises(ValueError, match="one gradient for each of 1 outputs, got 2"):
+        grad(x * 2.0, x, grad_outputs=[None, None])
+
+
+def test_grad_outputs_and_no_grad_vars():
+    x = leaf([1.0, 2.0])
+    h = x * x
+    y = h * 3.0 + x
+    seed = Tensor(np.array([1.0, 10.0], "float32"))
+    assert grad(y, x, grad_outputs=seed, retain_graph=True)[0].numpy().tolist() == [7.0, 130.0]
+    assert grad(y, x, no_grad_vars=[h])[0].numpy().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("op_type", ["tanh", "square", "sqrt"])
+def test_second_derivatives(op_type):
+    values = np.array([0.3, 0.7, 1.9])
+    x = leaf(values, "float64")
+    first = grad(apply(op_type, {"X": x}), x, create_graph=True)[0]
+    assert not first.stop_gradient
+    total(first).backward()
+    want = {
+        "tanh": -2 * np.tanh(values) * (1 - np.tanh(values) ** 2),
+        "square": np.full(3, 2.0),
+        "sqrt": -0.25 * values**-1.5,
+    }[op_type]
+    np.testing.assert_allclose(x.gradient(), want, rtol=1e-9)
+
+
+def test_a_gradient_penalty():
+    rng = np.random.default_rng(0)
+    x, w = leaf(rng.normal(size=(3, 4)), "float64"), leaf(rng.normal(size=(4, 2)), "float64")
+
+    def penalty():
+        y = apply("tanh", {"X": x @ w})
+        dx = grad(y, x, create_graph=True)[0]
+        return total(apply("square", {"X": dx}))
+
+    penalty().backward()
+    got, step = w.gradient(), 1e-6
+    for at in np.ndindex(4, 2):
+        sides = []
+        for delta in (step, -step):
+            w.array[at] += delta
+            sides.append(float(penalty()))
+            w.array[at] -= delta
+        assert got[at] == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=1e-5)
+
+
+def test_no_gradient_of_evaluation_but_a_clear_error():
+    x = leaf([1.0, 2.0])
+    out = apply("dropout", {"X": x}, attrs={"is_test": True, "dropout_prob": 0.5})
+    assert out.numpy().tolist() == [0.5, 1.0]
+    with pytest.raises(EnforceNotMet, match="no gradient with is_test=True"):
+        total(out).backward()
+
+
+def test_the_tape_is_let_go_without_the_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        x = Parameter(np.ones(1000, "float32"), "w")
+        h = x * 2.0
+        node, middle = weakref.ref(h), weakref.ref(h * 3.0)
+        loss = total(h * h)
+        loss.backward()
+        del h
+        assert node() is None and middle() is None
+        unused = x * 5.0
+        for _ in range(10):
+            unused = unused * 2.0
+        probe = weakref.ref(unused)
+        del unused
+        assert probe() is None
+    finally:
+        gc.enable()
+
+
+def test_a_long_chain_neither_recurses_nor_is_quadratic():
+    x = leaf([1.0])
+    h = x
+    for _ in range(20_000):
+        h = h + 1.0
+    h.backward()
+    assert x.gradient().tolist() == [1.0]
+    del h
+
+
+def test_variants_are_bounded_and_follow_the_shapes():
+    form = eager.form("relu", (("X", 1),), (("Out", 1),))
+    for n in range(1, form.LIMIT + 20):
+        assert form(leaf(np.full(n, -1.0))).shape == [n]
+    assert form(leaf([[-1.0, 2.0]], "float64")).numpy().tolist() == [[0.0, 2.0]]
+
+
+def test_shapes_that_depend_on_values():
+    x = leaf(np.arange(6))
+    for shape in ([2, 3], [3, 2], [6, 1]):
+        wanted = Tensor(np.array(shape, "int32"))
+        out, _ = apply("reshape2", {"X": x, "Shape": wanted}, ("Out", "XShape"))
+        assert out.shape == shape
+        total(out * out).backward()
+    np.testing.assert_allclose(x.gradient(), 6 * np.arange(6))
+
+
+def test_threads_train_side_by_side():
+    errors = []
+
+    def work(seed):
+        try:
+            rng = np.random.default_rng(seed)
+            w = leaf(rng.normal(size=(64, 64)))
+            x = Tensor(rng.normal(size=(256, 64)).astype("float32"))
+            for _ in range(30):
+                w.clear_gradient()
+                total(apply("relu", {"X": x @ w})).backward()
+                want = x.array.T @ (x.array @ w.array > 0).astype("float32")
+                np.testing.assert_allclose(w.gradient(), want, rtol=1e-3, atol=1e-2)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors

@@ -1,0 +1,179 @@
+"""Eager tensors: elements, names, operators of Python, what is shared and what is copied."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite import eager
+from fluidlite.base.errors import EnforceNotMet
+from fluidlite.eager import Parameter, Tensor, to_variable
+
+
+def tensor(values, dtype="float32", leaf=True):
+    made = to_variable(np.array(values, dtype))
+    made.stop_gradient = not leaf
+    return made
+
+
+def test_to_variable_copies_and_refuses():
+    source = np.ones(3, "float32")
+    made = to_variable(source)
+    source[0] = 5
+    assert made.numpy().tolist() == [1, 1, 1] and made.stop_gradient
+    assert to_variable(made) is made
+    assert to_variable(np.ones((2, 3), "float64")[:, ::2]).array.flags.c_contiguous
+    for wrong in (5, [1, 2], None):
+        with pytest.raises(TypeError, match="expected type is 'ndarray'"):
+            to_variable(wrong)
+    with pytest.raises(TypeError, match="unknown data type"):
+        to_variable(np.array(["a"]))
+
+
+def test_is_a_variable_for_isinstance():
+    made = tensor([1.0])
+    assert isinstance(made, fluid.Variable) and isinstance(made, fluid.framework.Variable)
+    assert not isinstance(made, fluid.framework.Parameter)
+    parameter = Parameter(np.ones(2, "float32"), "w")
+    assert isinstance(parameter, fluid.framework.Parameter) and isinstance(parameter, fluid.Variable)
+    assert not isinstance(np.ones(2), fluid.Variable)
+
+
+def test_names_count_the_tensors():
+    before = eager.serial()
+    eager.set_serial(0)
+    try:
+        a = tensor([1.0, 2.0])
+        assert [a.name, (a + a).name, (a + 1).name, to_variable(np.ones(1)).name] == [
+            "generated_var_0", "tmp_1", "tmp_2", "generated_var_3",
+        ]  # fmt: skip
+        assert to_variable(np.ones(1), name="mine").name == "mine"
+    finally:
+        eager.set_serial(before)
+
+
+A, B = np.array([[1.5, 2.0, -3.0]], "float32"), np.array([[0.5, 4.0, 2.0]], "float32")
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: b**2,
+        lambda a, b: 2**b, lambda a, b: 1 - a, lambda a, b: 3 / b, lambda a, b: a * 2.5, lambda a, b: -a,
+        lambda a, b: a > b, lambda a, b: a <= 1.5, lambda a, b: a == b, lambda a, b: a != b,
+        lambda a, b: a @ b.T if isinstance(b, np.ndarray) else a @ fluid.layers.transpose(b, [1, 0]),
+    ],
+)  # fmt: skip
+def test_operators_of_python(compute):
+    got = compute(tensor(A), tensor(B))
+    want = compute(A, B)
+    assert isinstance(got, Tensor) and got.array.dtype == want.dtype
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+
+
+def test_operators_take_numpy_arrays_on_either_side():
+    a = tensor(A)
+    assert isinstance(B + a, Tensor) and isinstance(a + B, Tensor)
+    np.testing.assert_allclose((B - a).numpy(), B - A)
+    np.testing.assert_allclose((a * B.astype("float64")).numpy(), A * B)
+
+
+def test_integers_do_not_take_fractions():
+    with pytest.raises(AssertionError, match=r"float value 1\.5 cannot convert to integer"):
+        tensor([1, 2], "int64", leaf=False) * 1.5
+
+
+@pytest.mark.parametrize(
+    "index", [1, -1, slice(0, 2), (slice(None), 1), (slice(1, None), slice(None, 2)), (0, 2), (Ellipsis, 0)]
+)
+def test_indexing(index):
+    values = np.arange(12, dtype="float32").reshape(3, 4)
+    want = values[index]
+    np.testing.assert_array_equal(tensor(values)[index].numpy().ravel(), np.ravel(want))
+
+
+def test_wrong_indices():
+    for wrong in (3, -4):
+        with pytest.raises(IndexError, match="out of range"):
+            tensor([1.0, 2.0, 3.0])[wrong]
+    with pytest.raises(IndexError, match="too many indices"):
+        tensor([1.0])[0, 0]
+    assert [float(x) for x in tensor([1.0, 2.0])] == [1.0, 2.0]
+
+
+def test_one_element_is_a_number():
+    assert float(tensor([2.5])) == 2.5 and int(tensor([[3.0]])) == 3 and bool(tensor([0.0])) is False
+    assert [10, 20, 30][tensor([1], "int64", leaf=False)] == 20
+    for convert in (float, int, bool):
+        with pytest.raises(TypeError, match=r"one element.*\[2\]"):
+            convert(tensor([1.0, 2.0]))
+    with pytest.raises(TypeError, match="only an integer tensor"):
+        [1, 2][tensor([1.0])]
+
+
+def test_set_value_keeps_the_memory():
+    parameter = Parameter(np.zeros((2, 2), "float32"), "w")
+    memory = parameter.array
+    parameter.set_value(np.ones((2, 2), "float32"))
+    assert parameter.array is memory and memory.sum() == 4
+    with pytest.raises(AssertionError, match=r"need tensor with shape \(2, 2\)"):
+        parameter.set_value(np.ones(2, "float32"))
+    with pytest.raises(AssertionError, match="need tensor with dtype float32"):
+        parameter.set_value(np.ones((2, 2)))
+
+
+def test_numpy_and_detach_do_not_alias_parameters():
+    parameter = Parameter(np.zeros(2, "float32"), "w")
+    before, cut = parameter.numpy(), parameter.detach()
+    reshaped = fluid.layers.reshape(parameter, [2, 1])
+    parameter.set_value(np.ones(2, "float32"))
+    assert before.sum() == cut.array.sum() == reshaped.array.sum() == 0
+    assert cut.stop_gradient and not parameter.stop_gradient
+
+
+def test_trainable_is_the_opposite_of_stop_gradient():
+    parameter = Parameter(np.zeros(2, "float32"), "w", trainable=False)
+    assert parameter.stop_gradient and not parameter.trainable
+    parameter.trainable = True
+    assert not parameter.stop_gradient
+
+
+def test_copies():
+    parameter = Parameter(np.ones(2, "float32"), "w", optimize_attr={"learning_rate": 0.5})
+    twin = copy.deepcopy(parameter)
+    parameter.set_value(np.zeros(2, "float32"))
+    assert twin.numpy().tolist() == [1, 1] and twin.optimize_attr == {"learning_rate": 0.5}
+    with pytest.raises(RuntimeError, match="computed from others"):
+        copy.deepcopy(tensor([1.0]) * 2)
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(parameter)
+    clone = tensor([1.0]).clone()
+    clone.backward()
+    assert not clone.stop_gradient
+
+
+def test_shows_its_elements():
+    text = str(tensor([[1.0, 2.0]]))
+    assert "shape=[1, 2]" in text and "float32" in text and "1., 2." in text
+
+
+def test_errors_name_the_operator_and_what_was_given():
+    with pytest.raises(EnforceNotMet, match=r"matmul.*\[1, 3\]"):
+        tensor(A) @ tensor(B)
+    with pytest.raises(TypeError, match="operator relu works on eager tensors, got ndarray"):
+        eager.apply("relu", {"X": A})
+    with pytest.raises(EnforceNotMet, match="no attribute 'axes'"):
+        eager.apply("softmax", {"X": tensor(A)}, attrs={"axes": 1})
+    with pytest.raises(EnforceNotMet, match="no input 'Y'"):
+        eager.apply("relu", {"X": tensor(A), "Y": tensor(A)})
+    with pytest.raises(EnforceNotMet, match="input Y is missing"):
+        eager.apply("matmul", {"X": tensor(A)})
+    with pytest.raises(NotImplementedError, match="did you mean 'relu'"):
+        eager.apply("reluu", {"X": tensor(A)})
+    with pytest.raises(EnforceNotMet, match=r"must be in \[0, 2\).*got 7"):
+        ids = tensor([[7]], "int64", leaf=False)
+        eager.apply("lookup_table", {"W": tensor(np.ones((2, 3))), "Ids": ids}, ("Out",))
+    with pytest.raises(ValueError, match="has no value yet"):
+        eager.apply("relu", {"X": eager.empty()})
