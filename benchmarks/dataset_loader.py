@@ -3,7 +3,7 @@
 Microseconds a batch, from the first batch of an epoch to its end; the loop does nothing but take batches:
 
 * samples: 784 float32 and a label, rows of arrays in memory (the size of MNIST), with 0, 1 and 2 workers;
-* heavy samples: each takes about 20 microseconds of Python besides, as an augmentation written in Python does.
+* heavy samples: each takes about 10 microseconds of Python besides, as an augmentation written in Python does.
 
 Workers persist from epoch to epoch. fluidlite and Paddle 3 run the same script (scripts/dataset_paddle.py), PyTorch
 the same with its own names. (Paddle 1.8.5 has this loader too, but its worker processes leave segments of shared memory
@@ -25,13 +25,7 @@ GOALS = {
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
-    parser.add_argument("--batches", type=int, default=40, help="batches of an epoch (default: %(default)s)")
-    parser.add_argument(
-        "--epochs", type=int, default=4, help="epochs measured per turn (default: %(default)s)"
-    )
-    parser.add_argument("--only", choices=KINDS, action="append", help="measure this kind (can be repeated)")
-    options = parser.parse_args()
+    options = sides.loader_parser(__doc__, batches=40, epochs=4, sources=KINDS).parse_args()
     kinds = options.only or KINDS
     arguments = [str(options.batches), str(options.epochs), ",".join(map(str, WORKERS)), *kinds]
 

@@ -14,6 +14,7 @@ and training alone, and never longer than with a thread.
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,14 +39,9 @@ def shares(values: sides.Values) -> sides.Values:
 
 
 def plot(results: Mapping[str, sides.Values], path: Path) -> None:
-    """Draw the epochs of all models to a file: for each side a bar with a thread and one with a process.
+    """Draw the epochs of all models to a file: for each side a bar with a thread and one with a process."""
+    from matplotlib.figure import Figure
 
-    Raises SystemExit if matplotlib is not there.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise SystemExit("--plot needs matplotlib: pip install matplotlib") from None
     labels = list(dict.fromkeys(row.rpartition(", ")[0] for values in results.values() for row in values))
     bars = [(side, where) for side in results for where in ("thread", "process")]
     colours = {side: f"C{number}" for number, side in enumerate(results)}
@@ -82,6 +78,8 @@ def main() -> int:
         "--plot", metavar="FILE", type=Path, help="draw the epochs (.svg, .png, ...); needs matplotlib"
     )
     options = parser.parse_args()
+    if options.plot and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib: pip install matplotlib")
     arguments = [str(options.images), str(options.epochs), *(options.only or (*MODELS, BALANCED))]
 
     def measure(side: sides.Side) -> sides.Values:

@@ -26,15 +26,7 @@ GOALS = {
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
-    parser.add_argument("--batches", type=int, default=200, help="batches of an epoch (default: %(default)s)")
-    parser.add_argument(
-        "--epochs", type=int, default=3, help="epochs measured per turn (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--only", choices=SOURCES, action="append", help="measure this source (can be repeated)"
-    )
-    options = parser.parse_args()
+    options = sides.loader_parser(__doc__, batches=200, epochs=3, sources=SOURCES).parse_args()
     arguments = [str(options.batches), str(options.epochs), *(options.only or SOURCES)]
 
     def measure(side: sides.Side) -> sides.Values:

@@ -112,6 +112,23 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
     return made
 
 
+def loader_parser(
+    description: str | None, batches: int, epochs: int, sources: Sequence[str]
+) -> argparse.ArgumentParser:
+    """The arguments of benchmarks that read epochs of batches from `sources`."""
+    made = parser(description, rounds=3)
+    made.add_argument(
+        "--batches", type=int, default=batches, help="batches of an epoch (default: %(default)s)"
+    )
+    made.add_argument(
+        "--epochs", type=int, default=epochs, help="epochs measured per turn (default: %(default)s)"
+    )
+    made.add_argument(
+        "--only", choices=sources, action="append", help="measure this source (can be repeated)"
+    )
+    return made
+
+
 def find(options: argparse.Namespace, torch: bool = True, paddle3: bool = False) -> list[Side]:
     """The sides that can be measured here, ours first; says which ones are skipped.
 

@@ -6,6 +6,7 @@ from .base.errors import EnforceNotMet, EOFException
 from .base.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled_with_cuda
 from .base.place import cuda_device_count as get_cuda_device_count
 from .eager import Tensor as VarBase
+from .eager.strategy import BackwardStrategy
 from .executor.lod_tensor import LoDTensor, LoDTensorArray
 from .executor.scope import Scope
 
@@ -17,6 +18,7 @@ class VarDesc:
 
 
 __all__ = [
+    "BackwardStrategy",
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",

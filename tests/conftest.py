@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -10,11 +11,18 @@ import pytest
 
 import fluidlite
 from fluidlite.base import unique_name
+from fluidlite.executor import Scope, scope_guard
 from fluidlite.framework import Program, program_guard
 
 # No test asks the network for data sets, neither in this process nor in those it starts.
 os.environ["FLUIDLITE_OFFLINE"] = "1"
 os.environ.pop("FLUIDLITE_DATA", None)
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector pass over what is there for good (modules, tests): many fixtures collect after each test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,6 +38,15 @@ def programs():
     main.random_seed = startup.random_seed = 90
     with program_guard(main, startup), unique_name.guard():
         yield main, startup
+
+
+@pytest.fixture
+def alone():
+    """Fresh default programs (random_seed 5), names that count from 0, and a scope of its own."""
+    main, startup = Program(), Program()
+    main.random_seed = startup.random_seed = 5
+    with program_guard(main, startup), unique_name.guard(), scope_guard(Scope()):
+        yield
 
 
 @pytest.fixture

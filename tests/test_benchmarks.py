@@ -1,5 +1,6 @@
 """Every benchmark starts with a tiny setting and prints its table without peers."""
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -73,6 +74,29 @@ def test_prints_its_table(python, tmp_path, name):
     written = json.loads(file.read_text())
     for row in ROWS[name]:
         assert written["medians"][row]["fluidlite"] > 0 or name == "import_time"
+
+
+def test_epochs_are_drawn(python, tmp_path):
+    file = tmp_path / "epochs.svg"
+    options = [
+        "--no-peers",
+        "--rounds",
+        "1",
+        "--images",
+        "128",
+        "--epochs",
+        "1",
+        "--only",
+        "PTB",
+        "--plot",
+        file,
+    ]
+    done = python(BENCHMARKS / "guide2.py", *options)
+    if importlib.util.find_spec("matplotlib") is None:
+        assert done.returncode == 2 and "pip install matplotlib" in done.stderr
+    else:
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "PTB (20)" in file.read_text(encoding="utf8")
 
 
 def test_a_side_that_fails_is_told_and_left_out(python, tmp_path):

@@ -51,6 +51,13 @@ def test_files_named_exist(page):
     assert not gone, f"docs/{page.name} names files that do not exist: {gone}"
 
 
+def test_eager_step_prints_what_the_page_shows(python):
+    *_, (_, code), (_, shown) = blocks(text_of("life_of_a_step.md"))
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown, f"docs/life_of_a_step.md should show:\n{done.stdout}"
+
+
 def test_step_example_prints_what_the_page_shows(python):
     (_, code), (_, shown), (_, more), *_ = blocks(text_of("life_of_a_step.md"))
     done = python("-c", code + more)

@@ -181,4 +181,4 @@ except AssertionError as error:
     print(error)
 """,
     )
-    assert out == "daemonic processes are not allowed to have children\n"
+    assert out.startswith("multiprocess_reader: daemonic processes are not allowed to have children")

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import unique_name
 
 L = fluid.layers
 X = np.random.RandomState(0).rand(118)[100:].reshape(3, 6).astype("float32")
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = 5
-    with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def value(name):

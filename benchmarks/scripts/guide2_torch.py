@@ -6,6 +6,7 @@ import torch
 from guide2_epochs import measure
 from guide2_sources import BATCH_SIZES, CLASSES, STEPS, WORDS
 from torch import nn
+from torch_streams import Stream
 
 
 def mnist():
@@ -123,17 +124,6 @@ def trainer(model):
         return loss.detach().numpy()
 
     return train
-
-
-class Stream(torch.utils.data.IterableDataset):
-    """A dataset that reads from a reader function."""
-
-    def __init__(self, reader):
-        super().__init__()
-        self.reader = reader
-
-    def __iter__(self):
-        return self.reader()
 
 
 def loader(reader, model, process):

@@ -6,24 +6,7 @@ import time
 import torch
 from loader_sources import BATCH, ready, samples
 from timing import epoch_metrics, result
-
-
-class Stream(torch.utils.data.IterableDataset):
-    """A dataset that reads from a reader function."""
-
-    def __init__(self, reader):
-        super().__init__()
-        self.reader = reader
-
-    def __iter__(self):
-        return self.reader()
-
-
-def tensors(reader):
-    """The reader's arrays as tensors, made once: handing them over is what is measured."""
-    made = [[torch.from_numpy(array) for array in batch] for batch in reader()]
-    return lambda: iter(made)
-
+from torch_streams import Stream, tensors
 
 batches, epochs = int(sys.argv[1]), int(sys.argv[2])
 metrics = {}

@@ -32,6 +32,22 @@ ABSENT = frozenset({"fluid.dataset"})
 """Modules of Fluid that do not exist here although a module of that name does, with another topic."""
 
 
+ADVICE = {
+    "paddle.amp": "everything is computed in the types that it is in; leave auto_cast and GradScaler away",
+    "paddle.distributed": "train in one process, without init_parallel_env, spawn and fleet; several places of one "
+    "machine work together by fluid.CompiledProgram.with_data_parallel",
+    "paddle.distribution": "paddle.normal, uniform, bernoulli and multinomial draw numbers",
+    "paddle.hub": "put the source of the network into your script",
+    "paddle.inference": "paddle.jit.load and paddle.static.load_inference_model run saved models",
+    "paddle.linalg": "its functions are those of paddle and Tensor, such as paddle.norm",
+    "paddle.onnx": "paddle.jit.save writes models as programs",
+    "paddle.text": "read the texts in a paddle.io.Dataset of your own",
+    "paddle.vision.models": "put the source of the network into your script",
+    "paddle.vision.ops": "put what you need of it into your script",
+}
+"""What to do without modules that later Paddle has and this package does not."""
+
+
 def real_name(name: str) -> str:
     """The module of this package that plays the module `name` of Fluid, whether it exists or not.
 

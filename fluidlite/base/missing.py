@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from .errors import NotSupportedError
-from .fluid_modules import ABSENT, ALIASES, fluid_name, real_name
+from .fluid_modules import ABSENT, ADVICE, ALIASES, fluid_name, real_name
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
@@ -38,8 +38,12 @@ def in_fluid(name: str) -> bool:
 
 
 def explain(name: str) -> str:
-    """The message for a name that Fluid 1.8 has and this package does not."""
-    return f"{name} exists in Fluid 1.8 but not in fluidlite yet (docs/compatibility.md lists what does)"
+    """The message for a name that Fluid 1.8, or Paddle after it, has and this package does not."""
+    if in_fluid(name) or name in ABSENT:
+        text = f"{name} exists in Fluid 1.8 but not in fluidlite yet (docs/compatibility.md lists what does)"
+    else:
+        text = f"{name} exists in Paddle but not in fluidlite"
+    return f"{text}: {ADVICE[name]}" if name in ADVICE else text
 
 
 def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[str], Any]:
@@ -69,7 +73,7 @@ def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[st
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         # A module of another topic may stand where Fluid has one that does not exist here (`fluid.dataset`).
         meant = [full, *(f"{absent}.{name}" for absent in ABSENT if real_name(absent) == module)]
-        there = [text for text in meant if in_fluid(text) or text in ABSENT]
+        there = [text for text in meant if in_fluid(text) or text in ABSENT or text in ADVICE]
         if there:
             error = NotSupportedError(explain(there[0]), name=name)
         else:

@@ -1,17 +1,6 @@
 """Computing at once: layers, their parameters, and what trains and saves them (`fluid.dygraph`)."""
 
 from ..base import missing
-from . import (
-    backward_strategy as backward_strategy,
-    base as base,
-    checkpoint as checkpoint,
-    container as container,
-    jit as jit,
-    layers as layers,
-    learning_rate_scheduler as learning_rate_scheduler,
-    nn as nn,
-    parallel as parallel,
-)
 from .backward_strategy import BackwardStrategy
 from .base import (
     disable_dygraph,

@@ -63,6 +63,7 @@ def guard(place: Place | None = None) -> Iterator[None]:
         stack.enter_context(program_guard(Program(), Program()))
         stack.enter_context(unique_name.guard())
         stack.enter_context(mode.guard(True))
+        stack.enter_context(mode.training_guard(True))
         stack.enter_context(eager.recording(True))
         stack.callback(eager.set_serial, number)
         eager.set_serial(0)
@@ -74,16 +75,18 @@ class _Before:
 
     def __init__(self) -> None:
         self.mode = None if mode.eager_by_default() else False
-        self.recording = eager.is_recording()
+        self.recording, self.training = eager.is_recording(), mode.is_training()
         self.number = eager.serial()
         self.programs = switch_main_program(Program()), switch_startup_program(Program())
         self.names = unique_name.switch()
         mode.switch(True)
+        mode.set_training(True)
         eager.set_recording(True)
         eager.set_serial(0)
 
     def restore(self) -> None:
         mode.switch(self.mode)
+        mode.set_training(self.training)
         eager.set_recording(self.recording)
         eager.set_serial(self.number)
         switch_main_program(self.programs[0])

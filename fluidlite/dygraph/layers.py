@@ -136,6 +136,7 @@ class Layer(Members):
     def _set_training(self, training: bool) -> None:
         if mode.in_dygraph_mode():
             set_recording(training)
+            mode.set_training(training)
         for layer in self._everything():
             layer.training = training
 
@@ -186,13 +187,16 @@ class Layer(Members):
                 "own, because optimizers and saved models tell them apart by it"
             )
         with mode.guard(mode.eager_by_default()):
-            return self._helper.create_parameter(
+            made = self._helper.create_parameter(
                 attr,
                 shape,
                 dtype="float32" if dtype is None else dtype,
                 is_bias=is_bias,
                 default_initializer=default_initializer,
             )
+        if isinstance(attr, ParamAttr) and not attr.trainable and not mode.in_dygraph_mode():
+            made.trainable = False
+        return made
 
     def create_variable(
         self,

@@ -80,6 +80,12 @@ class Members:
             held = mine.get(store)
             if held is not None and name in held:
                 return held[name]
+        if "training" not in mine and name != "training":
+            raise AttributeError(
+                f"{type(self).__name__} has no {name!r} yet: call super().__init__() first in its __init__",
+                name=name,
+                obj=self,
+            )
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:

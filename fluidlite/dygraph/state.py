@@ -99,17 +99,7 @@ def _fitting(target: Any, key: str, value: Any) -> np.ndarray:
         raise AssertionError(
             f"{key!r} in the state dict must be a tensor or a NumPy array, got {type(value).__name__}"
         )
-    mine = target.array
-    if mine.shape != value.shape:
-        raise AssertionError(
-            f"Variable Shape not match, Variable [ {target.name} ] need tensor with shape {mine.shape} "
-            f"but load set tensor with shape {value.shape} ({key!r})"
-        )
-    if mine.dtype != value.dtype:
-        raise AssertionError(
-            f"Variable dtype not match, Variable [ {target.name} ] need tensor with dtype {mine.dtype} "
-            f"but load tensor with dtype {value.dtype} ({key!r})"
-        )
+    target.check_fits(value, f" ({key!r})")
     return value
 
 

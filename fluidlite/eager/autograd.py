@@ -15,6 +15,7 @@ from .._ext import eager as core
 from ..base import context
 from ..base.errors import NotSupportedError
 from ..framework import Variable, mode, tracing
+from ..ops.registry import OperatorError
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -130,7 +131,7 @@ def _start(tensor: Tensor, start: Tensor | None) -> Tensor:
     if start is None:
         return Tensor(np.ones(tensor.array.shape, tensor.array.dtype), "ones@GRAD")
     if start.array.shape != tensor.array.shape:
-        raise ValueError(
+        raise OperatorError(
             f"the gradient to start from must have the shape of tensor {tensor.name!r}, {tensor.shape}, "
             f"got {start.shape}"
         )
@@ -152,14 +153,15 @@ def grad(
 
     `grad_outputs` weigh the outputs (None: ones). `create_graph` records how the gradients are computed, so
     that they have gradients in turn; `retain_graph` (by default as `create_graph`) keeps the tape.
-    `no_grad_vars`: tensors that no gradient goes through. Raises ValueError for an input that the outputs do
-    not depend on, unless `allow_unused` (None for it then). Follows `fluid.dygraph.grad`.
+    `no_grad_vars`: tensors that no gradient goes through. Raises OperatorError (an EnforceNotMet and a ValueError) for
+    an input that the outputs do not depend on, unless `allow_unused` (None for it then), and AssertionError for
+    arguments that are no tensors, as Fluid does. Follows `fluid.dygraph.grad`.
     """
     tracer = tracing.current()
     targets = _tensors(inputs, "inputs", tracer)
     sources = _tensors(outputs, "outputs", tracer)
     if not only_inputs:
-        raise NotSupportedError("grad(only_inputs=False) is not supported; Fluid does not support it either")
+        raise AssertionError("only_inputs=False is not supported by grad, and not by Fluid either")
     starts: list[Any]
     if grad_outputs is None:
         starts = [None] * len(sources)
@@ -179,7 +181,7 @@ def grad(
         found = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
     for target, gradient in zip(targets, found, strict=True):
         if gradient is None and not allow_unused:
-            raise ValueError(
+            raise OperatorError(
                 f"the outputs do not depend on tensor {target.name!r} (or its stop_gradient is True): leave it out of "
                 "inputs, or pass allow_unused=True to get None"
             )
@@ -193,9 +195,9 @@ def _tensors(given: Any, what: str, tracer: tracing.Tracer | None) -> list[Tenso
     items = list(given) if isinstance(given, (list, tuple, set)) else [given]
     for item in items:
         if not isinstance(item, Tensor if tracer is None else Variable):
-            raise TypeError(f"{what} of grad must be eager tensors, got {type(item).__name__}")
+            raise AssertionError(f"{what} of grad must be eager tensors, got {type(item).__name__}")
     if not items and what != "no_grad_vars":
-        raise ValueError(f"{what} of grad must not be empty")
+        raise AssertionError(f"{what} of grad must not be empty")
     return items
 
 

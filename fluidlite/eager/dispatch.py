@@ -166,7 +166,8 @@ def _specialise(form: core.Form, arrays: list[Array]) -> core.Variant:
         frozen,
         _differentiate,
         meta,
-        definition.random,
+        # A seed makes every call draw the same; without one the kernel goes on where it was.
+        definition.random and bool(form.attrs.get("seed") or form.attrs.get("fix_seed")),
         whole and not meta.asked,
     )
 

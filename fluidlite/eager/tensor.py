@@ -13,7 +13,7 @@ from ..base.dtypes import VarType, to_vartype
 from ..base.one_element import convertible
 from ..base.place import CPUPlace, Place
 from ..executor.lod_tensor import LoDTensor
-from ..framework import math_ops, tracing
+from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
 from . import autograd, dispatch
 
@@ -141,7 +141,8 @@ class Tensor(core.Value, VariableMath):
 
         Starts from ones. Gradients of leaves add up over calls until they are cleared; in Fluid's dygraph mode (under
         `fluid.dygraph.guard`) each call replaces them, as in 1.8. The tape is released unless
-        `retain_graph`. Does nothing for a tensor without history.
+        `retain_graph`. `backward_strategy`: accepted; a tensor in its place, as Paddle 2.0 has it, is the gradient to
+        start from, of this tensor's shape. Does nothing for a tensor without history.
         """
         if isinstance(backward_strategy, Tensor):
             autograd.backward([self], [backward_strategy], retain_graph)
@@ -150,7 +151,14 @@ class Tensor(core.Value, VariableMath):
 
     def detach(self) -> Tensor:
         """The same elements without history; shares memory with results, has a copy of parameters' memory."""
-        return Tensor(self.array.copy() if self.persistable else self.array)
+        number = self.__dict__.get("_detached", 0)
+        self._detached = number + 1
+        return Tensor(self.array.copy() if self.persistable else self.array, f"{self.name}{number}")
+
+    def be_generated(self) -> None:
+        """Be called `generated_var_N` and not `tmp_N`: results for which Fluid makes a variable beforehand."""
+        if self.serial >= 0:
+            self.given_name = f"generated_var_{self.serial}"
 
     def clone(self) -> Tensor:
         """A copy that gradients go through."""
@@ -162,19 +170,23 @@ class Tensor(core.Value, VariableMath):
         `value`: a NumPy array or tensor. Raises AssertionError if its shape or dtype differs, as Fluid does.
         """
         array: np.ndarray = np.asarray(value.array if isinstance(value, (Tensor, LoDTensor)) else value)
+        self.check_fits(array)
+        if not self.array.flags.writeable:
+            self.array = self.array.copy()
+        np.copyto(self.array, array)
+
+    def check_fits(self, array: np.ndarray, source: str = "") -> None:
+        """Raise AssertionError, as Fluid, unless `array` has the shape and dtype of this tensor; names its `source`."""
         if array.shape != self.array.shape:
             raise AssertionError(
                 f"Variable Shape not match, Variable [ {self.name} ] need tensor with shape {self.array.shape} "
-                f"but load set tensor with shape {array.shape}"
+                f"but load set tensor with shape {array.shape}{source}"
             )
         if array.dtype != self.array.dtype:
             raise AssertionError(
                 f"Variable dtype not match, Variable [ {self.name} ] need tensor with dtype {self.array.dtype} "
-                f"but load tensor with dtype {array.dtype}"
+                f"but load tensor with dtype {array.dtype}{source}"
             )
-        if not self.array.flags.writeable:
-            self.array = self.array.copy()
-        np.copyto(self.array, array)
 
     def astype(self, dtype: Any) -> Tensor:
         """This tensor converted to `dtype`."""
@@ -299,7 +311,9 @@ class Tensor(core.Value, VariableMath):
 
     def _only(self) -> Any:
         if self.array.size != 1:
-            raise TypeError(f"only a tensor of one element becomes a number, this one has shape {self.shape}")
+            raise AssertionError(
+                f"only a tensor of one element becomes a number, this one has shape {self.shape}"
+            )
         return self.array.reshape(-1)[0]
 
     __hash__ = object.__hash__
@@ -319,7 +333,9 @@ class Parameter(Tensor):
     stands_for = "parameter"
 
     def __init__(self, array: np.ndarray, name: str, trainable: bool = True, **options: Any) -> None:
-        super().__init__(array, name, stop_gradient=not trainable, persistable=True)
+        frozen = not trainable and not mode.in_dygraph_mode()
+        super().__init__(array, name, stop_gradient=frozen, persistable=True)
+        self._trainable = trainable
         self.optimize_attr = options.get("optimize_attr") or {"learning_rate": 1.0}
         self.regularizer = options.get("regularizer")
         self.gradient_clip_attr = options.get("gradient_clip_attr")
@@ -329,12 +345,18 @@ class Parameter(Tensor):
 
     @property
     def trainable(self) -> bool:
-        """Whether optimizers change it; the opposite of `stop_gradient`."""
-        return not self.stop_gradient
+        """Whether optimizers change it.
+
+        Under `fluid.dygraph.guard` gradients are computed for it nevertheless, as in Fluid; with the names of
+        Paddle 2.0 it is the opposite of `stop_gradient`.
+        """
+        return self._trainable if mode.in_dygraph_mode() else not self.stop_gradient
 
     @trainable.setter
     def trainable(self, trainable: bool) -> None:
-        self.stop_gradient = not trainable
+        self._trainable = bool(trainable)
+        if not mode.in_dygraph_mode():
+            self.stop_gradient = not trainable
 
     def __repr__(self) -> str:
         return f"Parameter {self.name}: {super().__repr__()}"

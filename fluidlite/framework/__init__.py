@@ -18,6 +18,7 @@ from ..base.place import (
 from ..base.version import require_version
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
+from .mode import _current_expected_place as _current_expected_place
 from .mode import in_dygraph_mode
 from .operator import Operator, OpRole
 from .program import (

@@ -211,8 +211,10 @@ def _indexed(var: Variable, index: Any) -> Variable:
             drop.append(axis)
             starts.append(-1)
             ends.append(-1)
-            one = var._temporary(VarType.INT32, "_generated_var")
-            var._append("fill_constant", {}, one, {"shape": [1], "value": 1.0, "dtype": int(VarType.INT32)})
+            # Of the type of the index: Fluid always takes int32, and then refuses places of int64.
+            kind = VarType.INT64 if item.dtype == VarType.INT64 else VarType.INT32  # type: ignore[attr-defined]
+            one = var._temporary(kind, "_generated_var")
+            var._append("fill_constant", {}, one, {"shape": [1], "value": 1.0, "dtype": int(kind)})
             one.stop_gradient = True
             stop = var._temporary(item.dtype, "_generated_var")  # type: ignore[attr-defined]
             var._append("elementwise_add", {"X": [item], "Y": [one]}, stop, {"axis": -1})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,8 +192,3 @@ def _name(slot: str, item: Any, block: Block) -> str:
 def _rename(slots: dict[str, list[str]], old: str, new: str) -> None:
     for slot, names in slots.items():
         slots[slot] = [new if name == old else name for name in names]
-
-
-def written_by(ops: Iterable[Operator]) -> set[str]:
-    """The names that any of the operators write."""
-    return {name for op in ops for name in op.output_arg_names}

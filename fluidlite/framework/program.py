@@ -13,6 +13,8 @@ from .operator import Operator, OpRole
 from .tracing import Tracer
 from .variable import Parameter, Variable
 
+_SEED: Slot[int] = Slot("seed", 0)
+
 
 class Program:
     """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
@@ -20,7 +22,7 @@ class Program:
     def __init__(self) -> None:
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
-        self._seed = 0
+        self._seed = _SEED.get()
         self._version = 0
         self._op_role = OpRole.Forward
         self._op_role_vars: list[str] = []
@@ -64,8 +66,9 @@ class Program:
         self._seed = seed
 
     def global_seed(self, seed: int = 0) -> None:
-        """Set the seed of the default programs made from now on as well as of this one."""
+        """Set the seed of this program and of all that are made from now on."""
         self.random_seed = seed
+        _SEED.set(seed)
 
     @property
     def num_blocks(self) -> int:

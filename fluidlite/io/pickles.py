@@ -203,14 +203,19 @@ def write_pickle(path: str | os.PathLike[str], state: Any) -> None:
     Dicts, lists, tuples, numbers and strings among the values, or instead of the dict, are written as they are. Raises
     OSError as `open` does.
     """
+    data = pickled(state)
+    with atomic_writer(path) as file:
+        file.write(data)
+
+
+def pickled(state: Any) -> bytes:
+    """The contents of the file that `write_pickle` writes."""
     if isinstance(state, Mapping):
         state = {
             name: np.ascontiguousarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
             for name, value in state.items()
         }
-    data = pickle.dumps(state, _PROTOCOL)
-    with atomic_writer(path) as file:
-        file.write(_with_old_names(data))
+    return _with_old_names(pickle.dumps(state, _PROTOCOL))
 
 
 def _with_old_names(data: bytes) -> bytes:

@@ -11,6 +11,9 @@ from ..layer_helper import check_variable
 
 INTEGERS = (VarType.INT32, VarType.INT64)
 
+FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+"""By the number of spatial axes: what layouts with channels second and with channels last are called."""
+
 
 def check_dtype(
     var: Variable, name: str, layer: str, allowed: Sequence[VarType] = tuple(sorted(FLOATS))
@@ -87,3 +90,15 @@ def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[
             return sides[::2], "EXPLICIT"
         return sides, "EXPLICIT"
     return numbers(padding, dims, "padding", layer), "EXPLICIT"
+
+
+def padding_row(padding_idx: int | None, rows: int, layer: str) -> int:
+    """The row of a table of `rows` rows that `padding_idx` of `layer` names, counted from the front; -1 for None.
+
+    Raises ValueError for one outside of the table.
+    """
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise ValueError(f"padding_idx of {layer} must be in [{-rows}, {rows}), got {padding_idx}")
+    return padding_idx % rows

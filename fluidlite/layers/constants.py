@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..eager import Tensor
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .variables import assign, cast, check_shape
@@ -89,12 +90,15 @@ def _filled(
         inputs["ValueTensor"] = value
     else:
         attrs.update(_value_attrs(value, kind))
-    if out is None:
-        out = helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
-    check_variable(out, "out", layer)
-    helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
-    out.stop_gradient = True
-    return out
+    made = out
+    if made is None:
+        made = helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
+    check_variable(made, "out", layer)
+    helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [made]}, attrs=attrs)
+    made.stop_gradient = True
+    if out is None and isinstance(made, Tensor):
+        made.be_generated()
+    return made
 
 
 def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
@@ -182,13 +186,9 @@ def fill_constant_batch_size_like(
     return _frozen("fill_constant_batch_size_like", {"Input": input}, kind, attrs)
 
 
-def _frozen(
-    op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any], layer: str | None = None
-) -> Variable:
+def _frozen(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any]) -> Variable:
     """The output of an operator that no gradient goes through."""
-    out: Variable = LayerHelper(layer or op_type).apply(
-        op_type, inputs, attrs=attrs, dtype=dtype, stop_gradient=True
-    )
+    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=dtype, stop_gradient=True)
     return out
 
 

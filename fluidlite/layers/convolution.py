@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..framework import Variable
-from ..initializer import NormalInitializer
 from ..layer_helper import LayerHelper
 from ..ops.patches import resolve_pads
-from .checks import check_choice, check_dtype, check_switch, numbers, paddings
+from .checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
+from .filters import check_groups, filter_initializer, filter_shape, operator_type
 
 __all__ = ["conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
-
-_FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
 def conv2d(
@@ -107,7 +104,7 @@ def conv3d(
 def _channels(layer: str, input: Variable, data_format: str, dims: int) -> int:
     """The number of channels of `input`; ValueError if the format or the shape does not say."""
     check_dtype(input, "input", layer)
-    check_choice(data_format, "data_format", _FORMATS[dims], layer)
+    check_choice(data_format, "data_format", FORMATS[dims], layer)
     if len(input.shape) != dims + 2:
         raise ValueError(f"'input' of {layer} must have {dims + 2} dimensions, got shape {list(input.shape)}")
     channels = input.shape[1 if data_format.startswith("NC") else -1]
@@ -143,27 +140,18 @@ def _conv(
     channels = _channels(layer, input, data_format, dims)
     check_switch(use_cudnn, "use_cudnn", layer)
     parts = groups or 1
-    if channels % parts:
-        raise ValueError(
-            f"the channels of 'input' of {layer} must be divisible by groups = {parts}, got {channels} "
-            "channels in shape "
-            f"{list(input.shape)}"
-        )
-    if num_filters % parts:
-        raise ValueError(f"'num_filters' of {layer} must be divisible by groups = {parts}, got {num_filters}")
+    check_groups(parts, layer, {"the channels of 'input'": channels, "'num_filters'": num_filters})
     if param_attr is False:
         raise ValueError(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
     kernel = numbers(filter_size, dims, "filter_size", layer)
     pads, algorithm = paddings(padding, dims, data_format in ("NHWC", "NDHWC"), layer)
-    depthwise = dims == 2 and channels == parts and num_filters % channels == 0 and not use_cudnn
-    op_type = "depthwise_conv2d" if depthwise else layer
+    op_type = operator_type(layer, channels, num_filters, parts, False, use_cudnn)
     helper = LayerHelper(op_type, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    fan_in = math.prod(kernel) * channels
     filters = helper.create_parameter(
         attr=helper.param_attr,
-        shape=[num_filters, channels // parts, *kernel],
+        shape=filter_shape(channels, num_filters, kernel, parts, False),
         dtype=input.dtype,
-        default_initializer=NormalInitializer(0.0, math.sqrt(2.0 / fan_in), 0),
+        default_initializer=filter_initializer(channels, kernel, False),
     )
     attrs = {
         "strides": numbers(stride, dims, "stride", layer),
@@ -284,10 +272,7 @@ def _transposed(
     channels = _channels(layer, input, data_format, dims)
     check_switch(use_cudnn, "use_cudnn", layer)
     parts = groups or 1
-    if channels % parts:
-        raise ValueError(
-            f"the channels of 'input' of {layer} must be divisible by groups = {parts}, got {channels}"
-        )
+    check_groups(parts, layer, {"the channels of 'input'": channels})
     if param_attr is False:
         raise ValueError(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
     strides = numbers(stride, dims, "stride", layer)
@@ -309,11 +294,12 @@ def _transposed(
             (out - (n - 1) * s + sum(side) - 1) // d + 1
             for out, n, s, d, side in zip(wanted, sizes, strides, dilations, sides, strict=True)
         ]
-    depthwise = dims == 2 and channels == parts == num_filters and not use_cudnn
-    op_type = "depthwise_conv2d_transpose" if depthwise else layer
+    op_type = operator_type(layer, channels, num_filters, parts, True, use_cudnn)
     helper = LayerHelper(op_type, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     filters = helper.create_parameter(
-        attr=helper.param_attr, shape=[channels, num_filters // parts, *kernel], dtype=input.dtype
+        attr=helper.param_attr,
+        shape=filter_shape(channels, num_filters, kernel, parts, True),
+        dtype=input.dtype,
     )
     attrs = {
         "output_size": wanted,

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.dtypes import VarType, to_vartype
 from ..framework import Variable
 from ..layer_helper import LayerHelper
-from .checks import check_dtype
+from .checks import check_dtype, padding_row
 
 __all__ = ["embedding", "fc"]
 
@@ -119,9 +119,7 @@ def looked_up(
 ) -> Variable:
     """What both embeddings do; see `embedding`."""
     check_dtype(input, "input", layer, (VarType.INT64,))
-    rows = int(size[0])
-    if padding_idx is not None and not -rows <= padding_idx < rows:
-        raise ValueError(f"padding_idx of {layer} must be in [{-rows}, {rows}), got {padding_idx}")
+    row = padding_row(padding_idx, int(size[0]), layer)
     helper = LayerHelper("embedding", param_attr=param_attr)
     kind = to_vartype(dtype)
     table = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=kind)
@@ -129,7 +127,7 @@ def looked_up(
         "is_sparse": is_sparse,
         "is_distributed": is_distributed,
         "remote_prefetch": bool(is_sparse and not is_distributed),
-        "padding_idx": -1 if padding_idx is None else padding_idx % rows,
+        "padding_idx": row,
     }
     out: Variable = helper.apply(op_type, {"Ids": input, "W": table}, attrs=attrs, dtype=kind)
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..eager import Tensor
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from .checks import check_dtype
@@ -43,6 +44,8 @@ def matmul(
     out: Variable = LayerHelper("matmul", name=name).apply(
         "matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype
     )
+    if isinstance(out, Tensor):
+        out.be_generated()
     return out
 
 

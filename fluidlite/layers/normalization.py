@@ -10,7 +10,7 @@ from ..framework import Variable
 from ..initializer import ConstantInitializer, NormalInitializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
-from .checks import check_choice, check_dtype
+from .checks import FORMATS, check_choice, check_dtype
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "spectral_norm"]
 
@@ -52,7 +52,7 @@ def batch_norm(
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(input, "input", "batch_norm")
-    check_choice(data_layout, "data_layout", ("NCHW", "NHWC", "NCDHW", "NDHWC"), "batch_norm")
+    check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), "batch_norm")
     if bias_attr is False or param_attr is False:
         raise ValueError("'param_attr' and 'bias_attr' of batch_norm must not be False")
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..framework import Variable
 from ..layer_helper import LayerHelper
-from .checks import check_choice, check_dtype, check_switch, numbers, paddings
+from .checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
 
 __all__ = ["adaptive_pool2d", "adaptive_pool3d", "pool2d", "pool3d"]
 
@@ -110,7 +110,7 @@ def _pool(
     check_choice(pool_type, "pool_type", ("max", "avg"), layer)
     check_switch(global_pooling, "global_pooling", layer)
     check_switch(use_cudnn, "use_cudnn", layer)
-    check_choice(data_format, "data_format", ("NCHW", "NHWC") if dims == 2 else ("NCDHW", "NDHWC"), layer)
+    check_choice(data_format, "data_format", FORMATS[dims], layer)
     if pool_size == -1 and not global_pooling:
         raise ValueError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {pool_size}")
     pads, algorithm = paddings(pool_padding, dims, data_format in ("NHWC", "NDHWC"), layer)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import VarType, to_vartype
-from ..framework import Variable
+from ..eager import Tensor
+from ..framework import Variable, mode
 from ..layer_helper import LayerHelper, check_variable
 from .checks import INTEGERS, check_choice, check_dtype
 
@@ -56,7 +57,8 @@ def dropout(
     Args:
         x: a float variable.
         dropout_prob: the probability of zero, in [0, 1].
-        is_test: do what programs cloned `for_test` do.
+        is_test: do what programs cloned `for_test` do. Under `fluid.dygraph.guard` it has no effect, as in Fluid: the
+            last `eval()` or `train()` of a layer decides.
         seed: draw the same mask in every run; by default the program's `random_seed`, or anew each run if
             that is 0.
         dropout_implementation: 'downgrade_in_infer' multiplies with 1 - dropout_prob in tests;
@@ -74,6 +76,8 @@ def dropout(
     )
     if not 0 <= dropout_prob <= 1:
         raise ValueError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
+    if mode.in_dygraph_mode() and isinstance(x, Tensor):
+        is_test = not mode.is_training()
     helper = LayerHelper("dropout", name=name)
     if not seed and helper.main_program.random_seed:
         seed = helper.main_program.random_seed

@@ -34,9 +34,7 @@ def mean(x: Variable, name: str | None = None) -> Variable:
     return out
 
 
-def _reduced(
-    op_type: str, input: Variable, dim: Dim, keep_dim: bool, name: str | None, dtype: VarType | None = None
-) -> Variable:
+def _reduced(op_type: str, input: Variable, dim: Dim, keep_dim: bool, name: str | None) -> Variable:
     """`op_type` over the dimensions `dim`: a number, several, or None or an empty list for all.
 
     The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape
@@ -51,7 +49,7 @@ def _reduced(
     everything = not dims or len(dims) == len(input.shape) == 1
     attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": everything}
     helper = LayerHelper(op_type, name=name)
-    out: Variable = helper.apply(op_type, {"X": input}, attrs=attrs, dtype=dtype or input.dtype)
+    out: Variable = helper.apply(op_type, {"X": input}, attrs=attrs, dtype=input.dtype)
     return out
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.dtypes import VarType
 from ..framework import Variable
 from ..layer_helper import LayerHelper
-from .checks import check_choice, check_dtype
-from .constants import fill_constant
+from .checks import FORMATS, check_choice, check_dtype
+from .dims import has_variables, one_by_one
 
 __all__ = [
     "image_resize",
@@ -65,8 +64,7 @@ def image_resize(
         raise ValueError(
             f"'input' of image_resize must have {rank} dimensions for {resample}, got {input.shape}"
         )
-    formats = ("NCDHW", "NDHWC") if rank == 5 else ("NCHW", "NHWC")
-    check_choice(data_format, "data_format", formats, "image_resize")
+    check_choice(data_format, "data_format", FORMATS[rank - 2], "image_resize")
     if not isinstance(align_corners, bool):
         raise TypeError(f"'align_corners' of image_resize must be True or False, got {align_corners!r}")
     check_choice(align_mode, "align_mode", (0, 1), "image_resize")
@@ -85,6 +83,7 @@ def image_resize(
     if out_shape is not None:
         inputs.update(_given_sizes(out_shape, _SIZES[rank], attrs, helper))
     elif isinstance(scale, Variable):
+        scale.stop_gradient = True
         inputs["Scale"] = scale
     elif scale is None:
         raise ValueError("One of 'out_shape' and 'scale' of image_resize must not be None")
@@ -93,6 +92,7 @@ def image_resize(
     else:
         attrs["scale"] = float(scale)
     if actual_shape is not None:
+        actual_shape.stop_gradient = True
         inputs["OutSize"] = actual_shape
     out: Variable = helper.apply(f"{method}_interp", inputs, attrs=attrs, dtype=input.dtype)
     return out
@@ -103,6 +103,7 @@ def _given_sizes(
 ) -> dict[str, Any]:
     """Inputs for the new sizes that only variables know; those that are numbers go into `attrs`."""
     if isinstance(out_shape, Variable):
+        out_shape.stop_gradient = True
         return {"OutSize": out_shape}
     if not isinstance(out_shape, (list, tuple)):
         raise TypeError(f"'out_shape' of image_resize must be a list or a Variable, got {out_shape!r}")
@@ -113,15 +114,7 @@ def _given_sizes(
     for name, size in zip(names, out_shape, strict=True):
         if not isinstance(size, Variable):
             attrs[name] = int(size)
-    if not any(isinstance(size, Variable) for size in out_shape):
-        return {}
-    tensors = []
-    for size in out_shape:
-        if not isinstance(size, Variable):
-            constant = helper.create_variable_for_type_inference(VarType.INT32)
-            size = fill_constant([1], "int32", int(size), force_cpu=True, out=constant)
-        tensors.append(size)
-    return {"SizeTensor": tensors}
+    return {"SizeTensor": one_by_one(helper, out_shape)} if has_variables(out_shape) else {}
 
 
 interpolate = image_resize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,23 @@ __all__ = ["hsigmoid", "nce"]
 
 
 def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Walker's alias method: for each class the other one of its column, and how much of the column is its own."""
-    share = chances * len(chances)
-    alias = np.arange(len(chances), dtype="int32")
-    small = [k for k, n in enumerate(share) if n < 1]
-    large = [k for k, n in enumerate(share) if n > 1]
+    """Walker's alias method: for each class the other one of its column, and how much of the column is its own.
+
+    In Fluid's order, first come first served; -1 for columns that are all one class.
+    """
+    share = (chances * len(chances)).tolist()
+    alias = np.full(len(share), -1, dtype="int32")
+    small = deque(k for k, n in enumerate(share) if n < 1)
+    large = deque(k for k, n in enumerate(share) if n > 1)
     while small and large:
-        low, high = small.pop(), large[-1]
+        low, high = small.popleft(), large.popleft()
         alias[low] = high
-        share[high] -= 1 - share[low]
-        if share[high] <= 1:
-            large.pop()
-            if share[high] < 1:
-                small.append(high)
-    return alias, share.astype("float32")
+        share[high] += share[low] - 1
+        if share[high] != 1:
+            (small if share[high] < 1 else large).append(high)
+    for left in (*small, *large):
+        share[left] = 1.0
+    return alias, np.array(share, dtype="float32")
 
 
 def _constant(helper: LayerHelper, value: np.ndarray) -> Variable:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import VarType, to_vartype
-from ..framework import Parameter, Variable
+from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..eager import Tensor
+from ..framework import Parameter, Variable, mode
 from ..initializer import Constant, Initializer
 from ..layer_helper import LayerHelper, check_variable
 from ..param_attr import ParamAttr
@@ -69,9 +70,13 @@ def create_global_var(
 ) -> Variable:
     """A global variable that the startup program fills with `value` (`fluid.layers.create_global_var`).
 
-    With `persistable` it keeps its value from run to run. Raises TypeError if `shape` is no list of integers.
+    With `persistable` it keeps its value from run to run. In dygraph mode a tensor. Raises TypeError if `shape` is no
+    list of integers.
     """
     check_shape(shape, "create_global_var")
+    if mode.in_dygraph_mode():
+        array = np.full(shape, value, to_numpy(to_vartype(dtype)))
+        return Tensor(array, name, persistable=persistable)  # type: ignore[return-value]
     helper = LayerHelper("global_var")
     var = helper.main_program.global_block().create_var(
         name=name, shape=list(shape), dtype=dtype, persistable=persistable, stop_gradient=True

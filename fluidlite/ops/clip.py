@@ -84,7 +84,7 @@ register(
         attrs=_LIMITS,
         infer=grads_like_inputs,
         kernel=_clip_grad,
-        grad=same_again(),
+        grad=same_again,
         native=_clip_grad_native,
         inplace=(("X@GRAD", "Out@GRAD"),),
         doc="The gradient of clip: that of Out where X lies strictly between the limits.",

@@ -6,7 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from .conv import convolution_attrs, convolve, convolve_grad, convolve_transposed, convolve_transposed_grad
-from .pairs import or_zeros, register_twice
+from .pairs import Kernel, or_zeros, register_twice
+
+
+def _second(forward: Kernel, back: Kernel, given: Sequence[Any], how: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """The gradients for images, filters and the gradient of the output.
+
+    Convolutions are linear in images and in filters, so that those of the gradient come from `forward` and `back`, one
+    of the two in turn replaced by what reaches its gradient. `given` is what precedes the attributes `how` below.
+    """
+    xp, images, filters, dout, dd_images, dd_filters, dd_bias = given
+    some, others = or_zeros(xp, dd_images, images), or_zeros(xp, dd_filters, filters)
+    for_images, _, _ = back(xp, images, others, None, dout, *how)
+    _, for_filters, _ = back(xp, some, filters, None, dout, *how)
+    for_dout = forward(xp, some, filters, dd_bias, *how) + forward(xp, images, others, None, *how)
+    return for_images, for_filters, for_dout
 
 
 def _conv_twice(
@@ -24,12 +38,9 @@ def _conv_twice(
     dilations: Sequence[int],
     data_format: str,
 ) -> Any:
+    given = (xp, Input, Filter, DOutput, DDInput, DDFilter, DDBias)
     how = (strides, paddings, padding_algorithm, groups, dilations, data_format)
-    images, filters = or_zeros(xp, DDInput, Input), or_zeros(xp, DDFilter, Filter)
-    dinput, _, _ = convolve_grad(xp, Input, filters, None, DOutput, *how)
-    _, dfilter, _ = convolve_grad(xp, images, Filter, None, DOutput, *how)
-    ddout = convolve(xp, images, Filter, DDBias, *how) + convolve(xp, Input, filters, None, *how)
-    return dinput, dfilter, ddout
+    return _second(convolve, convolve_grad, given, how)
 
 
 def _transposed_twice(
@@ -48,14 +59,9 @@ def _transposed_twice(
     data_format: str,
     output_size: Sequence[int],
 ) -> Any:
+    given = (xp, Input, Filter, DOutput, DDInput, DDFilter, DDBias)
     how = (strides, paddings, padding_algorithm, groups, dilations, data_format, output_size)
-    images, filters = or_zeros(xp, DDInput, Input), or_zeros(xp, DDFilter, Filter)
-    dinput, _, _ = convolve_transposed_grad(xp, Input, filters, None, DOutput, *how)
-    _, dfilter, _ = convolve_transposed_grad(xp, images, Filter, None, DOutput, *how)
-    ddout = convolve_transposed(xp, images, Filter, DDBias, *how) + convolve_transposed(
-        xp, Input, filters, None, *how
-    )
-    return dinput, dfilter, ddout
+    return _second(convolve_transposed, convolve_transposed_grad, given, how)
 
 
 _KEPT, _WANTED = ("Input", "Filter", "Bias?"), ("Input", "Filter")

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .infer import grads_like_inputs
-from .registry import LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
+from .pairs import register_pair
+from .registry import LodArray, OperatorError, OpView
 from .sequence import Lods, levels
-
-DLOSS, DLOGITS = grad_name("Loss"), grad_name("Logits")
 
 
 class _Batch:
@@ -149,30 +147,18 @@ def _infer(op: OpView) -> None:
 
 _ATTRS = {"blank": 0, "norm_by_times": False}
 
-register(
-    OpDef(
-        "warpctc",
-        inputs=("Logits", "Label", "LogitsLength?", "LabelLength?"),
-        outputs=("WarpCTCGrad", "Loss"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_warpctc,
-        grad=standard_grad(inputs=("Logits", "LogitsLength"), outputs=("WarpCTCGrad",)),
-        lod=True,
-        frozen=("WarpCTCGrad",),
-        gradable=("Logits",),
-        doc="The cost of labels for sequences of logits, over all ways to place them among blanks.",
-    )
-)
-register(
-    OpDef(
-        "warpctc_grad",
-        inputs=("Logits", "LogitsLength?", "WarpCTCGrad", DLOSS),
-        outputs=(DLOGITS,),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_warpctc_grad,
-        lod=True,
-        doc="The gradient of warpctc for the logits.",
-    )
+register_pair(
+    "warpctc",
+    ("Logits", "Label", "LogitsLength?", "LabelLength?"),
+    _warpctc,
+    _warpctc_grad,
+    _infer,
+    "The cost of labels for sequences of logits, over all ways to place them among blanks.",
+    outputs=("WarpCTCGrad", "Loss"),
+    attrs=_ATTRS,
+    keep=("Logits", "LogitsLength"),
+    keep_out=("WarpCTCGrad",),
+    gradable=("Logits",),
+    frozen=("WarpCTCGrad",),
+    lod=True,
 )

@@ -123,7 +123,7 @@ register(
         attrs=_ATTRS,
         infer=grads_like_inputs,
         kernel=_dropout_grad,
-        grad=same_again(),
+        grad=same_again,
         native=_native_grad,
         inplace=((DX, DOUT),),
         doc="The gradient of dropout: that of the kept elements, scaled as they were.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import grads_like_inputs
-from .registry import OpDef, OperatorError, OpView, grad_name, register, standard_grad
+from .pairs import register_pair
+from .registry import OperatorError, OpView
 
 
 def _square(slot: str, out: str) -> Any:
@@ -30,26 +30,16 @@ def _inverse_grad(xp: Any, Output: Any, Output_grad: Any) -> Any:
     return -(turned @ Output_grad @ turned)
 
 
-register(
-    OpDef(
-        "inverse",
-        inputs=("Input",),
-        outputs=("Output",),
-        infer=_square("Input", "Output"),
-        kernel=_inverse,
-        grad=standard_grad(outputs=("Output",)),
-        doc="The inverse of a matrix, or of each of a batch.",
-    )
-)
-register(
-    OpDef(
-        "inverse_grad",
-        inputs=("Output", grad_name("Output")),
-        outputs=(grad_name("Input"),),
-        infer=grads_like_inputs,
-        kernel=_inverse_grad,
-        doc="The gradient of inverse.",
-    )
+register_pair(
+    "inverse",
+    ("Input",),
+    _inverse,
+    _inverse_grad,
+    _square("Input", "Output"),
+    "The inverse of a matrix, or of each of a batch.",
+    outputs=("Output",),
+    keep=(),
+    keep_out=("Output",),
 )
 
 
@@ -74,25 +64,14 @@ def _cholesky_grad(xp: Any, Out: Any, Out_grad: Any, upper: bool) -> Any:
     return 0.5 * (found + found.swapaxes(-1, -2))
 
 
-register(
-    OpDef(
-        "cholesky",
-        inputs=("X",),
-        attrs={"upper": False},
-        infer=_square("X", "Out"),
-        kernel=_cholesky,
-        grad=standard_grad(outputs=("Out",)),
-        doc="The triangular factor L (or its transpose) of a symmetric positive definite matrix L L^T.",
-    )
-)
-register(
-    OpDef(
-        "cholesky_grad",
-        inputs=("Out", grad_name("Out")),
-        outputs=(grad_name("X"),),
-        attrs={"upper": False},
-        infer=grads_like_inputs,
-        kernel=_cholesky_grad,
-        doc="The gradient of cholesky, taking X as symmetric.",
-    )
+register_pair(
+    "cholesky",
+    ("X",),
+    _cholesky,
+    _cholesky_grad,
+    _square("X", "Out"),
+    "The triangular factor L (or its transpose) of a symmetric positive definite matrix L L^T.",
+    attrs={"upper": False},
+    keep=(),
+    keep_out=("Out",),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .batch_norm import channel_axes
-from .infer import grads_like_inputs, require_same_dtype
+from .infer import require_same_dtype
+from .pairs import register_pair
 from .patches import channels_last
-from .registry import OpDef, OpView, Shape, grad_name, register, standard_grad
+from .registry import OpView, Shape, grad_name
 from .views import known_numbers
 
-DOUT, DX, DTHETA, DGRID, DOUTPUT = (grad_name(slot) for slot in ("Out", "X", "Theta", "Grid", "Output"))
+DX, DTHETA, DOUTPUT = (grad_name(slot) for slot in ("X", "Theta", "Output"))
 
 
 def _base(xp: Any, size: Shape, dtype: Any) -> Any:
@@ -54,29 +55,18 @@ def _infer_affine_grid_grad(op: OpView) -> None:
 
 _GRID: dict[str, Any] = {"use_cudnn": False, "output_shape": []}
 
-register(
-    OpDef(
-        "affine_grid",
-        inputs=("Theta", "OutputShape?"),
-        outputs=("Output",),
-        attrs=_GRID,
-        infer=_infer_affine_grid,
-        kernel=_affine_grid,
-        grad=standard_grad(inputs=("OutputShape",)),
-        gradable=("Theta",),
-        doc="Where each pixel of an image comes from when it is moved by Theta; x and y from -1 to 1.",
-    )
-)
-register(
-    OpDef(
-        "affine_grid_grad",
-        inputs=("OutputShape?", DOUTPUT),
-        outputs=(DTHETA,),
-        attrs=_GRID,
-        infer=_infer_affine_grid_grad,
-        kernel=_affine_grid_grad,
-        doc="The gradient of affine_grid.",
-    )
+register_pair(
+    "affine_grid",
+    ("Theta", "OutputShape?"),
+    _affine_grid,
+    _affine_grid_grad,
+    _infer_affine_grid,
+    "Where each pixel of an image comes from when it is moved by Theta; x and y from -1 to 1.",
+    outputs=("Output",),
+    attrs=_GRID,
+    keep=("OutputShape",),
+    gradable=("Theta",),
+    infer_back=_infer_affine_grid_grad,
 )
 
 
@@ -135,28 +125,15 @@ def _infer_grid_sampler(op: OpView) -> None:
     op.set("Output", (x[0], x[1], *grid[1:3]), require_same_dtype(op, "X", "Grid"))
 
 
-register(
-    OpDef(
-        "grid_sampler",
-        inputs=("X", "Grid"),
-        outputs=("Output",),
-        attrs={"use_cudnn": False},
-        infer=_infer_grid_sampler,
-        kernel=_grid_sampler,
-        grad=standard_grad(inputs=("X", "Grid")),
-        doc="The pixels of X at the places that Grid names, between pixels by linear interpolation; 0 outside.",
-    )
-)
-register(
-    OpDef(
-        "grid_sampler_grad",
-        inputs=("X", "Grid", DOUTPUT),
-        outputs=(DX + "?", DGRID + "?"),
-        attrs={"use_cudnn": False},
-        infer=grads_like_inputs,
-        kernel=_grid_sampler_grad,
-        doc="The gradients of grid_sampler for images and places.",
-    )
+register_pair(
+    "grid_sampler",
+    ("X", "Grid"),
+    _grid_sampler,
+    _grid_sampler_grad,
+    _infer_grid_sampler,
+    "The pixels of X at the places that Grid names, between pixels by linear interpolation; 0 outside.",
+    outputs=("Output",),
+    attrs={"use_cudnn": False},
 )
 
 
@@ -187,25 +164,14 @@ def _infer_affine_channel_grad(op: OpView) -> None:
         op.set(grad_name(slot), op.shape("Scale"), op.dtype("Scale"))
 
 
-register(
-    OpDef(
-        "affine_channel",
-        inputs=("X", "Scale", "Bias"),
-        attrs={"data_layout": "AnyLayout"},
-        infer=_infer_affine_channel,
-        kernel=_affine_channel,
-        grad=standard_grad(inputs=("X", "Scale")),
-        doc="Each channel of X times its Scale plus its Bias.",
-    )
-)
-register(
-    OpDef(
-        "affine_channel_grad",
-        inputs=("X", "Scale", DOUT),
-        outputs=(DX + "?", grad_name("Scale") + "?", grad_name("Bias") + "?"),
-        attrs={"data_layout": "AnyLayout"},
-        infer=_infer_affine_channel_grad,
-        kernel=_affine_channel_grad,
-        doc="The gradients of affine_channel for X, Scale and Bias.",
-    )
+register_pair(
+    "affine_channel",
+    ("X", "Scale", "Bias"),
+    _affine_channel,
+    _affine_channel_grad,
+    _infer_affine_channel,
+    "Each channel of X times its Scale plus its Bias.",
+    attrs={"data_layout": "AnyLayout"},
+    keep=("X", "Scale"),
+    infer_back=_infer_affine_channel_grad,
 )

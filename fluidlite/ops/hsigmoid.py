@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import FLOATS
-from .infer import grads_like_inputs
+from .chosen import scores_grad, scores_of
+from .pairs import register_pair
 from .ranges import require_in_range
-from .registry import OpDef, OpView, grad_name, register, standard_grad
-
-DOUT, DX, DW, DBIAS = (grad_name(slot) for slot in ("Out", "X", "W", "Bias"))
+from .registry import OpView
 
 LIMIT = 40.0
 """Scores are cut to the range from -LIMIT to LIMIT."""
@@ -41,9 +40,7 @@ def _hsigmoid(
     xp: Any, X: Any, W: Any, Label: Any, PathTable: Any, PathCode: Any, Bias: Any, num_classes: int
 ) -> Any:
     nodes, ways, exists = _paths(xp, Label, PathTable, PathCode, num_classes)
-    scores = (X[:, None, :] * W[nodes]).sum(axis=2)
-    if Bias is not None:
-        scores = scores + Bias.reshape(-1)[nodes]
+    scores = scores_of(X, W, Bias, nodes)
     scores = xp.clip(xp.where(exists, scores, 0), -LIMIT, LIMIT).astype(X.dtype)
     # As in Fluid a decision that does not exist costs log(2): PreOut has a column for it.
     costs = xp.log1p(xp.exp(scores))
@@ -66,15 +63,7 @@ def _hsigmoid_grad(
     nodes, ways, exists = _paths(xp, Label, PathTable, PathCode, num_classes)
     slope = -xp.expm1(-PreOut) - ways
     slope = (xp.where(exists, slope, 0) * Out_grad.reshape(-1, 1)).astype(X.dtype)
-    dx = (slope[:, :, None] * W[nodes]).sum(axis=1)
-    dw = xp.zeros_like(W)
-    xp.add.at(dw, nodes, slope[:, :, None] * X[:, None, :])
-    dbias = None
-    if Bias is not None:
-        flat = xp.zeros(Bias.size, Bias.dtype)
-        xp.add.at(flat, nodes, slope)
-        dbias = flat.reshape(Bias.shape)
-    return dx, dw, dbias
+    return scores_grad(xp, X, W, Bias, nodes, slope)
 
 
 def _infer(op: OpView) -> None:
@@ -97,28 +86,16 @@ def _infer(op: OpView) -> None:
 
 _ATTRS: dict[str, Any] = {"num_classes": 2, "is_sparse": False, "remote_prefetch": False}
 
-register(
-    OpDef(
-        "hierarchical_sigmoid",
-        inputs=("X", "W", "Label", "PathTable?", "PathCode?", "Bias?"),
-        outputs=("Out", "PreOut", "W_Out?"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_hsigmoid,
-        grad=standard_grad(inputs=("X", "W", "Label", "PathTable", "PathCode", "Bias"), outputs=("PreOut",)),
-        gradable=("X", "W", "Bias"),
-        frozen=("PreOut", "W_Out"),
-        doc="The cost of the decisions that lead through a binary tree to the class of each row.",
-    )
-)
-register(
-    OpDef(
-        "hierarchical_sigmoid_grad",
-        inputs=("X", "W", "Label", "PathTable?", "PathCode?", "Bias?", "PreOut", DOUT),
-        outputs=(DX + "?", DW + "?", DBIAS + "?"),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_hsigmoid_grad,
-        doc="The gradients of hierarchical_sigmoid for rows, weights and bias.",
-    )
+register_pair(
+    "hierarchical_sigmoid",
+    ("X", "W", "Label", "PathTable?", "PathCode?", "Bias?"),
+    _hsigmoid,
+    _hsigmoid_grad,
+    _infer,
+    "The cost of the decisions that lead through a binary tree to the class of each row.",
+    outputs=("Out", "PreOut", "W_Out?"),
+    attrs=_ATTRS,
+    keep_out=("PreOut",),
+    gradable=("X", "W", "Bias"),
+    frozen=("PreOut", "W_Out"),
 )

@@ -32,17 +32,6 @@ def grads_like_inputs(op: OpView) -> None:
             op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)
 
 
-def grad_like(slot: str) -> Callable[[OpView], None]:
-    """Every output has the shape and dtype of input `slot` (a gradient operator that keeps only one of them)."""
-
-    def infer(op: OpView) -> None:
-        for out, names in op.outputs.items():
-            for index in range(len(names)):
-                op.set(out, op.shape(slot), op.dtype(slot), index)
-
-    return infer
-
-
 def product(shape: Shape) -> int:
     """The number of elements; -1 if a dimension is unknown."""
     total = 1
@@ -65,5 +54,7 @@ def require_same_dtype(op: OpView, *slots: str) -> VarType:
     first = op.dtype(slots[0])
     for slot in slots[1:]:
         if op.has(slot) and op.dtype(slot) != first:
-            raise op.fail(f"{slot} must have the dtype of {slots[0]} ({first}), got {op.dtype(slot)}")
+            raise op.fail(
+                f"{slot} must have the dtype of {slots[0]} ({first}), got {op.dtype(slot)}; cast one of them"
+            )
     return first

@@ -6,16 +6,17 @@ Each is a weighted sum of old elements along one axis after another: the taps of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .infer import grads_like_inputs
+from .pairs import applied_again, register_pair
 from .patches import channels_last
-from .registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from .registry import OpSpec, OpView, grad_name
 from .views import known_numbers, numbers
 
-DOUT, DX = grad_name("Out"), grad_name("X")
+DOUT = grad_name("Out")
 
 CUBIC = -0.75
 """The slope of the cubic's outer parts (Keys 1981)."""
@@ -171,36 +172,26 @@ def _register(op_type: str, dims: int, doc: str) -> None:
             raise op.fail(f"there must be {dims} new sizes, all positive, got {outs}")
         op.set("Out", (*shape[:first], *outs, *shape[first + dims :]), op.dtype("X"))
 
+    linear = applied_again(op_type)
+
     def again(op: OpView) -> list[OpSpec]:
         """Interpolating is linear: the gradient of the gradient interpolates."""
         first = _first_axis(op.attr("data_layout"))
         outs = op.shape(DOUT)[first : first + dims]
-        attrs = {**op.attrs, "scale": 0.0, **dict(zip(sizes_given, outs, strict=True))}
-        return [OpSpec(op_type, {"X": [grad_name(op.name(DX))]}, {"Out": [grad_name(op.name(DOUT))]}, attrs)]
+        sizes = {"scale": 0.0, **dict(zip(sizes_given, outs, strict=True))}
+        return [replace(spec, attrs={**spec.attrs, **sizes}) for spec in linear(op)]
 
-    register(
-        OpDef(
-            op_type,
-            inputs=("X", "OutSize?", "SizeTensor*?", "Scale?"),
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            grad=standard_grad(inputs=("X",)),
-            gradable=("X",),
-            doc=doc,
-        )
-    )
-    register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=grad_kernel,
-            grad=again,
-            doc=f"The gradient of {op_type}.",
-        )
+    register_pair(
+        op_type,
+        ("X", "OutSize?", "SizeTensor*?", "Scale?"),
+        kernel,
+        grad_kernel,
+        infer,
+        doc,
+        attrs=attrs,
+        keep=("X",),
+        gradable=("X",),
+        again=again,
     )
 
 

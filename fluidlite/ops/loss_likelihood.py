@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .infer import grads_like_inputs
+from .pairs import register_pair
 from .ranges import require_in_range
-from .registry import OpDef, OperatorError, OpView, grad_name, register, standard_grad
-
-DX, DOUT = grad_name("X"), grad_name("Out")
+from .registry import OperatorError, OpView
 
 _FLOOR = -100.0
 """The smallest logarithm that counts."""
@@ -38,26 +36,14 @@ def _bce_grad(xp: Any, X: Any, Label: Any, Out_grad: Any) -> Any:
     return Out_grad * (X - Label) / xp.maximum((1 - X) * X, X.dtype.type(1e-12))
 
 
-register(
-    OpDef(
-        "bce_loss",
-        inputs=("X", "Label"),
-        infer=_bce_infer,
-        kernel=_bce,
-        grad=standard_grad(inputs=("X", "Label")),
-        gradable=("X",),
-        doc="The negative log likelihood of yes/no labels under probabilities; no logarithm is below -100.",
-    )
-)
-register(
-    OpDef(
-        "bce_loss_grad",
-        inputs=("X", "Label", DOUT),
-        outputs=(DX + "?",),
-        infer=grads_like_inputs,
-        kernel=_bce_grad,
-        doc="The gradient of bce_loss for X.",
-    )
+register_pair(
+    "bce_loss",
+    ("X", "Label"),
+    _bce,
+    _bce_grad,
+    _bce_infer,
+    "The negative log likelihood of yes/no labels under probabilities; no logarithm is below -100.",
+    gradable=("X",),
 )
 
 
@@ -120,28 +106,16 @@ def _nll_grad(
 
 _ATTRS = {"ignore_index": -100, "reduction": "mean"}
 
-register(
-    OpDef(
-        "nll_loss",
-        inputs=("X", "Label", "Weight?"),
-        outputs=("Out", "Total_weight"),
-        attrs=_ATTRS,
-        infer=_nll_infer,
-        kernel=_nll,
-        grad=standard_grad(inputs=("X", "Label", "Weight"), outputs=("Total_weight",)),
-        gradable=("X",),
-        frozen=("Total_weight",),
-        doc="Minus the logarithm of the probability of the right class, taken from X; 'mean' divides by the weights.",
-    )
-)
-register(
-    OpDef(
-        "nll_loss_grad",
-        inputs=("X", "Label", "Weight?", "Total_weight", DOUT),
-        outputs=(DX + "?",),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_nll_grad,
-        doc="The gradient of nll_loss for X.",
-    )
+register_pair(
+    "nll_loss",
+    ("X", "Label", "Weight?"),
+    _nll,
+    _nll_grad,
+    _nll_infer,
+    "Minus the logarithm of the probability of the right class, taken from X; 'mean' divides by the weights.",
+    outputs=("Out", "Total_weight"),
+    attrs=_ATTRS,
+    keep_out=("Total_weight",),
+    gradable=("X",),
+    frozen=("Total_weight",),
 )

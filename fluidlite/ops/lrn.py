@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import grads_like_inputs
+from .pairs import register_pair
 from .patches import channels_last
-from .registry import OpDef, OpView, grad_name, register, standard_grad
-
-DX, DOUT = grad_name("X"), grad_name("Out")
+from .registry import OpView
 
 
 def _window(xp: Any, x: Any, n: int, axis: int) -> Any:
@@ -59,27 +57,15 @@ _ATTRS: dict[str, Any] = {
     "is_test": False,
 }
 
-register(
-    OpDef(
-        "lrn",
-        inputs=("X",),
-        outputs=("Out", "MidOut"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_lrn,
-        grad=standard_grad(inputs=("X",), outputs=("Out", "MidOut")),
-        frozen=("MidOut",),
-        doc="X over (k + alpha times the sum of squares of n neighbouring channels) to the power of beta.",
-    )
-)
-register(
-    OpDef(
-        "lrn_grad",
-        inputs=("X", "Out", "MidOut", DOUT),
-        outputs=(DX,),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_lrn_grad,
-        doc="The gradient of lrn.",
-    )
+register_pair(
+    "lrn",
+    ("X",),
+    _lrn,
+    _lrn_grad,
+    _infer,
+    "X over (k + alpha times the sum of squares of n neighbouring channels) to the power of beta.",
+    outputs=("Out", "MidOut"),
+    attrs=_ATTRS,
+    keep_out=("Out", "MidOut"),
+    frozen=("MidOut",),
 )

@@ -10,12 +10,11 @@ import numpy as np
 from .._ext import rng
 from ..base.dtypes import VarType
 from .activation import stable_sigmoid
-from .infer import grads_like_inputs
+from .chosen import scores_grad, scores_of
+from .pairs import register_pair
 from .random_ import fresh_seed
 from .ranges import require_in_range
-from .registry import OpDef, OpView, grad_name, register, standard_grad
-
-DCOST, DINPUT, DWEIGHT, DBIAS = (grad_name(slot) for slot in ("Cost", "Input", "Weight", "Bias"))
+from .registry import OpView
 
 SAMPLERS = ("uniform", "log_uniform", "custom_dist")
 """What the numbers in the attribute `sampler` mean."""
@@ -24,17 +23,28 @@ _SPAN = float(2**64)
 
 
 def _draw(sampler: int, classes: int, count: int, seed: int, alias: Any, alias_probs: Any) -> Any:
-    """`count` classes from the named distribution, for a seed those of Fluid 1.8 (but for custom_dist)."""
+    """`count` classes from the named distribution, for a seed those of Fluid 1.8."""
     kind = SAMPLERS[sampler]
-    bits = rng.sampler_bits(seed or fresh_seed(), 2 * count if kind == "custom_dist" else count)
+    seed = seed or fresh_seed()
+    if kind == "custom_dist":
+        return _aliased(classes, count, seed, alias, alias_probs)
+    bits = rng.sampler_bits(seed, count)
     if kind == "log_uniform":
         share = (bits / _SPAN).astype(np.float32)
         return np.minimum(np.exp(share * np.log(float(classes))).astype(np.int64) - 1, classes - 1)
-    if kind == "uniform":
-        return np.minimum(bits // np.uint64((2**64 - 1) // classes), classes - 1).astype(np.int64)
-    column = (bits[:count] % np.uint64(classes)).astype(np.int64)
-    keep = bits[count:] / _SPAN < np.asarray(alias_probs).reshape(-1)[column]
-    return np.where(keep, column, np.asarray(alias).reshape(-1)[column])
+    return np.minimum(bits // np.uint64((2**64 - 1) // classes), classes - 1).astype(np.int64)
+
+
+def _aliased(classes: int, count: int, seed: int, alias: Any, alias_probs: Any) -> Any:
+    """`count` classes from alias tables: a column, then a number that chooses between its two classes.
+
+    Fluid takes them from MT19937 of 32 bits, one draw for the column and two for the number.
+    """
+    words = np.frombuffer(np.random.RandomState(seed % 2**32).bytes(12 * count), "<u4").reshape(count, 3)
+    column = np.minimum(words[:, 0] // np.uint32((2**32 - 1) // classes), classes - 1).astype(np.int64)
+    number = (words[:, 1] + words[:, 2] * float(2**32)) / _SPAN
+    drop = number > np.asarray(alias_probs).reshape(-1)[column]
+    return np.where(drop, np.asarray(alias).reshape(-1)[column], column)
 
 
 def _odds(xp: Any, labels: Any, sampler: int, classes: int, probs: Any) -> Any:
@@ -79,10 +89,7 @@ def _nce(
 ) -> Any:
     how = (num_total_classes, num_neg_samples, sampler, seed)
     labels = _sampled(xp, Label, len(Input), CustomDistAlias, CustomDistAliasProbs, how, custom_neg_classes)
-    scores = (Input[:, None, :] * Weight[labels]).sum(axis=2)
-    if Bias is not None:
-        scores = scores + Bias.reshape(-1)[labels]
-    found = stable_sigmoid(xp, scores)
+    found = stable_sigmoid(xp, scores_of(Input, Weight, Bias, labels))
     noise = _odds(xp, labels, sampler, num_total_classes, CustomDistProbs) * num_neg_samples
     true = Label.size // max(len(Input), 1)
     share = xp.where(xp.arange(labels.shape[1]) < true, found, noise) / (found + noise)
@@ -114,15 +121,7 @@ def _nce_grad(
     if SampleWeight is not None:
         slope = slope * SampleWeight.reshape(-1, 1)
     slope = (slope * Cost_grad.reshape(-1, 1)).astype(Input.dtype)
-    dinput = (slope[:, :, None] * Weight[SampleLabels]).sum(axis=1)
-    dweight = xp.zeros_like(Weight)
-    xp.add.at(dweight, SampleLabels, slope[:, :, None] * Input[:, None, :])
-    dbias = None
-    if Bias is not None:
-        flat = xp.zeros(Bias.size, Bias.dtype)
-        xp.add.at(flat, SampleLabels, slope)
-        dbias = flat.reshape(Bias.shape)
-    return dinput, dweight, dbias
+    return scores_grad(xp, Input, Weight, Bias, SampleLabels, slope)
 
 
 def _nce_infer(op: OpView) -> None:
@@ -157,32 +156,18 @@ _ATTRS: dict[str, Any] = {
 _CUSTOM = ("CustomDistProbs", "CustomDistAlias", "CustomDistAliasProbs")
 _GIVEN = ("Input", "Label", "Weight", "Bias", "SampleWeight", *_CUSTOM)
 
-register(
-    OpDef(
-        "nce",
-        inputs=("Input", "Label", "Weight", "Bias?", "SampleWeight?", *(slot + "?" for slot in _CUSTOM)),
-        outputs=("Cost", "SampleLogits", "SampleLabels"),
-        attrs=_ATTRS,
-        infer=_nce_infer,
-        kernel=_nce,
-        grad=standard_grad(inputs=_GIVEN, outputs=("SampleLogits", "SampleLabels")),
-        gradable=("Input", "Weight", "Bias"),
-        frozen=("SampleLogits", "SampleLabels"),
-        random=True,
-        doc="The cost of telling the true classes of each row from classes drawn at random.",
-    )
+register_pair(
+    "nce",
+    ("Input", "Label", "Weight", "Bias?", "SampleWeight?", *(slot + "?" for slot in _CUSTOM)),
+    _nce,
+    _nce_grad,
+    _nce_infer,
+    "The cost of telling the true classes of each row from classes drawn at random.",
+    outputs=("Cost", "SampleLogits", "SampleLabels"),
+    attrs=_ATTRS,
+    keep=_GIVEN,
+    keep_out=("SampleLogits", "SampleLabels"),
+    gradable=("Input", "Weight", "Bias"),
+    frozen=("SampleLogits", "SampleLabels"),
+    random=True,
 )
-register(
-    OpDef(
-        "nce_grad",
-        inputs=(
-            "Input", "Label", "Weight", "Bias?", "SampleWeight?", *(slot + "?" for slot in _CUSTOM),
-            "SampleLogits", "SampleLabels", DCOST,
-        ),
-        outputs=(DINPUT + "?", DWEIGHT + "?", DBIAS + "?"),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_nce_grad,
-        doc="The gradients of nce for rows, weights and bias.",
-    )
-)  # fmt: skip

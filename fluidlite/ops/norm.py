@@ -22,9 +22,11 @@ def _normalize(xp: Any, rows: Any, epsilon: float) -> tuple[Any, Any, Any]:
     return (rows - mean) / xp.sqrt(variance + epsilon), mean, variance
 
 
-def _normalize_grad(xp: Any, normal: Any, variance: Any, d_normal: Any, epsilon: float) -> Any:
-    """The gradient of `_normalize` for its rows."""
-    centred = d_normal - d_normal.mean(axis=1, keepdims=True)
+def _normalize_grad(
+    xp: Any, normal: Any, variance: Any, d_normal: Any, epsilon: float, through_mean: bool = True
+) -> Any:
+    """The gradient of `_normalize` for its rows; the means count as constant unless `through_mean`."""
+    centred = d_normal - d_normal.mean(axis=1, keepdims=True) if through_mean else d_normal
     return (centred - normal * (d_normal * normal).mean(axis=1, keepdims=True)) / xp.sqrt(variance + epsilon)
 
 
@@ -143,7 +145,9 @@ def _group_norm_grad(
     rows = group_rows(xp, X, groups, data_layout)
     normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
     d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
-    dx = _normalize_grad(xp, normal, variance, group_rows(xp, d_normal, groups, data_layout), epsilon)
+    # Fluid forgets that the mean depends on X unless there are both a scale and a bias.
+    whole = Scale is not None and Bias is not None
+    dx = _normalize_grad(xp, normal, variance, group_rows(xp, d_normal, groups, data_layout), epsilon, whole)
     dscale = None
     if Scale is not None:
         dscale = (Y_grad * ungrouped(xp, normal, X, data_layout)).sum(axis=axes)

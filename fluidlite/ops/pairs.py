@@ -26,13 +26,18 @@ def register_pair(
     keep_out: Sequence[str] = (),
     gradable: Sequence[str] | None = None,
     frozen: Sequence[str] = (),
+    lod: bool = False,
+    random: bool = False,
+    infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all) and
-    outputs it gets besides the gradients of the outputs that are not `frozen`. `again`: its own gradient rule.
+    outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take `lod=`.
+    `random`: each run draws new numbers. `infer_back`: the shapes of the gradients, where those of the
+    inputs are not what counts. `again`: the gradient rule of the gradient.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -53,6 +58,8 @@ def register_pair(
             grad=standard_grad(inputs=kept, outputs=tuple(keep_out)),
             gradable=tuple(gradable) if gradable is not None else None,
             frozen=tuple(frozen),
+            lod=lod,
+            random=random,
             doc=doc,
         )
     )
@@ -67,9 +74,10 @@ def register_pair(
             inputs=tuple(takes),
             outputs=tuple(declared(slots[name], grad_name(name), True) for name in wanted),
             attrs=attrs or {},
-            infer=grads_like_inputs,
+            infer=infer_back,
             kernel=back,
             grad=again,
+            lod=lod,
             doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
         )
     )
@@ -96,17 +104,15 @@ def applied_again(op_type: str, source: str = "X", out: str = "Out") -> Rule:
     return rule
 
 
-def same_again(out: str = "Out", source: str = "X") -> Rule:
-    """The gradient rule of a gradient operator that is linear and its own adjoint: the same operator again."""
+def same_again(op: OpView) -> list[OpSpec]:
+    """The gradient rule of a gradient operator that is linear and its own adjoint: the same operator again.
 
-    def rule(op: OpView) -> list[OpSpec]:
-        takes = {slot: list(names) for slot, names in op.inputs.items() if slot != grad_name(out)}
-        takes[grad_name(out)] = [grad_name(op.name(grad_name(source)))]
-        return [
-            OpSpec(op.type, takes, {grad_name(source): [grad_name(op.name(grad_name(out)))]}, dict(op.attrs))
-        ]
-
-    return rule
+    It is from `Out@GRAD` to `X@GRAD`.
+    """
+    d_out, d_x = grad_name("Out"), grad_name("X")
+    takes = {slot: list(names) for slot, names in op.inputs.items() if slot != d_out}
+    takes[d_out] = [grad_name(op.name(d_x))]
+    return [OpSpec(op.type, takes, {d_x: [grad_name(op.name(d_out))]}, dict(op.attrs))]
 
 
 def twice(out: str, wanted: Sequence[str]) -> Rule:

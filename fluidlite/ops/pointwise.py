@@ -86,7 +86,7 @@ def register_function(
             doc=doc,
         )
     )
-    again: Rule | None = same_again() if linear else _twice(kept) if second is not None and kept else None
+    again: Rule | None = same_again if linear else _twice(kept) if second is not None and kept else None
     if kept is None:
         again = _nothing
     register(

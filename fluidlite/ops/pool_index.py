@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .infer import grads_like_inputs
-from .pairs import register_twice, twice
+from .pairs import register_pair, register_twice, twice
 from .pool import Pooling, infer_pool, winners
-from .registry import OpDef, grad_name, register, standard_grad
-
-DOUT, DX = grad_name("Out"), grad_name("X")
 
 
 def _pool_with_index(
@@ -85,30 +81,18 @@ def _register_indexed(op_type: str, dims: int) -> None:
         "paddings": [0] * dims,
         "adaptive": False,
     }
-    register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            outputs=("Out", "Mask"),
-            attrs=attrs,
-            infer=infer_pool,
-            kernel=_pool_with_index,
-            grad=standard_grad(inputs=("X",), outputs=("Mask",)),
-            frozen=("Mask",),
-            doc="Max pooling that also tells where in the flattened image each maximum is (Mask, int32).",
-        )
-    )
-    register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", "Mask", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=_pool_with_index_grad,
-            grad=twice("Out", ()),
-            doc=f"The gradient of {op_type}: to the places that Mask tells.",
-        )
+    register_pair(
+        op_type,
+        ("X",),
+        _pool_with_index,
+        _pool_with_index_grad,
+        infer_pool,
+        "Max pooling that also tells where in the flattened image each maximum is (Mask, int32).",
+        outputs=("Out", "Mask"),
+        attrs=attrs,
+        keep_out=("Mask",),
+        frozen=("Mask",),
+        again=twice("Out", ()),
     )
     register_twice(op_type, ("X", "Mask"), "Out", (), _pool_with_index_twice, attrs, ("X",))
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .infer import grads_like_inputs, product
+from .infer import product
+from .pairs import applied_again, register_pair
 from .patches import Geometry, forward_geometry, gather_patches, scatter_patches
-from .registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
-
-DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+from .registry import OpView, Shape
 
 
 def _register(
@@ -24,39 +23,13 @@ def _register(
 ) -> None:
     """Declare `op_type` and its gradient; `forward(xp, x, ...)` and `back(xp, dout, ...)` take the attributes."""
 
-    def again(op: OpView) -> list[OpSpec]:
-        """Reordering is linear: the gradient of the gradient reorders."""
-        takes, gives = {"X": [grad_name(op.name(DX))]}, {"Out": [grad_name(op.name(DOUT))]}
-        return [OpSpec(op_type, takes, gives, dict(op.attrs))]
-
     def infer_out(op: OpView) -> None:
         if len(op.shape("X")) != 4:
             raise op.fail(f"X must be [batch, channels, height, width], got shape {list(op.shape('X'))}")
         op.set("Out", infer(op), op.dtype("X"))
 
-    register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            attrs=attrs,
-            infer=infer_out,
-            kernel=forward,
-            grad=standard_grad(inputs=("X",)),
-            doc=doc,
-        )
-    )
-    register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=back,
-            grad=again,
-            doc=f"The gradient of {op_type}: back into the old order.",
-        )
-    )
+    again = applied_again(op_type)
+    register_pair(op_type, ("X",), forward, back, infer_out, doc, attrs=attrs, again=again)
 
 
 def _divided(op: OpView, axis: int, by: int, what: str) -> int:
@@ -219,34 +192,16 @@ def _infer_unfold(op: OpView) -> None:
     op.set("Y", (shape[0], rows, product(g.out)), op.dtype("X"))
 
 
-def _unfold_again(op: OpView) -> list[OpSpec]:
-    takes, gives = {"X": [grad_name(op.name(DX))]}, {"Y": [grad_name(op.name(DY))]}
-    return [OpSpec("unfold", takes, gives, dict(op.attrs))]
-
-
 _UNFOLD = {"kernel_sizes": [1, 1], "strides": [1, 1], "paddings": [0, 0, 0, 0], "dilations": [1, 1]}
 
-register(
-    OpDef(
-        "unfold",
-        inputs=("X",),
-        outputs=("Y",),
-        attrs=_UNFOLD,
-        infer=_infer_unfold,
-        kernel=_unfold,
-        grad=standard_grad(inputs=("X",)),
-        doc="The blocks that a convolution would look at, as columns: [batch, channels * block, blocks].",
-    )
-)
-register(
-    OpDef(
-        "unfold_grad",
-        inputs=("X", DY),
-        outputs=(DX,),
-        attrs=_UNFOLD,
-        infer=grads_like_inputs,
-        kernel=_unfold_grad,
-        grad=_unfold_again,
-        doc="The gradient of unfold: the blocks added up where they overlap.",
-    )
+register_pair(
+    "unfold",
+    ("X",),
+    _unfold,
+    _unfold_grad,
+    _infer_unfold,
+    "The blocks that a convolution would look at, as columns: [batch, channels * block, blocks].",
+    outputs=("Y",),
+    attrs=_UNFOLD,
+    again=applied_again("unfold", out="Y"),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .activation import stable_sigmoid
-from .infer import grads_like_inputs, require_same_dtype
-from .registry import OpDef, OpView, grad_name, register, standard_grad
+from .infer import require_same_dtype
+from .pairs import register_pair
+from .registry import OpView, grad_name
 
 DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (
     grad_name(slot) for slot in ("Hidden", "Input", "HiddenPrev", "Weight", "Bias")
@@ -110,31 +111,17 @@ def _gru_unit_infer(op: OpView) -> None:
 
 _GRU_UNIT = {"activation": 2, "gate_activation": 1, "origin_mode": False}
 
-register(
-    OpDef(
-        "gru_unit",
-        inputs=("Input", "HiddenPrev", "Weight", "Bias?"),
-        outputs=("Gate", "ResetHiddenPrev", "Hidden"),
-        attrs=_GRU_UNIT,
-        infer=_gru_unit_infer,
-        kernel=_gru_unit,
-        grad=standard_grad(
-            inputs=("Input", "HiddenPrev", "Weight", "Bias"), outputs=("Gate", "ResetHiddenPrev")
-        ),
-        frozen=("Gate", "ResetHiddenPrev"),
-        doc="One step of a gated recurrent unit; origin_mode: the update gate is the share of the old state.",
-    )
-)
-register(
-    OpDef(
-        "gru_unit_grad",
-        inputs=("Input", "HiddenPrev", "Weight", "Bias?", "Gate", "ResetHiddenPrev", DHIDDEN),
-        outputs=(DINPUT + "?", DPREV + "?", DWEIGHT + "?", DBIAS + "?"),
-        attrs=_GRU_UNIT,
-        infer=grads_like_inputs,
-        kernel=_gru_unit_grad,
-        doc="The gradients of gru_unit for the input, the old state, weights and bias.",
-    )
+register_pair(
+    "gru_unit",
+    ("Input", "HiddenPrev", "Weight", "Bias?"),
+    _gru_unit,
+    _gru_unit_grad,
+    _gru_unit_infer,
+    "One step of a gated recurrent unit; origin_mode: the update gate is the share of the old state.",
+    outputs=("Gate", "ResetHiddenPrev", "Hidden"),
+    attrs=_GRU_UNIT,
+    keep_out=("Gate", "ResetHiddenPrev"),
+    frozen=("Gate", "ResetHiddenPrev"),
 )
 
 
@@ -180,26 +167,14 @@ def _lstm_unit_infer(op: OpView) -> None:
     op.set("H", cell, dtype)
 
 
-register(
-    OpDef(
-        "lstm_unit",
-        inputs=("X", "C_prev"),
-        outputs=("C", "H"),
-        attrs={"forget_bias": 0.0},
-        infer=_lstm_unit_infer,
-        kernel=_lstm_unit,
-        grad=standard_grad(inputs=("X", "C_prev"), outputs=("C",)),
-        doc="One step of a long short-term memory; X: input, forget and output gate and candidate side by side.",
-    )
-)
-register(
-    OpDef(
-        "lstm_unit_grad",
-        inputs=("X", "C_prev", "C", grad_name("C"), grad_name("H")),
-        outputs=(grad_name("X") + "?", grad_name("C_prev") + "?"),
-        attrs={"forget_bias": 0.0},
-        infer=grads_like_inputs,
-        kernel=_lstm_unit_grad,
-        doc="The gradients of lstm_unit for X and the old cell.",
-    )
+register_pair(
+    "lstm_unit",
+    ("X", "C_prev"),
+    _lstm_unit,
+    _lstm_unit_grad,
+    _lstm_unit_infer,
+    "One step of a long short-term memory; X: input, forget and output gate and candidate side by side.",
+    outputs=("C", "H"),
+    attrs={"forget_bias": 0.0},
+    keep_out=("C",),
 )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import grads_like_inputs
-from .registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
+from .pairs import register_pair
+from .registry import LodArray, OpView
 from .sequence import Lods, levels
-
-DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
 
 
 def _deep(X: Any, lod: Lods) -> list[list[int]]:
@@ -61,25 +59,12 @@ def _infer(op: OpView) -> None:
     op.set("Out", shape, op.dtype("X"))
 
 
-register(
-    OpDef(
-        "row_conv",
-        inputs=("X", "Filter"),
-        infer=_infer,
-        kernel=_row_conv,
-        grad=standard_grad(inputs=("X", "Filter")),
-        lod=True,
-        doc="The sum of each row and those that follow it in its sequence, each times a row of Filter.",
-    )
-)
-register(
-    OpDef(
-        "row_conv_grad",
-        inputs=("X", "Filter", DOUT),
-        outputs=(DX + "?", DFILTER + "?"),
-        infer=grads_like_inputs,
-        kernel=_row_conv_grad,
-        lod=True,
-        doc="The gradients of row_conv for rows and filter.",
-    )
+register_pair(
+    "row_conv",
+    ("X", "Filter"),
+    _row_conv,
+    _row_conv_grad,
+    _infer,
+    "The sum of each row and those that follow it in its sequence, each times a row of Filter.",
+    lod=True,
 )

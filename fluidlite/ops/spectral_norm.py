@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import grads_like_inputs, normalize_axis, product
-from .registry import OpDef, OpView, grad_name, register, standard_grad
-
-DOUT, DWEIGHT = grad_name("Out"), grad_name("Weight")
+from .infer import normalize_axis, product
+from .pairs import register_pair
+from .registry import OpView
 
 
 def _matrix(xp: Any, weight: Any, dim: int) -> Any:
@@ -37,10 +36,12 @@ def _spectral_norm(xp: Any, Weight: Any, U: Any, V: Any, dim: int, power_iters: 
 def _spectral_norm_grad(
     xp: Any, Weight: Any, U: Any, V: Any, Out_grad: Any, dim: int, power_iters: int, eps: float
 ) -> Any:
+    """The gradient for Weight, taking the singular vectors as constant."""
     matrix, dout = _matrix(xp, Weight, dim), _matrix(xp, Out_grad, dim)
     u, v = _directions(xp, matrix, U, V, power_iters, eps)
     sigma = u @ matrix @ v
-    gradient = (dout - ((dout * matrix).sum() / sigma) * (u[:, None] * v)) / sigma
+    # Fluid multiplies element by element where the gradient has a sum over dout * matrix.
+    gradient = dout * (1 - (matrix.sum() / sigma) * (u[:, None] * v)) / sigma
     shape = [Weight.shape[dim], *(n for axis, n in enumerate(Weight.shape) if axis != dim % Weight.ndim)]
     return xp.ascontiguousarray(xp.moveaxis(gradient.reshape(shape), 0, dim))
 
@@ -58,26 +59,13 @@ def _infer(op: OpView) -> None:
 
 _ATTRS = {"dim": 0, "power_iters": 1, "eps": 1e-12}
 
-register(
-    OpDef(
-        "spectral_norm",
-        inputs=("Weight", "U", "V"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_spectral_norm,
-        grad=standard_grad(inputs=("Weight", "U", "V")),
-        gradable=("Weight",),
-        doc="Weight over its largest singular value, found by power_iters iterations that start at U and V.",
-    )
-)
-register(
-    OpDef(
-        "spectral_norm_grad",
-        inputs=("Weight", "U", "V", DOUT),
-        outputs=(DWEIGHT,),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_spectral_norm_grad,
-        doc="The gradient of spectral_norm for Weight, taking the singular vectors as constant.",
-    )
+register_pair(
+    "spectral_norm",
+    ("Weight", "U", "V"),
+    _spectral_norm,
+    _spectral_norm_grad,
+    _infer,
+    "Weight over its largest singular value, found by power_iters iterations that start at U and V.",
+    attrs=_ATTRS,
+    gradable=("Weight",),
 )

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .infer import grads_like_inputs, require_same_dtype
-from .registry import OpDef, OperatorError, OpView, grad_name, register, standard_grad
-
-DNODES, DFILTER, DOUT = (grad_name(slot) for slot in ("NodesVector", "Filter", "Out"))
+from .infer import require_same_dtype
+from .pairs import register_pair
+from .registry import OperatorError, OpView
 
 
 def _children(edges: Any, nodes: int) -> list[list[int]]:
@@ -62,7 +61,9 @@ def _tree_conv_grad(
     xp: Any, NodesVector: Any, EdgeSet: Any, Filter: Any, Out_grad: Any, max_depth: int
 ) -> Any:
     shares = _all_patches(xp, NodesVector, EdgeSet, max_depth)
-    dnodes = xp.einsum("brnk,broc,fkoc->bnf", shares, Out_grad, Filter, optimize=True)
+    # Fluid reads the filter as if its second axis came last, and models are trained with that.
+    misread = Filter.reshape(len(Filter), *Filter.shape[2:], 3)
+    dnodes = xp.einsum("brnk,broc,fock->bnf", shares, Out_grad, misread, optimize=True)
     return dnodes, xp.einsum("brnk,bnf,broc->fkoc", shares, NodesVector, Out_grad, optimize=True)
 
 
@@ -80,26 +81,13 @@ def _infer(op: OpView) -> None:
     op.set("Out", (nodes[0], nodes[1], *weights[2:]), require_same_dtype(op, "NodesVector", "Filter"))
 
 
-register(
-    OpDef(
-        "tree_conv",
-        inputs=("NodesVector", "EdgeSet", "Filter"),
-        attrs={"max_depth": 2},
-        infer=_infer,
-        kernel=_tree_conv,
-        grad=standard_grad(inputs=("NodesVector", "EdgeSet", "Filter")),
-        gradable=("NodesVector", "Filter"),
-        doc="Filters over each node of a tree and its descendants above max_depth; nodes count from 1.",
-    )
-)
-register(
-    OpDef(
-        "tree_conv_grad",
-        inputs=("NodesVector", "EdgeSet", "Filter", DOUT),
-        outputs=(DNODES + "?", DFILTER + "?"),
-        attrs={"max_depth": 2},
-        infer=grads_like_inputs,
-        kernel=_tree_conv_grad,
-        doc="The gradients of tree_conv for nodes and filters.",
-    )
+register_pair(
+    "tree_conv",
+    ("NodesVector", "EdgeSet", "Filter"),
+    _tree_conv,
+    _tree_conv_grad,
+    _infer,
+    "Filters over each node of a tree and its descendants above max_depth; nodes count from 1.",
+    attrs={"max_depth": 2},
+    gradable=("NodesVector", "Filter"),
 )

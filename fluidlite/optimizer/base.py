@@ -77,6 +77,11 @@ class Optimizer:
             raise TypeError(
                 f"'{self._parameters_argument}' should be a list of Parameters or names, got {parameter_list!r:.60}"
             )
+        if isinstance(learning_rate, (list, tuple)):
+            raise TypeError(
+                f"learning rate should be a float, got a {type(learning_rate).__name__}; the Parameters are the "
+                f"argument '{self._parameters_argument}'"
+            )
         eager = eager_parameters(parameter_list, self._in_eager_mode(), self._parameters_argument)
         self._check_rate(learning_rate, eager is not None)
         self.regularization = regularization
@@ -170,10 +175,12 @@ class Optimizer:
         """
         steps = self._only_eager("current_step_lr", "fetch the learning rate variable")
         rate = self._learning_rate
+        as_stored = to_numpy(self._dtype or VarType.FP32).type
+        if steps.rate is not None:
+            return as_stored(steps.rate)
         if isinstance(rate, float):
             return rate
-        value = steps.rate if steps.rate is not None else rate._peek()
-        return to_numpy(self._dtype or VarType.FP32).type(value)
+        return rate._peek() if rate.plain else as_stored(rate._peek())
 
     def state_dict(self) -> dict[str, Any]:
         """The accumulators of eager training as tensors by name, and where the schedule of the rate stands.

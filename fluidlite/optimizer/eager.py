@@ -98,13 +98,13 @@ class EagerSteps:
     def step(self) -> None:
         """Take the next learning rate and update every trainable parameter that has a gradient."""
         self.rate = self._optimizer._next_rate()
-        chosen = [p for p in self.parameters if not p.stop_gradient and p.grad_array is not None]
+        chosen = [p for p in self.parameters if p.grad_array is not None and p.trainable]
         self._update(chosen, [p.grad_array for p in chosen])
 
     def apply(self, pairs: Iterable[Any]) -> None:
         """Like `step`, with the gradients of `pairs`."""
         self.rate = self._optimizer._next_rate()
-        chosen = [(param, grad) for param, grad in pairs if grad is not None and not param.stop_gradient]
+        chosen = [(param, grad) for param, grad in pairs if grad is not None and param.trainable]
         self._update([param for param, _ in chosen], [grad.array for _, grad in chosen])
 
     def pairs(self) -> list[Any]:
@@ -112,7 +112,7 @@ class EagerSteps:
         return [
             (p, Tensor(p.grad_array, grad_name(p.name)))
             for p in self.parameters
-            if not p.stop_gradient and p.grad_array is not None
+            if p.grad_array is not None and p.trainable
         ]
 
     def clear_gradients(self) -> None:

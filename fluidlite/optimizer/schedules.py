@@ -42,6 +42,9 @@ class LearningRateDecay:
         dtype: of the rate.
     """
 
+    plain = False
+    """Whether `current_step_lr()` gives a Python number before the first step, and not one of `dtype`, as in Fluid."""
+
     def __init__(self, begin: int = 0, step: int = 1, dtype: Any = "float32") -> None:
         self.step_num = begin
         self.step_size = step
@@ -159,6 +162,8 @@ class PiecewiseDecay(LearningRateDecay):
 
     Raises ValueError unless there is at least one value more than boundaries.
     """
+
+    plain = True
 
     def __init__(
         self,
@@ -278,6 +283,8 @@ class LinearLrWarmup(LearningRateDecay):
 
     Raises TypeError for a `learning_rate` of another kind, AssertionError unless `end_lr` is above `start_lr`.
     """
+
+    plain = True
 
     def __init__(
         self, learning_rate: Any, warmup_steps: int, start_lr: float, end_lr: float, begin: int = 1,

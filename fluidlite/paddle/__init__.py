@@ -52,7 +52,19 @@ __all__ += dtypes.__all__
 __all__ += modes.__all__
 __all__ += tensor.__all__
 
-_MODULES = ("callbacks", "hapi", "io", "jit", "metric", "nn", "optimizer", "regularizer", "static", "vision")
+_MODULES = (
+    "autograd",
+    "callbacks",
+    "hapi",
+    "io",
+    "jit",
+    "metric",
+    "nn",
+    "optimizer",
+    "regularizer",
+    "static",
+    "vision",
+)
 _LAZY = {
     **dict.fromkeys(_MODULES, ""),
     "Model": "hapi",

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from ..base import flags, missing
-from ..base.fluid_modules import ABSENT, real_name
+from ..base.fluid_modules import ABSENT, ADVICE, real_name
 
 
 class _Alias(Loader):
@@ -57,7 +57,7 @@ class PaddleFinder(MetaPathFinder):
         if found is None:
             why = (
                 missing.explain(short)
-                if missing.in_fluid(short)
+                if missing.in_fluid(short) or short in ADVICE
                 else "neither Fluid 1.8 nor fluidlite has it"
             )
             raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)

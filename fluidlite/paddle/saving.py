@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ..base.files import make_folder
 from ..dygraph.state import NAME_TABLE
 from ..eager import Tensor
-from ..io.pickles import parse_pickle, write_pickle
+from ..io.pickles import parse_pickle, pickled, write_pickle
 
 __all__ = ["load", "save"]
 
 
-def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
+def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, **configs: Any) -> None:
     """Save a state dict, or other plain data with tensors in it, to the file `path` (`paddle.save`).
 
     Args:
         obj: tensors, arrays, numbers, strings, and dicts, lists and tuples of these.
-        path: the file's whole name; folders are made if need be. The file is replaced at once or not at all.
+        path: the file's whole name; folders are made if need be. The file is replaced at once or not at all. Or
+            something to write bytes to, such as io.BytesIO.
         protocol: accepted; files are written so that every Paddle reads them.
         configs: accepted.
 
@@ -30,15 +31,18 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: A
         TypeError: something else in `obj`; says where. ValueError: `path` ends with a separator. OSError as `open`
             does.
     """
+    plain = _plain(obj, "the object")
+    if isinstance(obj, Mapping) and obj and all(isinstance(value, Tensor) for value in obj.values()):
+        # As Paddle does for state dicts of layers: its names for the parameters go along.
+        plain[NAME_TABLE] = {key: value.name for key, value in obj.items()}
+    if not isinstance(path, (str, os.PathLike)):
+        path.write(pickled(plain))
+        return
     name = os.fspath(path)
     if not os.path.basename(name):
         raise ValueError(f"path must end with the name of a file, got {name!r}")
     if os.path.dirname(name):
         make_folder(os.path.dirname(name))
-    plain = _plain(obj, "the object")
-    if isinstance(obj, Mapping) and obj and all(isinstance(value, Tensor) for value in obj.values()):
-        # As Paddle does for state dicts of layers: its names for the parameters go along.
-        plain[NAME_TABLE] = {key: value.name for key, value in obj.items()}
     write_pickle(name, plain)
 
 
@@ -58,21 +62,25 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
-def load(path: str | os.PathLike[str], **configs: Any) -> Any:
+def load(path: str | os.PathLike[str] | BinaryIO, **configs: Any) -> Any:
     """What `save` wrote, here or of Paddle 2 (`paddle.load`). Nothing in the file is ever run.
 
     Args:
-        path: the file.
+        path: the file, or something to read its bytes from.
         configs: `return_numpy=True`: arrays instead of tensors; `keep_name_table=True`: with the names of the
             parameters that state dicts hold beside them.
 
     Raises:
         FileNotFoundError: no such file. FormatError (an EnforceNotMet and ValueError): damaged, or no plain data.
     """
-    file = Path(path)
-    if not file.is_file() and file.with_name(file.name + ".pdparams").is_file():
-        raise FileNotFoundError(f"no file {file}; did you mean {file}.pdparams?")
-    found = parse_pickle(file.read_bytes(), str(path), "a file as paddle.save writes it")
+    if isinstance(path, (str, os.PathLike)):
+        file = Path(path)
+        if not file.is_file() and file.with_name(file.name + ".pdparams").is_file():
+            raise FileNotFoundError(f"no file {file}; did you mean {file}.pdparams?")
+        data = file.read_bytes()
+    else:
+        data = path.read()
+    found = parse_pickle(data, str(path), "a file as paddle.save writes it")
     if isinstance(found, dict) and not configs.get("keep_name_table"):
         found.pop(NAME_TABLE, None)
     return found if configs.get("return_numpy") else _tensors(found)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextvars
 import functools
 import os
+import signal
 import threading
 import time
 import weakref
@@ -39,6 +41,26 @@ def join(threads: Iterable[threading.Thread]) -> None:
     for thread in threads:
         if thread is not threading.current_thread():
             thread.join(max(deadline - time.monotonic(), 0))
+
+
+def finalize(close: Callable[[], None]) -> None:
+    """Call `close`, from a `__del__`.
+
+    Python drops exceptions there, also the one that stands for Ctrl-C, and the program would go on. So `close` is
+    called again if that interrupts it, and the signal repeated when `__del__` has returned: until then the main thread
+    has the GIL, which the new thread needs.
+    """
+    try:
+        close()
+    except KeyboardInterrupt:
+        close()
+        _thread.start_new_thread(_interrupt, ())
+
+
+def _interrupt() -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    signal.pthread_kill(main, signal.SIGINT)
 
 
 def live_threads() -> int:
@@ -135,11 +157,8 @@ def _produce(reader: Callable[[], Iterable[Any]], queue: Queue) -> None:
         queue.close()
 
 
-def drain(stream: Stream, before_stop: Callable[[], None] | None = None) -> Iterator[Any]:
-    """The items of a stream, which is stopped at the end or when the iterator is closed.
-
-    `before_stop` is called first then: it may wake the reader's thread from what it waits for.
-    """
+def drain(stream: Stream) -> Iterator[Any]:
+    """The items of a stream, which is stopped at the end or when the iterator is closed."""
     try:
         while True:
             try:
@@ -149,8 +168,6 @@ def drain(stream: Stream, before_stop: Callable[[], None] | None = None) -> Iter
             yield item
     finally:
         stream.queue.kill()
-        if before_stop is not None:
-            before_stop()
         stream.stop()
 
 

@@ -23,6 +23,7 @@ class Channel:
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
+        self._chunk = memoryview(bytearray(_CHUNK))
         self._received = bytearray()
         self._start = 0  # where in `_received` the next message begins
         self._outgoing = bytearray()
@@ -70,14 +71,14 @@ class Channel:
                 if have >= size:
                     return self._cut(size)
             try:
-                chunk = self._socket.recv(_CHUNK, flags)
+                count = self._socket.recv_into(self._chunk, 0, flags)
             except BlockingIOError:
                 return None
             except ConnectionError:
                 raise HungUp from None
-            if not chunk:
+            if not count:
                 raise HungUp
-            self._received += chunk
+            self._received += self._chunk[:count]
 
     def _cut(self, size: int) -> bytes:
         begin = self._start + _SIZE.size

@@ -37,14 +37,20 @@ def nested_collate_fn(batch: list[Any]) -> Any:
     return collate(batch, nested=True)
 
 
-def collate(samples: list[Any], nested: bool, allocate: Allocate = empty) -> Any:
+def collate(samples: list[Any], nested: bool, allocate: Allocate = empty, source: str = "") -> Any:
     """See `nested_collate_fn`; without `nested`, lists inside of a sample are rows of numbers.
 
-    Arrays are made by `allocate`, so that they can be put together where they are needed.
+    Arrays are made by `allocate`, so that they can be put together where they are needed. `source`: who gave the
+    samples, for messages.
     """
-    if not samples:
-        raise ValueError("there is no batch of no samples")
-    return _collate(samples, "", True if nested else None, allocate)
+    try:
+        if not samples:
+            raise ValueError("a batch needs samples, got an empty list (no samples)")
+        return _collate(samples, "", True if nested else None, allocate)
+    except (ValueError, TypeError) as error:
+        if source and type(error) in (ValueError, TypeError):
+            error.args = (f"{source}: {error}",)
+        raise
 
 
 def _collate(samples: list[Any], where: str, nested: bool | None, allocate: Allocate) -> Any:
@@ -128,18 +134,19 @@ def _unlike(column: list[Any], where: str, allocate: Allocate) -> np.ndarray:
             row = np.asarray(getattr(item, "array", item))
         except ValueError:
             raise ValueError(
-                f"{_named(where)} of sample {number} is a ragged list, which cannot be stacked: {_brief(item)}; give "
-                "a collate_fn that pads it"
+                f"{_place(where, number)} is a ragged list, which cannot be stacked: {_brief(item)}; pad it where it "
+                "is read, or in a collate_fn"
             ) from None
         if row.dtype == object:
             raise TypeError(
-                f"{_named(where)} of sample {number} is {_brief(item)}; samples hold arrays, numbers, strings, and "
-                "tuples, lists or dicts of these: give a collate_fn for others"
+                f"{_place(where, number)} is {_brief(item)}; samples hold arrays, numbers, strings, and tuples, lists "
+                "or dicts of these; a collate_fn of a data set can take others"
             )
         if rows and row.shape != rows[0].shape:
             raise ValueError(
                 f"the samples of a batch need the same shape: {_named(where)} has shape {list(rows[0].shape)} in "
-                f"sample 0 and {list(row.shape)} in sample {number}; give a collate_fn that pads or crops them"
+                f"sample 0 and {list(row.shape)} in sample {number}; pad or crop them where they are read, or in a "
+                "collate_fn"
             )
         rows.append(row)
     dtype = np.result_type(*rows)
@@ -153,7 +160,12 @@ def _named(where: str) -> str:
     return f"field {where}" if where else "the sample"
 
 
+def _place(where: str, number: int) -> str:
+    return f"field {where} of sample {number}" if where else f"sample {number}"
+
+
 def _brief(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return f"an array of shape {list(value.shape)}"
-    return f"{value!r:.80} ({type(value).__name__})"
+        kind = "of Python objects " if value.dtype.hasobject else ""
+        return f"an array {kind}of shape {list(value.shape)}"
+    return "None" if value is None else f"{value!r:.80} ({type(value).__name__})"

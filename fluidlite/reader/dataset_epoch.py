@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from .._ext.queue import QueueClosed, QueueForked
 from ..framework import callsite
-from .background import Stream
+from .background import Stream, finalize
 from .dataset_workers import Numbered, Streamed
 from .pipeline import LoaderError, State
 from .recipe import Made
@@ -219,7 +219,7 @@ class Epoch:
 
     def __del__(self) -> None:
         if hasattr(self, "meter"):
-            self.close()
+            finalize(self.close)
 
 
 class Tally:

@@ -89,7 +89,15 @@ class DataLoader(GeneratorLoaders):
         require(
             _whole(num_workers) >= 0, f"num_workers should be a non-negative value, but got {num_workers!r}"
         )
-        require(timeout >= 0, f"timeout should be a non-negative value, but got {timeout!r}")
+        require(
+            isinstance(timeout, (int, float, np.number)) and timeout >= 0,
+            f"timeout should be a non-negative value, but got {timeout!r}",
+        )
+        for name, function in (("collate_fn", collate_fn), ("worker_init_fn", worker_init_fn)):
+            require(
+                function is None or callable(function),
+                f"{name} should be a function or None, but got {function!r}",
+            )
         require(
             is_count(prefetch_factor),
             f"prefetch_factor should be a positive integer, but got {prefetch_factor!r}",
@@ -263,7 +271,7 @@ class DataLoader(GeneratorLoaders):
                 self.num_workers,
                 serve,
                 self._recipe,
-                name="DataLoader",
+                name=f"the DataLoader of {type(self.dataset).__name__}",
                 ahead=self.prefetch_factor,
                 timeout=self.timeout,
                 seed=self._seed(),

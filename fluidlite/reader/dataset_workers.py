@@ -72,11 +72,11 @@ class Numbered:
             self._ask()
 
     def _ask(self) -> None:
-        numbers = next(self._order, None)
-        if numbers is not None:
+        for numbers in self._order:
             self.pool.send(self._next, numbers)
             self._asked.append(self._next)
             self._next = (self._next + 1) % self.pool.count
+            return
 
     def get(self) -> Made:
         """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""

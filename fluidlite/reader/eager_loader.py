@@ -58,7 +58,7 @@ def stacked(feeding: Feeding, samples: Any) -> Batch:
             f"the reader {feeding.name} given to {feeding.kind} should yield lists of samples, got "
             f"{type(samples).__name__}"
         )
-    columns = collate(list(samples), False, feeding.allocate)
+    columns = collate(list(samples), False, feeding.allocate, f"the reader {feeding.name}")
     batch = []
     for i, column in enumerate(columns if isinstance(columns, list) else [columns]):
         if not isinstance(column, np.ndarray):

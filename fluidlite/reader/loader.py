@@ -14,7 +14,7 @@ from ..base.errors import EOFException
 from ..base.place import Place, resolve
 from ..executor import sources
 from ..executor.lod_tensor import LoDTensor
-from .background import Stream
+from .background import Stream, finalize
 from .decorators import Reader, whole
 from .feeding import DeviceSets, Feeding, Ready, SampleLists, Samples
 from .pipeline import LoaderError, Pipeline, State
@@ -233,7 +233,8 @@ class Epoch:
         if self._stream is self._pipeline.stream:
             self._pipeline.stop()
 
-    __del__ = close
+    def __del__(self) -> None:
+        finalize(self.close)
 
 
 class ProgramLoader(Loader):

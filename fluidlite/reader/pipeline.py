@@ -143,9 +143,9 @@ class Pipeline:
         if stream is not None:
             self._past = self._totals(stream)
             self._meter = Meter()
-            stream.stop()
             if self.state is State.RUNNING:
                 self.state = State.STOPPED
+            stream.stop()
 
     def _totals(self, stream: Stream | WorkerStream | None) -> Meter:
         total = Meter()

@@ -62,6 +62,7 @@ class Kitchen:
     def __init__(self, recipe: Recipe, allocate: Allocate, memory: Any) -> None:
         self.recipe = recipe
         self.allocate = allocate
+        self._source = f"DataLoader of {type(recipe.dataset).__name__}"
         self._names = [spec[0] for spec in recipe.specs or ()]
         self._collator = (
             None
@@ -71,7 +72,7 @@ class Kitchen:
                 LoDTensor,
                 LoDTensor.wrap,
                 fresh_memory=True,
-                reader=f"DataLoader of {type(recipe.dataset).__name__}",
+                reader=self._source,
                 memory=memory,
             )
         )
@@ -82,6 +83,11 @@ class Kitchen:
         dataset = self.recipe.dataset
         if self.recipe.batch_size is None and not isinstance(numbers, (list, tuple)):
             return self._alone(dataset[numbers], begin)
+        if not hasattr(numbers, "__iter__"):
+            raise TypeError(
+                f"{self._source}: the batch_sampler gave {numbers!r:.80}, expected a list of sample numbers for "
+                "each batch"
+            )
         samples = [dataset[number] for number in numbers]
         return self._together(samples, begin)
 
@@ -128,7 +134,7 @@ class Kitchen:
             made = recipe.collate_fn(samples)
             return made if self._collator is None else self._collator.batch(self._ordered(made))
         if self._collator is None:
-            return collate(samples, recipe.nested, self.allocate)
+            return collate(samples, recipe.nested, self.allocate, self._source)
         if isinstance(samples[0], tuple):
             return self._collator.collate(samples)
         return self._collator.collate([tuple(self._ordered(sample)) for sample in samples])

@@ -61,6 +61,8 @@ def rows_of(value: Any) -> int:
         return len(lod[0]) - 1 if lod else len(value.array)
     count = 0
     for item in items:
+        if type(item) is LoDTensor:  # here too, to spare most batches a call
+            return count + (len(item._lod[0]) - 1 if item._lod else len(item.array))  # type: ignore[arg-type]
         count += rows_of(item)
         if _items(item) is None:
             break
@@ -73,7 +75,10 @@ def size_of(value: Any) -> int:
     if items is None:
         array = getattr(value, "array", value)
         return array.nbytes if isinstance(array, (np.ndarray, np.generic)) else 0
-    return sum([size_of(item) for item in items])
+    size = 0
+    for item in items:
+        size += item.array.nbytes if type(item) is LoDTensor else size_of(item)  # type: ignore[union-attr]
+    return size
 
 
 def _items(value: Any) -> Iterable[Any] | None:

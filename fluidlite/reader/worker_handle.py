@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import multiprocessing
 import os
 import pickle
@@ -22,11 +23,11 @@ from .worker_process import BATCH, HEAD, Descriptor, Setup, blas_switches, main
 _short: set[str] = set()  # who has been warned of
 
 
-def warn_of_shortage(label: str, needed: int, available: int) -> None:
-    """Say once for each kind of worker that its batches do not fit into shared memory."""
-    if label in _short:
+def warn_of_shortage(label: str, pool: str, needed: int, available: int) -> None:
+    """Say once for each pool of workers that its batches do not fit into shared memory."""
+    if pool in _short:
         return
-    _short.add(label)
+    _short.add(pool)
     warnings.warn(
         f"{label}: shared memory is too small: {needed / 1e6:.1f} MB are needed for the next array, and about "
         f"{available / 1e6:.1f} MB are available. What does not fit is copied through a pipe, which is slower. Give "
@@ -39,8 +40,10 @@ def warn_of_shortage(label: str, needed: int, available: int) -> None:
 class Worker:
     """One process as its parent sees it."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, pool: str) -> None:
         self.label = label
+        self._pool = pool
+        self._spawned = False
         self.process: BaseProcess | None = None
         self.channel: Channel | None = None
         self.file = -1  # of the shared memory
@@ -55,6 +58,7 @@ class Worker:
     def start(self, method: str, shared: bool, setup: Callable[[Channel, Descriptor | None], Setup]) -> None:
         """Start the process; `setup` makes what it is given."""
         context: Any = multiprocessing.get_context(method)
+        self._spawned = method != "fork"
         self.channel, theirs = Channel.pair()
         file: Descriptor | None = None
         try:
@@ -87,16 +91,17 @@ class Worker:
     def _read(self) -> tuple[int, Any] | None:
         assert self.channel is not None
         while (message := self.channel.take()) is not None:
+            view = memoryview(message)
             (length,) = HEAD.unpack_from(message)
-            contents = memoryview(message)[HEAD.size + length :]
-            # From our own worker; nobody else has the other end of the channel.
-            kind, places, gone, self.clock, shortage = pickle.loads(message[HEAD.size : HEAD.size + length])
+            contents = view[HEAD.size + length :]
+            # From our own worker, which runs the same Python; nobody else has the other end of the channel.
+            kind, places, gone, self.clock, shortage = marshal.loads(view[HEAD.size :])
             leases = [self.window.lease(*place) for place in places] if self.window is not None else []
             for slot in gone:
                 assert self.window is not None
                 self.window.forget(slot)
             if shortage is not None:
-                warn_of_shortage(self.label, *shortage)
+                warn_of_shortage(self.label, self._pool, *shortage)
             if kind == BATCH and self.skip:
                 self.skip -= 1
                 continue
@@ -120,6 +125,9 @@ class Worker:
             how = f"was killed by {names.get(-code, f'signal {-code}')}"  # type: ignore[call-overload]
             if code == -signal.SIGKILL:
                 how += " (the system does that when memory runs out)"
+        if self._spawned and not self.batches and code == 1:
+            how += " (if it could not start, it told why above: what workers need must be importable, defined at the "
+            how += "top of a module and outside of `if __name__ == '__main__'`)"
         return f"{self.label} (process {self.process.pid}) {how} before it was done"
 
     def gone(self, seconds: float) -> bool:

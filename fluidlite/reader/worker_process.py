@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import io
 import itertools
+import marshal
+import math
 import os
 import pickle
 import random
@@ -30,7 +33,7 @@ from .channel import Channel, HungUp
 from .worker_errors import portable
 
 BATCH, DONE, ERROR = range(3)  # kinds of messages to the parent
-HEAD = struct.Struct("<I")  # length of the pickled heading that stands before the contents
+HEAD = struct.Struct("<I")  # length of the marshalled heading that stands before the contents
 FINISH = b""  # the message that no more requests come
 
 Run = Callable[["WorkerInfo", Iterator[Any]], Generator[Any, None, Any]]
@@ -76,15 +79,10 @@ class WorkerInfo:
         written any more.
         """
         kind = np.dtype(dtype)
-        block = None
-        count = int(np.prod(shape, dtype=np.int64))
+        block: Any = None
         if self.memory is not None and not kind.hasobject:
-            block = self.memory.block(count * kind.itemsize)
-        return (
-            np.empty(shape, kind)
-            if block is None
-            else np.frombuffer(memoryview(block), kind, count).reshape(shape)
-        )
+            block = self.memory.block(math.prod(shape) * kind.itemsize)
+        return np.empty(shape, kind) if block is None else np.ndarray(shape, kind, block)
 
 
 @dataclass
@@ -129,12 +127,25 @@ WORKING, SENDING, IDLE = range(3)
 
 
 class _Pickler(pickle.Pickler):
-    """Arrays with gaps are made contiguous, so that they can travel through shared memory too."""
+    """Plain arrays become a buffer, the name of a type and a shape: less work than NumPy's own way, on both sides.
+    Those with gaps are made contiguous, so that they can travel through shared memory too.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
-        if type(obj) is np.ndarray and not obj.flags.forc and not obj.dtype.hasobject:
-            return np.ascontiguousarray(obj).__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        return NotImplemented
+        if type(obj) is not np.ndarray:
+            return NotImplemented
+        flags = obj.flags
+        if flags.c_contiguous:
+            if obj.dtype.kind in "biufc":
+                return array_over, (pickle.PickleBuffer(obj), obj.dtype.str, obj.shape)  # type: ignore[arg-type]
+        elif not flags.f_contiguous and not obj.dtype.hasobject:
+            return self.reducer_override(np.ascontiguousarray(obj))
+        return NotImplemented if obj.dtype.hasobject else obj.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+def array_over(buffer: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The array whose contents stand in `buffer`."""
+    return np.ndarray(shape, dtype, buffer)
 
 
 class _Outbox:
@@ -147,17 +158,17 @@ class _Outbox:
         self._told = False
 
     def send(self, kind: int, value: Any) -> None:
-        """Send a result; its big arrays go to shared memory. Raises what pickling raises."""
+        """Send a result; its big arrays go to shared memory. Raises TypeError for what cannot be pickled."""
         contents = io.BytesIO()
         arena = self.arena
         if arena is None:
-            _Pickler(contents, pickle.HIGHEST_PROTOCOL).dump(value)
+            self._pickle(contents, value, None)
             places: list[Any] = []
             gone: list[int] = []
             shortage = None
         else:
             try:
-                _Pickler(contents, pickle.HIGHEST_PROTOCOL, buffer_callback=arena.place).dump(value)
+                self._pickle(contents, value, arena.place)
             except BaseException:
                 arena.cancel()
                 raise
@@ -165,13 +176,24 @@ class _Outbox:
             shortage = None if self._told else arena.shortage
             self._told = self._told or shortage is not None
         self.clock.spent(SENDING)
-        heading = pickle.dumps((kind, places, gone, self.clock.seconds, shortage), pickle.HIGHEST_PROTOCOL)
+        heading = marshal.dumps((kind, places, gone, self.clock.seconds, shortage))
         self.channel.send(HEAD.pack(len(heading)) + heading, contents.getbuffer())
         self.clock.spent(SENDING)
+
+    def _pickle(self, file: io.BytesIO, value: Any, place: Callable[[Any], bool] | None) -> None:
+        try:
+            _Pickler(file, pickle.HIGHEST_PROTOCOL, buffer_callback=place).dump(value)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise TypeError(
+                f"a batch cannot be sent from its worker process to the training process: {error}. Batches hold "
+                "arrays, tensors, numbers, strings, and lists, tuples or dicts of these; read without worker processes "
+                "(num_workers=0, use_multiprocess=False) to hand on other things"
+            ) from error
 
 
 def main(setup: Setup) -> None:
     """The worker process: returns when the work is done or the parent has no use for it."""
+    gc.freeze()  # looking for garbage in what was inherited would copy its pages, and finalize the parent's objects
     # Ctrl-C goes to the whole group; the parent handles it and ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

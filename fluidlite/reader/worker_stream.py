@@ -9,6 +9,7 @@ from typing import Any
 
 from .._ext.queue import QueueClosed, QueueForked
 from ..executor.lod_tensor import LoDTensor
+from .background import finalize
 from .feeding import Batch, Feeding
 from .random_state import RandomState, go_on
 from .worker_errors import PoolClosed, WorkerDone, maker
@@ -65,7 +66,7 @@ class WorkerStream:
 
     def __del__(self) -> None:
         if hasattr(self, "_batches"):
-            self.stop()
+            finalize(self.stop)
 
     @property
     def queue(self) -> WorkerStream:
@@ -93,11 +94,6 @@ class WorkerStream:
     @property
     def capacity(self) -> int:
         return self._capacity
-
-    @property
-    def shut(self) -> bool:
-        """Whether nothing more will come in."""
-        return self._batches.done or self._batches.pool.closed
 
 
 class _Batches:

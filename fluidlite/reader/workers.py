@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from .._ext.queue import QueueForked
-from .background import PATIENCE
+from .background import PATIENCE, finalize
 from .channel import HungUp
 from .worker_errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, rebuilt
 from .worker_handle import Worker
@@ -50,7 +50,7 @@ class WorkerPool:
     may use (None: what there is); beyond it batches are copied through pipes, with one RuntimeWarning.
 
     Raises TypeError if `run` or `payload` cannot be sent to a process that is spawned, ValueError for an unknown
-    method.
+    method, AssertionError (as multiprocessing does) in a worker process, which cannot have workers of its own.
     """
 
     def __init__(
@@ -79,7 +79,12 @@ class WorkerPool:
         self._pollers: dict[tuple[int, ...], select.poll] = {}
         self._alive = set(range(count))  # whose end would be noticed
         self._turn = 0
-        self._workers = [Worker(f"{label} {i} of {count} of {name}") for i in range(count)]
+        self._workers = [Worker(f"{label} {i} of {count} of {name}", name) for i in range(count)]
+        if multiprocessing.current_process().daemon:
+            raise AssertionError(
+                f"{name}: daemonic processes are not allowed to have children, and this one is a worker itself; read "
+                "without worker processes here (num_workers=0, use_multiprocess=False)"
+            )
         if method is None:
             method = multiprocessing.get_start_method(allow_none=True) or "fork"
         with _starting:
@@ -284,16 +289,24 @@ class WorkerPool:
             for worker in self._workers:
                 if worker.channel is not None:
                     worker.channel.hang_up()
-            deadline = time.monotonic() + PATIENCE
-            for worker in self._workers:
-                if worker.process is not None and not worker.gone(deadline - time.monotonic()):
-                    worker.process.terminate()
-                    if not worker.gone(PATIENCE / 5):
-                        worker.process.kill()
-            with self._receiving:
-                for worker in self._workers:
-                    worker.release()
-            _pools.discard(self)
+            try:
+                self._end_processes(time.monotonic() + PATIENCE)
+            except BaseException:  # Ctrl-C
+                for process in self.processes():
+                    process.kill()
+                raise
+            finally:
+                with self._receiving:
+                    for worker in self._workers:
+                        worker.release()
+                _pools.discard(self)
+
+    def _end_processes(self, deadline: float) -> None:
+        for worker in self._workers:
+            if worker.process is not None and not worker.gone(deadline - time.monotonic()):
+                worker.process.terminate()
+                if not worker.gone(PATIENCE / 5):
+                    worker.process.kill()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -303,7 +316,7 @@ class WorkerPool:
 
     def __del__(self) -> None:
         if hasattr(self, "_workers"):
-            self.close()
+            finalize(self.close)
 
     def stats(self) -> dict[str, float]:
         """`batches` received; `bytes` of them in shared memory and `piped_bytes`; seconds: `waited` by the consumer for

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite import dygraph
+from fluidlite import dygraph, layers
 from fluidlite.base import unique_name
 from fluidlite.framework import default_main_program
 
@@ -138,3 +138,51 @@ def test_eval_leaves_recording_alone_outside_of_a_guard():
     layer = dygraph.Linear(3, 2)
     layer.eval()
     assert not (layer.weight * 2.0).stop_gradient
+
+
+def test_eval_decides_for_dropout_under_a_guard():
+    """As in Fluid: `is_test` of the function has no effect there, the last `eval` or `train` has."""
+    layer = dygraph.Linear(1, 1)
+    with dygraph.guard():
+        ones = dygraph.to_variable(np.ones(64, "float32"))
+        assert set(layers.dropout(ones, 0.5, is_test=True).numpy()) == {0.0, 1.0}
+        layer.eval()
+        assert set(layers.dropout(ones, 0.5).numpy()) == {0.5}
+        with dygraph.guard():
+            assert set(layers.dropout(ones, 0.5).numpy()) == {0.0, 1.0}, "a guard begins with training"
+        assert set(layers.dropout(ones, 0.5).numpy()) == {0.5}
+
+
+def test_a_star_import_leaves_other_names_alone():
+    names: dict = {}
+    exec("from fluidlite import layers\nfrom fluidlite.dygraph import *", names)
+    assert names["layers"] is layers and names["Linear"] is dygraph.Linear
+
+
+def test_global_variables_are_tensors():
+    with dygraph.guard():
+        made = layers.create_global_var([2], 3.0, "float32", persistable=True, name="counter")
+        assert made.numpy().tolist() == [3, 3] and made.name == "counter"
+        assert made.stop_gradient and made.persistable
+        assert layers.create_global_var([1], 1, "int64").name == "generated_var_0"
+
+
+def test_names_of_results():
+    with dygraph.guard():
+        x = dygraph.to_variable(np.ones((2, 2), "float32"))
+        made = [layers.ones([1], "float32"), layers.matmul(x, x), layers.relu(x), x.detach(), x.detach()]
+        names = ["generated_var_1", "generated_var_2", "tmp_3", "generated_var_00", "generated_var_01"]
+        assert [tensor.name for tensor in made] == names
+
+
+def test_gradients_of_frozen_parameters():
+    with dygraph.guard():
+        layer = dygraph.Linear(2, 2, param_attr=fluid.ParamAttr(trainable=False))
+        layers.reduce_sum(layer(dygraph.to_variable(np.ones((1, 2), "float32")))).backward()
+        assert layer.weight.gradient().tolist() == [[1, 1], [1, 1]], "computed, though not used"
+        before = layer.weight.numpy()
+        sgd = fluid.optimizer.SGD(0.1, parameter_list=layer.parameters())
+        sgd.minimize(layer.weight)
+        assert (layer.weight.numpy() == before).all() and np.allclose(layer.bias.numpy(), -0.1)
+    frozen = dygraph.Linear(2, 2, param_attr=fluid.ParamAttr(trainable=False)).weight
+    assert frozen.stop_gradient, "as with the names of Paddle 2.0"

@@ -112,7 +112,7 @@ def test_layers_are_the_same_as_eagerly(name):
             first = out[0] if isinstance(out, (list, tuple)) else out
             layers.reduce_sum(first * first).backward()
             values = [first.numpy(), *[x.gradient() for x in inputs]]
-            seen.append(values + [p.gradient() for p in layer.parameters() if p.trainable])
+            seen.append(values + [p.gradient() for p in layer.parameters() if not p.stop_gradient])
     for one, other in zip(*seen, strict=True):
         np.testing.assert_allclose(other, one, rtol=2e-5, atol=1e-5)
 

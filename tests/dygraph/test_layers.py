@@ -242,9 +242,16 @@ def test_hooks():
 
 
 def test_a_hook_may_remove_itself():
-    layer = Linear(2, 2)
-    handle = layer.register_forward_pre_hook(lambda layer, inputs: handle.remove())
-    assert layer(ones(1, 2)).shape == layer(ones(1, 2)).shape
+    layer, calls = Linear(2, 2), []
+
+    def hook(layer, inputs):
+        calls.append(len(inputs))
+        handle.remove()
+
+    handle = layer.register_forward_pre_hook(hook)
+    for _ in range(2):
+        assert layer(ones(1, 2)).shape == [1, 2]
+    assert calls == [1]
 
 
 def test_build_once():

@@ -171,8 +171,16 @@ def test_gru_unit_says_what_it_ignores():
     ("make", "error", "message"),
     [
         (lambda: nn.Conv2D(2, 2, 3, param_attr=False), AssertionError, "param_attr should not be False"),
-        (lambda: nn.Conv2D(3, 2, 3, groups=2), ValueError, "num_channels must be divisible by groups = 2"),
-        (lambda: nn.Conv2D(4, 3, 3, groups=2), ValueError, "num_filters must be divisible by groups = 2"),
+        (
+            lambda: nn.Conv2D(3, 2, 3, groups=2),
+            ValueError,
+            "num_channels of Conv2D must be divisible by groups = 2",
+        ),
+        (
+            lambda: nn.Conv2D(4, 3, 3, groups=2),
+            ValueError,
+            "num_filters of Conv2D must be divisible by groups = 2",
+        ),
         (lambda: nn.Conv2D(4, 3, 3, use_cudnn=3), ValueError, "'use_cudnn' of Conv2D must be True or False"),
         (
             lambda: nn.Conv2D(4, 3, 3, padding=[1, 1, 2]),
@@ -194,7 +202,11 @@ def test_gru_unit_says_what_it_ignores():
         (lambda: nn.Dropout("a"), AssertionError, "number between 0 and 1, got 'a'"),
         (lambda: nn.Dropout(dropout_implementation="x"), AssertionError, "downgrade_in_infer"),
         (lambda: nn.Embedding([5]), ValueError, r"must be \[rows, columns\], got \[5\]"),
-        (lambda: nn.Embedding([5, 2], padding_idx=5), ValueError, r"padding_idx must be in \[-5, 5\)"),
+        (
+            lambda: nn.Embedding([5, 2], padding_idx=5),
+            ValueError,
+            r"padding_idx of Embedding must be in \[-5, 5\)",
+        ),
         (lambda: nn.PRelu("x"), ValueError, "one of all, channel, element"),
         (lambda: nn.PRelu("channel"), AssertionError, "channel argument is required"),
         (lambda: nn.PRelu("element"), AssertionError, "input_shape argument is required"),

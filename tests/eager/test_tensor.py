@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite import eager
+from fluidlite import dygraph, eager
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.eager import Parameter, Tensor, to_variable
 
@@ -81,7 +81,9 @@ def test_operators_take_numpy_arrays_on_either_side():
 
 
 def test_integers_do_not_take_fractions():
-    with pytest.raises(AssertionError, match=r"float value 1\.5 cannot convert to integer"):
+    # The names of Paddle 2.0, once loaded, have other rules outside of Fluid's dygraph mode.
+    message = r"float value 1\.5 cannot convert to integer"
+    with fluid.dygraph.guard(), pytest.raises(AssertionError, match=message):
         tensor([1, 2], "int64", leaf=False) * 1.5
 
 
@@ -107,7 +109,7 @@ def test_one_element_is_a_number():
     assert float(tensor([2.5])) == 2.5 and int(tensor([[3.0]])) == 3 and bool(tensor([0.0])) is False
     assert [10, 20, 30][tensor([1], "int64", leaf=False)] == 20
     for convert in (float, int, bool):
-        with pytest.raises(TypeError, match=r"one element.*\[2\]"):
+        with pytest.raises(AssertionError, match=r"one element.*\[2\]"):
             convert(tensor([1.0, 2.0]))
     with pytest.raises(TypeError, match="only an integer tensor"):
         [1, 2][tensor([1.0])]
@@ -133,11 +135,16 @@ def test_numpy_and_detach_do_not_alias_parameters():
     assert cut.stop_gradient and not parameter.stop_gradient
 
 
-def test_trainable_is_the_opposite_of_stop_gradient():
+def test_trainable_is_the_opposite_of_stop_gradient_but_in_fluids_dygraph_mode():
     parameter = Parameter(np.zeros(2, "float32"), "w", trainable=False)
     assert parameter.stop_gradient and not parameter.trainable
     parameter.trainable = True
     assert not parameter.stop_gradient
+    with dygraph.guard():
+        parameter = Parameter(np.zeros(2, "float32"), "w", trainable=False)
+        assert not parameter.stop_gradient and not parameter.trainable, "as in Fluid, gradients are computed"
+        parameter.stop_gradient = parameter.trainable = True
+        assert parameter.stop_gradient and parameter.trainable
 
 
 def test_copies():

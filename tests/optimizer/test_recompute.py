@@ -9,12 +9,7 @@ from fluidlite.base import flags, unique_name
 L, opt = fluid.layers, fluid.optimizer
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = 5
-    with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def network(dropout=False, join=False):

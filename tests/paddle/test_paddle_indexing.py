@@ -103,3 +103,33 @@ def test_errors():
         x[0] = 1.0
     with pytest.raises(ValueError, match="broadcast"):
         paddle.ones([3])[:] = np.ones(2)
+
+
+def test_one_element():
+    x = paddle.zeros([3])
+    x[-1] = paddle.to_tensor([7.0])
+    x[0] = np.array([5.0])
+    x[paddle.to_tensor([1])] = 6.0
+    assert x.tolist() == [5.0, 6.0, 7.0]
+    weight = paddle.to_tensor([2.0], stop_gradient=False)
+    y = paddle.ones([3]) * 1.0
+    y[1] = weight
+    (y * y).sum().backward()
+    assert y.tolist() == [1.0, 2.0, 1.0] and weight.grad.tolist() == [4.0]
+    z = paddle.to_tensor([1.0, 2.0], stop_gradient=False) * 1.0
+    z[0] = 3.0
+    assert z.tolist() == [3.0, 2.0]
+
+
+def test_places_of_int64(compute):
+    rows = np.arange(6.0).reshape(3, 2)
+    for kind in ("int32", "int64"):
+        (made,) = compute(lambda x, place: x[place], rows, np.array([1], kind))
+        assert made.tolist() == [2.0, 3.0]
+
+
+def test_leaves_change_under_no_grad():
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    with paddle.no_grad():
+        x[0] = 3.0
+    assert x.tolist() == [3.0, 2.0] and not x.stop_gradient and x.is_leaf

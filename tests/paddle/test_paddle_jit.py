@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+import fluidlite.paddle as paddle
 from fluidlite import dygraph, layers
 from fluidlite.dygraph.jit.static_function import StaticFunction
 from fluidlite.eager import Tensor
@@ -130,3 +131,20 @@ def test_input_specs():
     assert InputSpec.from_tensor(Tensor(X, "x")) == InputSpec.from_numpy(X, "x")
     with pytest.raises(ValueError, match="no batch to take away"):
         InputSpec([]).unbatch()
+
+
+def test_loaded_layers_with_batch_norm_are_trained_with_their_statistics(tmp_path):
+    net = paddle.nn.Sequential(paddle.nn.Linear(3, 4), paddle.nn.BatchNorm1D(4))
+    net(Tensor(X))
+    net.eval()
+    jit.save(net, str(tmp_path / "norm"), input_spec=[InputSpec([None, 3])])
+    loaded = jit.load(str(tmp_path / "norm"))
+    loaded.train()
+    before = {name: value.numpy() for name, value in loaded.state_dict().items()}
+    np.testing.assert_allclose(loaded(Tensor(X)).numpy(), net(Tensor(X)).numpy(), rtol=1e-5, atol=1e-6)
+    (loaded(Tensor(X)) ** 2).sum().backward()
+    (net(Tensor(X)) ** 2).sum().backward()
+    scales = [param for param in loaded.parameters() if param.name == net[1].weight.name]
+    np.testing.assert_allclose(scales[0].grad.numpy(), net[1].weight.grad.numpy(), rtol=1e-4)
+    for name, value in loaded.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[name])

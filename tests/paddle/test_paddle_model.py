@@ -2,6 +2,7 @@
 
 import builtins
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def test_fit_evaluate_predict(capsys):
     assert lines[0] == "Epoch 1/15"
     assert re.fullmatch(r"step 3/6 - loss: \d+\.\d{4} - acc: \d\.\d{4} - \d+[mu]s/step", lines[1])
     assert lines[3] == "Eval begin..." and lines[4].startswith("step 2/2 - loss: ")
-    assert len(lines) == 15 * 5
+    assert lines[5] == "Eval samples: 20" and len(lines) == 15 * 6
     result = model.evaluate(Halves(), batch_size=30, verbose=0)
     assert set(result) == {"loss", "acc"} and result["acc"] > 0.9
     stacked = model.predict(Halves(), batch_size=25, stack_outputs=True, verbose=0)
@@ -135,9 +136,9 @@ def test_early_stopping(tmp_path, capsys):
     model = make(rate=0.0)
     stop = callbacks.EarlyStopping("loss", patience=1)
     model.fit(Halves(), Halves(), batch_size=60, epochs=50, verbose=0, callbacks=stop, save_dir=str(tmp_path))
-    assert model.stop_training and stop.stopped_epoch == 2
+    assert model.stop_training and stop.stopped_epoch == 1
     assert (tmp_path / "best_model.pdparams").exists()
-    assert "Epoch 3: Early stopping, loss was best at" in capsys.readouterr().out
+    assert "Epoch 2: Early stopping, loss was best at" in capsys.readouterr().out
     callbacks.EarlyStopping("nothing").on_eval_end({"loss": 1})
     assert "watches 'nothing', but there are only ['loss']" in capsys.readouterr().out
 
@@ -201,6 +202,10 @@ def test_failures_close_the_log(capsys):
 
 def test_bar_and_lines(capsys, monkeypatch):
     pytest.importorskip("tqdm")
+    make().fit(Halves(), batch_size=10, verbose=1)
+    piped = capsys.readouterr().out
+    assert "\r" not in piped and "step 6/6 - loss: " in piped
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     make().fit(Halves(), batch_size=10, verbose=1)
     assert "Epoch 1/1: 100%" in capsys.readouterr().out
     real = builtins.__import__
@@ -299,5 +304,25 @@ def test_summary(capsys):
     assert "Conv2D-1" in lines[3] and "[1, 1, 4, 4]" in lines[3] and "[1, 2, 2, 2]" in lines[3]
     assert lines[-4:-1] == ["Total params: 55", "Trainable params: 51", "Non-trainable params: 4"]
     assert net.training and net[1].training
+    twice = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2), nn.ReLU())
+    paddle.summary(twice, (1, 2))
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()[3:7]]
+    assert names == ["Linear-1", "ReLU-1", "Linear-2", "ReLU-2"]
     model = paddle.Model(net, InputSpec([None, 1, 4, 4]))
     assert model.summary() == paddle.summary(net, input=paddle.ones([2, 1, 4, 4]))
+
+
+def test_early_stopping_bears_fewer_evaluations_than_patience():
+    def stops_after(patience):
+        stop = callbacks.EarlyStopping(patience=patience, verbose=0, save_best_model=False)
+        model = make()
+        stop.set_model(model)
+        stop.set_params({})
+        stop.on_train_begin()
+        for count, loss in enumerate([0.5, 0.4, 0.4, 0.4, 0.4, 0.4], 1):
+            stop.on_eval_end({"loss": [loss]})
+            if model.stop_training:
+                return count
+        return None
+
+    assert [stops_after(patience) for patience in (0, 1, 2, 3)] == [3, 3, 4, 5]

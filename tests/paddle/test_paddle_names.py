@@ -227,6 +227,24 @@ def test_methods_of_tensors():
     assert not x.gradient().any()
 
 
+def test_whole_tensors_beside_fractions():
+    x = paddle.to_tensor([1, 2, 3])
+    assert (x * 0.5).tolist() == [0.5, 1, 1.5] and (0.5 + x).tolist() == [1.5, 2.5, 3.5]
+    assert (
+        (x / 2).tolist() == [0.5, 1, 1.5]
+        and (6 / x).tolist() == [6, 3, 2]
+        and (x / x).dtype == paddle.float32
+    )
+    assert (x > 1.5).tolist() == [False, True, True] and (x**2.0).dtype == paddle.float32
+    assert (x * 2).dtype == (x + 1).dtype == (-x).dtype == (x // 2).dtype == (x**2).dtype == paddle.int64
+    assert (1.5 - x).tolist() == [0.5, -0.5, -1.5] and (x == 2).tolist() == [False, True, False]
+    with fluidlite.dygraph.guard():
+        assert (x / 2).tolist() == [0, 1, 1]
+        with pytest.raises(AssertionError, match="cast it first"):
+            x * 0.5
+        assert hash(x) == hash(x)
+
+
 def test_methods_of_variables():
     with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
         x = paddle.static.data("x", [2, 3])

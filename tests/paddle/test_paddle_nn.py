@@ -391,3 +391,15 @@ def test_recurrent_layers_learn():
     out, _ = layer(floats(4, 6, 2))
     out.mean().backward()
     assert all(np.abs(parameter.gradient()).max() > 0 for parameter in layer.parameters())
+
+
+def test_batch_norm_in_evaluation_mode_has_gradients():
+    norm = nn.BatchNorm2D(3)
+    x = paddle.to_tensor(np.random.default_rng(0).random((2, 3, 4, 4), "float32"), stop_gradient=False)
+    norm(x)
+    norm.eval()
+    mean, variance = norm._mean.numpy(), norm._variance.numpy()
+    norm(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy()[0, :, 0, 0], 1 / np.sqrt(variance + 1e-5), rtol=1e-5)
+    assert norm.bias.grad.tolist() == [32.0] * 3
+    np.testing.assert_array_equal(norm._mean.numpy(), mean)

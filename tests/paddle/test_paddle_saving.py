@@ -1,5 +1,6 @@
 """`paddle.save` and `paddle.load`."""
 
+import io
 import pickle
 from collections import OrderedDict
 
@@ -98,3 +99,11 @@ def test_errors(tmp_path):
     paddle.save({"a": 1}, tmp_path / "m.pdparams")
     with pytest.raises(FileNotFoundError, match="did you mean .*m.pdparams"):
         paddle.load(tmp_path / "m")
+
+
+def test_in_memory():
+    file = io.BytesIO()
+    paddle.save({"a": paddle.ones([2]), "n": 3}, file)
+    file.seek(0)
+    found = paddle.load(file)
+    assert found["a"].tolist() == [1.0, 1.0] and found["n"] == 3

@@ -63,6 +63,27 @@ def test_ctrl_c_while_waiting(wait: str) -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt"), errors
 
 
+@pytest.mark.parametrize("loader", ["loader", "other"])
+def test_ctrl_c_while_an_epoch_is_let_go(loader: str) -> None:
+    process = start(
+        f"""
+import os, signal
+{loader}.set_batch_generator(stuck, CPUPlace())
+epoch = iter({loader})
+next(epoch)
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    del epoch  # waits for half a second
+    threading.Event().wait(15)
+except KeyboardInterrupt:
+    {loader}.set_batch_generator(lambda: [(np.zeros((2, 3), 'float32'),)], CPUPlace())
+    print(len(list({loader})))
+"""
+    )
+    out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out, errors) == (0, "1\n", "")
+
+
 @pytest.mark.parametrize(
     "leave",
     [

@@ -128,8 +128,8 @@ def test_reading_of_samples_is_estimated(variable) -> None:
     loader = DataLoader.from_generator([variable], 2).set_sample_generator(many, 100, True, PLACE)
     for _ in loader:
         pass
-    stats = loader.stats()
-    assert stats["reading"] > 2 * stats["collating"]
+    # One sample in sixteen is timed. A busy machine can only make them take longer.
+    assert loader.stats()["reading"] > 0.8 * 400 * 0.0002
 
 
 def test_a_generator_in_a_process(variable) -> None:

@@ -40,8 +40,13 @@ cdef class Form:
         self.counted = True
 
     cpdef Variant variant(self, list arrays):
-        """The variant for the shapes and types of `arrays`."""
+        """The variant for the shapes and types of `arrays`, which it replaces by contiguous ones where they are not."""
         cdef Variant one
+        cdef Py_ssize_t k
+        for k in range(len(arrays)):
+            item = arrays[k]
+            if cnp.PyArray_Check(item) and not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray> item):
+                arrays[k] = np.ascontiguousarray(item)
         for one in self.recent:
             if one.fits(arrays):
                 return one

@@ -32,12 +32,19 @@ cdef class Variant:
     cdef vector[void *] table
     cdef int n_in, n_out
     cdef bint random
-    cdef bint busy
     cdef int64_t bytes
+    cdef bint busy
+    cdef tuple twin_of               # the arguments, to make a twin with
+    cdef list twins                  # what other threads use while this one is busy
 
     def __init__(self, Form form, inputs, outputs, calls, bint view, python, frozen, differentiate, meta, bint random,
                  bint cached):
         cdef Native *native
+        if calls is not None:
+            examples = [empty_like(array) for array in inputs]
+            self.twin_of = (
+                form, examples, outputs, calls, view, python, frozen, differentiate, meta, random, cached)
+        self.twins = []
         self.form, self.meta, self.cached, self.random = form, meta, cached, random
         self.python, self.differentiate, self.frozen = python, differentiate, frozen
         self.recipes = {}
@@ -92,8 +99,10 @@ cdef class Variant:
             for k in range(1, self.n_out):
                 out.append(cnp.PyArray_EMPTY(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, 0))
             return out
-        if not self.is_native or self.busy:
+        if not self.is_native:
             return self.python(arrays)
+        if self.busy:
+            return self.compute_beside(arrays)
         out = []
         for k in range(self.n_in):
             self.table[k + 1] = cnp.PyArray_DATA(<cnp.ndarray> arrays[k])
@@ -103,6 +112,14 @@ cdef class Variant:
             out.append(made)
         self.run_natives()
         return out
+
+    cdef list compute_beside(self, list arrays):
+        """`compute` while another thread is at it: with kernels, and what they keep, of its own."""
+        cdef Variant twin = self.twins.pop() if self.twins else Variant(*self.twin_of)
+        try:
+            return twin.compute(arrays)
+        finally:
+            self.twins.append(twin)
 
     cdef int run_natives(self) except -1:
         cdef size_t k, j
@@ -138,6 +155,11 @@ cdef class Variant:
         if found is None:
             found = self.recipes[wanted] = (self.differentiate(self, wanted),)
         return found[0]
+
+
+cdef object empty_like(object array):
+    """Something of the shape and type of an array that takes no memory."""
+    return np.broadcast_to(np.empty((), array.dtype), array.shape)
 
 
 cdef Layout nothing() noexcept:

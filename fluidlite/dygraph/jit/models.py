@@ -84,7 +84,8 @@ def load(path: str) -> TranslatedLayer:
 
 
 class TranslatedLayer(Layer):
-    """A layer that runs a saved program, in evaluation mode; its parameters can be trained further.
+    """A layer that runs a saved program, in evaluation mode; its parameters can be trained further, with the moving
+    statistics of normalisation as they are.
 
     Made by `load`. Called with the program's inputs in order; returns its output, or a list of them. Follows
     `paddle.jit.TranslatedLayer`.
@@ -130,6 +131,10 @@ def _apply(op: Operator, values: dict[str, Any]) -> None:
     """Run one operator on tensors by name, and put its results there."""
     slots = {slot: names for slot, names in op.outputs.items() if names}
     inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
-    made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], op.attrs)
+    attrs = op.attrs
+    if op.type == "batch_norm" and attrs.get("is_test"):
+        # The same results, and gradients as well.
+        attrs = {**attrs, "is_test": False, "use_global_stats": True}
+    made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)
     flat = made if isinstance(made, tuple) else (made,)
     values.update(zip([name for names in slots.values() for name in names], flat, strict=True))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from ...initializer import NormalInitializer
 from ...layers.checks import check_switch, numbers
+from ...layers.filters import check_groups, filter_initializer, filter_shape, operator_type
 from ..layers import Layer
 from .running import activated, plus_bias, run
 
@@ -41,9 +40,7 @@ class _Convolution(Layer):
             raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
         check_switch(use_cudnn, "use_cudnn", who)
         parts = groups or 1
-        for name, value in (("num_channels", num_channels), ("num_filters", num_filters)):
-            if value % parts:
-                raise ValueError(f"{name} must be divisible by groups = {parts} in {who}, got {value}")
+        check_groups(parts, who, {"num_channels": num_channels, "num_filters": num_filters})
         self._num_channels, self._num_filters, self._groups = num_channels, num_filters, groups
         self._filter_size, self._use_cudnn, self._act = filter_size, use_cudnn, act
         self._stride = numbers(stride, dims, "stride", who)
@@ -57,18 +54,13 @@ class _Convolution(Layer):
             "groups": parts,
             "use_cudnn": use_cudnn,
         }
-        depthwise = dims == 2 and not use_cudnn and num_channels == parts
-        if self._transposed:
-            depthwise = depthwise and num_filters == num_channels
-            shape = [num_channels, num_filters // parts, *kernel]
-            initializer = None
-            if output_size is not None:
-                self._attrs["output_size"] = numbers(output_size, dims, "output_size", who)
-        else:
-            depthwise = depthwise and num_filters % num_channels == 0
-            shape = [num_filters, num_channels // parts, *kernel]
-            initializer = NormalInitializer(0.0, math.sqrt(2.0 / (math.prod(kernel) * num_channels)), 0)
-        self._l_type = f"depthwise_{self._kind}" if depthwise else self._kind
+        if output_size is not None:
+            self._attrs["output_size"] = numbers(output_size, dims, "output_size", who)
+        self._l_type = operator_type(
+            self._kind, num_channels, num_filters, parts, self._transposed, use_cudnn
+        )
+        shape = filter_shape(num_channels, num_filters, kernel, parts, self._transposed)
+        initializer = filter_initializer(num_channels, kernel, self._transposed)
         self.weight = self.create_parameter(shape, param_attr, dtype, default_initializer=initializer)
         self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
 
@@ -85,7 +77,44 @@ class _Convolution(Layer):
         )
 
 
-class Conv2D(_Convolution):
+class _Gathering(_Convolution):
+    """The constructor of those that are not transposed."""
+
+    _transposed = False
+
+    def __init__(
+        self,
+        num_channels: int,
+        num_filters: int,
+        filter_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int | None = None,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        use_cudnn: bool = True,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(self._kind, dtype)
+        self._prepare(
+            num_channels,
+            num_filters,
+            filter_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            param_attr,
+            bias_attr,
+            use_cudnn,
+            act,
+            dtype,
+        )
+
+
+class Conv2D(_Gathering):
     """Convolves images with trainable filters (`fluid.dygraph.Conv2D`).
 
     Args:
@@ -105,75 +134,13 @@ class Conv2D(_Convolution):
         ValueError: sizes do not fit. AssertionError, as in Fluid: `param_attr` is False.
     """
 
-    _dims, _kind, _transposed = 2, "conv2d", False
-
-    def __init__(
-        self,
-        num_channels: int,
-        num_filters: int,
-        filter_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int | None = None,
-        param_attr: Any = None,
-        bias_attr: Any = None,
-        use_cudnn: bool = True,
-        act: str | None = None,
-        dtype: Any = "float32",
-    ) -> None:
-        super().__init__("conv2d", dtype)
-        self._prepare(
-            num_channels,
-            num_filters,
-            filter_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            param_attr,
-            bias_attr,
-            use_cudnn,
-            act,
-            dtype,
-        )
+    _dims, _kind = 2, "conv2d"
 
 
-class Conv3D(_Convolution):
+class Conv3D(_Gathering):
     """Convolves volumes [N, C, D, H, W] (`fluid.dygraph.Conv3D`); arguments as for `Conv2D`, with three sizes."""
 
-    _dims, _kind, _transposed = 3, "conv3d", False
-
-    def __init__(
-        self,
-        num_channels: int,
-        num_filters: int,
-        filter_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int | None = None,
-        param_attr: Any = None,
-        bias_attr: Any = None,
-        use_cudnn: bool = True,
-        act: str | None = None,
-        dtype: Any = "float32",
-    ) -> None:
-        super().__init__("conv3d", dtype)
-        self._prepare(
-            num_channels,
-            num_filters,
-            filter_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            param_attr,
-            bias_attr,
-            use_cudnn,
-            act,
-            dtype,
-        )
+    _dims, _kind = 3, "conv3d"
 
 
 class Conv2DTranspose(_Convolution):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...initializer import NumpyArrayInitializer
-from ...layers.checks import check_choice
+from ...layers.checks import check_choice, padding_row
 from ...layers.sampled import alias_table
 from ...ops.nce import SAMPLERS
 from ...param_attr import ParamAttr
@@ -45,13 +45,8 @@ class Embedding(Layer):
         super().__init__("embedding", dtype)
         if len(size) != 2:
             raise ValueError(f"the size of an Embedding must be [rows, columns], got {list(size)}")
-        rows = size[0]
-        if padding_idx is not None and not -rows <= padding_idx < rows:
-            raise ValueError(
-                f"padding_idx must be in [{-rows}, {rows}) for a table of {rows} rows, got {padding_idx}"
-            )
         self._size = list(size)
-        self._padding_idx = -1 if padding_idx is None else padding_idx % rows
+        self._padding_idx = padding_row(padding_idx, size[0], "Embedding")
         self._attrs = {
             "is_sparse": is_sparse,
             "is_distributed": is_distributed,

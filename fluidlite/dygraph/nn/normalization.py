@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_vartype
 from ...initializer import ConstantInitializer, NormalInitializer
-from ...layers.checks import check_choice
+from ...layers.checks import FORMATS, check_choice
 from ...param_attr import ParamAttr
 from ..layers import Layer
 from .running import activated, is_eager, run
@@ -58,6 +58,9 @@ class BatchNorm(Layer):
     _named: str | None = "batch_norm"
     """What the layer's name begins with; None: the name of the class."""
 
+    _tested_with_gradients = False
+    """Whether evaluation mode records gradients, as in Paddle 2.0, through the averages as constants."""
+
     def __init__(
         self,
         num_channels: int,
@@ -80,7 +83,7 @@ class BatchNorm(Layer):
         for name, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
             if attr is False:
                 raise AssertionError(f"{name} should not be False in BatchNorm")
-        check_choice(data_layout, "data_layout", ("NCHW", "NHWC", "NCDHW", "NDHWC"), "BatchNorm")
+        check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), "BatchNorm")
         kind = VarType.FP32 if to_vartype(dtype) == VarType.FP16 else to_vartype(dtype)
         shape = [num_channels]
         self.weight, self.bias = _scale_and_shift(self, shape, param_attr, bias_attr, kind)
@@ -115,7 +118,7 @@ class BatchNorm(Layer):
             "epsilon": self._epsilon,
             "is_test": not self.training and not self._trainable_statistics,
             "data_layout": self._data_layout,
-            "use_global_stats": self._use_global_stats,
+            "use_global_stats": self._use_global_stats or (self._tested_with_gradients and not self.training),
         }
         if is_eager(self, input):
             outputs = ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")

@@ -180,7 +180,7 @@ class EarlyStopping(_Watching):
                 self.model.save(os.path.join(folder, "best_model"))
             return
         self.wait += 1
-        if self.wait > self.patience:
+        if self.wait >= self.patience:
             self.model.stop_training = True
             self.stopped_epoch = self.epoch
             if self.verbose:

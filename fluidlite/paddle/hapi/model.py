@@ -75,6 +75,11 @@ class Model:
         """
         if loss is not None and not callable(loss):
             raise TypeError(f"the loss must be a Layer or a function, got {type(loss).__name__}")
+        for given in (optimizer, loss, *_listed(metrics)):
+            if isinstance(given, type):
+                raise TypeError(
+                    f"prepare got the class {given.__name__} itself: make one, {given.__name__}(...)"
+                )
         for metric in _listed(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"{type(metric).__name__} is not sub class of Metric")
@@ -371,6 +376,10 @@ def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_work
     if isinstance(data, Dataset):
         return DataLoader(
             data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
+        )
+    if isinstance(data, type) or not hasattr(data, "__iter__"):
+        raise TypeError(
+            f"a Model reads a paddle.io.Dataset, a DataLoader or a list of batches, got {data!r:.60}"
         )
     return data
 

@@ -25,8 +25,8 @@ class ProgBarLogger(Callback):
 
     Args:
         log_freq: after how many batches.
-        verbose: 0: not at all; 1: a progress bar for each epoch, if the package tqdm is installed, otherwise as 2;
-            2: a line each `log_freq` batches and at the end.
+        verbose: 0: not at all; 1: a progress bar for each epoch on a terminal, if the package tqdm is installed,
+            otherwise as 2; 2: a line each `log_freq` batches and at the end.
     """
 
     def __init__(self, log_freq: int = 1, verbose: int = 2) -> None:
@@ -36,11 +36,12 @@ class ProgBarLogger(Callback):
         self._bar: Any = None
         self._began = 0.0
         self._total: int | None = None
-        self._done = 0
+        self._done = self._samples = 0
         self._last_line = 0
 
     def _start(self, total: int | None, title: str) -> None:
-        self._began, self._total, self._done, self._last_line = time.perf_counter(), total, 0, 0
+        self._began, self._total = time.perf_counter(), total
+        self._done, self._samples, self._last_line = 0, 0, 0
         if not self.verbose:
             return
         self._bar = _bar(total, title) if self.verbose == 1 else None
@@ -49,6 +50,7 @@ class ProgBarLogger(Callback):
 
     def _advance(self, step: int, logs: dict[str, Any] | None) -> None:
         self._done = step + 1
+        self._samples += (logs or {}).get("batch_size", 0)
         if self._bar is not None:
             self._bar.set_postfix_str(self._values(logs), refresh=False)
             self._bar.update()
@@ -92,6 +94,8 @@ class ProgBarLogger(Callback):
 
     def on_eval_end(self, logs: dict[str, Any] | None = None) -> None:
         self._finish(logs)
+        if self.verbose:
+            print(f"Eval samples: {self._samples}", flush=True)
 
     def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._start((logs or {}).get("steps"), "Predict begin...")
@@ -109,7 +113,9 @@ class ProgBarLogger(Callback):
 
 
 def _bar(total: int | None, title: str) -> Any:
-    """A bar on the terminal; None if tqdm is not installed."""
+    """A bar on the terminal or in a notebook; None for files and pipes, and if tqdm is not installed."""
+    if not (sys.stdout.isatty() or "ipykernel" in sys.modules):
+        return None
     try:
         from tqdm import tqdm
     except ImportError:

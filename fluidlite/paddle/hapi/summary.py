@@ -33,12 +33,15 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
     else:
         inputs = list(input) if isinstance(input, (list, tuple)) else [input]
     rows: list[tuple[str, str, str, int]] = []
+    numbers: dict[Any, int] = {}
     hooks = []
 
     def watch(layer: Any) -> None:
         def note(layer: Any, given: Any, result: Any) -> None:
             count = sum(math.prod(parameter.shape) for parameter in layer.parameters(include_sublayers=False))
-            name = f"{type(layer).__name__}-{len(rows) + 1}"
+            kind = type(layer).__name__
+            numbers.setdefault(layer, sum(type(one).__name__ == kind for one in numbers) + 1)
+            name = f"{kind}-{numbers[layer]}"
             rows.append((name, _shapes(given), _shapes(result), count))
 
         if not list(layer.children()):

@@ -164,6 +164,10 @@ def flat(parameters: Any, decayed: Callable[[Any, Any], None] | None = None) -> 
 
     `decayed(param, weight_decay)` says what a group's decay means; an L2 penalty by default.
     """
+    if callable(getattr(parameters, "parameters", None)):
+        raise TypeError(
+            f"parameters must be a list, got the layer {type(parameters).__name__}: pass its parameters()"
+        )
     found = groups(parameters)
     if not found:
         return (

@@ -5,7 +5,7 @@ from ...backward import append_backward, gradients
 from ...base import missing
 from ...base.place import cpu_places, cuda_places
 from ...compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
-from ...executor import Executor, global_scope, scope_guard
+from ...executor import Executor, Scope, global_scope, scope_guard
 from ...framework import (
     Program,
     Variable,
@@ -33,6 +33,7 @@ __all__ = [
     "ParamAttr",
     "Print",
     "Program",
+    "Scope",
     "Variable",
     "accuracy",
     "append_backward",

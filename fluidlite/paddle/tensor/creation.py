@@ -15,6 +15,7 @@ from ...executor import LoDTensor
 from ...framework import Variable, mode
 from ...initializer import Initializer
 from ...layer_helper import LayerHelper
+from ...param_attr import ParamAttr
 from ..calls import constant, follows, in_mode_of, reshaped, run
 from ..dtypes import get_default_dtype
 
@@ -68,7 +69,12 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         found = np.array([np.array(item) for item in data])
     else:
-        found = np.array(data)
+        try:
+            found = np.array(data)
+        except ValueError as error:
+            raise ValueError(
+                f"to_tensor needs lists of one length on each level, as the axes of a tensor have: {error}"
+            ) from None
         if dtype is None and not isinstance(data, (np.ndarray, np.generic)) and found.dtype == np.float64:
             found = found.astype(get_default_dtype())
     if found.dtype.kind not in "biuf":
@@ -233,4 +239,7 @@ def create_parameter(
         helper = LayerHelper("create_parameter", name=unique_name.generate(name or "create_parameter"))
         if attr is None and name is not None:
             attr = name
-        return helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
+        made = helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
+    if isinstance(attr, ParamAttr) and not attr.trainable and not mode.in_dygraph_mode():
+        made.stop_gradient = True
+    return made

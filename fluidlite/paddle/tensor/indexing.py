@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import Tensor
+from ...eager import Tensor, is_recording
 from ..calls import constant, run
 from .manipulation import in_place, reshape, scatter
 
@@ -75,8 +75,10 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
     Raises ValueError for a leaf tensor that needs its gradient, and for shapes that do not fit.
     """
     needed = isinstance(value, Tensor) and not value.stop_gradient
-    if x.stop_gradient and not needed:
+    if not is_recording() or (x.stop_gradient and not needed):
         plain = value.array if isinstance(value, Tensor) else value
+        if isinstance(plain, np.ndarray) and plain.size == 1:
+            plain = plain.reshape(())  # what NumPy wants for one element
         # Operators that used the tensor before may still need its elements.
         array = x.array if x.persistable else x.array.copy()
         array[_for_numpy(index)] = plain
@@ -86,7 +88,10 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
     given = value if isinstance(value, Tensor) else constant(value, x)
     if given.array.dtype != x.array.dtype:
         given = given.astype(x.dtype)
-    spread = np.broadcast_to(np.arange(given.array.size).reshape(given.array.shape), places.shape).reshape(-1)
+    rows = np.arange(given.array.size)
+    spread = np.broadcast_to(
+        rows if rows.size == 1 else rows.reshape(given.array.shape), places.shape or (1,)
+    ).reshape(-1)
     numbers = constant(spread, x, "int64")
     parts = run("gather", {"X": reshape(given, [-1]), "Index": numbers}, attrs={"overwrite": False})
     made = scatter(reshape(x, [-1]), constant(places.reshape(-1), x, "int64"), parts)

@@ -28,6 +28,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "moveaxis",
+    "rank",
     "repeat_interleave",
     "reshape",
     "reshape_",
@@ -57,6 +58,7 @@ __all__ = [
 _concat = by_arguments(layers.concat)
 _crop_tensor = by_arguments(layers.crop_tensor)
 _reshape = by_arguments(layers.reshape)
+_rank = by_arguments(layers.rank)
 _slice = by_arguments(layers.slice)
 _split = by_arguments(layers.split)
 _strided_slice = by_arguments(layers.strided_slice)
@@ -74,6 +76,11 @@ def cast(x: Any, dtype: Any) -> Any:
 def shape(input: Any) -> Any:
     """The shape as an int32 tensor (`paddle.shape`)."""
     return run("shape", {"Input": input}, frozen=("Out",))
+
+
+def rank(input: Any) -> Any:
+    """The number of axes as an int32 tensor (`paddle.rank`)."""
+    return _rank(input)
 
 
 def reshape(x: Any, shape: Any, name: str | None = None) -> Any:
@@ -144,7 +151,10 @@ def in_place(x: Any, made: Any) -> Any:
     if not isinstance(x, Tensor):
         return made
     if not x.stop_gradient and x.is_leaf:
-        raise ValueError(f"leaf tensor {x.name!r} needs its gradient and cannot be changed in place")
+        raise ValueError(
+            f"leaf tensor {x.name!r} needs its gradient and cannot be changed in place: do it under paddle.no_grad(), "
+            "or to x.clone()"
+        )
     x.take_over(made)
     return x
 

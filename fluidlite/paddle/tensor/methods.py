@@ -9,7 +9,7 @@ import numpy as np
 
 from ...eager import Tensor
 from ...framework.math_ops import VariableMath
-from . import indexing, linalg, logic, manipulation, math, random, search, stat
+from . import indexing, linalg, logic, manipulation, math, promotion, random, search, stat
 from .creation import assign, tril, triu
 
 _FUNCTIONS: dict[Any, str] = {
@@ -112,3 +112,4 @@ def attach() -> None:
             if not any(name in vars(base) for base in cls.__mro__):
                 setattr(cls, name, method)
     Tensor.__getitem__ = _item  # type: ignore[method-assign]
+    promotion.attach()

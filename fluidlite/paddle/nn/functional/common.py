@@ -9,7 +9,7 @@ from ....base.dtypes import VarType
 from ....eager import Tensor
 from ....framework import default_main_program
 from ....layer_helper import LayerHelper
-from ....layers.checks import check_choice
+from ....layers.checks import check_choice, padding_row
 from ....ops.random_ import is_reseeded
 from ...calls import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat
@@ -147,10 +147,7 @@ def embedding(
 
     `padding_idx`: a row that gives zeros and is not trained; `sparse`: whether the gradient holds only rows used.
     """
-    rows = weight.shape[0]
-    if padding_idx is not None and not -rows <= padding_idx < rows:
-        raise ValueError(f"padding_idx must be in [{-rows}, {rows}), got {padding_idx}")
-    attrs = {"is_sparse": sparse, "padding_idx": -1 if padding_idx is None else padding_idx % rows}
+    attrs = {"is_sparse": sparse, "padding_idx": padding_row(padding_idx, weight.shape[0], "embedding")}
     return run("lookup_table_v2", {"Ids": x, "W": weight}, attrs=attrs, name=name)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....layers.checks import check_choice, numbers, paddings
+from ....layers.checks import FORMATS, check_choice, numbers, paddings
 from ...calls import run
 from ...tensor.manipulation import squeeze, unsqueeze
 
@@ -20,8 +20,6 @@ __all__ = [
     "conv3d",
     "conv3d_transpose",
 ]
-
-FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
 def _run(
@@ -132,10 +130,11 @@ def _sequence(
     name: str | None,
 ) -> Any:
     """A sequence as an image of height 1."""
-    check_choice(data_format, "data_format", FORMATS[1], "conv1d")
+    who = "conv1d_transpose" if transposed else "conv1d"
+    check_choice(data_format, "data_format", FORMATS[1], who)
     last = data_format == "NLC"
     axis = 1 if last else 2
-    step, spread = (numbers(value, 1, "stride", "conv1d")[0] for value in (stride, dilation))
+    step, spread = numbers(stride, 1, "stride", who)[0], numbers(dilation, 1, "dilation", who)[0]
     out = _run(
         2,
         transposed,
@@ -143,7 +142,7 @@ def _sequence(
         unsqueeze(weight, 2),
         bias,
         [1, step],
-        along_width(padding, "conv1d"),
+        along_width(padding, who),
         [1, spread],
         groups,
         FORMATS[2][last],

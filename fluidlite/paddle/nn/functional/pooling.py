@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....layers.checks import check_choice, numbers, paddings
+from ....layers.checks import FORMATS, check_choice, numbers, paddings
 from ...calls import run
 from ...tensor.manipulation import squeeze, unsqueeze
-from .conv import FORMATS, along_width
+from .conv import along_width
 
 __all__ = [
     "adaptive_avg_pool1d",

@@ -7,6 +7,7 @@ from typing import Any
 from ....dygraph import nn
 from ....dygraph.layers import Layer
 from ....initializer import NormalInitializer
+from ....layers.checks import padding_row
 from ...dtypes import get_default_dtype
 from ...tensor.manipulation import flatten
 from .. import functional as F
@@ -110,10 +111,7 @@ class Embedding(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__("embedding")
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(
-                f"padding_idx must be in [{-num_embeddings}, {num_embeddings}), got {padding_idx}"
-            )
+        row = padding_row(padding_idx, num_embeddings, "Embedding")
         self._padding_idx, self._sparse = padding_idx, sparse
         self.weight = self.create_parameter(
             [num_embeddings, embedding_dim],
@@ -122,7 +120,7 @@ class Embedding(Layer):
             default_initializer=NormalInitializer(0.0, 1.0),
         )
         if padding_idx is not None and hasattr(self.weight, "array"):
-            self.weight.array[padding_idx] = 0
+            self.weight.array[row] = 0
 
     def forward(self, x: Any) -> Any:
         """`x` is int64 of any shape, the result [..., embedding_dim]."""

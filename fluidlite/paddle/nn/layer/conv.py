@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 from ....dygraph.layers import Layer
-from ....initializer import NormalInitializer
-from ....layers.checks import check_choice, numbers
+from ....layers.checks import FORMATS, check_choice, numbers
+from ....layers.filters import check_groups, filter_initializer, filter_shape
 from ...dtypes import get_default_dtype
 from .. import functional as F
-from ..functional.conv import FORMATS
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
@@ -50,17 +48,12 @@ class _Filters(Layer):
     ) -> None:
         who = type(self).__name__
         check_choice(data_format, "data_format", FORMATS[self._dims], who)
-        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if value % groups:
-                raise ValueError(f"{name} of {who} must be divisible by groups = {groups}, got {value}")
+        check_groups(groups, who, {"in_channels": in_channels, "out_channels": out_channels})
         size = numbers(kernel_size, self._dims, "kernel_size", who)
         self._in_channels, self._out_channels, self._kernel_size = in_channels, out_channels, size
         self._groups, self._data_format = groups, data_format
-        if self._transposed:
-            shape, start = [in_channels, out_channels // groups, *size], None
-        else:
-            shape = [out_channels, in_channels // groups, *size]
-            start = NormalInitializer(0.0, math.sqrt(2.0 / (in_channels * math.prod(size))))
+        shape = filter_shape(in_channels, out_channels, size, groups, self._transposed)
+        start = filter_initializer(in_channels, size, self._transposed)
         dtype = get_default_dtype()
         self.weight = self.create_parameter(shape, weight_attr, dtype, default_initializer=start)
         self.bias = self.create_parameter([out_channels], bias_attr, dtype, is_bias=True)
@@ -178,7 +171,28 @@ class Conv1DTranspose(_Transpose):
         self._set(stride, padding, output_padding, dilation)
 
 
-class Conv2DTranspose(_Transpose):
+class _SpatialTranspose(_Transpose):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str | None = None,
+    ) -> None:
+        super().__init__(f"conv{self._dims}d_transpose")
+        data_format = FORMATS[self._dims][0] if data_format is None else data_format
+        self._prepare(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, data_format)
+        self._set(stride, padding, output_padding, dilation)
+
+
+class Conv2DTranspose(_SpatialTranspose):
     """The transpose of a convolution of images (`paddle.nn.Conv2DTranspose`).
 
     `output_padding`: how much larger the result is at the end of each axis.
@@ -186,47 +200,11 @@ class Conv2DTranspose(_Transpose):
 
     _dims = 2
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__("conv2d_transpose")
-        self._prepare(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, data_format)
-        self._set(stride, padding, output_padding, dilation)
 
-
-class Conv3DTranspose(_Transpose):
+class Conv3DTranspose(_SpatialTranspose):
     """The transpose of a convolution of volumes (`paddle.nn.Conv3DTranspose`)."""
 
     _dims = 3
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCDHW",
-    ) -> None:
-        super().__init__("conv3d_transpose")
-        self._prepare(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, data_format)
-        self._set(stride, padding, output_padding, dilation)
 
 
 _CONVOLVE = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}

@@ -55,6 +55,7 @@ class _BatchNorm(nn.BatchNorm):
     """
 
     _named = None
+    _tested_with_gradients = True
     _ranks: tuple[int, ...]
 
     def __init__(

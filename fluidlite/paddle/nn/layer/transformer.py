@@ -287,17 +287,8 @@ class Transformer(Layer):
         custom_decoder: Any = None,
     ) -> None:
         super().__init__()
-        given = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            attn_dropout,
-            act_dropout,
-            normalize_before,
-        )
-        given += (weight_attr, bias_attr)
+        sizes = (d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout)
+        given: tuple[Any, ...] = (*sizes, normalize_before, weight_attr, bias_attr)
         if custom_encoder is None:
             custom_encoder = TransformerEncoder(
                 TransformerEncoderLayer(*given), num_encoder_layers, LayerNorm(d_model)
