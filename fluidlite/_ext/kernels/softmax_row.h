@@ -15,31 +15,7 @@ template <class T> FL_INLINE T shifted(T x, T largest) {
     return d < T(-64) ? T(-64) : d;
 }
 
-/* A row of at most `short_row` elements, as so many classifiers have: filled up to that length, so that everything is done
- * in whole vectors. */
-constexpr int short_row = 16;
-
-template <class T> FL_INLINE RowScale<T> softmax_short_row(const T *x, T *out, int64_t n) {
-    T row[short_row];
-    for (int j = 0; j < short_row; ++j) row[j] = x[0];
-    for (int64_t j = 0; j < n; ++j) row[j] = x[j];
-    T largest = row[0];
-#pragma omp simd reduction(max : largest)
-    for (int j = 0; j < short_row; ++j) largest = row[j] > largest ? row[j] : largest;
-    FL_LOOP
-    for (int j = 0; j < short_row; ++j) row[j] = j < n ? vm::exp(shifted(row[j], largest)) : T(0);
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int j = 0; j < short_row; ++j) sum += row[j];
-    const T scale = T(1) / sum;
-    FL_LOOP
-    for (int j = 0; j < short_row; ++j) row[j] *= scale;
-    for (int64_t j = 0; j < n; ++j) out[j] = row[j];
-    return {largest, vm::log(sum)};
-}
-
 template <class T> FL_INLINE RowScale<T> softmax_row(const T *x, T *out, int64_t n) {
-    if (n > 1 && n <= short_row) return softmax_short_row(x, out, n);
     T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
     for (int64_t j = 0; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
