@@ -237,7 +237,7 @@ class LayerHelper:
         """Append an operator to the current block; if its inputs (or, without any, its outputs) are eager tensors,
         run it now, put the results into the output tensors, and return None.
         """
-        given = {slot: value for slot, value in (inputs or {}).items() if value is not None and value != []}
+        given = _given(inputs or {})
         results = outputs or {}
         if eager.mixture(given.values()) or (not given and eager.mixture(results.values())):
             eager.apply_into(type, given, results, attrs)
@@ -264,7 +264,7 @@ class LayerHelper:
         Runs the operator at once if the inputs are eager tensors, or if there are none in dygraph mode. `dtype`: of the
         outputs, where the operator does not say; `frozen`: outputs that no gradient goes through.
         """
-        given = {slot: value for slot, value in inputs.items() if value is not None and value != []}
+        given = _given(inputs)
         if eager.mixture(given.values()) or (not given and mode.in_dygraph_mode()):
             results = eager.apply(op_type, given, outputs, attrs)
             for slot, result in zip(
@@ -325,6 +325,15 @@ class LayerHelper:
 
 def _is_eager(like: Any) -> bool:
     return mode.in_dygraph_mode() if like is None else bool(eager.mixture([like]))
+
+
+def _given(inputs: dict[str, Any]) -> dict[str, Any]:
+    """The slots that hold something. Tensors are not compared: that would be an operator."""
+    return {
+        slot: value
+        for slot, value in inputs.items()
+        if value is not None and not (isinstance(value, (list, tuple)) and not value)
+    }
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Any]:

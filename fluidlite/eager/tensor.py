@@ -109,7 +109,7 @@ class Tensor(core.Value, VariableMath):
     def gradient(self) -> Any:
         """A copy of the gradient as a NumPy array; None before `backward`, zeros after `clear_gradient`.
 
-        For a sparse gradient: [values, rows].
+        For a sparse gradient: the tuple (values, rows).
         """
         found = self.grad_array
         if found is None:
@@ -366,8 +366,7 @@ class Parameter(Tensor):
 
 def empty() -> Tensor:
     """A tensor that an operator will give its value (`take_over`)."""
-    made = Tensor.__new__(Tensor)
-    return made
+    return Tensor.__new__(Tensor)
 
 
 def apply(

@@ -5,33 +5,7 @@ from collections import OrderedDict
 import numpy as np
 import paddle.fluid as fluid
 from paddle.fluid import layers
-
-
-def value(v):
-    if hasattr(v, 'numpy'):
-        return v.numpy()
-    if v is None or isinstance(v, (bool, int, float, tuple, dict)):
-        return str(v)
-    if isinstance(v, list) and not v:
-        return '[]'
-    if isinstance(v, list) and hasattr(v[0], 'numpy'):
-        return np.concatenate([i.numpy().ravel() for i in v])
-    if isinstance(v, list) and not isinstance(v[0], str):
-        return str(v)
-    return v
-
-
-def put(out, label, call):
-    try:
-        got = call()
-        if isinstance(got, tuple) and any(hasattr(v, 'numpy') or isinstance(v, np.ndarray) for v in got):
-            for i, v in enumerate(got):
-                out['%s.%d' % (label, i)] = value(v)
-            return got
-        out[label] = value(got)
-        return got
-    except Exception as error:
-        out[label] = 'raised ' + ('EnforceNotMet' if isinstance(error, fluid.core.EnforceNotMet) else type(error).__name__)
+from case_parts import put
 
 
 opt = fluid.optimizer

@@ -2,15 +2,9 @@
 
 from collections import OrderedDict
 
-import numpy as np
 from paddle.fluid import dygraph, layers
 from paddle.fluid.dygraph import to_variable
-
-
-def leaf(a):
-    v = to_variable(np.asarray(a, 'float32'))
-    v.stop_gradient = False
-    return v
+from case_parts import leaf
 
 
 def run_dygraph(rng):
