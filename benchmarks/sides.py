@@ -129,10 +129,12 @@ def loader_parser(
     return made
 
 
-def find(options: argparse.Namespace, torch: bool = True, paddle3: bool = False) -> list[Side]:
+def find(
+    options: argparse.Namespace, torch: bool = True, paddle3: bool = False, paddle: bool = True
+) -> list[Side]:
     """The sides that can be measured here, ours first; says which ones are skipped.
 
-    `torch`, `paddle3`: whether there is something to measure for them.
+    `torch`, `paddle3`, `paddle`: whether there is something to measure for them.
     """
     threads = str(options.threads)
     quiet = {
@@ -149,9 +151,9 @@ def find(options: argparse.Namespace, torch: bool = True, paddle3: bool = False)
     sides = [Side(OURS, [sys.executable, "-m", "fluidlite"], ours)]
     if options.no_peers:
         return sides
-    if options.paddle:
+    if paddle and options.paddle:
         sides.append(Side(PADDLE, [options.paddle], {**quiet, "GLOG_minloglevel": "2"}))
-    else:
+    elif paddle:
         print("note: Paddle 1.8.5 is skipped; name its interpreter with --paddle or FLUIDLITE_PADDLE")
     if torch:
         python = options.torch or (sys.executable if _importable("torch") else None)

@@ -7,7 +7,7 @@ from .base.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled
 from .base.place import cuda_device_count as get_cuda_device_count
 from .eager import Tensor as VarBase
 from .eager.strategy import BackwardStrategy
-from .executor.lod_tensor import LoDTensor, LoDTensorArray
+from .executor.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
 from .executor.scope import Scope
 
 
@@ -30,6 +30,7 @@ __all__ = [
     "Scope",
     "VarBase",
     "VarDesc",
+    "from_dlpack",
     "get_cuda_device_count",
     "is_compiled_with_cuda",
 ]

@@ -141,7 +141,7 @@ class LayerHelper:
         if mode.in_dygraph_mode():
             fill, name = given.pop("initializer"), given.pop("name")
             array = eager.initial_value(fill, list(shape), dtype, name, self.main_program.random_seed)
-            made = eager.Parameter(array, name, **given)
+            made = eager.Parameter(eager.placing.here(array), name, **given)
             made.stop_gradient = made.stop_gradient or stop_gradient
             return made
         startup = self.startup_program.global_block()
@@ -201,7 +201,7 @@ class LayerHelper:
             zeros = np.zeros(
                 [max(n, 0) for n in kwargs.get("shape") or ()], to_numpy(kwargs.get("dtype") or "float32")
             )
-            return eager.Tensor(zeros, kwargs["name"], persistable=persistable)
+            return eager.Tensor(eager.placing.here(zeros), kwargs["name"], persistable=persistable)
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> tuple[Variable, bool]:
@@ -217,7 +217,7 @@ class LayerHelper:
             array = eager.initial_value(
                 initializer, var.shape, var.dtype, var.name, self.main_program.random_seed
             )
-            var.array = array  # type: ignore[attr-defined]
+            var.array = eager.placing.beside(array, var.array)  # type: ignore[attr-defined]
             return var
         block = self.startup_program.global_block()
         twin = block.create_var(

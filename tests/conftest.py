@@ -14,6 +14,8 @@ from fluidlite.base import unique_name
 from fluidlite.executor import Scope, scope_guard
 from fluidlite.framework import Program, program_guard
 
+from .simulated_cuda import simulated
+
 # No test asks the network for data sets, neither in this process nor in those it starts.
 os.environ["FLUIDLITE_OFFLINE"] = "1"
 os.environ.pop("FLUIDLITE_DATA", None)
@@ -29,6 +31,45 @@ def pytest_collection_finish() -> None:
 def interruptible() -> None:
     """Have SIGINT interrupt, also where the shell that started the tests in the background made it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def real_gpu() -> bool:
+    """Whether tests run on a real GPU: there is one, or FLUIDLITE_TEST_REAL_GPU=1 says so (0: simulate)."""
+    wish = os.environ.get("FLUIDLITE_TEST_REAL_GPU")
+    if wish is not None:
+        return wish == "1"
+    try:
+        import cupy
+
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except Exception:  # noqa: BLE001  (not installed, no driver, a driver that is too old)
+        return False
+
+
+@pytest.fixture
+def cuda():
+    """The module `cupy` with at least one device: of a real GPU if there is one, simulated otherwise."""
+    if real_gpu():
+        import cupy
+
+        yield cupy
+        return
+    with simulated() as simulation:
+        yield simulation.cupy
+
+
+@pytest.fixture
+def simulation():
+    """A simulated machine with one device, also where there is a real GPU; see `tests/simulated_cuda`."""
+    with simulated() as found:
+        yield found
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses the fixture `cuda`, so that `pytest -m cuda` runs it."""
+    for item in items:
+        if "cuda" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cuda)
 
 
 @pytest.fixture

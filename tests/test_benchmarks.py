@@ -19,6 +19,9 @@ TINY = {
     "soak": ["--batches", "30"],
     "import_time": [],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
+    "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
+    "gpu_tutorial": ["--epochs", "1", "--place", "cpu"],
+    "gpu_loader": ["--batches", "3", "--images", "1", "--width", "8", "--layers", "1", "--place", "cpu"],
 }
 ROWS = {
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
@@ -51,6 +54,19 @@ ROWS = {
     "soak": ["batches", "epochs", "an epoch, median, ms", "an epoch, longest, ms"],
     "import_time": ["import numpy", "import the package", "above numpy"],
     "networks": ["softmax regression"],
+    "gpu_steps": ["mlp", "mlp, loss every 20 steps"],
+    "gpu_tutorial": ["reading alone, s", "training, s", "training / reading"],
+    "gpu_loader": [
+        "plain copy, ms",
+        "loader, page-locked arrays, ms",
+        "loader, ordinary arrays, ms",
+        "step without reading, ms",
+        "step, double buffer, ms",
+        "step, no double buffer, ms",
+        "loader / plain copy, page-locked",
+        "loader / plain copy, ordinary",
+        "step / max(copy, compute)",
+    ],
 }
 pytestmark = pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="the benchmarks are not here")
 

@@ -75,6 +75,18 @@ def test_imports_go_one_way(path):
             assert there == "_ext", f"{path}:{line}: _ext imports nothing of the package"
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_the_gpu_backend_imports_cupy(path):
+    if module_of(path)[:2] == ("backend", "cupy_"):
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        names += [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+        for name in names:
+            assert name.split(".")[0] not in ("cupy", "cupyx"), f"{path}:{node.lineno} imports {name}"
+
+
 def test_every_folder_and_module_is_listed():
     found = {path.stem for path in ROOT.glob("*.py")} | {
         path.parent.name for path in ROOT.glob("*/__init__.py")

@@ -14,6 +14,12 @@ def setup(
 def setup_tracing(
     divert: Callable[[Form, list[Any]], list[Any] | None], tracer: Callable[[], Any]
 ) -> None: ...
+def setup_devices(
+    settle: Callable[[Form | None, list[Any]], Any],
+    ambient: Callable[[], Any],
+    zeros: Callable[[Any, tuple[int, ...], Any], Any],
+    duplicate: Callable[[Any], Any],
+) -> None: ...
 def count_traces(change: int) -> None: ...
 def serial() -> int: ...
 def set_serial(number: int) -> None: ...
@@ -37,6 +43,7 @@ class Value:
     index: int
     hooks: list[Callable[[Any], Any]] | None
     grad_array: Any
+    def zeros_alike(self) -> Any: ...
     def clear_leaf(self) -> None: ...
     def accumulate(self, gradient: Any) -> None: ...
     def take_over(self, other: Value) -> None: ...
@@ -58,6 +65,7 @@ class Node:
 class Variant:
     form: Form
     meta: Any
+    device: Any
     cached: bool
     frozen: tuple[bool, ...]
     layouts_out: tuple[tuple[np.dtype, tuple[int, ...]] | None, ...]
@@ -76,6 +84,7 @@ class Variant:
         meta: Any,
         random: bool,
         cached: bool,
+        device: Any = None,
     ) -> None: ...
     def compute(self, arrays: list[Any]) -> list[Any]: ...
     def recipe(self, wanted: tuple[bool, ...]) -> tuple[Any, Any] | None: ...
@@ -92,7 +101,7 @@ class Form:
     counted: bool
     def __init__(
         self,
-        specialise: Callable[[Form, list[Any]], Variant],
+        specialise: Callable[[Form, list[Any], Any], Variant],
         definition: Any,
         inputs: dict[str, list[str]],
         outputs: dict[str, list[str]],

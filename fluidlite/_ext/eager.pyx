@@ -61,6 +61,10 @@ cdef object _recording_var = None  # ContextVar: whether operators are recorded
 cdef object _recording_slot = None
 cdef object _add_up = None         # adds two gradients that are not both arrays
 cdef object _explain = None        # makes the error for what a native kernel reports
+cdef object _settle = None         # moves arrays to the one device that some of them are on
+cdef object _ambient = None        # the device where calls without arrays compute
+cdef object _zeros = None          # zeros on a device
+cdef object _duplicate = None      # a copy of an array of a device
 cdef object _divert = None         # appends a call to the program being traced, instead of computing
 cdef object _tracer = None         # says what is being traced here
 cdef int64_t _traces = 0           # how many programs are being traced, in all threads
@@ -82,6 +86,12 @@ def setup_tracing(divert, tracer) -> None:
     that happens in this thread."""
     global _divert, _tracer
     _divert, _tracer = divert, tracer
+
+
+def setup_devices(settle, ambient, zeros, duplicate) -> None:
+    """Say what deals with arrays that are not NumPy's: see `eager/placing.py`, which has these four functions."""
+    global _settle, _ambient, _zeros, _duplicate
+    _settle, _ambient, _zeros, _duplicate = settle, ambient, zeros, duplicate
 
 
 def count_traces(int64_t change) -> None:

@@ -89,3 +89,8 @@ def to_numpy(dtype: object) -> np.dtype:
         return _TO_NUMPY[kind]
     except KeyError:
         raise TypeError(f"{kind} has no element type") from None
+
+
+def rest(beta: float) -> float:
+    """1 - beta for a beta kept in single precision, as programs keep their attributes."""
+    return 1.0 - float(np.float32(beta))

@@ -15,3 +15,21 @@ class NotSupportedError(AttributeError, NotImplementedError):
 
 class FormatError(EnforceNotMet, ValueError):
     """A file, or bytes from one, is not what it should be: foreign, truncated or damaged."""
+
+
+class OperatorError(EnforceNotMet, ValueError):
+    """An operator was given inputs or attributes that do not fit; also an EnforceNotMet and a ValueError."""
+
+
+def out_of_range(
+    op_type: str, slot: str, bound: int, what: str, ignore: int | None, value: int, position: int
+) -> OperatorError:
+    """The error about a class or row number `value`, element `position` of input `slot`, that is not in [0, bound).
+
+    `what` says what `bound` counts ("classes", "rows in W"); `ignore` is a number that is allowed as well.
+    """
+    except_for = "" if ignore is None or 0 <= ignore < bound else f" (or {ignore}, which is ignored)"
+    return OperatorError(
+        f"operator {op_type}: {slot} must be in [0, {bound}){except_for}, since there are {bound} {what}; "
+        f"got {value} at position {position}"
+    )

@@ -38,3 +38,29 @@ def set_engine(name: str) -> None:
     if name not in _ENGINES:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
     _engine = name
+
+
+def allow_tf32() -> bool:
+    """Whether products and convolutions on GPUs may round their factors to TF32 (FLUIDLITE_ALLOW_TF32=1)."""
+    return os.environ.get("FLUIDLITE_ALLOW_TF32", "0") not in ("", "0")
+
+
+def cudnn_deterministic() -> bool:
+    """Whether cuDNN may only use algorithms whose sums always have the same order (FLAGS_cudnn_deterministic)."""
+    return os.environ.get("FLAGS_cudnn_deterministic", "0").lower() in ("1", "true", "yes")
+
+
+def convolution_workspace() -> int:
+    """How many bytes a convolution on a GPU may take for itself (FLAGS_conv_workspace_size_limit, MiB; 512 by default).
+
+    Raises ValueError if the variable holds no number above 0.
+    """
+    text = os.environ.get("FLAGS_conv_workspace_size_limit", "512")
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"FLAGS_conv_workspace_size_limit must be a number of MiB above 0, got {text!r}")
+    return int(text) << 20
+
+
+def cuda_graphs() -> bool:
+    """Whether steps on GPUs may become CUDA graphs (FLUIDLITE_CUDA_GRAPHS; on by default)."""
+    return os.environ.get("FLUIDLITE_CUDA_GRAPHS", "1") not in ("", "0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 
 from . import flags
 
@@ -62,6 +63,25 @@ class CUDAPinnedPlace(Place):
         super().__init__(0)
 
 
+def as_place(device: Place | str) -> Place:
+    """A place, or what Paddle 2.0 calls it: 'cpu', 'gpu' (the first one), 'gpu:1', 'gpu_pinned'.
+
+    Raises ValueError for another name, TypeError for anything else.
+    """
+    if isinstance(device, Place):
+        return device
+    if not isinstance(device, str):
+        raise TypeError(f"a device is a place or a name such as 'cpu' or 'gpu:0', got {device!r}")
+    kind, colon, number = device.partition(":")
+    if device == "cpu":
+        return CPUPlace()
+    if device == "gpu_pinned":
+        return CUDAPinnedPlace()
+    if kind == "gpu" and (number.isdigit() if colon else True):
+        return CUDAPlace(int(number or 0))
+    raise ValueError(f"the device must be 'cpu', 'gpu' or 'gpu:NUMBER', got {device!r}")
+
+
 _warned = False
 
 
@@ -75,13 +95,13 @@ def resolve(place: Place) -> Place:
         return place
     if flags.device() == "gpu":
         raise RuntimeError(
-            f"{place!r} was asked for and a GPU is required, but no usable GPU was found; "
+            f"{place!r} was asked for and a GPU is required, but no usable GPU was found ({_why_none()}); "
             "use --device cpu (or unset FLUIDLITE_REQUIRE_GPU) to run on the CPU"
         )
     if not _warned and flags.device() != "cpu":
         _warned = True
         warnings.warn(
-            f"no usable GPU was found: {place!r} runs on the CPU. Set FLUIDLITE_REQUIRE_GPU=1 (or pass "
+            f"no usable GPU was found ({_why_none()}): {place!r} runs on the CPU. Set FLUIDLITE_REQUIRE_GPU=1 (or pass "
             "--device gpu) to make this an error, --device cpu to silence it",
             RuntimeWarning,
             stacklevel=3,
@@ -89,9 +109,27 @@ def resolve(place: Place) -> Place:
     return CPUPlace()
 
 
-def cuda_device_count() -> int:
-    """How many GPUs programs can run on; 0 as long as there is no GPU backend in this installation."""
+def _nothing() -> int:
     return 0
+
+
+def _nobody() -> str:
+    return "the GPU backend was not imported"
+
+
+_count: Callable[[], int] = _nothing
+_why_none: Callable[[], str] = _nobody
+
+
+def set_probe(count: Callable[[], int], why_none: Callable[[], str]) -> None:
+    """Say what counts the usable GPUs, and what explains that there are none (`backend` does, which is above this)."""
+    global _count, _why_none
+    _count, _why_none = count, why_none
+
+
+def cuda_device_count() -> int:
+    """How many GPUs programs can run on; 0 with `--device cpu`. Looks for CuPy and GPUs when first asked."""
+    return 0 if flags.device() == "cpu" else _count()
 
 
 def is_compiled_with_cuda() -> bool:
@@ -120,16 +158,27 @@ def cuda_places(device_ids: int | list[int] | tuple[int, ...] | None = None) -> 
     Without a usable GPU: the places asked for (one if none was named), which run on the CPU with one warning.
     """
     if device_ids is None:
-        chosen = os.environ.get("FLAGS_selected_gpus")
-        device_ids = (
-            [int(i) for i in chosen.split(",")] if chosen else list(range(max(cuda_device_count(), 1)))
-        )
+        device_ids = _selected() or list(range(max(cuda_device_count(), 1)))
     elif isinstance(device_ids, int):
         device_ids = [device_ids]
     places: list[Place] = [CUDAPlace(i) for i in device_ids]
     for place in places:
         resolve(place)
     return places
+
+
+def _selected() -> list[int]:
+    """The GPUs that FLAGS_selected_gpus names, none if it is not set; ValueError if it is no list of their numbers."""
+    text = os.environ.get("FLAGS_selected_gpus", "")
+    parts = [part.strip() for part in text.split(",")] if text else []
+    count = cuda_device_count()
+    for part in parts:
+        if not part.isdecimal() or (count and int(part) >= count):
+            raise ValueError(
+                f"FLAGS_selected_gpus must be numbers of GPUs with commas between, got {text!r}; this machine has "
+                f"{count} usable GPU(s)"
+            )
+    return [int(part) for part in parts]
 
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:

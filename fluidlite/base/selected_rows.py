@@ -57,13 +57,9 @@ class SelectedRows:
 
     def __add__(self, other: Any) -> Any:
         """All rows of both; an array if `other` is one."""
-        if not isinstance(other, SelectedRows):
-            return NotImplemented if not isinstance(other, np.ndarray) else other + self.dense()
-        rows = np.concatenate([self.rows, other.rows])
-        return SelectedRows(rows, np.concatenate([self.values, other.values]), self.height)
+        return total(self, other) if isinstance(other, (SelectedRows, np.ndarray)) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
-        return other + self.dense()
+    __radd__ = __add__
 
     __array_ufunc__ = None  # an array + SelectedRows is our business
 
@@ -74,3 +70,11 @@ class SelectedRows:
 def as_dense(value: Any, xp: Any = np) -> Any:
     """`value`, as an array if it is SelectedRows."""
     return value.dense(xp) if isinstance(value, SelectedRows) else value
+
+
+def total(first: Any, second: Any, xp: Any = np) -> Any:
+    """The sum of two values, arrays or SelectedRows: all rows of both, or an array if one is an array."""
+    if isinstance(first, SelectedRows) and isinstance(second, SelectedRows):
+        rows = xp.concatenate([first.rows, second.rows])
+        return SelectedRows(rows, xp.concatenate([first.values, second.values]), first.height)
+    return as_dense(first, xp) + as_dense(second, xp)

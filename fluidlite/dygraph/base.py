@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import eager
+from .. import backend, eager
 from ..base import context, missing, unique_name
 from ..base.dtypes import to_vartype
-from ..base.place import Place, resolve
+from ..base.place import Place
 from ..eager import grad, no_grad
 from ..framework import (
     Program,
@@ -39,12 +39,12 @@ __all__ = [
 
 
 def _check_place(place: Place | None) -> None:
-    """Warn, or raise, if `place` cannot be had; TypeError if it is no place."""
+    """Warn, or raise, if `place` cannot be had; TypeError if it is no place, ValueError for a GPU that is not there."""
     if place is None:
         return
     if not isinstance(place, Place):
         raise TypeError(f"a place is fluid.CPUPlace() or fluid.CUDAPlace(0), got {place!r}")
-    resolve(place)
+    backend.device_at(place)
 
 
 @contextmanager
@@ -52,10 +52,14 @@ def guard(place: Place | None = None) -> Iterator[None]:
     """Dygraph mode inside the block: `with fluid.dygraph.guard():` (`fluid.dygraph.guard`).
 
     Names are counted anew, the default programs are fresh ones, and gradients are recorded. All is as before
-    afterwards, whatever happens inside. `place`: where to compute, the CPU by default. Can also decorate a function.
+    afterwards, whatever happens inside. Can also decorate a function.
+
+    Args:
+        place: where tensors are made (parameters, constants, `to_variable`); operators compute where their arguments
+            are. By default what an enclosing guard or `paddle.set_device` says, else the CPU (`--device gpu`: the GPU).
 
     Raises:
-        TypeError: if `place` is no place.
+        TypeError: if `place` is no place. ValueError: for a GPU that this machine does not have.
     """
     _check_place(place)
     number = eager.serial()
@@ -65,6 +69,8 @@ def guard(place: Place | None = None) -> Iterator[None]:
         stack.enter_context(mode.guard(True))
         stack.enter_context(mode.training_guard(True))
         stack.enter_context(eager.recording(True))
+        if place is not None:
+            stack.enter_context(mode.place_guard(place))
         stack.callback(eager.set_serial, number)
         eager.set_serial(0)
         yield
@@ -73,7 +79,9 @@ def guard(place: Place | None = None) -> Iterator[None]:
 class _Before:
     """What `enable_dygraph` replaced, and `disable_dygraph` puts back."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: Place | None) -> None:
+        self.place = mode.set_place(place) if place is not None else None
+        self.placed = place is not None
         self.mode = None if mode.eager_by_default() else False
         self.recording, self.training = eager.is_recording(), mode.is_training()
         self.number = eager.serial()
@@ -85,6 +93,8 @@ class _Before:
         eager.set_serial(0)
 
     def restore(self) -> None:
+        if self.placed:
+            mode.set_place(self.place)
         mode.switch(self.mode)
         mode.set_training(self.training)
         eager.set_recording(self.recording)
@@ -100,11 +110,12 @@ _before: context.Slot[_Before | None] = context.Slot("dygraph.before", None)
 def enable_dygraph(place: Place | None = None) -> None:
     """Dygraph mode from here on, until `disable_dygraph` (`fluid.enable_dygraph`).
 
-    Without effect where it is on. `place`: where to compute, the CPU by default. Raises TypeError if it is no place.
+    Without effect where it is on. `place`: see `guard`. Raises TypeError if it is no place, ValueError for a GPU that
+    this machine does not have.
     """
     _check_place(place)
     if not in_dygraph_mode():
-        _before.set(_Before())
+        _before.set(_Before(place))
 
 
 def disable_dygraph() -> None:
@@ -124,12 +135,12 @@ def enabled() -> bool:
 
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Any:
-    """A tensor with the elements of a NumPy array (`fluid.dygraph.to_variable`).
+    """A tensor with the elements of a NumPy array, where tensors are made (`fluid.dygraph.to_variable`; see `guard`).
 
     Args:
         value: the array; a tensor or Variable is returned as it is.
         name: the tensor's name, by default a generated one.
-        zero_copy: False: copy the array. By default the tensor shares its memory, as on Fluid's CPU, if it is
+        zero_copy: False: copy the array. By default a tensor on the CPU shares its memory, as in Fluid, if it is
             contiguous: what is written into the array later shows in the tensor.
 
     Raises:
@@ -145,7 +156,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         return value
     if zero_copy is not False and isinstance(value, np.ndarray):
         to_vartype(value.dtype)
-        return eager.Tensor(np.asarray(value, order="C"), name)
+        return eager.Tensor(eager.placing.here(np.asarray(value, order="C")), name)
     return eager.to_variable(value, name)
 
 

@@ -36,7 +36,7 @@ def save_dygraph(state_dict: Mapping[str, Any], model_path: str | os.PathLike[st
         raise TypeError(f"save_dygraph takes a state dict, got a {type(state_dict).__name__}")
     if not state_dict:
         raise AssertionError("state_dict is empty, no need to save")
-    state = {key: value.array if isinstance(value, Tensor) else value for key, value in state_dict.items()}
+    state = {key: value._on_host if isinstance(value, Tensor) else value for key, value in state_dict.items()}
     state[NAME_TABLE] = {key: value.name for key, value in state_dict.items() if isinstance(value, Tensor)}
     has_parameters = any(isinstance(value, Parameter) for value in state_dict.values())
     write_pickle(base + (_PARAMETERS if has_parameters else _OPTIMIZER), state)

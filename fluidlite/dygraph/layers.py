@@ -11,7 +11,8 @@ import numpy as np
 
 from ..base import missing, unique_name
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..eager import Tensor, set_recording
+from ..base.place import as_place
+from ..eager import Tensor, placing, set_recording
 from ..framework import mode
 from ..initializer import Initializer
 from ..layer_helper import LayerHelper
@@ -213,7 +214,8 @@ class Layer(Members):
         stem = f"{self._full_name}."
         name = stem + name if name is not None else unique_name.generate(stem + "_generated_var")
         kind = to_vartype(dtype) if dtype is not None else self._dtype or VarType.FP32
-        return Tensor(np.zeros((0,), to_numpy(kind)), name=name, persistable=bool(persistable))
+        array = placing.here(np.zeros((0,), to_numpy(kind)))
+        return Tensor(array, name=name, persistable=bool(persistable))
 
     create_tensor = create_variable
 
@@ -271,16 +273,25 @@ class Layer(Members):
         return state.restore_what_fits(self.state_dict(), state_dict, use_structured_name)
 
     def to(self: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Any:
-        """Convert the floating parameters and buffers to `dtype`, in place; returns the layer.
+        """Move the parameters and buffers, with their gradients, to `device`, in place; returns the layer.
 
-        `device` and `blocking` are accepted: there is one device.
+        `device`: a place, 'cpu' or 'gpu:N'; None: they stay where they are. `dtype`: what the floating ones become.
+        `blocking`: accepted; nothing needs to wait for the copies. Raises ValueError for a device that is not there.
         """
+        tensors = (*self.parameters(), *self.buffers())
+        if device is not None:
+            place = as_place(device)
+            for tensor in tensors:
+                tensor.array = placing.at(tensor.array, place)
+                if tensor.grad_array is not None:
+                    tensor.grad_array = placing.beside(tensor.grad_array, tensor.array)
         if dtype is None:
             return self
         kind = to_vartype(dtype)
-        for tensor in (*self.parameters(), *self.buffers()):
+        for tensor in tensors:
             if np.issubdtype(tensor.array.dtype, np.floating):
-                tensor.array = tensor.array.astype(to_numpy(kind))
+                with placing.computing(tensor.array):
+                    tensor.array = tensor.array.astype(to_numpy(kind))
         for layer in self.sublayers(include_self=True):
             layer._dtype = kind
         return self

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager import Tensor
+from ..eager import Tensor, placing
 from ..executor.lod_tensor import LoDTensor
 from .members import Members
 
@@ -91,11 +91,11 @@ def _checked(given: Any) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key != NAME_TABLE}
 
 
-def _fitting(target: Any, key: str, value: Any) -> np.ndarray:
+def _fitting(target: Any, key: str, value: Any) -> Any:
     """The array to set; AssertionError if it does not fit `target`."""
     if isinstance(value, (Tensor, LoDTensor)):
         value = value.array
-    if not isinstance(value, np.ndarray):
+    if not (isinstance(value, np.ndarray) or placing.on_device(value)):
         raise AssertionError(
             f"{key!r} in the state dict must be a tensor or a NumPy array, got {type(value).__name__}"
         )

@@ -7,6 +7,7 @@ from .._ext import eager as _core
 from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
 from ..framework import tracing
 from ..framework.variable import Variable
+from . import placing
 from .autograd import _recording as _slot
 from .autograd import add_up, backward, grad, is_recording, no_grad, recording, set_recording
 from .dispatch import explain, form
@@ -31,6 +32,7 @@ __all__ = [
     "is_recording",
     "mixture",
     "no_grad",
+    "placing",
     "record_call",
     "recording",
     "serial",

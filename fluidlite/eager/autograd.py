@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._ext import eager as core
+from ..backend.cupy_ import library
 from ..base import context
 from ..base.errors import NotSupportedError
+from ..base.selected_rows import total
 from ..framework import Variable, mode, tracing
 from ..ops.registry import OperatorError
+from . import placing
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -95,8 +96,11 @@ class no_grad:  # noqa: N801 - Fluid's name
 
 
 def add_up(have: Any, more: Any) -> Any:
-    """The sum of two gradients of which at least one is not an array."""
-    return more + have if isinstance(have, np.ndarray) else have + more
+    """The sum of two gradients of which at least one is not an array of the host."""
+    both = [have, more]
+    placing.settle(None, both)
+    with placing.computing(both[0]) as xp:
+        return total(both[0], both[1], xp)
 
 
 def backward(
@@ -116,7 +120,10 @@ def backward(
         sweep.give(tensor if tensor.node is None else tensor.node, tensor.index, _start(tensor, start).array)
     sweep.sweep()
     replace = mode.in_dygraph_mode()
+    moving = library.array_type is not None  # without CuPy everything is on the host
     for leaf, gradient in sweep.arrived():
+        if moving:
+            gradient = placing.beside(gradient, leaf.array)
         for hook in list(leaf.hooks or ()):
             gradient = hook(gradient)
         if replace:
@@ -129,7 +136,7 @@ def _start(tensor: Tensor, start: Tensor | None) -> Tensor:
     from .tensor import Tensor
 
     if start is None:
-        return Tensor(np.ones(tensor.array.shape, tensor.array.dtype), "ones@GRAD")
+        return Tensor(placing.ones_like(tensor.array), "ones@GRAD")
     if start.array.shape != tensor.array.shape:
         raise OperatorError(
             f"the gradient to start from must have the shape of tensor {tensor.name!r}, {tensor.shape}, "
@@ -322,7 +329,7 @@ class _Walk:
                     index = place - len(saved)
                     if arriving[index] is None:
                         dtype, shape = node.variant.layouts_out[index]
-                        arriving[index] = Tensor(np.zeros(shape, dtype))
+                        arriving[index] = Tensor(placing.zeros(node.variant.device, shape, dtype))
                     arguments.append(arriving[index])
                 else:
                     arguments.append(made[place - len(saved) - node.n_out])
@@ -333,7 +340,7 @@ class _Walk:
                     give(node.edges[target], node.indices[target], result)
 
 
-def _again(node: Any, place: int, array: np.ndarray) -> Tensor:
+def _again(node: Any, place: int, array: Any) -> Tensor:
     """A saved array as the tensor it belonged to."""
     from .tensor import Tensor
 
@@ -380,7 +387,7 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Ho
             f"tensor {tensor.name!r} has stop_gradient=True: no gradient will reach a hook on it"
         )
 
-    def call(gradient: np.ndarray) -> np.ndarray:
+    def call(gradient: Any) -> Any:
         replaced = hook(Tensor(gradient))
         return gradient if replaced is None else replaced.array
 

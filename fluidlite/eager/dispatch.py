@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import backend
 from .._ext import eager as core
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
+from ..base.selected_rows import SelectedRows
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, find, grad_name
+from . import device_calls
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
 
 Array = Any
 
@@ -21,7 +27,7 @@ class EagerMeta:
     def __init__(self, known: EagerMeta | None = None) -> None:
         self.shapes: dict[str, tuple[int, ...]] = dict(known.shapes) if known else {}
         self.dtypes: dict[str, VarType] = dict(known.dtypes) if known else {}
-        self.values: dict[str, np.ndarray] = {}
+        self.values: dict[str, Any] = {}
         self.asked = False
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -36,7 +42,7 @@ class EagerMeta:
 
     def value(self, name: str) -> np.ndarray | None:
         self.asked = True
-        return self.values.get(name)
+        return backend.to_host(self.values.get(name))
 
 
 _forms: dict[Any, core.Form] = {}
@@ -128,14 +134,17 @@ def cached_form(
     return found
 
 
-def _specialise(form: core.Form, arrays: list[Array]) -> core.Variant:
-    """The variant of a form for arrays: exact shapes, native kernels or the reference kernel."""
+def _specialise(form: core.Form, arrays: list[Array], device: CudaDevice | None) -> core.Variant:
+    """The variant of a form for arrays: exact shapes, native kernels or the reference kernel.
+
+    `device`: the GPU that the arrays are on; there no native kernels are chosen.
+    """
     definition: OpDef = form.definition
     meta = EagerMeta(form.known)
     for name, array in zip(form.names_in, arrays, strict=True):
         meta.shapes[name] = tuple(array.shape)
         meta.dtypes[name] = to_vartype(array.dtype)
-        if isinstance(array, np.ndarray):
+        if not isinstance(array, SelectedRows):
             meta.values[name] = array
     view = OpView(definition, form.inputs, form.outputs, form.attrs, meta)
     _check_slots(view)
@@ -143,9 +152,9 @@ def _specialise(form: core.Form, arrays: list[Array]) -> core.Variant:
         definition.infer(view)
     names = form.names_out
     whole = all(min(meta.shapes.get(name, (-1,)), default=0) >= 0 for name in names)
-    dense = all(isinstance(array, np.ndarray) for array in arrays)
-    calls = _native(view, form) if whole and dense else None
-    outputs = [
+    dense = not any(isinstance(array, SelectedRows) for array in arrays)
+    calls = _native(view, form) if whole and dense and device is None else None
+    outputs: list[device_calls.Layout | None] = [
         (to_numpy(meta.dtypes[name]), meta.shapes[name]) if name in meta.shapes else None for name in names
     ]
     frozen = tuple(
@@ -156,20 +165,35 @@ def _specialise(form: core.Form, arrays: list[Array]) -> core.Variant:
         ]
     )
     meta.values = {}
+    is_view = whole and dense and _is_view(definition, form, meta)
     return core.Variant(
         form,
         arrays,
         outputs,
         calls,
-        whole and dense and _is_view(definition, form, meta),
-        _reference(form, outputs),
+        is_view,
+        _reference(form, outputs) if device is None else _elsewhere(form, outputs, device, is_view),
         frozen,
         _differentiate,
         meta,
         # A seed makes every call draw the same; without one the kernel goes on where it was.
         definition.random and bool(form.attrs.get("seed") or form.attrs.get("fix_seed")),
         whole and not meta.asked,
+        device,
     )
+
+
+def _elsewhere(
+    form: core.Form, outputs: list[device_calls.Layout | None], device: CudaDevice, is_view: bool
+) -> device_calls.Run:
+    """Computes the results of a form on a GPU."""
+    if is_view:
+        return device_calls.reshaped(device, outputs)
+    definition: OpDef = form.definition
+    if not form.names_in and (definition.random or definition.cuda is None):
+        # The same numbers as on the host; nothing has to wait for them.
+        return device_calls.from_host(device, _specialise(form, [], None).compute)
+    return _reference(form, outputs, device)
 
 
 def _check_slots(view: OpView) -> None:
@@ -187,7 +211,7 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
     from .._ext import kernels  # brings SciPy, which importing the package alone should not
 
     definition = view.definition
-    if definition.native is None or _UPDATES.intersection(view.inputs):
+    if definition.native is None or device_calls.UPDATES.intersection(view.inputs):
         return None
     calls = definition.native(view)
     listed = [calls] if isinstance(calls, Call) else calls
@@ -205,10 +229,6 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
     ]
 
 
-_UPDATES = frozenset({"Param", "LearningRate"})
-"""Operators with these inputs write their kernels' results over them, which results of their own memory would miss."""
-
-
 def _is_view(definition: OpDef, form: core.Form, meta: EagerMeta) -> bool:
     """Whether the first result is the only input under another shape, and the others hold nothing."""
     if definition.view is None or len(form.names_in) != 1 or not form.names_out:
@@ -218,12 +238,17 @@ def _is_view(definition: OpDef, form: core.Form, meta: EagerMeta) -> bool:
     return all(0 in meta.shapes[name] for name in form.names_out[1:])
 
 
-def _reference(form: core.Form, outputs: list[tuple[np.dtype, tuple[int, ...]] | None]) -> Any:
+def _reference(
+    form: core.Form,
+    outputs: list[device_calls.Layout | None],
+    device: CudaDevice | None = None,
+) -> device_calls.Run:
     """Runs the reference kernel on a list of arrays; gives a list of arrays that share no memory with them."""
     definition: OpDef = form.definition
     counts = [(slot, len(names)) for slot, names in form.inputs.items()]
     wanted = [(slot, form.outputs.get(slot.name, ())) for slot in definition.output_slots]
     order = {name: k for k, name in enumerate(form.names_out)}
+    own: device_calls.Own = _own if device is None else device_calls.owner(device)
 
     def run(arrays: list[Array]) -> list[Array]:
         inputs: dict[str, list[Array]] = {}
@@ -235,8 +260,11 @@ def _reference(form: core.Form, outputs: list[tuple[np.dtype, tuple[int, ...]] |
         if definition.lod:
             lods = {slot: [[]] * count for slot, count in counts}
         try:
-            results = definition.call(np, inputs, form.attrs, lods)
-        except (EnforceNotMet, NotSupportedError):
+            if device is None:
+                results = definition.call(np, inputs, form.attrs, lods)
+            else:
+                results = device_calls.call(definition, form, inputs, lods, device)
+        except (EnforceNotMet, NotSupportedError, MemoryError):
             raise
         except Exception as error:
             shapes = ", ".join(
@@ -249,13 +277,15 @@ def _reference(form: core.Form, outputs: list[tuple[np.dtype, tuple[int, ...]] |
         for (declared, names), result in zip(wanted, results, strict=True):
             for name, value in zip(names, result if declared.many else [result], strict=False):
                 if value is not None and name:
-                    made[order[name]] = _own(value, outputs[order[name]], arrays)
+                    made[order[name]] = own(value, outputs[order[name]], arrays)
         return made
 
-    return run
+    if device is None:
+        return run
+    return device_calls.guarded(device, definition.type, run)
 
 
-def _own(value: Any, declared: tuple[np.dtype, tuple[int, ...]] | None, arrays: list[Array]) -> Any:
+def _own(value: Any, declared: device_calls.Layout | None, arrays: list[Array]) -> Any:
     """A result as a contiguous array of the declared type with memory of its own."""
     if isinstance(value, LodArray):
         value = value.array

@@ -10,19 +10,20 @@ import numpy as np
 from .._ext import eager as core
 from ..base import unique_name
 from ..base.dtypes import VarType, to_vartype
-from ..base.one_element import convertible
-from ..base.place import CPUPlace, Place
+from ..base.selected_rows import SelectedRows
 from ..executor.lod_tensor import LoDTensor
 from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
-from . import autograd, dispatch
+from . import autograd, dispatch, placing
+from .elements import Elements
+from .located import Located
 
 
-class Tensor(core.Value, VariableMath):
+class Tensor(Elements, Located, VariableMath):
     """An array that operators compute with at once, and that remembers how it was computed.
 
     Args:
-        array: contiguous NumPy array of one of Fluid's types; taken as it is, without a copy.
+        array: contiguous array of one of Fluid's types, of NumPy or of a GPU; taken as it is, without a copy.
         name: by default one that counts the tensors made.
         stop_gradient: whether `backward` stops here.
         persistable: whether it lasts (parameters, statistics).
@@ -34,7 +35,7 @@ class Tensor(core.Value, VariableMath):
 
     def __init__(
         self,
-        array: np.ndarray,
+        array: Any,
         name: str | None = None,
         stop_gradient: bool = True,
         persistable: bool = False,
@@ -75,16 +76,11 @@ class Tensor(core.Value, VariableMath):
 
     @property
     def ndim(self) -> int:
-        return self.array.ndim
+        return int(self.array.ndim)
 
     @property
     def size(self) -> int:
-        return self.array.size
-
-    @property
-    def place(self) -> Place:
-        """The device that holds the tensor."""
-        return CPUPlace()
+        return int(self.array.size)
 
     @property
     def is_leaf(self) -> bool:
@@ -95,7 +91,7 @@ class Tensor(core.Value, VariableMath):
     def grad(self) -> Tensor | None:
         """The gradient as a tensor that shares its memory, None if there is none yet."""
         found = self.grad_array
-        return None if found is None else Tensor(_dense(found), name=self.name + "@GRAD")
+        return None if found is None else Tensor(placing.dense(found), name=self.name + "@GRAD")
 
     @grad.setter
     def grad(self, value: Tensor | np.ndarray | None) -> None:
@@ -104,7 +100,7 @@ class Tensor(core.Value, VariableMath):
             raise ValueError(
                 f"the gradient of {self.name!r} must have shape {self.shape}, got {list(array.shape)}"
             )
-        self.grad_array = array
+        self.grad_array = None if array is None else placing.beside(array, self.array)
 
     def gradient(self) -> Any:
         """A copy of the gradient as a NumPy array; None before `backward`, zeros after `clear_gradient`.
@@ -114,27 +110,18 @@ class Tensor(core.Value, VariableMath):
         found = self.grad_array
         if found is None:
             return None
-        return found.copy() if isinstance(found, np.ndarray) else (found.values.copy(), found.rows.copy())
+        if isinstance(found, SelectedRows):
+            return (placing.as_copy(found.values), placing.as_copy(found.rows))
+        return placing.as_copy(found)
 
     def clear_gradient(self) -> None:
         """Set the gradient to zeros, as Fluid does; nothing if there is none."""
         if self.node is None and self.grad_array is not None:
             self.clear_leaf()
         elif self.grad_array is not None:
-            self.grad_array = np.zeros_like(self.array)
+            self.grad_array = self.zeros_alike()
 
     clear_grad = clear_gradient
-
-    def numpy(self) -> np.ndarray:
-        """A copy of the elements."""
-        return convertible(self.array.copy())
-
-    def item(self, *index: int) -> Any:
-        """One element as a Python number; the only one, or the one at `index`."""
-        return self.array.item(*index)
-
-    def tolist(self) -> Any:
-        return self.array.tolist()
 
     def backward(self, backward_strategy: Any = None, retain_graph: bool = False) -> None:
         """Compute the gradient of this tensor with respect to every leaf and tensor that still exists.
@@ -151,9 +138,13 @@ class Tensor(core.Value, VariableMath):
 
     def detach(self) -> Tensor:
         """The same elements without history; shares memory with results, has a copy of parameters' memory."""
-        number = self.__dict__.get("_detached", 0)
-        self._detached = number + 1
-        return Tensor(self.array.copy() if self.persistable else self.array, f"{self.name}{number}")
+        return self._named_copy(placing.duplicate(self.array) if self.persistable else self.array)
+
+    def _named_copy(self, array: Any) -> Tensor:
+        """A tensor of `array` that is called like the next copy of this one."""
+        number = self.__dict__.get("_copies", 0)
+        self._copies = number + 1
+        return Tensor(array, f"{self.name}{number}")
 
     def be_generated(self) -> None:
         """Be called `generated_var_N` and not `tmp_N`: results for which Fluid makes a variable beforehand."""
@@ -169,13 +160,14 @@ class Tensor(core.Value, VariableMath):
 
         `value`: a NumPy array or tensor. Raises AssertionError if its shape or dtype differs, as Fluid does.
         """
-        array: np.ndarray = np.asarray(value.array if isinstance(value, (Tensor, LoDTensor)) else value)
+        array = value.array if isinstance(value, (Tensor, LoDTensor)) else value
+        array = array if placing.on_device(array) else np.asarray(array)
         self.check_fits(array)
-        if not self.array.flags.writeable:
+        if isinstance(self.array, np.ndarray) and not self.array.flags.writeable:
             self.array = self.array.copy()
-        np.copyto(self.array, array)
+        placing.overwrite(self.array, array)
 
-    def check_fits(self, array: np.ndarray, source: str = "") -> None:
+    def check_fits(self, array: Any, source: str = "") -> None:
         """Raise AssertionError, as Fluid, unless `array` has the shape and dtype of this tensor; names its `source`."""
         if array.shape != self.array.shape:
             raise AssertionError(
@@ -207,19 +199,6 @@ class Tensor(core.Value, VariableMath):
         Raises RuntimeError for a tensor without gradients.
         """
         return autograd.register_hook(self, hook)
-
-    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
-        """The tensor as text."""
-        return repr(self)
-
-    def __repr__(self) -> str:
-        text = np.array2string(self.array, separator=", ", prefix="       ")
-        return (
-            f"Tensor(shape={self.shape}, dtype={self.array.dtype}, stop_gradient={self.stop_gradient},\n"
-            f"       {text})"
-        )
-
-    __str__ = __repr__
 
     def _temporary(self, dtype: VarType, key: str = "tmp") -> Any:
         tracer = tracing.current()
@@ -265,32 +244,9 @@ class Tensor(core.Value, VariableMath):
             raise IndexError(f"index {index} is out of range for a tensor of shape {self.shape}")
         return super().__getitem__(index)  # type: ignore[return-value]
 
-    def __len__(self) -> int:
-        if not self.array.ndim:
-            raise TypeError("len() of a tensor without dimensions")
-        return len(self.array)
-
     def __iter__(self) -> Iterator[Tensor]:
         for index in range(len(self)):
             yield self[index]
-
-    def __float__(self) -> float:
-        return float(self._only())
-
-    def __int__(self) -> int:
-        return int(self._only())
-
-    def __bool__(self) -> bool:
-        return bool(self._only())
-
-    def __index__(self) -> int:
-        element = self._only()
-        if not isinstance(element, (int, np.integer)):
-            raise TypeError(f"only an integer tensor of one element can be an index, got {self.array.dtype}")
-        return int(element)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.array, dtype=dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.node is not None:
@@ -300,7 +256,7 @@ class Tensor(core.Value, VariableMath):
             )
         twin = type(self).__new__(type(self))
         memo[id(self)] = twin
-        twin.array = self.array.copy()
+        twin.array = placing.duplicate(self.array)
         twin.stop_gradient, twin.persistable = self.stop_gradient, self.persistable
         twin.given_name = unique_name.generate(self.name) if self.given_name is not None else None
         twin.__dict__.update(self.__dict__)
@@ -308,13 +264,6 @@ class Tensor(core.Value, VariableMath):
 
     def __reduce__(self) -> Any:
         raise TypeError("tensors are not pickled: save tensor.numpy(), or a state_dict() with save_dygraph")
-
-    def _only(self) -> Any:
-        if self.array.size != 1:
-            raise AssertionError(
-                f"only a tensor of one element becomes a number, this one has shape {self.shape}"
-            )
-        return self.array.reshape(-1)[0]
 
     __hash__ = object.__hash__
 
@@ -332,7 +281,7 @@ class Parameter(Tensor):
 
     stands_for = "parameter"
 
-    def __init__(self, array: np.ndarray, name: str, trainable: bool = True, **options: Any) -> None:
+    def __init__(self, array: Any, name: str, trainable: bool = True, **options: Any) -> None:
         frozen = not trainable and not mode.in_dygraph_mode()
         super().__init__(array, name, stop_gradient=frozen, persistable=True)
         self._trainable = trainable
@@ -414,7 +363,7 @@ def apply_into(
         if result.array is None:
             continue
         if target.persistable and target.array is not None:
-            np.copyto(target.array, result.array)
+            placing.overwrite(target.array, result.array)
         else:
             target.take_over(result)
 
@@ -422,10 +371,13 @@ def apply_into(
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Tensor:
     """A tensor with a copy of a NumPy array (`fluid.dygraph.to_variable`); tensors are returned as they are.
 
+    It is made where `dygraph.guard(place)` or `paddle.set_device` says; the copy of an array of CuPy where that is.
     Raises TypeError for anything else, and for element types that Fluid does not have.
     """
     if isinstance(value, Tensor):
         return value
+    if placing.on_device(value):
+        return Tensor(placing.adopted(value), name)
     if not isinstance(value, np.ndarray):
         raise TypeError(
             "The type of input value is invalid, expected type is 'ndarray' or 'Variable', "
@@ -433,11 +385,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         )
     to_vartype(value.dtype)
     array = np.array(value, order="C")
-    return Tensor(array, name)
-
-
-def _dense(found: Any) -> np.ndarray:
-    return found if isinstance(found, np.ndarray) else found.to_dense()
+    return Tensor(placing.here(array), name)
 
 
 # What scripts for Fluid see of a tensor's type, and print.

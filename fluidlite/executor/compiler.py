@@ -182,7 +182,7 @@ class CompiledProgram:
         return_merged: bool,
     ) -> list[Any]:
         """What `Executor.run` does with this program."""
-        from .parallel import DataParallel
+        from .replicas import parallel
 
         if not self._is_data_parallel:
             return executor.run(self._program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
@@ -200,11 +200,13 @@ class CompiledProgram:
                 raise IndexError(
                     f"feed is a list for {len(feed)} devices, but the program was compiled for one place"
                 )
+            if executor.place != places[0]:
+                executor = type(executor)(places[0])
             return executor.run(self._program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
         runner = self._runner
         if runner is None or runner.scope is not scope or runner.version != self._program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
-            runner = self._runner = DataParallel(self._program, places, scope, average)
+            runner = self._runner = parallel(self._program, places, scope, average)
         return runner.run(feed, fetch_list, return_numpy, return_merged)
 
     def __reduce__(self) -> Any:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..backend import device_at, to_host
+from ..backend.cupy_ import faults
 from ..base import flags
 from ..base.errors import EOFException
 from ..base.one_element import convertible
-from ..base.place import CPUPlace, Place, resolve
-from ..framework import Operator, Program, Variable, default_main_program
+from ..base.place import Place
+from ..framework import Operator, Program, Variable, default_main_program, mode
 from . import failures, readers
-from .feeding import Feed, as_feed
+from .feeding import Feed, as_feed, placed
 from .interpret import Interpreter
 from .lod_tensor import LoDTensor
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope, global_scope
 from .sparse import expanded
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+    from .device_plan import DevicePlan
 
 PLANS_KEPT = 32
 """How many shapes of one program keep their plans."""
@@ -32,8 +38,8 @@ class PlanCache:
     __slots__ = ("built", "hits", "last", "plans", "refused", "runs")
 
     def __init__(self) -> None:
-        self.plans: dict[Any, Plan] = {}
-        self.last: Plan | None = None
+        self.plans: dict[Any, Plan | DevicePlan] = {}
+        self.last: Plan | DevicePlan | None = None
         self.refused: str | None = None
         self.built = self.hits = self.runs = 0
 
@@ -41,7 +47,7 @@ class PlanCache:
         """False once many shapes have come and hardly any came back: then the interpreter is quicker."""
         return self.built < PLANS_KEPT or self.hits > self.built
 
-    def add(self, signature: Any, plan: Plan) -> None:
+    def add(self, signature: Any, plan: Plan | DevicePlan) -> None:
         if len(self.plans) >= PLANS_KEPT:
             self.plans.pop(next(iter(self.plans)))
         self.plans[signature] = plan
@@ -51,19 +57,33 @@ class PlanCache:
 class Executor:
     """Runs programs on a place; `run` does one step.
 
-    `place`: a `CPUPlace` (the default) or `CUDAPlace`. Raises TypeError for anything else.
+    `place`: a `CPUPlace` or `CUDAPlace`; by default where eager tensors are made, which is the CPU unless the script or
+    `--device gpu` says otherwise. Raises TypeError for anything else.
     """
 
     def __init__(self, place: Place | None = None) -> None:
         if place is not None and not isinstance(place, Place):
             raise TypeError(f"Executor takes a fluid.CPUPlace or fluid.CUDAPlace, got {place!r}")
-        self.place: Place = place if place is not None else CPUPlace()
-        resolve(self.place)
+        self.place: Place = place if place is not None else mode._current_expected_place()
+        self._device = device_at(self.place)
         self._closed = False
 
     def close(self) -> None:
-        """Refuse to run anything from now on."""
+        """Wait for what has been given to a GPU, and refuse to run anything from now on."""
+        if self._device is not None and not self._closed:
+            self._device.synchronize()
         self._closed = True
+
+    def describe(self, program: Any = None, scope: Scope | None = None) -> str:
+        """How `program` (the default main program if None) has been run so far, as text.
+
+        On a GPU: for each combination of fetches and shapes the launches of a step, and whether they are one CUDA graph
+        or why not. On the CPU: the instructions. `scope`: where its parameters live (the global scope if None).
+        """
+        program = getattr(program, "_program", program)
+        return describe(
+            default_main_program() if program is None else program, global_scope() if scope is None else scope
+        )
 
     def run(
         self,
@@ -117,7 +137,7 @@ class Executor:
         names = fetch_names(fetch_list)
         if use_prune:
             program = pruned(program, names, tuple(feed))
-        return run_program(program, feed, names, scope, return_numpy)
+        return run_program(program, feed, names, scope, return_numpy, self._device)
 
     def infer_from_dataset(self, *args: Any, **kwargs: Any) -> None:
         raise _no_datasets("infer_from_dataset")
@@ -166,12 +186,17 @@ def pruned(program: Program, names: tuple[str, ...], feeds: tuple[str, ...]) -> 
 
 
 def run_program(
-    program: Program, feed: Mapping[str, Any], names: tuple[str, ...], scope: Scope, return_numpy: bool
+    program: Program,
+    feed: Mapping[str, Any],
+    names: tuple[str, ...],
+    scope: Scope,
+    return_numpy: bool,
+    device: CudaDevice | None = None,
 ) -> list[Any]:
-    """One step of a program on one device."""
+    """One step of a program on one device (None: the host)."""
     if program._has_readers():
-        feed = readers.add_to(feed, program)
-    cache = _cache(program, scope, (tuple(feed), names))
+        feed = readers.add_to(feed, program, device)
+    cache = _cache(program, scope, (tuple(feed), names), device)
     cache.runs += 1
     plan = cache.last
     if plan is not None and plan.ready(program) and plan.lock.acquire(blocking=False):
@@ -182,7 +207,7 @@ def run_program(
         finally:
             plan.lock.release()
     try:
-        return _run_checked(program, as_feed(program, feed), names, scope, return_numpy, cache)
+        return _run_checked(program, as_feed(program, feed), names, scope, return_numpy, cache, device)
     except failures.NotFed as error:
         raise error.among(feed) from None
 
@@ -194,20 +219,28 @@ def _run_checked(
     scope: Scope,
     return_numpy: bool,
     cache: PlanCache,
+    device: CudaDevice | None,
 ) -> list[Any]:
+    if device is None:
+        checked = placed(checked, None)
     if flags.engine() == "plan" and (checked or cache.runs > 1):
         parts = expanded(checked)
-        plan = find_plan(cache, program, scope, parts, names)
+        plan = find_plan(cache, program, scope, parts, names, device)
         if plan is not None:
             with plan.lock:
                 plan.accepts([parts[name][0] for name in plan.feed_names])
                 return _finish(plan, return_numpy)
-    return _interpret(program, scope, checked, names, return_numpy)
+    return _interpret(program, scope, checked, names, return_numpy, device)
 
 
 def find_plan(
-    cache: PlanCache, program: Program, scope: Scope, feed: Feed, names: tuple[str, ...]
-) -> Plan | None:
+    cache: PlanCache,
+    program: Program,
+    scope: Scope,
+    feed: Feed,
+    names: tuple[str, ...],
+    device: CudaDevice | None = None,
+) -> Plan | DevicePlan | None:
     """The plan for feeds of these shapes, made if need be; None if the interpreter has to run."""
     if any(lod for _, lod in feed.values()):
         return None
@@ -219,7 +252,7 @@ def find_plan(
         if cache.refused is not None or not cache.worth_planning():
             return None
         try:
-            plan = Plan(program, scope, feed, names)
+            plan = _planned(program, scope, feed, names, device)
         except CannotPlan as reason:
             # A first run may initialise what a second one can be planned with.
             cache.refused = str(reason) if cache.runs > 2 else None
@@ -230,12 +263,22 @@ def find_plan(
     return plan
 
 
-def _cache(program: Program, scope: Scope, key: Any) -> PlanCache:
+def _planned(
+    program: Program, scope: Scope, feed: Feed, names: tuple[str, ...], device: CudaDevice | None
+) -> Plan | DevicePlan:
+    if device is None:
+        return Plan(program, scope, feed, names)
+    from .device_plan import DevicePlan
+
+    return DevicePlan(program, scope, feed, names, device)
+
+
+def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None = None) -> PlanCache:
     by_scope: WeakKeyDictionary[Scope, dict[Any, PlanCache]] = program._plans
     caches = by_scope.get(scope)
     if caches is None:
         caches = by_scope[scope] = {}
-    key = (program._version, key)
+    key = (program._version, key, device)
     cache = caches.get(key)
     if cache is None:
         for stale in [k for k in caches if k[0] != program._version]:
@@ -244,18 +287,43 @@ def _cache(program: Program, scope: Scope, key: Any) -> PlanCache:
     return cache
 
 
-def _finish(plan: Plan, return_numpy: bool) -> list[Any]:
+def _finish(plan: Plan | DevicePlan, return_numpy: bool) -> list[Any]:
     plan.run()
-    values = plan.fetch()
-    return [convertible(value) if return_numpy else LoDTensor.wrap(value) for value in values]
+    if return_numpy:
+        return [convertible(value) for value in plan.fetch()]
+    return [LoDTensor.wrap(value) for value in plan.fetch_in_place()]
 
 
 def _interpret(
-    program: Program, scope: Scope, feed: Feed, names: tuple[str, ...], return_numpy: bool
+    program: Program,
+    scope: Scope,
+    feed: Feed,
+    names: tuple[str, ...],
+    return_numpy: bool,
+    device: CudaDevice | None,
 ) -> list[Any]:
-    run = Interpreter(program, scope, feed)
+    run = Interpreter(program, scope, feed, device)
     run.run()
-    return as_results([run.fetch(name) for name in names], return_numpy)
+    results = as_results([run.fetch(name) for name in names], return_numpy)
+    if device is not None and results and return_numpy:
+        faults.raise_pending(device)
+    return results
+
+
+def describe(program: Program, scope: Scope) -> str:
+    """How a program has been run in a scope; see `Executor.describe`."""
+    if not isinstance(program, Program):
+        raise TypeError(f"describe takes a Program, got {type(program).__name__}")
+    parts = []
+    for (version, (feeds, fetches), _), cache in (program._plans.get(scope) or {}).items():
+        if version != program._version:
+            continue
+        parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
+        parts += [plan.describe() for plan in cache.plans.values()]
+        if not cache.plans:
+            reason = cache.refused or "it has run once, or sequences are fed"
+            parts.append(f"run by the interpreter: {reason}")
+    return "\n".join(parts) or "this program has not run in this scope"
 
 
 def as_results(tensors: list[LoDTensor], return_numpy: bool) -> list[Any]:
@@ -267,7 +335,7 @@ def as_results(tensors: list[LoDTensor], return_numpy: bool) -> list[Any]:
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
         )
-    return [convertible(np.asarray(tensor.array)) for tensor in tensors]
+    return [convertible(np.asarray(to_host(tensor.array))) for tensor in tensors]
 
 
 __all__ = ["EOFException", "Executor", "failures", "fetch_names", "run_program"]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backend import device_of, moved, on_device
 from ..base.dtypes import VarType, to_numpy
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
 from .failures import shape_text
 from .lod_tensor import Lod, LoDTensor
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
 
 Feed = dict[str, tuple[Any, Lod]]
 """Arrays (or SelectedRows) and levels of detail by name."""
@@ -42,14 +46,22 @@ def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
     return out
 
 
-def as_array(value: Any, var: Variable) -> tuple[np.ndarray, Lod]:
-    """A C-contiguous array and the levels of detail of one fed value; scalars get one dimension."""
+def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
+    """A C-contiguous array, of the host or of a GPU, and the levels of detail of one fed value.
+
+    Scalars get one dimension.
+    """
     if isinstance(value, LoDTensor):
         if value.array is None:
             raise ValueError(f"the LoDTensor fed as {var.name!r} has not been set")
         return value.array, value._lod
     if isinstance(value, np.ndarray):
         array = value
+    elif on_device(value):
+        device = device_of(value)
+        assert device is not None
+        array = device.adopt(value)
+        return (array.reshape(1) if array.ndim == 0 else array), []
     elif isinstance(value, (list, tuple)):
         if any(isinstance(item, LoDTensor) for item in value):
             raise TypeError(
@@ -75,6 +87,17 @@ def as_array(value: Any, var: Variable) -> tuple[np.ndarray, Lod]:
     if array.ndim == 0:
         array = array.reshape(1)
     return np.ascontiguousarray(array), []
+
+
+def placed(feed: Feed, device: CudaDevice | None) -> Feed:
+    """The feed with all arrays on `device` (None: the host)."""
+    return {name: (_placed(value, device), lod) for name, (value, lod) in feed.items()}
+
+
+def _placed(value: Any, device: CudaDevice | None) -> Any:
+    if isinstance(value, SelectedRows):
+        return SelectedRows(moved(value.rows, device), moved(value.values, device), value.height)
+    return moved(value, device)
 
 
 def _matching(value: SelectedRows, var: Variable) -> SelectedRows:

@@ -6,36 +6,46 @@ what plans are tested against.
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backend.cupy_ import library
 from ..base.dtypes import VarType, to_numpy
 from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import Block, Operator, Program
 from ..ops.registry import LodArray
 from ..ops.rows import ROWS, VALUES
-from . import failures
-from .feeding import Feed
+from . import device_calls, failures
+from .feeding import Feed, placed
 from .lod_tensor import Lod, LoDTensor
 from .scope import Scope
 
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
 
 class Interpreter:
-    """One run of a program: `values` and `lods` hold what is not persistable, by name."""
+    """One run of a program: `values` and `lods` hold what is not persistable, by name.
 
-    def __init__(self, program: Program, scope: Scope, feed: Feed, xp: Any = np) -> None:
+    Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there.
+    """
+
+    def __init__(self, program: Program, scope: Scope, feed: Feed, device: CudaDevice | None = None) -> None:
         self.program = program
         self.scope = scope
-        self.xp = xp
+        self.device = device
+        self.xp: Any = np if device is None else device.xp
         self.fed = list(feed)
-        self.values: dict[str, Any] = {name: array for name, (array, _) in feed.items()}
+        self.values: dict[str, Any] = {name: array for name, (array, _) in placed(feed, device).items()}
         self.lods: dict[str, Lod] = {name: lod for name, (_, lod) in feed.items() if lod}
 
     def run(self, ops: list[Operator] | None = None) -> None:
         """Run all operators of the global block, or just `ops`."""
-        for op in self.program.global_block().ops if ops is None else ops:
-            self.run_op(op)
+        with nullcontext() if self.device is None else self.device.active():
+            for op in self.program.global_block().ops if ops is None else ops:
+                self.run_op(op)
 
     def run_op(self, op: Operator) -> None:
         definition = op.definition
@@ -48,8 +58,14 @@ class Interpreter:
         if definition.lod:
             lods = {slot: [self.lod_of(name) for name in names] for slot, names in op.inputs.items()}
         try:
-            results = definition.call(self.xp, inputs, op.attrs, lods)
+            if self.device is None:
+                results = definition.call(np, inputs, op.attrs, lods)
+            else:
+                with library.errors(f"operator {op.type}"):
+                    results = device_calls.call(op, inputs, self.device, lods)
         except Exception as error:
+            if self.device is not None and isinstance(error, MemoryError):
+                raise
             located = failures.in_operator(op, error)
             if located is error:
                 raise
@@ -70,7 +86,9 @@ class Interpreter:
             return value
         found = self.scope.find_var(name)
         if found is not None and isinstance(found.get(), LoDTensor) and found.get().array is not None:
-            return found.get().array
+            tensor = found.get()
+            here = self.device is None and type(tensor.array) is np.ndarray
+            return tensor.array if here else tensor.on(self.device)
         raise failures.missing_value(op, name, self.fed)
 
     def lod_of(self, name: str) -> Lod:
@@ -105,7 +123,10 @@ class Interpreter:
         if var is not None and var.persistable:
             tensor = self.scope.find_var(name)
             holder = (tensor if tensor is not None else self.scope.var(name)).get_tensor()
-            holder.set(value)
+            if self.device is None:
+                holder.set(value)
+            elif value is not holder.array:
+                holder.set(value, self.device.place)
             holder._lod = lod
             return
         self.values[name] = value
@@ -123,8 +144,9 @@ class Interpreter:
             found = self.scope.find_var(name)
             if found is None or not found.is_set():
                 raise failures.unknown_fetch(name, self.known_names())
-            value = found.get_tensor().array
-        return LoDTensor.wrap(np.array(as_dense(value, self.xp)), self.lod_of(name))
+            value = found.get_tensor().on(self.device)
+        with nullcontext() if self.device is None else self.device.active():
+            return LoDTensor.wrap(self.xp.array(as_dense(value, self.xp)), self.lod_of(name))
 
     def _part(self, name: str) -> Any:
         """One of the two arrays that SelectedRows consist of, under the name it has in plans."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backend import device_at, device_of, dlpack, moved, on_device, to_host
+from ..backend.cupy_.pinned import is_pinned, pinned_array
+from ..base.dtypes import to_vartype
 from ..base.errors import EnforceNotMet
-from ..base.place import CPUPlace, Place
+from ..base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
 
 Lod = list[list[int]]
 
@@ -17,19 +23,20 @@ Lod = list[list[int]]
 class LoDTensor:
     """An n-dimensional array whose rows may be grouped into sequences (and sequences of sequences).
 
-    A level of detail is a list of offsets that begins with 0; the last level ends with the number of rows.
-    Follows `fluid.LoDTensor` (also `fluid.Tensor`).
+    A level of detail is a list of offsets that begins with 0; the last level ends with the number of rows. The elements
+    are on the host, or on the GPU where a program or `set` has put them. Follows `fluid.LoDTensor` (also
+    `fluid.Tensor`).
     """
 
     __slots__ = ("__weakref__", "_lod", "_owner", "array")
 
     def __init__(self) -> None:
-        self.array: np.ndarray | None = None
+        self.array: Any = None
         self._lod: Lod = []
         self._owner: Any = None  # a scope's version cell: told when the memory is replaced
 
     @classmethod
-    def wrap(cls, array: np.ndarray, lod: Sequence[Sequence[int]] = ()) -> LoDTensor:
+    def wrap(cls, array: Any, lod: Sequence[Sequence[int]] = ()) -> LoDTensor:
         """A tensor over `array` itself: nothing is copied, later changes to `array` show."""
         tensor = cls.__new__(cls)
         tensor.array = array
@@ -38,22 +45,57 @@ class LoDTensor:
         return tensor
 
     def set(self, array: Any, place: Place | None = None) -> None:
-        """Copy `array` (anything NumPy reads) into this tensor; the levels of detail are kept.
+        """Copy `array` (anything NumPy reads, or an array of a GPU) into this tensor; the levels of detail are kept.
 
-        Where shape and dtype stay, so does the memory. Raises TypeError for arrays of Python objects.
+        `place`: where the elements are to be: a `CUDAPlace`, or `CUDAPinnedPlace` for page-locked memory. Where shape
+        and dtype stay, so does the memory, unless it is in another place than one of these. Raises TypeError for arrays
+        of Python objects.
         """
-        source = np.asarray(array)
+        source = array if on_device(array) else np.asarray(array)
         if source.dtype == object or source.dtype.kind in "US":
             raise TypeError(
                 f"a LoDTensor holds numbers, got an array of dtype {source.dtype}; ragged lists need create_lod_tensor"
             )
+        if self._owner is not None:
+            self._owner.writes += 1
         mine = self.array
-        if mine is not None and mine.shape == source.shape and mine.dtype == source.dtype:
-            np.copyto(mine, source)
+        fits = mine is not None and mine.shape == source.shape and mine.dtype == source.dtype
+        if type(place) is CPUPlace or place is None:
+            if fits:
+                overwrite(mine, source)
+            else:
+                self.replace(np.array(to_host(source), order="C"))
         else:
-            self.replace(np.array(source, order="C"))
+            self._set_at(place, source, fits)
 
-    def replace(self, array: np.ndarray) -> None:
+    def _set_at(self, place: Place, source: Any, fits: bool) -> None:
+        device = device_at(place)
+        if isinstance(place, CUDAPinnedPlace) and cuda_device_count():
+            if not (fits and type(self.array) is np.ndarray and is_pinned(self.array)):
+                self.replace(pinned_array(source.shape, source.dtype))
+            overwrite(self.array, source)
+        elif fits and device_of(self.array) is device:
+            overwrite(self.array, source)
+        elif device is None:
+            self.replace(np.array(to_host(source), order="C"))
+        else:
+            self.replace(device.adopt(source) if on_device(source) else device.put(source))
+
+    def on(self, device: CudaDevice | None) -> Any:
+        """The elements as an array of `device` (None: the host); from now on they are there."""
+        here = moved(self.array, device)
+        if here is not self.array:
+            self.replace(here)
+        return here
+
+    def _place(self) -> Place:
+        """Where the elements are; the CPU for a tensor that has not been set."""
+        if self.array is None or type(self.array) is np.ndarray:
+            return _host_place(self.array)
+        device = device_of(self.array)
+        return CPUPlace() if device is None else device.place
+
+    def replace(self, array: Any) -> None:
         """Take `array` as the new memory of this tensor, without copying."""
         self.array = array
         if self._owner is not None:
@@ -91,39 +133,82 @@ class LoDTensor:
         return [0] if self.array is None else list(self.array.shape)
 
     def numpy(self) -> np.ndarray:
-        """A copy of the elements as an array."""
-        return np.array(self._elements())
+        """A copy of the elements as an array of the host."""
+        return self.__array__()
 
-    def _elements(self) -> np.ndarray:
+    def _elements(self) -> Any:
         if self.array is None:
             raise ValueError("this LoDTensor has not been set and holds no elements")
         return self.array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         elements = self._elements()
+        if on_device(elements):
+            if copy is False:
+                raise ValueError(
+                    f"a tensor on {self._place()!r} cannot be given as an array of the host without a copy"
+                )
+            elements = to_host(elements)
+            return elements if dtype is None else elements.astype(dtype, copy=False)
         if dtype is not None and np.dtype(dtype) != elements.dtype:
             if copy is False:
                 raise ValueError(f"cannot give a {elements.dtype} tensor as {np.dtype(dtype)} without a copy")
             return elements.astype(dtype)
         return elements if copy is False else elements.copy()
 
+    def _to_dlpack(self) -> Any:
+        """The memory of the elements as a DLPack capsule, which another library can take once."""
+        return dlpack.capsule(self._elements())
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory of the elements for other libraries; see `backend.dlpack.capsule`."""
+        return dlpack.capsule(self._elements(), **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_code(self._elements())
+
     def __len__(self) -> int:
         return len(self._elements())
 
     def _dtype(self) -> Any:
-        from ..base.dtypes import to_vartype
-
         return to_vartype(self._elements().dtype)
 
     def __repr__(self) -> str:
         if self.array is None:
             return "LoDTensor(not set)"
         lod = f", lod={self._lod}" if self._lod else ""
-        return f"LoDTensor(shape={list(self.array.shape)}, dtype={self.array.dtype}{lod},\n{self.array})"
+        place = f", place={self._place()!r}" if on_device(self.array) else ""
+        elements = to_host(self.array)
+        return f"LoDTensor(shape={list(elements.shape)}, dtype={elements.dtype}{lod}{place},\n{elements})"
+
+
+def overwrite(target: Any, source: Any) -> None:
+    """Copy the elements of `source` into those of `target`, of the same shape and dtype, wherever both are."""
+    device = device_of(target)
+    if device is None:
+        np.copyto(target, to_host(source))
+    elif on_device(source):
+        device.adopt(source, target)
+    else:
+        device.overwrite(target, source)
+
+
+def _host_place(array: Any) -> Place:
+    return CPUPlace() if array is None or not is_pinned(array) else CUDAPinnedPlace()
 
 
 class LoDTensorArray(list):
     """A list of `LoDTensor` (`fluid.LoDTensorArray`)."""
+
+
+def from_dlpack(source: Any) -> LoDTensor:
+    """A LoDTensor over the memory of a DLPack capsule, or of another library's array (`fluid.core.from_dlpack`).
+
+    Follows `LoDTensor._to_dlpack`; see `backend.dlpack.taken` for what it raises.
+    """
+    array = dlpack.taken(source)
+    to_vartype(array.dtype)
+    return LoDTensor.wrap(array)
 
 
 def _offsets(lengths: Sequence[Sequence[int]]) -> Lod:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backend import to_host
 from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet, EOFException
 from ..base.place import Place
@@ -21,19 +22,26 @@ from .feeding import as_feed, split
 from .lod_tensor import LoDTensor
 from .scope import Scope
 
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
 
 class DataParallel:
-    """A program on several places at once.
+    """A program on several places of the host at once; `replicas.Replicas` is the same for GPUs.
 
     Every place computes the gradients of its own batch; their mean (or sum) drives one update of the shared parameters.
     Other lasting variables that the forward pass writes (moving averages) are kept for each place, the first one's in
     the scope itself, as Fluid does.
     """
 
+    devices: tuple[CudaDevice | None, ...]
+    """Where each place computes; None: on the host."""
+
     def __init__(self, program: Program, places: Sequence[Place], scope: Scope, average: bool) -> None:
         self.program = program
         self.version = program._version
         self.places = list(places)
+        self.devices = (None,) * len(self.places)
         self.scope = scope
         self.average = average
         self.forward, self.update = _halves(program)
@@ -45,7 +53,7 @@ class DataParallel:
         block = program.global_block()
         self.sparse = [n for n in self.exchanged if block._var_recursive(n).type == VarType.SELECTED_ROWS]
         self.private = [name for name in made if _persistable(program, name) and name not in self.updated]
-        self.scopes = [scope, *(Scope(scope) for _ in self.places[1:])]
+        self.scopes = self._make_scopes()
         self._pool: ThreadPoolExecutor | None = None
         self._owner = os.getpid()
 
@@ -53,7 +61,7 @@ class DataParallel:
         """One step; values of the places are joined along the first dimension unless `return_merged` is False."""
         names = fetch_names(fetch_list)
         feeds = self._feeds(feed)
-        self._copy_private()
+        self._prepare()
         known = {name for block in self.program.blocks for name in block.vars}
         for name in names:
             if name not in known:
@@ -62,34 +70,46 @@ class DataParallel:
         given = [
             part for name in self.exchanged for part in (parts(name) if name in self.sparse else (name,))
         ]
-        jobs = [(part, (*given, *wanted), scope) for part, scope in zip(feeds, self.scopes, strict=False)]
+        jobs = [
+            (part, (*given, *wanted), scope, device)
+            for part, scope, device in zip(feeds, self.scopes, self.devices, strict=False)
+        ]
         try:
             results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
         except failures.NotFed as error:
             raise error.among(feed if isinstance(feed, Mapping) else feeds[0]) from None
         count = len(given)
-        by_part = {name: [np.asarray(r[i].array) for r in results] for i, name in enumerate(given)}
-        gradients = {
-            name: self._joined_rows(name, by_part) if name in self.sparse else self._mean(by_part[name])
-            for name in self.exchanged
-        }
+        by_part = {name: [r[i].array for r in results] for i, name in enumerate(given)}
         by_name: dict[str, list[LoDTensor]] = {
             n: [r[count + i] for r in results] for i, n in enumerate(wanted)
         }
-        if self.update.global_block().ops:
-            late = tuple(name for name in dict.fromkeys(names) if name in self.updated)
-            values = run_program(self.update, gradients, late, self.scope, False)
-            by_name.update((name, [value] * len(jobs)) for name, value in zip(late, values, strict=True))
+        late = tuple(name for name in dict.fromkeys(names) if name in self.updated)
+        gradients, values = self._update(by_part, late)
+        by_name.update((name, [value] * len(jobs)) for name, value in zip(late, values, strict=True))
         by_name.update(
-            (name, [LoDTensor.wrap(as_dense(gradients[name]))] * len(jobs))
+            (name, [LoDTensor.wrap(as_dense(to_host(gradients[name])))] * len(jobs))
             for name in names
             if name in gradients
         )
         return [_joined(name, by_name[name], return_numpy, return_merged) for name in names]
 
-    def _one(self, job: tuple[Mapping[str, Any], tuple[str, ...], Scope]) -> list[LoDTensor]:
-        feed, names, scope = job
-        return run_program(self.forward, feed, names, scope, False)
+    def _update(
+        self, by_part: Mapping[str, list[Any]], late: tuple[str, ...]
+    ) -> tuple[Mapping[str, Any], list[LoDTensor]]:
+        """Update the parameters with what the places have made; returns the mean gradients and the values of `late`."""
+        gradients = {
+            name: self._joined_rows(name, by_part) if name in self.sparse else self._mean(by_part[name])
+            for name in self.exchanged
+        }
+        if not self.update.global_block().ops:
+            return gradients, []
+        return gradients, run_program(self.update, gradients, late, self.scope, False)
+
+    def _one(
+        self, job: tuple[Mapping[str, Any], tuple[str, ...], Scope, CudaDevice | None]
+    ) -> list[LoDTensor]:
+        feed, names, scope, device = job
+        return run_program(self.forward, feed, names, scope, False, device)
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._owner != os.getpid():
@@ -105,16 +125,20 @@ class DataParallel:
             total *= np.asarray(1.0 / len(self.places), total.dtype)
         return total
 
-    def _joined_rows(self, name: str, by_part: dict[str, list[np.ndarray]]) -> SelectedRows:
-        """The mean of sparse gradients: the rows of all places."""
-        numbers, values = (np.concatenate(by_part[part]) for part in parts(name))
+    def _joined_rows(self, name: str, by_part: Mapping[str, list[Any]]) -> SelectedRows:
+        """The mean of sparse gradients: the rows of all places, on the host."""
+        numbers, values = (np.concatenate([to_host(a) for a in by_part[part]]) for part in parts(name))
         held = numbers >= 0
         if self.average:
             values = values * np.asarray(1.0 / len(self.places), values.dtype)
         height = self.program.global_block()._var_recursive(name).shape[0]
         return SelectedRows(numbers[held], values[held], height)
 
-    def _copy_private(self) -> None:
+    def _make_scopes(self) -> list[Scope]:
+        """A scope for each place; the first one's is the scope itself."""
+        return [self.scope, *(Scope(self.scope) for _ in self.places[1:])]
+
+    def _prepare(self) -> None:
         """Give each place but the first its own copy of what only the forward pass writes."""
         for scope in self.scopes[1:]:
             for name in self.private:
@@ -154,7 +178,7 @@ class DataParallel:
         """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if wanted."""
         for index, part in enumerate(feeds):
             try:
-                feeds[index] = readers.add_to(part, self.program)
+                feeds[index] = readers.add_to(part, self.program, self.devices[index], self.devices)
             except EOFException:
                 if index == 0 or readers.drops_last(self.program) or self.exchanged:
                     raise
@@ -188,13 +212,13 @@ def _joined(name: str, tensors: list[LoDTensor], return_numpy: bool, merged: boo
         if return_numpy:
             raise RuntimeError(f"variable {name!r} holds LoD information: fetch it with return_numpy=False")
         return _joined_sequences(tensors)
-    array = np.concatenate([np.atleast_1d(np.asarray(t.array)) for t in tensors])
+    array = np.concatenate([np.atleast_1d(to_host(t.array)) for t in tensors])
     return array if return_numpy else LoDTensor.wrap(array)
 
 
 def _joined_sequences(tensors: list[LoDTensor]) -> LoDTensor:
     lengths = [t.recursive_sequence_lengths() for t in tensors]
-    out = LoDTensor.wrap(np.concatenate([np.asarray(t.array) for t in tensors]))
+    out = LoDTensor.wrap(np.concatenate([to_host(t.array) for t in tensors]))
     out.set_recursive_sequence_lengths(
         [[n for part in lengths for n in part[k]] for k in range(len(lengths[0]))]
     )

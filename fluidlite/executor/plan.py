@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import Counter
@@ -15,14 +14,14 @@ from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
 from ..ops.registry import Call, OpView
 from . import failures, fusion, memory, sparse
+from .analysis import Analysis
 from .feeding import Feed
+from .forking import watch
 from .lod_tensor import LoDTensor
-from .planning import CannotPlan, ExactMeta, fold, infer, live
+from .planning import CannotPlan
 from .scope import Scope
 
 Instruction = tuple[Operator, "Call | Callable[[], None]"]
-
-_plans: weakref.WeakSet[Plan] = weakref.WeakSet()
 
 
 class Plan:
@@ -42,24 +41,20 @@ class Plan:
     ) -> None:
         from .._ext import engine
 
-        if any(lod for _, lod in feed.values()):
-            raise CannotPlan("sequences are fed")
         self._scope = weakref.ref(
             scope
         )  # the plan is kept with the program and must not keep the scope alive
         self.version = program._version
-        self.feed_names = list(feed)
         self.lock = threading.Lock()
-        _plans.add(self)
+        watch(self)
         self._failure = engine.KernelFailure
-        arrays = {name: array for name, (array, _) in feed.items()}
-        self.meta = ExactMeta(program, scope, arrays)
-        block_ops = program.global_block().ops if ops is None else ops
+        analysis = Analysis(program, scope, feed, fetches, ops)
+        self.feed_names = analysis.feed_names
+        self.meta, self._lasting = analysis.meta, analysis.lasting
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
-        steps = self._analyse(live(block_ops, sparse.wholes(fetches)), block_ops)
-        fetches = self._fetches(steps, fetches)
-        instructions = self._lower(steps, fetches)
+        fetches = analysis.fetches
+        instructions = self._lower(analysis.steps, fetches)
         self._allocate(instructions, fetches)
         self._emit(engine, instructions)
         self._bind_constants()
@@ -91,50 +86,6 @@ class Plan:
         """
         self.feed_names = [*self.feed_names, *names]
         self._sign()
-
-    def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[tuple[Operator, OpView]]:
-        """Exact shapes of everything; constants are computed and their operators left out."""
-        for op in everything:
-            fed = [name for name in op.output_arg_names if name in self.feed_names]
-            if fed and op.definition.kernel is not None:
-                raise CannotPlan(f"operator {op.type} writes to variable {fed[0]!r}, which is fed")
-            for name in op.input_arg_names:
-                var = op.block._find_var_recursive(name)
-                if var is not None and var.is_data and not self.meta.has(name):
-                    raise failures.missing_value(op, name, self.feed_names)
-        writes = Counter(name for op in ops for name in op.output_arg_names)
-        once = {n for n, count in writes.items() if count == 1 and not self._persistable(ops, n)}
-        steps: list[tuple[Operator, OpView]] = []
-        for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
-            if op.definition.host and op.definition.kernel is None:
-                continue
-            for name in op.output_arg_names:
-                if self._lasting(name) and not self.meta.has(name):
-                    raise CannotPlan(
-                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
-                    )
-            steps += self._inferred(op, once)
-            sparse.check_written_once(op, self.meta, writes)
-        return steps
-
-    def _inferred(self, op: Operator, once: set[str]) -> list[tuple[Operator, OpView]]:
-        view = infer(op, self.meta, self.feed_names)
-        return [] if fold(op, view, self.meta, once) else [(op, view)]
-
-    def _persistable(self, ops: list[Operator], name: str) -> bool:
-        var = ops[0].block._find_var_recursive(name)
-        return var is None or var.persistable
-
-    def _fetches(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[str]:
-        """The variables to copy out for `fetches`; SelectedRows are made dense for that, as the last steps."""
-        for name in fetches:
-            if not self.meta.has(name):
-                raise failures.unknown_fetch(name, self.meta.block.vars)
-        sparse.check([op for op, _ in steps], fetches)
-        for name in fetches:
-            if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
-                steps += self._inferred(sparse.dense(steps[-1][0], name, self.meta), set())
-        return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """Choose a native kernel or the reference kernel for each operator; fuse; find views."""
@@ -183,10 +134,6 @@ class Plan:
             return False
         self._aliases[out] = self._root(source)
         return True
-
-    def _lasting(self, name: str) -> bool:
-        var = self.meta.block._find_var_recursive(name)
-        return name in self.meta.persistable or (var is not None and var.persistable)
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
@@ -296,9 +243,11 @@ class Plan:
             array = tensor.array
             if array.shape != self.meta.shapes[name] or array.dtype != to_numpy(self.meta.dtypes[name]):
                 return False
+            if type(array) is not np.ndarray:
+                array = tensor.on(None)
             if not (array.flags.c_contiguous and array.flags.writeable):
                 array = np.array(array, order="C")
-                tensor.array = array
+                tensor.replace(array)
             self._views[name] = array
             if name in self._slots:
                 self.engine.bind(self._slots[name], array)
@@ -351,6 +300,21 @@ class Plan:
             return self.engine.fetch_all()
         return [np.array(self._array(name)) for name in self._fetched]
 
+    def fetch_in_place(self) -> list[np.ndarray]:
+        """As `fetch`: copies where the plan runs."""
+        return self.fetch()
+
+    def describe(self) -> str:
+        """The instructions of a step, one a line."""
+        shapes = ", ".join(f"{name}{list(self.meta.shapes[name])}" for name in self.feed_names)
+        lines = [f"{len(self.ops)} instructions on the CPU for {shapes or 'no feeds'}"]
+        for op, native in zip(self.ops, self.is_native, strict=True):
+            kind = "native" if native else "reference"
+            lines.append(
+                f"  {op.type}({', '.join(op.input_arg_names)}) -> {', '.join(op.output_arg_names)}; {kind}"
+            )
+        return "\n".join(lines)
+
     def _array(self, name: str) -> np.ndarray:
         """The elements of a variable, whatever memory it lives in."""
         found = self._views.get(name)
@@ -382,17 +346,6 @@ class Plan:
                         np.copyto(self._array(name), value, casting="unsafe")
 
         return step
-
-
-def _give_up_running() -> None:
-    """After a fork: plans that other threads were running in the parent will never be done here; make them anew."""
-    for plan in list(_plans):
-        if plan.lock.locked():
-            plan.lock = threading.Lock()
-            plan.version = -1
-
-
-os.register_at_fork(after_in_child=_give_up_running)
 
 
 def _overwrites_input(op: Operator) -> bool:

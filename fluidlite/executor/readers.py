@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import EnforceNotMet
 from ..framework import Operator, Program
@@ -12,21 +12,33 @@ from ..framework.callsite import describe, stacklevel
 from . import sources
 from .lod_tensor import LoDTensor
 
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
 
-def take(program: Program) -> dict[str, LoDTensor]:
-    """One batch from every reader of the program, by variable name.
+
+Devices = tuple["CudaDevice | None", ...]
+"""GPUs that take batches in turn; None stands for the host."""
+
+
+def take(program: Program, device: CudaDevice | None = None, of: Devices = ()) -> dict[str, LoDTensor]:
+    """One batch from every reader of the program, by variable name, on `device`; see `sources.Source.take`.
 
     Raises EOFException at the end of an epoch, what the loader raises, or EnforceNotMet if the loader is gone.
     """
     feed: dict[str, LoDTensor] = {}
     for op in program._reader_ops():
-        feed.update(zip(op.output("Out"), source_of(program, op).take(), strict=True))
+        feed.update(zip(op.output("Out"), source_of(program, op).take(device, of), strict=True))
     return feed
 
 
-def add_to(feed: Mapping[str, Any], program: Program) -> dict[str, Any]:
-    """`feed` with one batch from every reader of the program, which takes precedence, with a warning, as in Fluid."""
-    taken = take(program)
+def add_to(
+    feed: Mapping[str, Any], program: Program, device: CudaDevice | None = None, of: Devices = ()
+) -> dict[str, Any]:
+    """`feed` with one batch from every reader of the program, which takes precedence, with a warning, as in Fluid.
+
+    `device`, `of`: see `take`.
+    """
+    taken = take(program, device, of)
     both = sorted(feed.keys() & taken.keys()) if feed else []
     if both:
         warnings.warn(

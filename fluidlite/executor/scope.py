@@ -11,12 +11,16 @@ from .lod_tensor import LoDTensor, LoDTensorArray
 
 
 class VersionCell:
-    """Counts what changes the memory behind a scope's variables, so that plans know when to look again."""
+    """Counts what happens to a scope's variables.
 
-    __slots__ = ("version",)
+    `version` counts what replaces their memory, so that plans know when to look again; `writes` what overwrites their
+    elements, so that copies on other GPUs can be renewed.
+    """
+
+    __slots__ = ("version", "writes")
 
     def __init__(self) -> None:
-        self.version = 0
+        self.version = self.writes = 0
 
 
 class ScopeVariable:
@@ -58,6 +62,8 @@ class ScopeVariable:
 
     def set(self, value: Any) -> None:
         """Put `value` here in place of what was."""
+        if isinstance(value, LoDTensor):
+            value._owner = self._cell
         self._value = value
         self._cell.version += 1
 

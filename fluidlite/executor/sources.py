@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .lod_tensor import LoDTensor
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
 
 
 class Source(Protocol):
@@ -17,11 +20,15 @@ class Source(Protocol):
 
     drop_last: bool
 
-    def take(self) -> list[LoDTensor]:
-        """The next batch in the order of the loader's variables.
+    def take(
+        self, device: CudaDevice | None = None, of: tuple[CudaDevice | None, ...] = ()
+    ) -> list[LoDTensor]:
+        """The next batch in the order of the loader's variables, on `device` (None: the host).
 
-        Raises EOFException at the end of an epoch (again and again, until the loader is reset), the error of
-        the loader's generator, or RuntimeError if the loader was not started.
+        `of`: the devices that take batches in turn, if there are several; knowing them, the loader can send batches
+        ahead. What is computed on the device's compute stream from now on sees the elements. Raises EOFException at
+        the end of an epoch (again and again, until the loader is reset), the error of the loader's generator, or
+        RuntimeError if the loader was not started.
         """
 
 

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ..backend import to_host
 from ..base.dtypes import to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, FormatError
 from ..framework.proto_messages import messages, parse
@@ -33,7 +34,7 @@ def write_tensor(file: BinaryIO, tensor: LoDTensor) -> None:
     """
     if tensor.array is None:
         raise ValueError("a LoDTensor that has not been set cannot be written: it holds no elements")
-    array = np.atleast_1d(np.ascontiguousarray(tensor.array))
+    array = np.atleast_1d(np.ascontiguousarray(to_host(tensor.array)))
     desc = messages().TensorDesc(data_type=int(to_vartype(array.dtype)), dims=array.shape).SerializeToString()
     levels = tensor.lod()
     head = [struct.pack("<IQ", 0, len(levels))]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from ..base import context
-from ..base.place import CPUPlace, Place
+from ..base import context, flags
+from ..base.place import CPUPlace, CUDAPlace, Place
 
 _eager: context.Slot[bool | None] = context.Slot("eager", None)
 _training: context.Slot[bool] = context.Slot("training", True)
+_place: context.Slot[Place | None] = context.Slot("place", None)
+_CPU = CPUPlace()
 
 
 def in_dygraph_mode() -> bool:
@@ -55,6 +57,24 @@ def set_training(training: bool) -> None:
     _training.set(training)
 
 
+def place_guard(place: Place | None) -> AbstractContextManager[Place | None]:
+    """Have eager tensors without arguments (parameters, constants, arrays) made at `place` inside the block.
+
+    None: the default, which is the CPU, or the first GPU where one is required (`--device gpu`).
+    """
+    return _place.hold(place)
+
+
+def set_place(place: Place | None) -> Place | None:
+    """Choose the place of the enclosing guard, or of the process outside of any; returns what was chosen before."""
+    before = _place.get()
+    _place.set(place)
+    return before
+
+
 def _current_expected_place() -> Place:
-    """Where tensors are computed (`fluid.framework._current_expected_place`)."""
-    return CPUPlace()
+    """Where eager tensors are made (`fluid.framework._current_expected_place`)."""
+    place = _place.get()
+    if place is None:
+        return CUDAPlace(0) if flags.device() == "gpu" else _CPU
+    return place

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.windows import resolve_pads
 from ..framework import Variable
 from ..layer_helper import LayerHelper
-from ..ops.patches import resolve_pads
 from .checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
 from .filters import check_groups, filter_initializer, filter_shape, operator_type
 

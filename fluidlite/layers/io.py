@@ -101,4 +101,5 @@ def double_buffer(reader: Variable, place: Place | str | None = None, name: str 
     ahead = name if name is not None else unique_name.generate("create_double_buffer_reader")
     var = program_reader.buffer(default_main_program().current_block(), reader, ahead, where)
     readers.attach(var, made)
+    made.loader.buffer_ahead()
     return var

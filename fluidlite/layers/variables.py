@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..eager import Tensor
+from ..eager import Tensor, placing
 from ..framework import Parameter, Variable, mode
 from ..initializer import Constant, Initializer
 from ..layer_helper import LayerHelper, check_variable
@@ -75,7 +75,7 @@ def create_global_var(
     """
     check_shape(shape, "create_global_var")
     if mode.in_dygraph_mode():
-        array = np.full(shape, value, to_numpy(to_vartype(dtype)))
+        array = placing.here(np.full(shape, value, to_numpy(to_vartype(dtype))))
         return Tensor(array, name, persistable=persistable)  # type: ignore[return-value]
     helper = LayerHelper("global_var")
     var = helper.main_program.global_block().create_var(

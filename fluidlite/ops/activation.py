@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..backend.special import erf
 from .pointwise import register_function
 
@@ -161,12 +163,12 @@ register_function(
 
 
 def _soft_relu_grad(xp: Any, Out: Any, Out_grad: Any, threshold: float) -> Any:
-    low, high = _softplus(xp, xp.asarray([-threshold, threshold], dtype=Out.dtype))
+    low, high = _softplus(np, np.asarray([-threshold, threshold], dtype=Out.dtype))
     return xp.where((Out > low) & (Out < high), Out_grad * -xp.expm1(-Out), 0)
 
 
 def _soft_relu_twice(xp: Any, Out: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
-    low, high = _softplus(xp, xp.asarray([-threshold, threshold], dtype=Out.dtype))
+    low, high = _softplus(np, np.asarray([-threshold, threshold], dtype=Out.dtype))
     within = (Out > low) & (Out < high)
     return xp.where(within, DOut * DDX * xp.exp(-Out), 0), _soft_relu_grad(xp, Out, DDX, threshold)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.batch_norm import extents, uses_moving_statistics
+from ..base.windows import channels_last
 from .infer import grads_like_inputs, product
 from .native import typed
 from .pairs import twice
-from .patches import channels_last
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
@@ -24,11 +25,6 @@ def channel_axes(ndim: int, layout: str) -> tuple[tuple[int, ...], list[int]]:
     shape = [1] * ndim
     shape[channel] = -1
     return tuple(axis for axis in range(ndim) if axis != channel), shape
-
-
-def uses_moving_statistics(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
-    """Whether batch_norm uses its moving statistics instead of those of the batch."""
-    return use_global_stats or (is_test and not trainable_statistics)
 
 
 def _batch_norm(
@@ -119,14 +115,6 @@ def _batch_norm_rule(op: OpView) -> list[OpSpec]:
     return standard_grad(inputs=kept, outputs=("SavedMean", "SavedVariance"))(op)
 
 
-def _extents(op: OpView) -> list[int]:
-    """n, c, hw of the batch_norm kernels."""
-    shape = op.shape("X")
-    if channels_last(op.attr("data_layout")):
-        return [product(shape[:-1]), shape[-1], 1]
-    return [shape[0], shape[1], product(shape[2:])]
-
-
 def _batch_norm_native(op: OpView) -> Call | None:
     inputs = ("X", "Scale", "Bias", "Mean", "Variance")
     if op.has("MomentumTensor"):
@@ -147,7 +135,9 @@ def _batch_norm_native(op: OpView) -> Call | None:
         floats = [op.attr("epsilon"), op.attr("momentum")]
     if name is None or not all(op.has(slot) for slot in slots):
         return None
-    return Call(name, [op.name(slot) for slot in slots], _extents(op), floats)
+    return Call(
+        name, [op.name(slot) for slot in slots], list(extents(op.shape("X"), op.attr("data_layout"))), floats
+    )
 
 
 def _batch_norm_grad_native(op: OpView) -> Call | None:
@@ -161,7 +151,7 @@ def _batch_norm_grad_native(op: OpView) -> Call | None:
     if name is None:
         return None
     operands = [op.name_or_none(slot) for slot in ("X", "Scale", *stats, DY, DX, DSCALE, DBIAS)]
-    return Call(name, operands, _extents(op), [op.attr("epsilon")])
+    return Call(name, operands, list(extents(op.shape("X"), op.attr("data_layout"))), [op.attr("epsilon")])
 
 
 _BATCH_NORM = {
@@ -184,6 +174,7 @@ register(
         kernel=_batch_norm,
         grad=_batch_norm_rule,
         native=_batch_norm_native,
+        cuda="batch_norm.forward",
         frozen=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
         gradable=("X", "Scale", "Bias"),
         inplace=(("Y", "X"),),
@@ -203,6 +194,7 @@ register(
         kernel=_batch_norm_grad,
         grad=twice("Y", ("X", "Scale")),
         native=_batch_norm_grad_native,
+        cuda="batch_norm.gradient",
         inplace=((DX, DY),),
         doc="The gradients of batch_norm for X, Scale and Bias.",
     )

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import product
+from ..base.shapes import aligned
+from ..base.shapes import middle as middle
 from .registry import OpView, Shape
-
-
-def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
-    """Both shapes with as many dimensions: the shorter one stands at `axis` of the longer (-1: at its end).
-
-    Ones at the end of the shorter shape that would reach beyond the longer are dropped, as Fluid does.
-    """
-    if len(x) < len(y):
-        long, short = aligned(y, x, axis)
-        return short, long
-    at = len(x) - len(y) if axis == -1 else axis
-    room = len(x) - at
-    while len(y) > room and y[-1] == 1:
-        y = y[:-1]
-    return tuple(x), (1,) * at + tuple(y) + (1,) * (room - len(y))
 
 
 def broadcast_shape(op: OpView, axis: int) -> Shape:
@@ -61,19 +47,3 @@ def reduced(xp: Any, gradient: Any, shape: Shape, other: Shape, axis: int) -> An
     mine, _ = aligned(shape, other, axis)
     axes = tuple(k for k, (n, m) in enumerate(zip(mine, gradient.shape, strict=True)) if n == 1 != m)
     return gradient.sum(axis=axes, dtype=gradient.dtype).reshape(shape)
-
-
-def middle(x: Shape, y: Shape, axis: int) -> tuple[int, int, int] | None:
-    """X seen as (pre, n, post) with Y standing at n, or None if Y does not fill dimensions side by side."""
-    if len(y) > len(x) or product(x) == 0:
-        return None
-    left, right = aligned(x, y, axis)
-    if len(left) != len(right):
-        return None
-    full = [k for k, n in enumerate(right) if n != 1]
-    if not full:
-        return 1, 1, product(x)
-    first, last = full[0], full[-1] + 1
-    if left[first:last] != right[first:last]:
-        return None
-    return product(left[:first]), product(left[first:last]), product(left[last:])

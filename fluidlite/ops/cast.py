@@ -87,6 +87,7 @@ register(
         grad=_scale_grad,
         gradable=("X",),
         native=_scale_native,
+        cuda="elementwise.scale",
         inplace=(("Out", "X"),),
         doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
     )

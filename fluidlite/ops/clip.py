@@ -60,6 +60,7 @@ register(
         native=_clip_native,
         inplace=(("Out", "X"),),
         rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
+        cuda="activations.clip",
         doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
     )
 )
@@ -87,6 +88,7 @@ register(
         grad=same_again,
         native=_clip_grad_native,
         inplace=(("X@GRAD", "Out@GRAD"),),
+        cuda="activations.clip_grad",
         doc="The gradient of clip: that of Out where X lies strictly between the limits.",
     )
 )

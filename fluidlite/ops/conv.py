@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..backend.products import matmul
+from ..base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
 from .infer import grads_like_inputs, product
 from .native import element
 from .pairs import twice
-from .patches import (
-    Geometry,
-    channels_last,
-    forward_geometry,
-    gather_patches,
-    scatter_patches,
-    transposed_geometry,
-)
+from .patches import gather_patches, scatter_patches
 from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DINPUT, DFILTER, DOUTPUT, DBIAS = (grad_name(slot) for slot in ("Input", "Filter", "Output", "Bias"))
@@ -57,7 +52,7 @@ def convolve(
     g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
     patches = gather_patches(xp, x, g, groups)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
-    out = xp.matmul(weights, patches).reshape(x.shape[0], Filter.shape[0], *g.out)
+    out = matmul(xp, weights, patches).reshape(x.shape[0], Filter.shape[0], *g.out)
     if Bias is not None:
         out = out + Bias.reshape(1, -1, *[1] * len(g.out))
     return _as_given(xp, out, last)
@@ -82,9 +77,9 @@ def convolve_grad(
     g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
     dout = _grouped(dout, groups)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
-    dx = scatter_patches(xp, xp.matmul(weights.swapaxes(1, 2), dout), g)
+    dx = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), dout), g)
     patches = gather_patches(xp, x, g, groups)
-    dfilter = xp.matmul(dout, patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
+    dfilter = matmul(xp, dout, patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
     dbias = None if Bias is None else dout.sum(axis=(0, 3)).reshape(Bias.shape)
     return _as_given(xp, dx, last), dfilter, dbias
 
@@ -109,7 +104,7 @@ def convolve_transposed(
         x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm, output_size
     )
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
-    out = scatter_patches(xp, xp.matmul(weights.swapaxes(1, 2), _grouped(x, groups)), g)
+    out = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), _grouped(x, groups)), g)
     if Bias is not None:
         out = out + Bias.reshape(1, -1, *[1] * len(g.image))
     return _as_given(xp, out, last)
@@ -137,8 +132,8 @@ def convolve_transposed_grad(
     )
     patches = gather_patches(xp, dout, g, groups)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
-    dx = xp.matmul(weights, patches).reshape(x.shape)
-    dfilter = xp.matmul(_grouped(x, groups), patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
+    dx = matmul(xp, weights, patches).reshape(x.shape)
+    dfilter = matmul(xp, _grouped(x, groups), patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
     dbias = None if Bias is None else dout.sum(axis=(0, *range(2, dout.ndim))).reshape(Bias.shape)
     return _as_given(xp, dx, last), dfilter, dbias
 
@@ -261,6 +256,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
             native=_native if native else None,
+            cuda="convolution.transposed" if transposed else "convolution.forward",
             doc=doc,
         )
     )
@@ -274,6 +270,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             kernel=convolve_transposed_grad if transposed else convolve_grad,
             grad=twice("Output", ("Input", "Filter")),
             native=_native_grad if native else None,
+            cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
             doc=f"The gradients of {op_type} for images, filters and bias.",
         )
     )

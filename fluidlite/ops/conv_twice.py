@@ -68,7 +68,16 @@ _KEPT, _WANTED = ("Input", "Filter", "Bias?"), ("Input", "Filter")
 _GIVEN = (*_WANTED, "Bias")
 
 for _type, _dims in (("conv2d", 2), ("depthwise_conv2d", 2), ("conv3d", 3)):
-    register_twice(_type, _KEPT, "Output", _WANTED, _conv_twice, convolution_attrs(_dims), _GIVEN)
+    register_twice(
+        _type,
+        _KEPT,
+        "Output",
+        _WANTED,
+        _conv_twice,
+        convolution_attrs(_dims),
+        _GIVEN,
+        "convolution_twice.twice",
+    )
     register_twice(
         _type + "_transpose",
         _KEPT,
@@ -77,4 +86,5 @@ for _type, _dims in (("conv2d", 2), ("depthwise_conv2d", 2), ("conv3d", 3)):
         _transposed_twice,
         convolution_attrs(_dims, output_size=[]),
         _GIVEN,
+        "convolution_twice.transposed_twice",
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .hosting import hosted
 from .pairs import register_pair
 from .registry import LodArray, OperatorError, OpView
 from .sequence import Lods, levels
@@ -102,6 +103,7 @@ def _costs(batch: _Batch, blank: int) -> tuple[Any, Any]:
     return np.where(possible, -total, 0), gradient * inside[..., None]
 
 
+@hosted
 def _warpctc(
     xp: Any, Logits: Any, Label: Any, LogitsLength: Any, LabelLength: Any, blank: int, lod: Lods
 ) -> Any:
@@ -125,7 +127,8 @@ def _warpctc_grad(
         deep = levels("warpctc_grad", lod, "Logits")
         times = np.diff(deep[-1])
         per_sequence = scale / xp.asarray(times, dtype=scale.dtype) if norm_by_times else scale
-        return LodArray(WarpCTCGrad * xp.repeat(per_sequence, times)[:, None], deep)
+        of_row = np.repeat(np.arange(len(times)), times)
+        return LodArray(WarpCTCGrad * per_sequence[xp.asarray(of_row)][:, None], deep)
     if norm_by_times:
         scale = scale / LogitsLength.reshape(-1).astype(scale.dtype)
     return WarpCTCGrad * scale[:, None]

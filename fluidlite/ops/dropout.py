@@ -109,6 +109,7 @@ register(
         random=True,
         frozen=("Mask",),
         gradable=("X",),
+        cuda="random.dropout",
         doc=(
             "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which "
             "were kept."
@@ -126,6 +127,7 @@ register(
         grad=same_again,
         native=_native_grad,
         inplace=((DX, DOUT),),
+        cuda="random.dropout_grad",
         doc="The gradient of dropout: that of the kept elements, scaled as they were.",
     )
 )

@@ -13,6 +13,7 @@ from . import rows
 from .broadcast import broadcast_shape, middle, operands, reduced
 from .infer import grads_like_inputs, require_same_dtype
 from .native import NUMERIC, REAL, Selector, numel, typed
+from .ranges import forbid
 from .registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register, standard_grad
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -90,6 +91,7 @@ def _register(
             native=_native(op_type, native),
             inplace=(("Out", "X"),),
             rows=by_rows,
+            cuda=f"elementwise.forward:{name}" if native else None,
             doc=doc,
         )
     )
@@ -111,6 +113,7 @@ def _register(
             grad=_twice if second else None,
             native=_native_grad(op_type, *needs),
             inplace=((DX, DOUT),),
+            cuda=f"elementwise.grad:{name}",
             doc=f"Gradients of {op_type}.",
         )
     )
@@ -162,24 +165,23 @@ def _register_twice(op_type: str, second: Kernel) -> None:
 
 
 # The C kernels know no error, so that integers are divided here, where a 0 is noticed.
-def _truncated(xp: Any, x: Any, y: Any) -> Any:
-    """The quotient of integers rounded towards zero."""
-    if not bool((y != 0).all()):
-        raise ValueError("integer division by zero: Y must not hold 0")
+def _truncated(xp: Any, name: str, x: Any, y: Any) -> Any:
+    """The quotient of integers rounded towards zero, for `elementwise_<name>`."""
+    forbid(y == 0, f"operator elementwise_{name}: integer division by zero: Y must not hold 0")
     quotient = xp.floor_divide(x, y)
     return quotient + ((quotient < 0) & (quotient * y != x))
 
 
 def _div(xp: Any, x: Any, y: Any) -> Any:
-    return x / y if x.dtype.kind == "f" else _truncated(xp, x, y)
+    return x / y if x.dtype.kind == "f" else _truncated(xp, "div", x, y)
 
 
 def _floordiv(xp: Any, x: Any, y: Any) -> Any:
-    return xp.floor_divide(x, y) if x.dtype.kind == "f" else _truncated(xp, x, y)
+    return xp.floor_divide(x, y) if x.dtype.kind == "f" else _truncated(xp, "floordiv", x, y)
 
 
 def _mod(xp: Any, x: Any, y: Any) -> Any:
-    return xp.mod(x, y) if x.dtype.kind == "f" else x - _truncated(xp, x, y) * y
+    return xp.mod(x, y) if x.dtype.kind == "f" else x - _truncated(xp, "mod", x, y) * y
 
 
 def _pow(xp: Any, x: Any, y: Any) -> Any:

@@ -129,6 +129,7 @@ for _type, _what in (
             grad=standard_grad(inputs=("Ids", "W")),
             native=_lookup_native(grad=False),
             gradable=("W",),
+            cuda=f"lookup.forward:{_type}",
             doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
         )
     )
@@ -149,6 +150,7 @@ for _type, _what in (
                 count=lambda op: product(op.shape("Ids")),
                 native=_sparse_grad_native,
             ),
+            cuda="lookup.grad",
             doc=f"The gradient of {_type} for the table: SelectedRows with is_sparse.",
         )
     )
@@ -194,6 +196,7 @@ for _type, _what in (("one_hot", "whose last dimension, 1, is replaced"), ("one_
             kernel=_one_hot(_type),
             native=_one_hot_native,
             frozen=("Out",),
+            cuda=f"lookup.one_hot:{_type}",
             doc=f"A vector with a single 1 for each class number in X ({_what}).",
         )
     )

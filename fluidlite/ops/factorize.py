@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backend.products import matmul
+from .hosting import hosted
 from .pairs import register_pair
 from .registry import OperatorError, OpView
 
@@ -18,6 +20,7 @@ def _square(slot: str, out: str) -> Any:
     return infer
 
 
+@hosted
 def _inverse(xp: Any, Input: Any) -> Any:
     try:
         return xp.linalg.inv(Input)
@@ -27,7 +30,7 @@ def _inverse(xp: Any, Input: Any) -> Any:
 
 def _inverse_grad(xp: Any, Output: Any, Output_grad: Any) -> Any:
     turned = Output.swapaxes(-1, -2)
-    return -(turned @ Output_grad @ turned)
+    return -matmul(xp, matmul(xp, turned, Output_grad), turned)
 
 
 register_pair(
@@ -43,6 +46,7 @@ register_pair(
 )
 
 
+@hosted
 def _cholesky(xp: Any, X: Any, upper: bool) -> Any:
     # Only the triangle that is asked for is read.
     low = X.swapaxes(-1, -2) if upper else X
@@ -53,6 +57,7 @@ def _cholesky(xp: Any, X: Any, upper: bool) -> Any:
     return xp.ascontiguousarray(factor.swapaxes(-1, -2)) if upper else factor
 
 
+@hosted
 def _cholesky_grad(xp: Any, Out: Any, Out_grad: Any, upper: bool) -> Any:
     """The symmetric gradient, by Murray (2016)."""
     low, dlow = (a.swapaxes(-1, -2) if upper else a for a in (Out, Out_grad))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from ..backend.constants import constant
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from . import dims, native
 from .infer import same_as
@@ -188,7 +191,12 @@ def _assign_value(
     int64_values: list[int],
 ) -> Any:
     values = bool_values or fp32_values or int32_values or int64_values
-    return xp.asarray(values, dtype=to_numpy(dtype)).reshape([int(n) for n in shape])
+    made = constant(xp, _array, tuple(values), tuple(int(n) for n in shape), dtype)
+    return made if xp is np else made.copy()
+
+
+def _array(values: tuple[Any, ...], shape: tuple[int, ...], dtype: int) -> np.ndarray:
+    return np.asarray(values, dtype=to_numpy(dtype)).reshape(shape)
 
 
 register(

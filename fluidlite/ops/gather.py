@@ -9,17 +9,17 @@ from typing import Any
 
 from .infer import grads_like_inputs, require_same_dtype
 from .pairs import applied_again
+from .ranges import require_in_range
 from .registry import OpDef, OpView, grad_name, register, standard_grad
+from .scatter import add_at
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
 
 
-def _rows(xp: Any, what: str, index: Any, size: int) -> Any:
-    """`index` as a vector of row numbers; raises ValueError unless all are in [0, size)."""
+def _rows(xp: Any, op_type: str, slot: str, index: Any, size: int) -> Any:
+    """`index` as a vector of row numbers; raises OperatorError unless all are in [0, size)."""
     flat = index.reshape(-1)
-    if flat.size and not (0 <= int(flat.min()) and int(flat.max()) < size):
-        bad = int(xp.argmax((flat < 0) | (flat >= size)))
-        raise ValueError(f"{what} must be in [0, {size}), got {int(flat[bad])} at position {bad}")
+    require_in_range(xp, op_type, slot, flat, size, "rows")
     return flat
 
 
@@ -33,12 +33,12 @@ def _infer_gather(op: OpView) -> None:
 
 
 def _gather_grad(xp: Any, X: Any, Index: Any, Out_grad: Any, overwrite: bool) -> Any:
-    rows = _rows(xp, "gather: Index", Index, X.shape[0])
+    rows = _rows(xp, "gather", "Index", Index, X.shape[0])
     dx = xp.zeros_like(X)
     if overwrite:
         dx[rows] = Out_grad
     else:
-        xp.add.at(dx, rows, Out_grad)
+        add_at(xp, dx, rows, Out_grad)
     return dx
 
 
@@ -48,7 +48,7 @@ register(
         inputs=("X", "Index"),
         attrs={"overwrite": True},
         infer=_infer_gather,
-        kernel=lambda xp, X, Index: X[_rows(xp, "gather: Index", Index, X.shape[0])],
+        kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
         doc="The rows of X that Index names.",
@@ -68,11 +68,11 @@ register(
 )
 
 
-def _points(xp: Any, what: str, Index: Any, shape: Any) -> tuple[Any, ...]:
+def _points(xp: Any, op_type: str, Index: Any, shape: Any) -> tuple[Any, ...]:
     """The columns of the last dimension of Index, one for each indexed dimension of an array of `shape`."""
     depth = Index.shape[-1]
     return tuple(
-        _rows(xp, f"{what}[..., {k}]", Index[..., k], shape[k]).reshape(Index.shape[:-1])
+        _rows(xp, op_type, f"Index[..., {k}]", Index[..., k], shape[k]).reshape(Index.shape[:-1])
         for k in range(depth)
     )
 
@@ -87,14 +87,14 @@ def _infer_gather_nd(op: OpView) -> None:
 
 
 def _gather_nd(xp: Any, X: Any, Index: Any) -> Any:
-    out = xp.asarray(X[_points(xp, "gather_nd: Index", Index, X.shape)])
+    out = xp.asarray(X[_points(xp, "gather_nd", Index, X.shape)])
     return out if out.ndim else out.reshape(1)
 
 
 def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
-    points = _points(xp, "gather_nd: Index", Index, X.shape)
+    points = _points(xp, "gather_nd", Index, X.shape)
     dx = xp.zeros_like(X)
-    xp.add.at(dx, points, Out_grad.reshape((*Index.shape[:-1], *X.shape[Index.shape[-1] :])))
+    add_at(xp, dx, points, Out_grad.reshape((*Index.shape[:-1], *X.shape[Index.shape[-1] :])))
     return dx
 
 
@@ -135,18 +135,18 @@ def _infer_scatter(op: OpView) -> None:
 
 
 def _scatter(xp: Any, X: Any, Ids: Any, Updates: Any, overwrite: bool) -> Any:
-    rows = _rows(xp, "scatter: Ids", Ids, X.shape[0])
+    rows = _rows(xp, "scatter", "Ids", Ids, X.shape[0])
     out = X.copy()
     if overwrite:
         out[rows] = Updates
     else:
         out[rows] = 0
-        xp.add.at(out, rows, Updates)
+        add_at(xp, out, rows, Updates)
     return out
 
 
 def _scatter_grad(xp: Any, Ids: Any, Out_grad: Any) -> Any:
-    return Out_grad, Out_grad[_rows(xp, "scatter: Ids", Ids, Out_grad.shape[0])]
+    return Out_grad, Out_grad[_rows(xp, "scatter", "Ids", Ids, Out_grad.shape[0])]
 
 
 def _infer_scatter_grad(op: OpView) -> None:
@@ -196,12 +196,12 @@ def _infer_scatter_nd_add(op: OpView) -> None:
 
 def _scatter_nd_add(xp: Any, X: Any, Index: Any, Updates: Any) -> Any:
     out = X.copy()
-    xp.add.at(out, _points(xp, "scatter_nd_add: Index", Index, X.shape), Updates)
+    add_at(xp, out, _points(xp, "scatter_nd_add", Index, X.shape), Updates)
     return out
 
 
 def _scatter_nd_add_grad(xp: Any, Index: Any, Out_grad: Any) -> Any:
-    return Out_grad, Out_grad[_points(xp, "scatter_nd_add: Index", Index, Out_grad.shape)]
+    return Out_grad, Out_grad[_points(xp, "scatter_nd_add", Index, Out_grad.shape)]
 
 
 register(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..backend.constants import constant
+from ..backend.products import matmul
+from ..base.windows import channels_last
 from .batch_norm import channel_axes
 from .infer import require_same_dtype
 from .pairs import register_pair
-from .patches import channels_last
 from .registry import OpView, Shape, grad_name
 from .views import known_numbers
 
@@ -29,14 +33,14 @@ def _size(OutputShape: Any, output_shape: Any) -> Shape:
 
 def _affine_grid(xp: Any, Theta: Any, OutputShape: Any, output_shape: Any) -> Any:
     base = _base(xp, _size(OutputShape, output_shape), Theta.dtype)
-    flat = base.reshape(-1, 3) @ Theta.swapaxes(1, 2)
+    flat = matmul(xp, base.reshape(-1, 3), Theta.swapaxes(1, 2))
     return flat.reshape(len(Theta), *base.shape[:2], 2)
 
 
 def _affine_grid_grad(xp: Any, OutputShape: Any, Output_grad: Any, output_shape: Any) -> Any:
     base = _base(xp, _size(OutputShape, output_shape), Output_grad.dtype)
     flat = Output_grad.reshape(len(Output_grad), -1, 2)
-    return flat.swapaxes(1, 2) @ base.reshape(-1, 3)
+    return matmul(xp, flat.swapaxes(1, 2), base.reshape(-1, 3))
 
 
 def _infer_affine_grid(op: OpView) -> None:
@@ -93,6 +97,10 @@ def _share(distance: Any, step: int) -> Any:
     return distance if step else 1 - distance
 
 
+def _half_sizes(wide: int, high: int, dtype: Any) -> Any:
+    return np.asarray([0.5 * (wide - 1), 0.5 * (high - 1)], dtype)
+
+
 def _grid_sampler(xp: Any, X: Any, Grid: Any) -> Any:
     corners, dx, dy = _corners(xp, X, Grid)
     total = xp.zeros((len(X), *Grid.shape[1:3], X.shape[1]), X.dtype)
@@ -112,7 +120,7 @@ def _grid_sampler_grad(xp: Any, X: Any, Grid: Any, Output_grad: Any) -> Any:
         grid[..., 0] += slope * weight_y * (1 if right else -1)
         grid[..., 1] += slope * weight_x * (1 if down else -1)
     high, wide = X.shape[2:]
-    return image, grid * xp.asarray([0.5 * (wide - 1), 0.5 * (high - 1)], dtype=Grid.dtype)
+    return image, grid * constant(xp, _half_sizes, wide, high, Grid.dtype)
 
 
 def _infer_grid_sampler(op: OpView) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..base.dtypes import VarType
-from .registry import GRAD, OpView, Shape
+from ..base.shapes import product as product
+from .registry import GRAD, OpView
 
 
 def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
@@ -30,16 +31,6 @@ def grads_like_inputs(op: OpView) -> None:
             given = op.inputs.get(source)
             base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
             op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)
-
-
-def product(shape: Shape) -> int:
-    """The number of elements; -1 if a dimension is unknown."""
-    total = 1
-    for n in shape:
-        if n < 0:
-            return -1
-        total *= n
-    return total
 
 
 def normalize_axis(op: OpView, axis: int, rank: int, what: str = "axis") -> int:

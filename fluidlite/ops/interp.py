@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.constants import constant
+from ..backend.products import matmul
+from ..base.windows import channels_last
 from .pairs import applied_again, register_pair
-from .patches import channels_last
 from .registry import OpSpec, OpView, grad_name
 from .views import known_numbers, numbers
 
@@ -22,6 +24,9 @@ CUBIC = -0.75
 """The slope of the cubic's outer parts (Keys 1981)."""
 
 _SIZES = ("out_d", "out_h", "out_w")
+
+How = tuple[str, int, int, bool, int]
+"""How an axis gets another size: method, old size, new size, align_corners, align_mode."""
 
 
 def _ratio(size: int, out: int, align_corners: bool) -> np.float32:
@@ -71,26 +76,39 @@ def _along(weights: Any, axis: int, rank: int) -> Any:
     return weights.reshape((-1,) + (1,) * (rank - axis - 1))
 
 
-def _resized(xp: Any, x: Any, taps: Sequence[Any], first: int) -> Any:
+def _table(how: How, dtype: Any) -> tuple[np.ndarray, ...]:
+    """The taps of an axis one after the other: places, shares, places, shares, ..."""
+    return tuple(array for place, share in _taps(*how) for array in (place, share.astype(dtype)))
+
+
+def _resized(xp: Any, x: Any, hows: Sequence[How], first: int) -> Any:
     """Each axis from `first` on made of its taps."""
-    for axis, pairs in enumerate(taps, first):
-        parts = [xp.take(x, xp.asarray(place), axis=axis) for place, _ in pairs]
+    for axis, how in enumerate(hows, first):
+        table = constant(xp, _table, how, x.dtype)
+        parts = [xp.take(x, place, axis=axis) for place in table[::2]]
         if len(parts) == 1:
             x = parts[0]
             continue
-        weights = [_along(xp.asarray(share, dtype=x.dtype), axis, x.ndim) for _, share in pairs]
+        weights = [_along(share, axis, x.ndim) for share in table[1::2]]
         x = sum(part * weight for part, weight in zip(parts, weights, strict=True))
     return x
 
 
-def _spread(xp: Any, dout: Any, taps: Sequence[Any], sizes: Sequence[int], first: int) -> Any:
+def _matrix(how: How, dtype: Any) -> np.ndarray:
+    """The matrix that makes the old elements of an axis of the gradients of the new ones."""
+    _, size, out, *_ = how
+    matrix = np.zeros((size, out))
+    for place, share in _taps(*how):
+        np.add.at(matrix, (place, np.arange(out)), share)
+    return matrix.astype(dtype)
+
+
+def _spread(xp: Any, dout: Any, hows: Sequence[How], first: int) -> Any:
     """The adjoint of `_resized`: one product with a matrix for each axis."""
-    for axis, (pairs, size) in enumerate(zip(taps, sizes, strict=True), first):
-        matrix = np.zeros((size, dout.shape[axis]))
-        for place, share in pairs:
-            np.add.at(matrix, (place, np.arange(dout.shape[axis])), share)
-        weights = xp.asarray(matrix, dtype=dout.dtype)
-        dout = xp.moveaxis(xp.tensordot(dout, weights, axes=((axis,), (1,))), -1, axis)
+    for axis, how in enumerate(hows, first):
+        turned = xp.moveaxis(dout, axis, -1)
+        flat = matmul(xp, turned.reshape(-1, turned.shape[-1]), constant(xp, _matrix, how, dout.dtype).T)
+        dout = xp.moveaxis(flat.reshape(*turned.shape[:-1], flat.shape[-1]), -1, axis)
     return xp.ascontiguousarray(dout)
 
 
@@ -129,13 +147,11 @@ def _register(op_type: str, dims: int, doc: str) -> None:
     }
     sizes_given = _SIZES[-dims:]
 
-    def taps(
-        sizes: Sequence[int], outs: Sequence[int], align_corners: bool, align_mode: int
-    ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    def hows(sizes: Sequence[int], outs: Sequence[int], align_corners: bool, align_mode: int) -> list[How]:
         if min(outs) < 1:
             raise ValueError(f"{op_type}: the new sizes must be positive, got {list(outs)}")
         pairs = zip(sizes, outs, strict=True)
-        return [_taps(method, size, out, align_corners, align_mode) for size, out in pairs]
+        return [(method, size, out, align_corners, align_mode) for size, out in pairs]
 
     def kernel(
         xp: Any, X: Any, OutSize: Any, SizeTensor: Any, Scale: Any, data_layout: str, out_d: int, out_h: int,
@@ -144,14 +160,14 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         first = _first_axis(data_layout)
         sizes, given = X.shape[first : first + dims], (out_d, out_h, out_w)[-dims:]
         outs = _out_sizes(sizes, OutSize, SizeTensor, Scale, scale, given)
-        return _resized(xp, X, taps(sizes, outs, align_corners, align_mode), first)
+        return _resized(xp, X, hows(sizes, outs, align_corners, align_mode), first)
 
     def grad_kernel(
         xp: Any, X: Any, Out_grad: Any, data_layout: str, align_corners: bool, align_mode: int
     ) -> Any:
         first = _first_axis(data_layout)
         sizes, outs = (shape[first : first + dims] for shape in (X.shape, Out_grad.shape))
-        return _spread(xp, Out_grad, taps(sizes, outs, align_corners, align_mode), sizes, first)
+        return _spread(xp, Out_grad, hows(sizes, outs, align_corners, align_mode), first)
 
     def infer(op: OpView) -> None:
         shape = op.shape("X")

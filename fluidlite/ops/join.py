@@ -11,6 +11,7 @@ from . import rows
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import NUMERIC, itemsize, numel, typed
 from .pairs import applied_again
+from .ranges import require_in_range
 from .registry import Call, OpDef, OpSpec, OpView, RowRule, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
@@ -104,6 +105,7 @@ register(
         grad=standard_grad(inputs=("X", "AxisTensor")),
         gradable=("X",),
         native=_concat_native,
+        cuda="pieces.concat",
         doc="The X one after another along dimension `axis`.",
     )
 )
@@ -117,6 +119,7 @@ register(
         kernel=_concat_grad,
         grad=applied_again("concat"),
         native=_concat_grad_native,
+        cuda="pieces.concat_grad",
         doc="Gradients of concat.",
     )
 )
@@ -199,6 +202,7 @@ register(
         kernel=_split,
         grad=_split_grad,
         native=_split_native,
+        cuda="pieces.split",
         doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
     )
 )
@@ -262,6 +266,7 @@ register(
         kernel=_sum,
         grad=_sum_grad,
         native=_sum_native,
+        cuda="elementwise.add_many",
         inplace=(("Out", "X"),),
         rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
         doc="The sum of the X, all of one shape; of SelectedRows, the rows of all.",
@@ -280,10 +285,7 @@ def _infer_multiplex(op: OpView) -> None:
 
 def _chosen(xp: Any, Ids: Any, count: int, rows: int) -> Any:
     chosen = Ids.reshape(-1)[:rows]
-    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < count:
-        raise ValueError(
-            f"multiplex: Ids must be in [0, {count}), got {int(chosen.min())} to {int(chosen.max())}"
-        )
+    require_in_range(xp, "multiplex", "Ids", chosen, count, "inputs X")
     return chosen
 
 

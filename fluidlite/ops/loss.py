@@ -23,7 +23,7 @@ LARGEST = 1e20
 def _negative_log(xp: Any, p: Any) -> Any:
     """-log(p), with LARGEST for p = 0."""
     safe = xp.where(p > 0, p, xp.ones((), p.dtype))
-    return xp.where(p > 0, -xp.log(safe), xp.asarray(LARGEST, dtype=p.dtype))
+    return xp.where(p > 0, -xp.log(safe), p.dtype.type(LARGEST))
 
 
 def _classes(
@@ -196,6 +196,7 @@ register(
         grad=standard_grad(inputs=("X", "Label")),
         native=_native,
         gradable=("X",),
+        cuda="losses.cross_entropy",
         doc=(
             "The cross entropy of each row of probabilities and its label: a class number, or a weight "
             "for each class."
@@ -213,6 +214,7 @@ register(
         grad=twice("Y", ("X",)),
         native=_native_grad,
         inplace=((DX, "X"),),
+        cuda="losses.cross_entropy_grad",
         doc="The gradient of cross_entropy for the probabilities.",
     )
 )
@@ -228,6 +230,7 @@ register(
         native=_native,
         frozen=("XShape", "MatchX"),
         gradable=("X",),
+        cuda="losses.cross_entropy2",
         doc=(
             "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a "
             "shape."
@@ -243,6 +246,7 @@ register(
         infer=grads_like_inputs,
         kernel=_cross_entropy_grad2,
         native=_native_grad2,
+        cuda="losses.cross_entropy_grad2",
         doc="The gradient of cross_entropy2 for the probabilities.",
     )
 )
@@ -362,6 +366,7 @@ register(
         frozen=("Softmax",),
         gradable=("Logits",),
         inplace=(("Softmax", "Logits"),),
+        cuda="softmax.cross_entropy",
         doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
     )
 )
@@ -377,6 +382,7 @@ register(
         gradable=("Softmax", DLOSS),
         native=_softmax_native_grad,
         inplace=((DLOGITS, "Softmax"),),
+        cuda="softmax.cross_entropy_grad",
         doc="The gradient of softmax_with_cross_entropy for the logits.",
     )
 )

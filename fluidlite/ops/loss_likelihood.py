@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .pairs import register_pair
-from .ranges import require_in_range
-from .registry import OperatorError, OpView
+from .ranges import forbid, require_in_range
+from .registry import OpView
 
 _FLOOR = -100.0
 """The smallest logarithm that counts."""
@@ -22,10 +22,11 @@ def _bce_infer(op: OpView) -> None:
 
 
 def _bce(xp: Any, X: Any, Label: Any) -> Any:
-    if X.size and not (xp.min(X) >= 0 and xp.max(X) <= 1):
-        raise OperatorError(
-            f"operator bce_loss: X must hold probabilities in [0, 1], got {float(xp.min(X))} to {float(xp.max(X))}"
-        )
+    forbid(
+        ~((X >= 0) & (X <= 1)),
+        "operator bce_loss: X must hold probabilities in [0, 1]",
+        lambda: f", got {float(xp.min(X))} to {float(xp.max(X))}",
+    )
     with np.errstate(divide="ignore"):
         floor = X.dtype.type(_FLOOR)
         yes, no = xp.maximum(xp.log(X), floor), xp.maximum(xp.log1p(-X), floor)

@@ -15,7 +15,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 def _answers(xp: Any, label: Any, ignore: int, normalize: bool) -> Any:
     """The weight of each answer: 0 where the label is `ignore`, else 1 or (normalize) 1 / how many count."""
     counts = (label != ignore).astype(label.dtype)
-    return counts / max(float(counts.sum()), 1e-5) if normalize else counts
+    return counts / xp.maximum(counts.sum(), label.dtype.type(1e-5)) if normalize else counts
 
 
 def _sigmoid_cross_entropy(xp: Any, X: Any, Label: Any, normalize: bool, ignore_index: int) -> Any:
@@ -56,6 +56,7 @@ register(
         native=_sigmoid_native(grad=False),
         gradable=("X",),
         inplace=(("Out", "X"),),
+        cuda="losses.sigmoid_cross_entropy",
         doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
     )
 )
@@ -70,6 +71,7 @@ register(
         grad=twice("Out", ("X",)),
         native=_sigmoid_native(grad=True),
         inplace=((DX, DOUT),),
+        cuda="losses.sigmoid_cross_entropy_grad",
         doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
     )
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.windows import channels_last
 from .pairs import register_pair
-from .patches import channels_last
 from .registry import OpView
 
 

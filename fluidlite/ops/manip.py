@@ -295,6 +295,7 @@ register(
         kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "concat", "Y", "X"),
+        cuda="pieces.stack",
         doc="The X, all of one shape, side by side along a new dimension `axis`.",
     )
 )
@@ -308,6 +309,7 @@ register(
         kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
         grad=applied_again("stack", out="Y"),
         native=lambda op: _row_call(op, "split", DY, DX),
+        cuda="pieces.stack_grad",
         doc="Gradients of stack.",
     )
 )
@@ -340,6 +342,7 @@ register(
         kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "split", "X", "Y"),
+        cuda="pieces.unstack",
         doc="X taken apart along dimension `axis`.",
     )
 )
@@ -353,6 +356,7 @@ register(
         kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
         grad=applied_again("unstack", out="Y"),
         native=lambda op: _row_call(op, "concat", DX, DY),
+        cuda="pieces.unstack_grad",
         doc="Gradient of unstack.",
     )
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backend.products import matmul as dot
 from .infer import grads_like_inputs, product, require_same_dtype
 from .native import typed
 from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
@@ -38,14 +39,14 @@ def _infer_mul(op: OpView) -> None:
 
 
 def _mul(xp: Any, X: Any, Y: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
-    product_ = X.reshape(flat(X.shape, x_num_col_dims)) @ Y.reshape(flat(Y.shape, y_num_col_dims))
+    product_ = dot(xp, X.reshape(flat(X.shape, x_num_col_dims)), Y.reshape(flat(Y.shape, y_num_col_dims)))
     return product_.reshape((*X.shape[:x_num_col_dims], *Y.shape[y_num_col_dims:]))
 
 
 def _mul_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
     x, y = X.reshape(flat(X.shape, x_num_col_dims)), Y.reshape(flat(Y.shape, y_num_col_dims))
     dout = Out_grad.reshape(x.shape[0], y.shape[1])
-    return (dout @ y.T).reshape(X.shape), (x.T @ dout).reshape(Y.shape)
+    return dot(xp, dout, y.T).reshape(X.shape), dot(xp, x.T, dout).reshape(Y.shape)
 
 
 def gemm(
@@ -118,6 +119,7 @@ register(
         kernel=_mul,
         grad=standard_grad(inputs=("X", "Y")),
         native=_mul_native,
+        cuda="products.mul",
         doc="The product of X and Y, each flattened to a matrix after its `num_col_dims` first dimensions.",
     )
 )
@@ -131,6 +133,7 @@ register(
         kernel=_mul_grad,
         grad=_twice,
         native=_mul_grad_native,
+        cuda="products.mul_grad",
         doc="Gradients of mul.",
     )
 )
@@ -191,7 +194,8 @@ def _factors(X: Any, Y: Any, transpose_X: bool, transpose_Y: bool) -> tuple[Any,
 
 def _matmul(xp: Any, X: Any, Y: Any, transpose_X: bool, transpose_Y: bool, alpha: float) -> Any:
     x, y = _factors(X, Y, transpose_X, transpose_Y)
-    out = x @ y if alpha == 1 else x @ y * alpha
+    out = dot(xp, x, y)
+    out = out if alpha == 1 else out * alpha
     if Y.ndim == 1 and not transpose_Y:
         out = out[..., 0]
         return out if out.ndim else out.reshape(1)
@@ -210,11 +214,11 @@ def _matmul_grad(
     x, y = _factors(X, Y, transpose_X, transpose_Y)
     batch = x.shape[:-2] or y.shape[:-2]
     dout = Out_grad.reshape(*batch, x.shape[-2], y.shape[-1]) * alpha
-    dx = _summed(dout @ y.swapaxes(-1, -2), x)
+    dx = _summed(dot(xp, dout, y.swapaxes(-1, -2)), x)
     if y.ndim == 2 < x.ndim:
-        dy = x.reshape(-1, x.shape[-1]).T @ dout.reshape(-1, dout.shape[-1])
+        dy = dot(xp, x.reshape(-1, x.shape[-1]).T, dout.reshape(-1, dout.shape[-1]))
     else:
-        dy = _summed(x.swapaxes(-1, -2) @ dout, y)
+        dy = _summed(dot(xp, x.swapaxes(-1, -2), dout), y)
     dx = dx.swapaxes(-1, -2) if transpose_X else dx
     dy = dy.swapaxes(-1, -2) if transpose_Y else dy
     return dx.reshape(X.shape), dy.reshape(Y.shape)
@@ -298,6 +302,7 @@ register(
         kernel=_matmul,
         grad=standard_grad(inputs=("X", "Y")),
         native=_matmul_native,
+        cuda="products.matmul",
         doc="alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
     )
 )
@@ -311,6 +316,7 @@ register(
         kernel=_matmul_grad,
         grad=_twice,
         native=_matmul_grad_native,
+        cuda="products.matmul_grad",
         doc="Gradients of matmul.",
     )
 )
@@ -339,15 +345,15 @@ def _infer_bilinear(op: OpView) -> None:
 
 
 def _bilinear(xp: Any, X: Any, Y: Any, Weight: Any, Bias: Any) -> Any:
-    out = ((X @ Weight) * Y).sum(axis=2, dtype=X.dtype).T
+    out = (dot(xp, X, Weight) * Y).sum(axis=2, dtype=X.dtype).T
     return out if Bias is None else out + Bias.reshape(1, -1)
 
 
 def _bilinear_grad(xp: Any, X: Any, Y: Any, Weight: Any, Out_grad: Any) -> Any:
     back = Out_grad.T[:, :, None]
-    dx = (back * (Y @ Weight.swapaxes(1, 2))).sum(axis=0, dtype=X.dtype)
-    dy = (back * (X @ Weight)).sum(axis=0, dtype=X.dtype)
-    dweight = (X * back).swapaxes(1, 2) @ Y
+    dx = (back * dot(xp, Y, Weight.swapaxes(1, 2))).sum(axis=0, dtype=X.dtype)
+    dy = (back * dot(xp, X, Weight)).sum(axis=0, dtype=X.dtype)
+    dweight = dot(xp, (X * back).swapaxes(1, 2), Y)
     return dx, dy, dweight, Out_grad.sum(axis=0, keepdims=True, dtype=X.dtype)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from ..base.dtypes import VarType
 from .infer import product
 from .native import element, typed
-from .ranges import require_in_range
+from .ranges import forbid, require_in_range
 from .registry import Call, OpDef, OperatorError, OpView, register
+from .scatter import add_at
 
 
 def _top_k(xp: Any, X: Any, K: Any, k: int) -> Any:
@@ -55,6 +56,7 @@ register(
         kernel=_top_k,
         native=_top_k_native,
         frozen=("Out", "Indices"),
+        cuda="metrics.top_k",
         doc=(
             "The k largest elements of each row, largest first, and where they stand; of equal ones the "
             "first."
@@ -94,6 +96,7 @@ register(
         kernel=_accuracy,
         native=_accuracy_native,
         frozen=("Accuracy", "Correct", "Total"),
+        cuda="metrics.accuracy",
         doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
     )
 )
@@ -103,14 +106,14 @@ def _auc(
     xp: Any, Predict: Any, Label: Any, StatPos: Any, StatNeg: Any, num_thresholds: int, slide_steps: int
 ) -> Any:
     scores = Predict[:, -1]
-    if scores.size and not bool(((scores >= 0) & (scores <= 1)).all()):
-        raise OperatorError("operator auc: Predict must hold probabilities in [0, 1]")
-    bucket = (scores * num_thresholds).astype("int64")
+    right = (scores >= 0) & (scores <= 1)
+    forbid(~right, "operator auc: Predict must hold probabilities in [0, 1]")
+    bucket = (xp.where(right, scores, 0) * num_thresholds).astype("int64")
     hit = Label.reshape(-1) != 0
     tallies = []
     for stat, mine in ((StatPos, hit), (StatNeg, ~hit)):
         counts = xp.zeros(num_thresholds + 1, "int64")
-        xp.add.at(counts, bucket, mine.astype("int64"))
+        add_at(xp, counts, bucket, mine.astype("int64"))
         tallies.append(_slid(xp, stat, counts, slide_steps))
     (positive, stat_pos), (negative, stat_neg) = tallies
     return _area(xp, positive, negative), stat_pos, stat_neg
@@ -125,12 +128,12 @@ def _slid(xp: Any, stat: Any, counts: Any, steps: int) -> tuple[Any, Any]:
     if steps == 0:
         total = stat.reshape(-1) + counts
         return total, total.reshape(stat.shape)
-    seen = int(stat[-1])
+    seen = stat[-1:]
     ring = stat[: counts.size * steps].reshape(steps, counts.size)
     newest = (xp.arange(steps) == seen % steps)[:, None]
     ring = xp.where(newest, counts, ring)
     total = ring.sum(axis=0)
-    return total, xp.concatenate([ring.reshape(-1), total, xp.asarray([seen + 1], dtype="int64")])
+    return total, xp.concatenate([ring.reshape(-1), total, seen + 1])
 
 
 def _area(xp: Any, positive: Any, negative: Any) -> Any:
@@ -179,8 +182,8 @@ def _mean_iou(
     for more in InCorrects:
         correct = correct + more
     union = wrong + correct
-    seen = max(int((union > 0).sum()), 1)
-    mean = (correct / xp.maximum(union, 1)).sum().astype("float32").reshape(1) / xp.float32(seen)
+    seen = xp.maximum((union > 0).sum(), 1).astype("float32")
+    mean = (correct / xp.maximum(union, 1)).sum().astype("float32").reshape(1) / seen
     for more in InMeanIou:
         mean = mean + more
     return mean, wrong, correct

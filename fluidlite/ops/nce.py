@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._ext import rng
+from ..backend import to_host
 from ..base.dtypes import VarType
 from .activation import stable_sigmoid
 from .chosen import scores_grad, scores_of
@@ -43,8 +44,8 @@ def _aliased(classes: int, count: int, seed: int, alias: Any, alias_probs: Any) 
     words = np.frombuffer(np.random.RandomState(seed % 2**32).bytes(12 * count), "<u4").reshape(count, 3)
     column = np.minimum(words[:, 0] // np.uint32((2**32 - 1) // classes), classes - 1).astype(np.int64)
     number = (words[:, 1] + words[:, 2] * float(2**32)) / _SPAN
-    drop = number > np.asarray(alias_probs).reshape(-1)[column]
-    return np.where(drop, np.asarray(alias).reshape(-1)[column], column)
+    drop = number > to_host(alias_probs).reshape(-1)[column]
+    return np.where(drop, to_host(alias).reshape(-1)[column], column)
 
 
 def _odds(xp: Any, labels: Any, sampler: int, classes: int, probs: Any) -> Any:

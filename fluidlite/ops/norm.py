@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.windows import channels_last
 from .batch_norm import channel_axes
 from .infer import grads_like_inputs, normalize_axis, product
 from .pairs import twice
-from .patches import channels_last
 from .registry import OpDef, OpView, grad_name, register, standard_grad
 
 DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
@@ -85,6 +85,7 @@ register(
         kernel=_layer_norm,
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
         frozen=("Mean", "Variance"),
+        cuda="layer_norm.layer_norm",
         doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
     )
 )
@@ -97,6 +98,7 @@ register(
         infer=grads_like_inputs,
         kernel=_layer_norm_grad,
         grad=twice("Y", ("X", "Scale")),
+        cuda="layer_norm.layer_norm_grad",
         doc="The gradients of layer_norm for X, Scale and Bias.",
     )
 )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .batch_norm import channel_axes, uses_moving_statistics
+from ..base.batch_norm import uses_moving_statistics
+from .batch_norm import channel_axes
 from .infer import product
 from .norm import group_rows, ungrouped
 from .pairs import or_zeros, register_twice

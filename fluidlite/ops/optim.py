@@ -9,18 +9,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from ..base.dtypes import rest
 from ..base.selected_rows import SelectedRows
 from . import native, rows
 from .registry import Call, OpDef, OpView, RowRule, register
 
 NativeRule = Callable[[OpView], "Call | None"]
-
-
-def rest(beta: float) -> float:
-    """1 - beta for a beta kept in single precision, as programs keep their attributes."""
-    return 1.0 - float(np.float32(beta))
 
 
 def _infer(op: OpView) -> None:
@@ -141,7 +135,13 @@ update(
     {},
     "Param - LearningRate * Grad.",
     native_update("sgd", (), ()),
-    rows=RowRule(_sgd_rows, slots=("Grad",), native=native_rows_update("sgd_rows", (), ())),
+    rows=RowRule(
+        _sgd_rows,
+        slots=("Grad",),
+        native=native_rows_update("sgd_rows", (), ()),
+        cuda="sparse_updates.sgd",
+    ),
+    cuda="updates.make:sgd",
 )
 
 
@@ -160,6 +160,7 @@ update(
     {"mu": 0.0, "use_nesterov": False},
     "A step along a velocity that gathers gradients and fades by `mu`; Nesterov's variant looks ahead.",
     native_update("momentum", ("Velocity",), ("mu",), ("use_nesterov",)),
+    cuda="updates.make:momentum",
 )
 
 
@@ -191,6 +192,7 @@ update(
     {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
     "Adam with the infinity norm (Kingma and Ba 2015); another operator carries Beta1Pow on.",
     inputs=("Param", "Grad", "LearningRate", "Moment", "InfNorm", "Beta1Pow"),
+    cuda="updates.make:adamax",
 )
 
 
@@ -217,8 +219,12 @@ update(
     "A step divided by the root of the sum of all squared gradients so far (Duchi et al. 2011).",
     native_update("adagrad", ("Moment",), ("epsilon",)),
     rows=RowRule(
-        _adagrad_rows, slots=("Grad",), native=native_rows_update("adagrad_rows", ("Moment",), ("epsilon",))
+        _adagrad_rows,
+        slots=("Grad",),
+        native=native_rows_update("adagrad_rows", ("Moment",), ("epsilon",)),
+        cuda="sparse_updates.adagrad",
     ),
+    cuda="updates.make:adagrad",
 )
 
 
@@ -235,6 +241,7 @@ update(
     ("Moment",),
     {"decay": 0.95, "epsilon": 1e-6},
     "Adagrad whose squared gradients fade by `decay`.",
+    cuda="updates.make:decayed_adagrad",
 )
 
 
@@ -255,6 +262,7 @@ update(
     {"rho": 0.95, "epsilon": 1e-6},
     "Adadelta (Zeiler 2012), which needs no learning rate.",
     inputs=("Param", "Grad", "AvgSquaredGrad", "AvgSquaredUpdate"),
+    cuda="updates.make:adadelta",
 )
 
 
@@ -295,6 +303,7 @@ update(
     "A step divided by the root of a fading mean of squared gradients, less the squared mean if `centered`.",
     _rmsprop_native,
     inputs=("Param", "MeanSquare", "MeanGrad?", "LearningRate", "Grad", "Moment"),
+    cuda="updates.make:rmsprop",
 )
 
 
@@ -325,4 +334,5 @@ update(
     "Follow the regularised leader (McMahan et al. 2013), with penalties `l1` and `l2`.",
     inputs=("Param", "SquaredAccumulator", "LinearAccumulator", "Grad", "LearningRate"),
     outputs=("ParamOut", "SquaredAccumOut", "LinearAccumOut"),
+    cuda="updates.make:ftrl",
 )

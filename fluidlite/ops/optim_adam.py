@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.dtypes import rest
 from ..base.selected_rows import SelectedRows
 from . import rows
-from .optim import MOMENTS, cast_like, native_rows_update, native_update, rest, update
+from .optim import MOMENTS, cast_like, native_rows_update, native_update, update
 from .registry import Call, OpView, RowRule
 
 
@@ -99,5 +100,6 @@ update(
     ),
     _native,
     inputs=("Param", "Grad", "LearningRate", *MOMENTS, "Beta1Tensor?", "Beta2Tensor?"),
-    rows=RowRule(_adam_rows, slots=("Grad",), native=_native_rows),
+    rows=RowRule(_adam_rows, slots=("Grad",), native=_native_rows, cuda="sparse_updates.adam"),
+    cuda="updates.make:adam",
 )

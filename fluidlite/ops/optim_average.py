@@ -28,16 +28,18 @@ def _average_accumulates(
     min_average_window: int,
     max_average_window: int,
 ) -> tuple[Any, ...]:
-    sums = [in_sum_1 + param, in_sum_2, in_sum_3]
-    count, old, updates = in_num_accumulates + 1, in_old_num_accumulates, in_num_updates + 1
-    zeros = xp.zeros_like(in_sum_1)
-    if int(updates[0]) % _SHARE == 0:
-        sums = [zeros, in_sum_2 + sums[0], in_sum_3]
-    window = min(max_average_window, int(np.float32(updates[0]) * np.float32(average_window)))
-    if int(count[0]) >= min_average_window and int(count[0]) >= window:
-        sums = [zeros, zeros, sums[0] + sums[1]]
-        count, old = xp.zeros_like(count), count
-    return (*sums, count, old, updates)
+    count, updates = in_num_accumulates + 1, in_num_updates + 1
+    zero = param.dtype.type(0)
+    first = in_sum_1 + param
+    handed_on = updates % _SHARE == 0
+    second = xp.where(handed_on, in_sum_2 + first, in_sum_2)
+    first = xp.where(handed_on, zero, first)
+    window = (updates.astype("float32") * np.float32(average_window)).astype("int64")
+    full = (count >= min_average_window) & (count >= xp.minimum(window, max_average_window))
+    third = xp.where(full, first + second, in_sum_3)
+    sums = (xp.where(full, zero, first), xp.where(full, zero, second), third)
+    old = xp.where(full, count, in_old_num_accumulates)
+    return (*sums, xp.where(full, 0, count), old, updates)
 
 
 def _infer(op: OpView) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .optim import MOMENTS, cast_like, rest, update
+from ..base.dtypes import rest
+from .optim import MOMENTS, cast_like, update
 from .random_ import fresh_seed
 
 

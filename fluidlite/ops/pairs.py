@@ -30,6 +30,7 @@ def register_pair(
     random: bool = False,
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
+    cuda: tuple[str | None, str | None] = (None, None),
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
@@ -37,7 +38,7 @@ def register_pair(
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all) and
     outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take `lod=`.
     `random`: each run draws new numbers. `infer_back`: the shapes of the gradients, where those of the
-    inputs are not what counts. `again`: the gradient rule of the gradient.
+    inputs are not what counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -60,6 +61,7 @@ def register_pair(
             frozen=tuple(frozen),
             lod=lod,
             random=random,
+            cuda=cuda[0],
             doc=doc,
         )
     )
@@ -78,6 +80,7 @@ def register_pair(
             kernel=back,
             grad=again,
             lod=lod,
+            cuda=cuda[1],
             doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
         )
     )
@@ -162,11 +165,13 @@ def register_twice(
     kernel: Kernel,
     attrs: dict[str, Any],
     given: Sequence[str] | None = None,
+    cuda: str | None = None,
 ) -> None:
     """Declare `<op_type>_grad_grad`, for which `twice(out, wanted)` is the rule.
 
     `kept`: the slots the gradient operator keeps; `given`: the inputs it gives gradients for (by default `wanted`).
     `kernel` returns the gradients of `wanted`, then that of the gradient of `out`; what begins with DD may be None.
+    `cuda`: its launcher.
     """
     seconds = tuple(f"DD{slot}?" for slot in (wanted if given is None else given))
     register(
@@ -177,6 +182,7 @@ def register_twice(
             attrs=attrs,
             infer=infer_twice,
             kernel=kernel,
+            cuda=cuda,
             doc=f"The gradients of {op_type}_grad for {', '.join(wanted)} and the gradient of {out}.",
         )
     )

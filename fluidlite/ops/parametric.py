@@ -57,6 +57,7 @@ register(
         gradable=("X",),
         native=_pow_native,
         inplace=(("Out", "X"),),
+        cuda="activations.power",
         doc="x to the power of `factor`, or of the one element of FactorTensor.",
     )
 )
@@ -71,6 +72,7 @@ register(
         grad=twice("Out", ("X",)),
         native=_pow_grad_native,
         inplace=((DX, DOUT),),
+        cuda="activations.power_grad",
         doc="Gradient of pow.",
     )
 )

@@ -84,7 +84,7 @@ register_pair(
 
 def _masked_grad(xp: Any, X: Any, Mask: Any, Y_grad: Any) -> Any:
     dx = xp.zeros_like(X)
-    dx[Mask] = Y_grad
+    dx[xp.nonzero(Mask)] = Y_grad
     return dx
 
 
@@ -216,7 +216,7 @@ def _diagonal(xp: Any, array: Any, offset: int, first: int, second: int) -> tupl
     """A view of `array` with the two dimensions in front, and the index of the diagonal in it."""
     moved = xp.moveaxis(array, (first, second), (0, 1))
     rows, columns = _diagonal_places(array.shape, offset, first % array.ndim, second % array.ndim)
-    return moved, (xp.asarray(rows, dtype="int64"), xp.asarray(columns, dtype="int64"))
+    return moved, (xp.arange(rows.start, rows.stop), xp.arange(columns.start, columns.stop))
 
 
 def _trace(xp: Any, Input: Any, offset: int, dim1: int, dim2: int) -> Any:

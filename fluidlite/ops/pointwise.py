@@ -63,9 +63,9 @@ def register_function(
     """Declare `op_type` and `<op_type>_grad`.
 
     As in Fluid the gradient operator keeps the output where that is enough and the input otherwise: the parameters of
-    `grad` say which. `native`: there are C kernels that take the attributes in this order. `linear`: piecewise linear.
-    `second(xp, kept, DOut, DDX)`: the gradients of the gradient operator for what it keeps and for Out@GRAD, where DOut
-    is Out@GRAD and DDX the gradient of X@GRAD.
+    `grad` say which. `native`: there are C kernels that take the attributes in this order, as those for GPUs do.
+    `linear`: piecewise linear. `second(xp, kept, DOut, DDX)`: the gradients of the gradient operator for what it keeps
+    and for Out@GRAD, where DOut is Out@GRAD and DDX the gradient of X@GRAD.
     """
     attrs = attrs or {}
     named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
@@ -83,6 +83,7 @@ def register_function(
             ),
             native=unary(op_type, floats) if native else None,
             inplace=(("Out", "X"),),
+            cuda=f"activations.forward:{op_type}",
             doc=doc,
         )
     )
@@ -100,6 +101,7 @@ def register_function(
             grad=again,
             native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
             inplace=((DX, DOUT),),
+            cuda=f"activations.grad:{op_type}",
             doc=f"Gradient of {op_type}.",
         )
     )

@@ -11,43 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.constants import constant
 from ..base.dtypes import VarType
+from ..base.windows import channels_last, resolve_pads, window_spans
 from .infer import grads_like_inputs, product
 from .native import typed
 from .pairs import register_twice, twice
-from .patches import channels_last, resolve_pads
 from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
 
-def _spans(
-    sizes: Sequence[int],
-    ksize: Sequence[int],
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    global_pooling: bool,
-    adaptive: bool,
-    ceil_mode: bool,
-) -> list[list[tuple[int, int]]]:
-    """For each spatial dimension the windows as (start, end), not clipped to the image."""
-    if adaptive:
-        return [
-            [(i * n // k, -(-(i + 1) * n // k)) for i in range(k)] for n, k in zip(sizes, ksize, strict=True)
-        ]
-    if global_pooling:
-        return [[(0, n)] for n in sizes]
-    pads = resolve_pads(padding_algorithm, paddings, sizes, ksize, strides)
-    spans = []
-    for n, k, stride, (before, after) in zip(sizes, ksize, strides, pads, strict=True):
-        room = n + before + after - k
-        count = (-(-room // stride) if ceil_mode else room // stride) + 1
-        spans.append([(i * stride - before, i * stride - before + k) for i in range(count)])
-    return spans
-
-
-def _windows(sizes: Sequence[int], spans: list[list[tuple[int, int]]]) -> tuple[np.ndarray, np.ndarray]:
+def _windows(sizes: Shape, spans: tuple[tuple[Any, ...], ...]) -> tuple[np.ndarray, np.ndarray]:
     """`flat` and `valid` of shape [places, elements of the largest window]."""
     dims = len(sizes)
     flat = np.zeros((1,) * (2 * dims), np.int64)
@@ -73,15 +48,14 @@ class Pooling:
         self.x = xp.moveaxis(X, -1, 1) if self.last else X
         self.lead = self.x.shape[:2]
         self.sizes = self.x.shape[2:]
-        spans = _spans(self.sizes, **how)
+        spans = window_spans(self.sizes, **how)
         self.out = tuple(len(windows) for windows in spans)
-        flat, valid = _windows(self.sizes, spans)
-        self.flat, self.valid = xp.asarray(flat), xp.asarray(valid)
+        self.flat, self.valid = constant(xp, _windows, tuple(self.sizes), tuple(map(tuple, spans)))
 
     def gathered(self, fill: float) -> Any:
         """[N, C, places, elements] with `fill` outside of the image."""
         rows = self.x.reshape(*self.lead, -1)[:, :, self.flat]
-        return self.xp.where(self.valid, rows, self.xp.asarray(fill, dtype=rows.dtype))
+        return self.xp.where(self.valid, rows, rows.dtype.type(fill))
 
     def divisors(self, exclusive: bool, adaptive: bool, ksize: Sequence[int], global_pooling: bool) -> Any:
         """What the sum over each place's window is divided by."""
@@ -141,7 +115,7 @@ def _pool(
         ceil_mode=ceil_mode,
     )
     if pooling_type == "max":
-        return pooling.placed(pooling.gathered(-np.inf).max(axis=3))
+        return pooling.placed(highest(pooling))
     return pooling.placed(
         pooling.gathered(0).sum(axis=3) / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
     )
@@ -176,6 +150,8 @@ def _pool_grad(
     )
     dout = pooling.rows(Out_grad)
     if pooling_type == "max":
+        nothing = pooling.gathered(-np.inf).max(axis=3) == -np.inf  # as where a window is padding alone
+        dout = xp.where(nothing, xp.zeros((), dtype=dout.dtype), dout)
         return pooling.scattered(winners(pooling), dout)
     share = dout / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
     spread = xp.where(pooling.valid, share[..., None], xp.zeros((), dtype=share.dtype))
@@ -216,6 +192,11 @@ def _pool_twice(
     return pooling.placed(pooling.picked(DDX, winners(pooling)))
 
 
+def highest(pooling: Pooling) -> Any:
+    """Each window's maximum, as in Fluid at least the lowest finite number: [N, C, places]."""
+    return pooling.xp.maximum(pooling.gathered(-np.inf).max(axis=3), np.finfo(pooling.x.dtype).min)
+
+
 def winners(pooling: Pooling) -> Any:
     """The flat index of each window's first maximum: [N, C, places]."""
     xp = pooling.xp
@@ -239,7 +220,7 @@ def _out_sizes(op: OpView, sizes: Shape) -> Shape:
     if min(op.attr("strides")) <= 0:
         raise op.fail(f"strides must be positive, got {list(op.attr('strides'))}")
     try:
-        spans = _spans(
+        spans = window_spans(
             [max(n, 0) for n in sizes],
             ksize,
             op.attr("strides"),
@@ -326,6 +307,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             kernel=_pool,
             grad=standard_grad(inputs=("X",), outputs=("Out",)),
             native=_native if dims == 2 else None,
+            cuda="pooling.pool",
             doc=(
                 "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize "
                 "says."
@@ -342,6 +324,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             kernel=_pool_grad,
             grad=twice("Out", ()),
             native=_native_grad if dims == 2 else None,
+            cuda="pooling.pool_gradient",
             doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
         )
     )

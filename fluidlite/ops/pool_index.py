@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .pairs import register_pair, register_twice, twice
-from .pool import Pooling, infer_pool, winners
+from .pool import Pooling, highest, infer_pool, winners
 
 
 def _pool_with_index(
@@ -21,9 +19,7 @@ def _pool_with_index(
     adaptive: bool,
 ) -> Any:
     pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
-    return pooling.placed(pooling.gathered(-np.inf).max(axis=3)), pooling.placed(
-        winners(pooling).astype("int32")
-    )
+    return pooling.placed(highest(pooling)), pooling.placed(winners(pooling).astype("int32"))
 
 
 def _pool_with_index_grad(
@@ -93,6 +89,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         keep_out=("Mask",),
         frozen=("Mask",),
         again=twice("Out", ()),
+        cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
     )
     register_twice(op_type, ("X", "Mask"), "Out", (), _pool_with_index_twice, attrs, ("X",))
 

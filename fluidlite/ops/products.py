@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backend.products import matmul
 from .broadcast import reduced
 from .infer import normalize_axis, require_same_dtype
 from .pairs import bilinear_twice, register_pair, register_twice, twice
@@ -11,11 +12,11 @@ from .registry import OpView
 
 
 def _bmm(xp: Any, X: Any, Y: Any) -> Any:
-    return X @ Y
+    return matmul(xp, X, Y)
 
 
 def _bmm_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
-    return Out_grad @ Y.swapaxes(1, 2), X.swapaxes(1, 2) @ Out_grad
+    return matmul(xp, Out_grad, Y.swapaxes(1, 2)), matmul(xp, X.swapaxes(1, 2), Out_grad)
 
 
 def _infer_bmm(op: OpView) -> None:
@@ -71,13 +72,13 @@ register_pair(
 
 
 def _addmm(xp: Any, Input: Any, X: Any, Y: Any, Alpha: float, Beta: float) -> Any:
-    return X.dtype.type(Beta) * Input + X.dtype.type(Alpha) * (X @ Y)
+    return X.dtype.type(Beta) * Input + X.dtype.type(Alpha) * matmul(xp, X, Y)
 
 
 def _addmm_grad(xp: Any, Input: Any, X: Any, Y: Any, Out_grad: Any, Alpha: float, Beta: float) -> Any:
     scaled = X.dtype.type(Alpha) * Out_grad
     given = reduced(xp, X.dtype.type(Beta) * Out_grad, Input.shape, Out_grad.shape, -1)
-    return given, scaled @ Y.T, X.T @ scaled
+    return given, matmul(xp, scaled, Y.T), matmul(xp, X.T, scaled)
 
 
 def _infer_addmm(op: OpView) -> None:

@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import math
-import random
-import secrets
 from typing import Any
 
 import numpy as np
 
 from .._ext import rng
 from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.seeds import fresh_seed as fresh_seed
+from ..base.seeds import is_reseeded as is_reseeded
+from ..base.seeds import reseed as reseed
 from . import dims
 from .fill import batch_size_like
 from .registry import OpDef, OpView, register
-
-SEEDS = 2147483646
-"""How many seeds the random streams tell apart."""
-
-
-def fresh_seed() -> int:
-    """A seed that nothing else shares: not NumPy's, not `random`'s, not an earlier one.
-
-    After `reseed` the next one of the sequence that follows from its number.
-    """
-    return secrets.randbelow(SEEDS) + 1 if _chosen is None else _chosen.randrange(SEEDS) + 1
-
-
-_chosen: random.Random | None = None
-
-
-def reseed(seed: int | None) -> None:
-    """Have fresh seeds follow from the number `seed`, and so everything random that has no seed of its own; None: have
-    them be unpredictable again."""
-    global _chosen
-    _chosen = None if seed is None else random.Random(seed)
-
-
-def is_reseeded() -> bool:
-    """Whether fresh seeds follow from a number."""
-    return _chosen is not None
 
 
 def _is_double(dtype: int) -> bool:
@@ -112,6 +87,7 @@ register(
         infer=_shaped,
         kernel=_uniform_random,
         random=True,
+        cuda="random.uniform_random",
         doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
     )
 )
@@ -143,6 +119,7 @@ register(
         infer=_like,
         kernel=_uniform_random_like,
         random=True,
+        cuda="random.uniform_random_like",
         doc="As uniform_random, with one dimension taken from Input.",
     )
 )
@@ -169,6 +146,7 @@ register(
         infer=_shaped,
         kernel=_gaussian_random,
         random=True,
+        cuda="random.gaussian_random",
         doc="Numbers from the normal distribution with the given mean and standard deviation.",
     )
 )
@@ -196,6 +174,7 @@ register(
         infer=_like,
         kernel=_gaussian_random_like,
         random=True,
+        cuda="random.gaussian_random_like",
         doc="As gaussian_random, with one dimension taken from Input.",
     )
 )
@@ -213,6 +192,7 @@ register(
         infer=lambda op: op.set("Out", op.attr("shape"), to_vartype(op.attr("dtype"))),
         kernel=_truncated,
         random=True,
+        cuda="random.truncated_gaussian_random",
         doc="Normal numbers, but only those within two standard deviations of the mean.",
     )
 )
@@ -247,6 +227,7 @@ register(
         infer=_randint_infer,
         kernel=_randint,
         random=True,
+        cuda="random.randint",
         doc="Integers drawn evenly from low to high - 1.",
     )
 )

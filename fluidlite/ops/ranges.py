@@ -1,10 +1,13 @@
-"""Checks that class labels and row numbers lie in range."""
+"""Checks of elements: that class labels and row numbers lie in range, that probabilities are some."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from .registry import OperatorError
+from ..backend import device_of
+from ..backend.cupy_ import faults
+from ..base.errors import OperatorError, out_of_range
 
 
 def require_in_range(
@@ -13,17 +16,29 @@ def require_in_range(
     """Raise OperatorError unless every element of `ids` is in [0, bound) or equal to `ignore`.
 
     `what` says what `bound` counts ("classes", "rows of W"); the error names operator, slot, value and
-    position.
+    position. On a device nobody waits for the elements: it is raised when somebody does (`faults.raise_pending`).
     """
+    device = device_of(ids)
+    if device is not None:
+        faults.check(device, op_type, slot, ids, bound, what, ignore)
+        return
     bad = (ids < 0) | (ids >= bound)
     if ignore is not None:
         bad = bad & (ids != ignore)
     if not bool(bad.any()):
         return
     position = int(xp.argmax(bad.ravel()))
-    value = int(ids.ravel()[position])
-    except_for = "" if ignore is None or 0 <= ignore < bound else f" (or {ignore}, which is ignored)"
-    raise OperatorError(
-        f"operator {op_type}: {slot} must be in [0, {bound}){except_for}, since there are {bound} {what}; "
-        f"got {value} at position {position}"
-    )
+    raise out_of_range(op_type, slot, bound, what, ignore, int(ids.ravel()[position]), position)
+
+
+def forbid(bad: Any, message: str, more: Callable[[], str] = str) -> None:
+    """Raise OperatorError(message) if any element of `bad`, an array of booleans, is true.
+
+    `more()` says what to add where that can be told at once. On a device nobody waits for the elements: the error is
+    raised when somebody does.
+    """
+    device = device_of(bad)
+    if device is not None:
+        faults.forbid(device, bad, message)
+    elif bool(bad.any()):
+        raise OperatorError(message + more())

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.windows import Geometry, forward_geometry
 from .infer import product
 from .pairs import applied_again, register_pair
-from .patches import Geometry, forward_geometry, gather_patches, scatter_patches
+from .patches import gather_patches, scatter_patches
 from .registry import OpView, Shape
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backend.products import matmul
 from .activation import stable_sigmoid
 from .infer import require_same_dtype
 from .pairs import register_pair
@@ -52,10 +53,10 @@ def _gru_unit(
     size = HiddenPrev.shape[1]
     for_gates, for_candidate = _weights(Weight, size)
     given = Input if Bias is None else Input + Bias.reshape(1, -1)
-    gates = activate(xp, given[:, : 2 * size] + HiddenPrev @ for_gates, gate_activation)
+    gates = activate(xp, given[:, : 2 * size] + matmul(xp, HiddenPrev, for_gates), gate_activation)
     update, reset = gates[:, :size], gates[:, size:]
     kept = reset * HiddenPrev
-    candidate = activate(xp, given[:, 2 * size :] + kept @ for_candidate, activation)
+    candidate = activate(xp, given[:, 2 * size :] + matmul(xp, kept, for_candidate), activation)
     step = candidate - HiddenPrev
     hidden = candidate - update * step if origin_mode else HiddenPrev + update * step
     return xp.concatenate([gates, candidate], axis=1), kept, hidden
@@ -79,13 +80,16 @@ def _gru_unit_grad(
     share = 1 - update if origin_mode else update
     sign = -1 if origin_mode else 1
     d_candidate = Hidden_grad * share * activation_slope(xp, candidate, activation)
-    d_kept = d_candidate @ for_candidate.T
+    d_kept = matmul(xp, d_candidate, for_candidate.T)
     d_update = sign * Hidden_grad * (candidate - HiddenPrev) * activation_slope(xp, update, gate_activation)
     d_reset = d_kept * HiddenPrev * activation_slope(xp, reset, gate_activation)
     d_gates = xp.concatenate([d_update, d_reset], axis=1)
     d_input = xp.concatenate([d_gates, d_candidate], axis=1)
-    d_prev = Hidden_grad * (1 - share) + d_kept * reset + d_gates @ for_gates.T
-    parts = ((HiddenPrev.T @ d_gates).reshape(-1), (ResetHiddenPrev.T @ d_candidate).reshape(-1))
+    d_prev = Hidden_grad * (1 - share) + d_kept * reset + matmul(xp, d_gates, for_gates.T)
+    parts = (
+        matmul(xp, HiddenPrev.T, d_gates).reshape(-1),
+        matmul(xp, ResetHiddenPrev.T, d_candidate).reshape(-1),
+    )
     d_bias = None if Bias is None else d_input.sum(axis=0).reshape(Bias.shape)
     return d_input, d_prev, xp.concatenate(parts).reshape(Weight.shape), d_bias
 

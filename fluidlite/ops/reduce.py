@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.dtypes import VarType
-from .infer import grads_like_inputs, normalize_axis, product, same_as
+from ..base.shapes import around
+from ..base.shapes import reduced_axes as axes_of
+from .infer import grads_like_inputs, normalize_axis, same_as
 from .native import NUMERIC, REAL, Selector, numel, typed
 from .pairs import Rule, applied_again, or_zeros, register_twice, twice
 from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
@@ -44,6 +46,7 @@ register(
         kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
         grad=standard_grad(inputs=("X",)),
         native=_mean_native,
+        cuda="reductions.mean",
         doc="The mean of all elements, of shape [1].",
     )
 )
@@ -56,17 +59,10 @@ register(
         kernel=_mean_grad,
         grad=applied_again("mean"),
         native=_mean_grad_native,
+        cuda="reductions.mean_grad",
         doc="Gradient of mean.",
     )
 )
-
-
-def axes_of(rank: int, dim: Sequence[int] | int, reduce_all: bool) -> tuple[int, ...]:
-    """The reduced axes, sorted and not negative."""
-    if reduce_all:
-        return tuple(range(rank))
-    listed = [dim] if isinstance(dim, int) else dim
-    return tuple(sorted({axis % rank for axis in listed}))
 
 
 def _infer_reduce(out_dtype: VarType | None = None) -> Callable[[OpView], None]:
@@ -109,10 +105,7 @@ def _spread(Out_or_grad: Any, X: Any, dim: Any, reduce_all: bool) -> Any:
 def _layout(op: OpView) -> tuple[int, int, int] | None:
     """X as (pre, reduced, post), or None if the reduced axes do not stand side by side."""
     x = op.shape("X")
-    axes = axes_of(len(x), op.attr("dim"), op.attr("reduce_all"))
-    if not axes or axes[-1] - axes[0] + 1 != len(axes):
-        return None
-    return product(x[: axes[0]]), product(x[axes[0] : axes[-1] + 1]), product(x[axes[-1] + 1 :])
+    return around(x, axes_of(len(x), op.attr("dim"), op.attr("reduce_all")))
 
 
 def _native(kernel: str, types: Sequence[str], mean: bool) -> Selector:
@@ -162,6 +155,7 @@ def _register_reduction(
             grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
             native=_native(native, types, mean) if native else None,
             frozen=() if grad else ("Out",),
+            cuda=f"reductions.forward:{name}" if native else None,
             doc=doc,
         )
     )
@@ -177,6 +171,7 @@ def _register_reduction(
             kernel=grad,
             grad=again,
             native=_native_grad(native_grad, mean) if native_grad else None,
+            cuda=f"reductions.grad:{name}" if native_grad else None,
             doc=f"Gradient of {op_type}.",
         )
     )

@@ -7,25 +7,27 @@ operators through `OpView`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..base.dtypes import FLOATS, VarType
-from ..base.errors import EnforceNotMet, NotSupportedError
+from ..base.errors import NotSupportedError
+from ..base.errors import OperatorError as OperatorError
 from ..base.selected_rows import SelectedRows, as_dense
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
 
 GRAD = "@GRAD"
 """What a gradient's name ends with."""
 
 Shape = tuple[int, ...]
-
-
-class OperatorError(EnforceNotMet, ValueError):
-    """An operator was given inputs or attributes that do not fit; also an EnforceNotMet and a ValueError."""
+Kernel = Callable[..., Any]
 
 
 def grad_name(name: str) -> str:
@@ -177,7 +179,8 @@ class RowRule:
 
     It applies when every variable of the input `slots` is SelectedRows and attribute `when`, if named, is true.
     `kernel` is called as `OpDef.kernel` is. `out`: the output that is SelectedRows too; `count(op)`: how many rows it
-    gets, by default those of all inputs. `native`: the C kernels; see `rows.parts` for what they work on.
+    gets, by default those of all inputs. `native`: the C kernels; see `rows.parts` for what they work on. `cuda`: the
+    launcher for GPUs, as that of an `OpDef`.
     """
 
     kernel: Callable[..., Any]
@@ -186,6 +189,7 @@ class RowRule:
     when: str | None = None
     count: Callable[[OpView], int] | None = None
     native: Callable[[OpView], list[Call] | None] | None = None
+    cuda: str | None = None
 
     def applies(self, op: OpView) -> bool:
         """Whether the operator works on SelectedRows."""
@@ -214,7 +218,9 @@ class OpDef:
     output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `random`: each run draws new
     numbers. `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
     `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `rows`: what it does with
-    SelectedRows.
+    SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of
+    `backend/cupy_` has it; see `call`. It follows from the kernel that an operator is `hosted`: works on the host,
+    wherever its arrays are.
     """
 
     type: str
@@ -233,6 +239,7 @@ class OpDef:
     rows: RowRule | None = None
     frozen: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
+    cuda: str | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -240,17 +247,19 @@ class OpDef:
         self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
         self.slots = {slot.name: slot for slot in (*self.input_slots, *self.output_slots)}
         self._takes = self._parameters(self.kernel)
+        self.hosted: bool = getattr(self.kernel, "hosted", False)
         self._rows_takes = self._parameters(self.rows.kernel) if self.rows is not None else self._takes
 
     def _parameters(
         self, kernel: Callable[..., Any] | None
     ) -> tuple[tuple[tuple[str, str, bool], ...], tuple[tuple[str, str], ...]]:
-        """The slots and attributes that a kernel takes, each with its keyword."""
+        """The slots and attributes that a kernel takes, each with its keyword; all attributes if it has `**attrs`."""
         code = getattr(kernel, "__code__", None)
         named = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else set()
+        every = bool(code and code.co_flags & inspect.CO_VARKEYWORDS)
         slots = [(slot.name, keyword(slot.name), slot.many) for slot in self.input_slots]
         attrs = [(name, keyword(name)) for name in self.attrs]
-        return tuple(s for s in slots if s[1] in named), tuple(a for a in attrs if a[1] in named)
+        return tuple(s for s in slots if s[1] in named), tuple(a for a in attrs if every or a[1] in named)
 
     def call(
         self,
@@ -258,26 +267,42 @@ class OpDef:
         inputs: dict[str, list[Any]],
         attrs: dict[str, Any],
         lods: dict[str, list[Any]] | None = None,
+        device: CudaDevice | None = None,
+        wanted: Collection[str] | None = None,
     ) -> list[Any]:
         """Run the reference kernel: lists of arrays by input slot in, one result (or None) per output slot out.
 
         Slot `X` arrives as keyword `X`, slot `Out@GRAD` as `Out_grad`; lists for list slots, None for missing ones.
         SelectedRows are made dense unless the operator has a rule for them.
         A result is an array, a `LodArray`, or a list of them for a list slot.
+
+        With a `device`, which must be active, `xp` is CuPy and the arrays are of that device. Then the launcher that
+        `cuda` names is called first, with the device in place of `xp` and otherwise as `kernel` is; when it returns
+        NotImplemented (another dtype, an odd shape) the reference kernel runs on the device. Launchers of updates write
+        into `Param` and the like and return those same arrays. `wanted`: the output slots that somebody takes (None:
+        all); launchers with a keyword of this name get it and may leave the others out.
         """
+        cuda = None if device is None or lods is not None else self._cuda(inputs, attrs)
+        if cuda is not None:
+            launch, selective, (slots, words) = self._launcher(cuda)
+            arguments = self._arguments(inputs, attrs, slots, words)
+            if selective:
+                arguments["wanted"] = wanted
+            results = launch(device, **arguments)
+            if results is not NotImplemented:
+                return [results] if len(self.output_slots) == 1 else list(results)
         kernel, (slots, words) = self.kernel, self._takes
         if kernel is None:
             raise NotSupportedError(f"operator {self.type} has no kernel")
+        if device is not None and self.hosted:
+            from .hosting import call_on_host
+
+            return call_on_host(self, inputs, attrs, lods, device)
         if self.rows is not None and self._by_rows(self.rows, inputs, attrs):
             kernel, (slots, words) = self.rows.kernel, self._rows_takes
-        elif any(type(value) is SelectedRows for given in inputs.values() for value in given):
+        elif _sparse(inputs):
             inputs = {name: [as_dense(value, xp) for value in given] for name, given in inputs.items()}
-        arguments: dict[str, Any] = {}
-        for name, word, many in slots:
-            given = inputs.get(name)
-            arguments[word] = (given or []) if many else (given[0] if given else None)
-        for name, word in words:
-            arguments[word] = attrs[name] if name in attrs else self.attrs[name]
+        arguments = self._arguments(inputs, attrs, slots, words)
         if self.lod:
             arguments["lod"] = lods or {}
         # Infinities and NaNs are results like any other, as they are for native kernels.
@@ -287,10 +312,48 @@ class OpDef:
             return [results]
         return list(results)
 
+    def _arguments(
+        self,
+        inputs: dict[str, list[Any]],
+        attrs: dict[str, Any],
+        slots: Sequence[tuple[str, str, bool]],
+        words: Sequence[tuple[str, str]],
+    ) -> dict[str, Any]:
+        """The keyword arguments of a kernel that takes these slots and attributes."""
+        arguments: dict[str, Any] = {}
+        for name, word, many in slots:
+            given = inputs.get(name)
+            arguments[word] = (given or []) if many else (given[0] if given else None)
+        for name, word in words:
+            arguments[word] = attrs[name] if name in attrs else self.attrs[name]
+        return arguments
+
+    def _cuda(self, inputs: dict[str, list[Any]], attrs: dict[str, Any]) -> str | None:
+        """The name of the launcher for these inputs, if there is one."""
+        if not _sparse(inputs):
+            return self.cuda
+        return self.rows.cuda if self.rows is not None and self._by_rows(self.rows, inputs, attrs) else None
+
+    def _launcher(self, name: str) -> Any:
+        """The launcher of this name, whether it takes `wanted`, and the slots and attributes that it takes."""
+        known = self.__dict__.setdefault("_launchers", {})
+        if name not in known:
+            from ..backend.cupy_.launchers import launcher
+
+            launch = launcher(name)
+            selective = "wanted" in inspect.signature(launch).parameters
+            known[name] = launch, selective, self._parameters(launch)
+        return known[name]
+
     def _by_rows(self, rule: RowRule, inputs: dict[str, list[Any]], attrs: dict[str, Any]) -> bool:
         if rule.when is not None and not attrs.get(rule.when, self.attrs[rule.when]):
             return False
         return all(type(value) is SelectedRows for slot in rule.slots for value in inputs.get(slot, ()))
+
+
+def _sparse(inputs: dict[str, list[Any]]) -> bool:
+    """Whether there are SelectedRows among the inputs."""
+    return any(type(value) is SelectedRows for given in inputs.values() for value in given)
 
 
 _OPS: dict[str, OpDef] = {}

@@ -73,10 +73,10 @@ def _maxima(xp: Any, x: Any, segments: Segments, shape: tuple[int, ...]) -> tupl
     rows = xp.asarray(segments.of_row)
     out = xp.full(shape, -np.inf, x.dtype)
     xp.maximum.at(out, rows, x)
-    place = xp.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1))
-    first = xp.full(shape, len(x), "int64")
+    place = xp.arange(len(x), dtype="int32").reshape(-1, *[1] * (x.ndim - 1))
+    first = xp.full(shape, len(x), "int32")
     xp.minimum.at(first, rows, xp.where(x == out[rows], place, len(x)))
-    return out, xp.where(first == len(x), -1, first).astype("int32")
+    return out, xp.where(first == len(x), -1, first)
 
 
 def _pool_grad(xp: Any, X: Any, MaxIndex: Any, Out_grad: Any, pooltype: str, lod: Lods) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.products import matmul
 from .infer import grads_like_inputs
 from .registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
 from .sequence import Lods, Segments, levels
@@ -32,7 +33,7 @@ def _gathered(xp: Any, x: Any, rows: Any, inside: Any) -> Any:
 def _conv(xp: Any, X: Any, Filter: Any, contextStart: int, contextLength: int, lod: Lods) -> Any:
     deep = levels("sequence_conv", lod, "X")
     context = _gathered(xp, X, *_context(xp, deep[-1], contextStart, contextLength))
-    return LodArray(xp.matmul(context, Filter), deep)
+    return LodArray(matmul(xp, context, Filter), deep)
 
 
 def _conv_grad(
@@ -40,8 +41,8 @@ def _conv_grad(
 ) -> Any:
     deep = levels("sequence_conv_grad", lod, "X")
     rows, inside = _context(xp, deep[-1], contextStart, contextLength)
-    dfilter = xp.matmul(_gathered(xp, X, rows, inside).T, Out_grad)
-    spread = xp.matmul(Out_grad, Filter.T).reshape(*rows.shape, X.shape[1])
+    dfilter = matmul(xp, _gathered(xp, X, rows, inside).T, Out_grad)
+    spread = matmul(xp, Out_grad, Filter.T).reshape(*rows.shape, X.shape[1])
     dx = xp.zeros_like(X)
     xp.add.at(dx, rows, xp.where(inside[..., None], spread, xp.zeros((), X.dtype)))
     return LodArray(dx, deep), dfilter

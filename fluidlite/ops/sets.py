@@ -60,7 +60,7 @@ def _infer_shard(op: OpView) -> None:
 
 def _shard_index(xp: Any, X: Any, index_num: int, nshards: int, shard_id: int, ignore_value: int) -> Any:
     size = -(-index_num // nshards)
-    return xp.where(X // size == shard_id, X % size, xp.asarray(ignore_value, dtype=X.dtype))
+    return xp.where(X // size == shard_id, X % size, X.dtype.type(ignore_value))
 
 
 register(
@@ -80,8 +80,8 @@ register(
         inputs=("Input", "Other"),
         attrs={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
         infer=lambda op: op.set("Out", (1,), VarType.BOOL),
-        kernel=lambda xp, Input, Other, rtol, atol, equal_nan: xp.asarray(
-            [bool(xp.allclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan))]
+        kernel=lambda xp, Input, Other, rtol, atol, equal_nan: (
+            xp.isclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().reshape(1)
         ),
         frozen=("Out",),
         doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",

@@ -21,6 +21,7 @@ register(
         grad=_sign_grad,
         native=native.unary("sign"),
         inplace=(("Out", "X"),),
+        cuda="activations.forward:sign",
         doc="-1, 0 or 1, as X is negative, zero or positive; its gradient is zero.",
     )
 )

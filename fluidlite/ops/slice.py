@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..backend.constants import constant
 from ..base.dtypes import VarType
 from .infer import grads_like_inputs
 from .manip import RANK_LIMIT
@@ -235,6 +238,11 @@ register(
 )
 
 
+def _shape(xp: Any, Input: Any) -> Any:
+    made = constant(xp, np.array, tuple(Input.shape), "int32")
+    return made if xp is np else made.copy()
+
+
 def _infer_shape(op: OpView) -> None:
     op.set("Out", (len(op.shape("Input")),), VarType.INT32)
 
@@ -244,7 +252,7 @@ register(
         "shape",
         inputs=("Input",),
         infer=_infer_shape,
-        kernel=lambda xp, Input: xp.asarray(Input.shape, dtype="int32"),
+        kernel=_shape,
         frozen=("Out",),
         doc="The shape of Input, int32.",
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import grads_like_inputs, normalize_axis, product
+from ..base.shapes import rows_along
+from .infer import grads_like_inputs, normalize_axis
 from .native import typed
 from .pairs import register_twice, twice
 from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
@@ -48,11 +49,8 @@ def rows_of(op: OpView, slot: str, axis: int) -> list[int] | None:
     """[rows, n] when `axis` is the last axis of `slot` that is longer than 1, which row kernels need; else
     None.
     """
-    shape = op.shape(slot)
-    axis = axis % len(shape)
-    if product(shape[axis + 1 :]) != 1:
-        return None
-    return [product(shape[:axis]), shape[axis]]
+    found = rows_along(op.shape(slot), axis)
+    return None if found is None else list(found)
 
 
 def _native(op: OpView) -> Call | None:
@@ -79,6 +77,7 @@ register(
         grad=standard_grad(outputs=("Out",)),
         native=_native,
         inplace=(("Out", "X"),),
+        cuda="softmax.softmax",
         doc="Exponentials divided by their sum along an axis.",
     )
 )
@@ -93,6 +92,7 @@ register(
         grad=twice("Out", ("Out",)),
         native=_native_grad,
         inplace=((DX, DOUT),),
+        cuda="softmax.softmax_grad",
         doc="The gradient of softmax from its output.",
     )
 )

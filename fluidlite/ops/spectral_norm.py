@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..backend.products import matmul
 from .infer import normalize_axis, product
 from .pairs import register_pair
 from .registry import OpView
@@ -22,15 +23,15 @@ def _directions(xp: Any, matrix: Any, U: Any, V: Any, power_iters: int, eps: flo
     """U and V after some steps towards the singular vectors of the largest singular value."""
     u, v = U.reshape(-1), V.reshape(-1)
     for _ in range(power_iters):
-        v = _unit(xp, matrix.T @ u, eps)
-        u = _unit(xp, matrix @ v, eps)
+        v = _unit(xp, matmul(xp, matrix.T, u), eps)
+        u = _unit(xp, matmul(xp, matrix, v), eps)
     return u, v
 
 
 def _spectral_norm(xp: Any, Weight: Any, U: Any, V: Any, dim: int, power_iters: int, eps: float) -> Any:
     matrix = _matrix(xp, Weight, dim)
     u, v = _directions(xp, matrix, U, V, power_iters, eps)
-    return Weight / (u @ matrix @ v)
+    return Weight / matmul(xp, matmul(xp, u, matrix), v)
 
 
 def _spectral_norm_grad(
@@ -39,7 +40,7 @@ def _spectral_norm_grad(
     """The gradient for Weight, taking the singular vectors as constant."""
     matrix, dout = _matrix(xp, Weight, dim), _matrix(xp, Out_grad, dim)
     u, v = _directions(xp, matrix, U, V, power_iters, eps)
-    sigma = u @ matrix @ v
+    sigma = matmul(xp, matmul(xp, u, matrix), v)
     # Fluid multiplies element by element where the gradient has a sum over dout * matrix.
     gradient = dout * (1 - (matrix.sum() / sigma) * (u[:, None] * v)) / sigma
     shape = [Weight.shape[dim], *(n for axis, n in enumerate(Weight.shape) if axis != dim % Weight.ndim)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import to_host
 from .infer import require_same_dtype
 from .pairs import register_pair
 from .registry import OperatorError, OpView
@@ -45,7 +46,7 @@ def _patches(edges: Any, nodes: int, depth: int) -> Any:
 
 def _all_patches(xp: Any, NodesVector: Any, EdgeSet: Any, max_depth: int) -> Any:
     count = NodesVector.shape[1]
-    edges = np.asarray(EdgeSet)
+    edges = to_host(EdgeSet)
     shares = (
         np.stack([_patches(one, count, max_depth) for one in edges]) if len(edges) else np.zeros((0,) * 4)
     )

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backend.cupy_ import library
 from ..base import unique_name
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
-from ..eager import Parameter, Tensor
+from ..base.selected_rows import SelectedRows
+from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.executor import run_program
 from ..framework import Block, Program, Variable, mode, program_guard
@@ -25,6 +27,7 @@ from ..ops.registry import grad_name
 from .eager_update import EagerUpdate
 
 if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
     from .base import Optimizer
 
 RATE = "learning_rate"
@@ -93,7 +96,9 @@ class EagerSteps:
         self._tensors: dict[str, Tensor] = {}
         self._given: dict[str, Tensor] = {}
         self._loaded: dict[str, np.ndarray] = {}
-        self._rate_array: np.ndarray | None = None
+        self._rate_array: Any = None
+        self._rate_written: float | None = None
+        self._device: CudaDevice | None = None
 
     def step(self) -> None:
         """Take the next learning rate and update every trainable parameter that has a gradient."""
@@ -105,7 +110,8 @@ class EagerSteps:
         """Like `step`, with the gradients of `pairs`."""
         self.rate = self._optimizer._next_rate()
         chosen = [(param, grad) for param, grad in pairs if grad is not None and param.trainable]
-        self._update([param for param, _ in chosen], [grad.array for _, grad in chosen])
+        grads = [placing.beside(grad.array, param.array) for param, grad in chosen]
+        self._update([param for param, _ in chosen], grads)
 
     def pairs(self) -> list[Any]:
         """The trainable parameters that have a gradient, with it."""
@@ -156,7 +162,7 @@ class EagerSteps:
         changed then.
         """
         arrays = {
-            name: np.asarray(value.array if isinstance(value, (Tensor, LoDTensor)) else value)
+            name: np.asarray(placing.host(value.array if isinstance(value, (Tensor, LoDTensor)) else value))
             for name, value in state.items()
         }
         own = self.accumulators()
@@ -167,20 +173,52 @@ class EagerSteps:
                 raise AssertionError(f"optimizer variable {name} not found{_among(arrays)}")
             found[name] = _fitting(name, array, tensor.array)
         for name, array in found.items():
-            np.copyto(own[name].array, array)
+            placing.overwrite(own[name].array, array)
         self._loaded = {name: array.copy() for name, array in arrays.items()}
 
     def _update(self, chosen: list[Parameter], grads: list[Any]) -> None:
         if not chosen:
             return
+        if library.array_type is not None:  # without CuPy everything is on the host
+            self._follow(chosen)
+            grads = [placing.beside(grad, param.array) for param, grad in zip(chosen, grads, strict=True)]
         key = tuple([id(param) for param in chosen])
         update = self._updates.get(key)
         if update is None or not update.takes(grads):
             update = self._updates[key] = self._build(chosen, grads)
             update.takes(grads)
-        if self._rate_array is not None and self._rate_array[0] != self.rate:
-            self._rate_array[0] = self.rate
+        self._write_rate()
         update.run(grads)
+
+    def _write_rate(self) -> None:
+        array = self._rate_array
+        if array is None:
+            return
+        if type(array) is np.ndarray:
+            if array[0] != self.rate:
+                array[0] = self.rate
+        elif self._rate_written != self.rate:
+            # Not compared with what is there: that would wait for the device.
+            placing.overwrite(array, np.array([self.rate], array.dtype))
+            self._rate_written = self.rate
+
+    def _follow(self, chosen: list[Parameter]) -> None:
+        """Have the accumulators, and everything else that lasts, where the parameters are."""
+        device = placing.device_of(chosen[0].array)
+        for param in chosen:
+            if placing.device_of(param.array) is not device:
+                raise ValueError(
+                    f"the parameters of an optimizer must be at one place: {chosen[0].name!r} is on "
+                    f"{chosen[0].place!r}, {param.name!r} on {param.place!r}"
+                )
+        if device is self._device:
+            return
+        self._device = device
+        self._updates.clear()
+        self._rate_array = None
+        for name, tensor in self._tensors.items():
+            tensor.array = placing.moved(tensor.array, device)
+            self._scope.var(name).set(LoDTensor.wrap(tensor.array))
 
     def _build(self, chosen: list[Parameter], grads: list[Any]) -> EagerUpdate:
         """The update of `chosen`; makes the accumulators that they do not have yet."""
@@ -209,9 +247,10 @@ class EagerSteps:
                 tensors.setdefault(name, self._tensors[var.name])
         rate = self._scope.find_var(self.name(RATE))
         self._rate_array = rate.get_tensor().array if rate is not None else None
+        self._rate_written = None
         held: dict[str, Tensor] = {param.name: param for param in chosen}
         held.update((name, tensor) for name, tensor in self._given.items() if name in block.vars)
-        return EagerUpdate(program, self._scope, chosen, grads, held, self._tensors)
+        return EagerUpdate(program, self._scope, chosen, grads, held, self._tensors, self._device)
 
     def _start(self, startup: Program) -> None:
         """Give the accumulators that are new, and the learning rate, their first values."""
@@ -232,8 +271,9 @@ class EagerSteps:
                     )
                 np.copyto(array, _fitting(name, saved, array))
         for name, array in new.items():
-            self._scope.var(name).set(LoDTensor.wrap(array))
-            self._tensors[name] = Tensor(array, name, persistable=True)
+            put = placing.moved(array, self._device)
+            self._scope.var(name).set(LoDTensor.wrap(put))
+            self._tensors[name] = Tensor(put, name, persistable=True)
 
 
 def _variable(param: Parameter, block: Block) -> ProgramParameter:
@@ -253,7 +293,7 @@ def _variable(param: Parameter, block: Block) -> ProgramParameter:
 
 def _fed(param: Parameter, grad: Any, block: Block) -> Variable:
     """The gradient of a parameter, as a variable that is fed."""
-    kind = VarType.LOD_TENSOR if isinstance(grad, np.ndarray) else VarType.SELECTED_ROWS
+    kind = VarType.SELECTED_ROWS if isinstance(grad, SelectedRows) else VarType.LOD_TENSOR
     return block.create_var(
         name=grad_name(param.name), shape=param.shape, dtype=param.dtype, type=kind, is_data=True
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..eager import Parameter, Tensor
+from ..base.selected_rows import SelectedRows
+from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.executor import run_program
 from ..executor.feeding import Feed
@@ -15,6 +16,10 @@ from ..executor.plan import Plan
 from ..executor.planning import CannotPlan
 from ..framework import Program
 from ..ops.registry import grad_name
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+    from ..executor.device_plan import DevicePlan
 
 RELEASE_FROM = 1 << 16
 """From how many elements on an update lets other threads run; for fewer, waiting to be let back in costs more."""
@@ -30,6 +35,7 @@ class EagerUpdate:
         grads: gradients like those to come.
         held: tensors by the names of the variables that they stand for.
         accumulators: tensors that share the memory of variables of `scope`.
+        device: the GPU where all of them are; None for the host.
 
     Raises EnforceNotMet if the gradients do not fit the parameters.
     """
@@ -42,21 +48,26 @@ class EagerUpdate:
         grads: Sequence[Any],
         held: Mapping[str, Tensor],
         accumulators: Mapping[str, Tensor],
+        device: CudaDevice | None = None,
     ) -> None:
         self._program = program
         self._scope = scope
         self._fed = [grad_name(param.name) for param in params]
         self._held = dict(held)
         self._tensors = list(held.values())
+        self._numbers = len(held) > len(params)
         self._accumulators = accumulators
+        self._device = device
         self._kinds = [type(grad) for grad in grads]
-        self._plan = self._planned(grads) if set(self._kinds) == {np.ndarray} else None
+        self._plan = None if SelectedRows in self._kinds else self._planned(grads)
 
-    def _planned(self, grads: Sequence[np.ndarray]) -> Plan | None:
-        for name, tensor in self._held.items():
-            self._scope.var(name).set(LoDTensor.wrap(tensor.array))
+    def _planned(self, grads: Sequence[Any]) -> Plan | DevicePlan | None:
+        for (name, _), array in zip(self._held.items(), self._arrays(), strict=True):
+            self._scope.var(name).set(LoDTensor.wrap(array))
         feed: Feed = {name: (grad, []) for name, grad in zip(self._fed, grads, strict=True)}
         try:
+            if self._device is not None:
+                return self._on_device(feed, self._device)
             plan = Plan(self._program, self._scope, feed, ())
         except CannotPlan:
             return None
@@ -64,12 +75,26 @@ class EagerUpdate:
         plan.engine.release_gil = sum(grad.size for grad in grads) >= RELEASE_FROM
         return plan
 
+    def _on_device(self, feed: Feed, device: CudaDevice) -> DevicePlan:
+        from ..executor.device_plan import DevicePlan
+
+        plan = DevicePlan(self._program, self._scope, feed, (), device, capture=False)
+        plan.follow(list(self._held))
+        return plan
+
+    def _arrays(self) -> list[Any]:
+        """The arrays of the held tensors, all where the parameters are; the user's numbers may be elsewhere."""
+        arrays = [tensor.array for tensor in self._tensors]
+        for k in range(len(self._fed), len(arrays)):
+            arrays[k] = placing.moved(arrays[k], self._device)
+        return arrays
+
     def takes(self, grads: Sequence[Any]) -> bool:
         """Bind gradients and parameters; False if one is of another kind, shape or dtype than planned."""
         plan = self._plan
         if plan is None:
             return [type(grad) for grad in grads] == self._kinds
-        held = [tensor.array for tensor in self._tensors]
+        held = self._arrays() if self._numbers else [tensor.array for tensor in self._tensors]
         return plan.accepts([*grads, *held]) or (
             all(isinstance(grad, np.ndarray) for grad in grads)
             and plan.accepts([*[np.ascontiguousarray(grad) for grad in grads], *held])
@@ -91,8 +116,9 @@ class EagerUpdate:
         for var, tensor in shared:
             if var.get_tensor().array is not tensor.array:
                 var.set(LoDTensor.wrap(tensor.array))
-        run_program(self._program, dict(zip(self._fed, grads, strict=True)), (), self._scope, True)
+        feed = dict(zip(self._fed, grads, strict=True))
+        run_program(self._program, feed, (), self._scope, True, self._device)
         for var, tensor in shared:
             made = var.get_tensor().array
             if made is not None and made is not tensor.array:
-                np.copyto(tensor.array, made)
+                placing.overwrite(tensor.array, made)

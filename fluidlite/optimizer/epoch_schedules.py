@@ -225,7 +225,7 @@ class ReduceLROnPlateau(Plateau, LearningRateDecay):
         """
         if loss is None:
             raise TypeError("ReduceLROnPlateau.step() needs the loss: schedule.step(loss)")
-        array = np.asarray(loss.array if isinstance(loss, Tensor) else loss)
+        array = np.asarray(loss._on_host if isinstance(loss, Tensor) else loss)
         if array.size != 1:
             raise AssertionError(
                 f"the loss.shape should be (1L,), but the current loss.shape is {list(array.shape)}. "

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base import unique_name
 from ..base.dtypes import to_numpy
-from ..eager import Tensor
+from ..eager import Tensor, placing
 
 __all__ = [
     "CosineDecay",
@@ -62,7 +62,8 @@ class LearningRateDecay:
 
     def create_lr_var(self, lr: float) -> Tensor:
         """A tensor of shape [1] with the number `lr`."""
-        return Tensor(np.full(1, lr, to_numpy(self.dtype)), unique_name.generate("learning_rate"))
+        rate = placing.here(np.full(1, lr, to_numpy(self.dtype)))
+        return Tensor(rate, unique_name.generate("learning_rate"))
 
     def state_dict(self) -> dict[str, Any]:
         """Where the schedule stands, as numbers by name."""
@@ -70,7 +71,7 @@ class LearningRateDecay:
         state = {}
         for key in self.keys:
             value = self.__dict__[key]
-            state[key] = value.array.reshape(-1)[0].item() if isinstance(value, Tensor) else value
+            state[key] = value._on_host.reshape(-1)[0].item() if isinstance(value, Tensor) else value
         return state
 
     def _state_keys(self) -> None:
@@ -104,7 +105,7 @@ def restore(schedule: object, keys: Sequence[str], state: dict[str, Any]) -> Non
                 f"Can't find [ {key} ] in state_dict, which has {sorted(state)}"
             )
     for key in keys:
-        value = state[key].array if isinstance(state[key], Tensor) else state[key]
+        value = state[key]._on_host if isinstance(state[key], Tensor) else state[key]
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0].item()
         setattr(schedule, key, value)

@@ -63,6 +63,7 @@ _MODULES = (
     "optimizer",
     "regularizer",
     "static",
+    "utils",
     "vision",
 )
 _LAZY = {

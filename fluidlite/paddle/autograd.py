@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..base.selected_rows import as_dense
-from ..eager import Tensor, autograd, grad, is_recording, no_grad, record_call, recording
+from ..eager import Tensor, autograd, grad, is_recording, no_grad, placing, record_call, recording
 from ..framework import tracing
 
 __all__ = ["PyLayer", "PyLayerContext", "backward", "grad", "no_grad"]
@@ -99,7 +96,8 @@ class PyLayer:
             return result
         # The context may hold the results: tensors of their own, so that tape and context do not hold each other.
         made = [Tensor(item.array) for item in results]
-        pending = _Pending(cls, context, given, [(item.array.shape, item.array.dtype) for item in results])
+        layouts = [(placing.device_of(item.array), item.array.shape, item.array.dtype) for item in results]
+        pending = _Pending(cls, context, given, layouts)
         record_call(pending, given, made, [item.array.dtype.kind == "f" for item in results])
         return type(result)(made) if isinstance(result, (list, tuple)) else made[0]
 
@@ -112,7 +110,7 @@ class _Pending:
         layer: type[PyLayer],
         context: PyLayerContext,
         given: list[Tensor],
-        results: list[tuple[Any, Any]],
+        results: list[tuple[Any, Any, Any]],
     ) -> None:
         self.layer, self.context, self.results = layer, context, results
         self.shapes = [tensor.array.shape for tensor in given]
@@ -122,8 +120,10 @@ class _Pending:
             answer = self.layer.backward(
                 self.context,
                 *(
-                    Tensor(np.zeros(shape, dtype) if gradient is None else as_dense(gradient))
-                    for gradient, (shape, dtype) in zip(arriving, self.results, strict=True)
+                    Tensor(
+                        placing.zeros(device, shape, dtype) if gradient is None else placing.dense(gradient)
+                    )
+                    for gradient, (device, shape, dtype) in zip(arriving, self.results, strict=True)
                 ),
             )
         found = list(answer) if isinstance(answer, (list, tuple)) else [answer]

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import layers
 from ..base.dtypes import to_numpy, to_vartype
-from ..eager import Tensor, apply, mixture
+from ..eager import Tensor, apply, mixture, placing
 from ..framework import Variable, mode
 from ..layer_helper import LayerHelper, check_variable
 
@@ -74,7 +74,7 @@ def constant(value: Any, like: Any, dtype: Any = None) -> Any:
     """An array or number as a tensor of the same mode as the tensor `like`, by default of its type."""
     array = np.ascontiguousarray(value, to_numpy(like.dtype if dtype is None else dtype))
     if isinstance(like, Tensor):
-        return Tensor(array if array.ndim else array.reshape(1))
+        return Tensor(placing.beside(array if array.ndim else array.reshape(1), like.array))
     with mode.guard(False):
         return layers.assign(array)
 
@@ -105,4 +105,4 @@ def eager_array(x: Any, who: str) -> np.ndarray:
         raise TypeError(
             f"paddle.{who} works on eager tensors only (the shape of its result depends on the elements)"
         )
-    return x.array
+    return x._on_host

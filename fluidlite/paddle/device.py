@@ -1,15 +1,18 @@
-"""The device that computes (`paddle.device`): the CPU."""
+"""The device where tensors are made (`paddle.device`)."""
 
 from __future__ import annotations
 
+from .. import backend
 from ..base.place import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
     Place,
+    as_place,
     is_compiled_with_cuda,
     resolve,
 )
+from ..framework import mode
 
 __all__ = [
     "CPUPlace",
@@ -25,22 +28,21 @@ __all__ = [
 
 
 def set_device(device: str) -> Place:
-    """Choose where tensors live: 'cpu', or 'gpu:0' where there is one (`paddle.set_device`).
+    """Choose where tensors are made from now on: 'cpu', or 'gpu:0' where there is one (`paddle.set_device`).
 
-    Returns the place that will be used: without a usable GPU the CPU, with a warning. Raises ValueError for another
-    name.
+    Operators compute where their arguments are. Returns the place that will be used: without a usable GPU the CPU,
+    with a warning. Raises ValueError for another name, and for a GPU that this machine does not have.
     """
-    kind, _, number = device.partition(":")
-    if kind == "cpu" and not number:
-        return CPUPlace()
-    if kind == "gpu" and (not number or number.isdigit()):
-        return resolve(CUDAPlace(int(number or 0)))
-    raise ValueError(f"the device must be 'cpu', 'gpu' or 'gpu:NUMBER', got {device!r}")
+    place = resolve(as_place(device))
+    backend.device_at(place)
+    mode.set_place(place)
+    return place
 
 
 def get_device() -> str:
-    """'cpu': eager tensors live there (`paddle.get_device`)."""
-    return "cpu"
+    """Where tensors are made: 'cpu' or 'gpu:0', ... (`paddle.get_device`)."""
+    place = resolve(mode._current_expected_place())
+    return f"gpu:{place.device}" if isinstance(place, CUDAPlace) else "cpu"
 
 
 def get_cudnn_version() -> None:

@@ -19,7 +19,7 @@ __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
 
 
 def _array(value: Any) -> np.ndarray:
-    return value.array if isinstance(value, Tensor) else np.asarray(value)
+    return value._on_host if isinstance(value, Tensor) else np.asarray(value)
 
 
 class Metric(ABC):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.files import make_folder
 from ..dygraph.state import NAME_TABLE
-from ..eager import Tensor
+from ..eager import Tensor, placing
 from ..io.pickles import parse_pickle, pickled, write_pickle
 
 __all__ = ["load", "save"]
@@ -49,7 +49,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
 def _plain(value: Any, where: str) -> Any:
     """`value` with arrays in place of tensors."""
     if isinstance(value, Tensor):
-        return value.array
+        return value._on_host
     if isinstance(value, Mapping):
         return {key: _plain(item, f"{where}[{key!r}]") for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, **configs: Any) -> Any:
 def _tensors(value: Any) -> Any:
     """`value` with tensors in place of arrays; Paddle 2 writes (name, array) for those of state dicts."""
     if isinstance(value, np.ndarray):
-        return Tensor(np.array(value, order="C", ndmin=1))
+        return Tensor(placing.here(np.array(value, order="C", ndmin=1)))
     if isinstance(value, dict):
         return {key: _tensors(item) for key, item in value.items()}
     if (
@@ -98,7 +98,7 @@ def _tensors(value: Any) -> Any:
         and isinstance(value[0], str)
         and isinstance(value[1], np.ndarray)
     ):
-        return Tensor(np.array(value[1], order="C", ndmin=1), name=value[0])
+        return Tensor(placing.here(np.array(value[1], order="C", ndmin=1)), name=value[0])
     if isinstance(value, (list, tuple)):
         return type(value)([_tensors(item) for item in value])
     return value

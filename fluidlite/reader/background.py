@@ -117,14 +117,22 @@ class Stream:
     """What `reader` yields, fetched ahead by a thread: at most `capacity` items wait in between.
 
     Starts at once. `get` gives the items in order; then it raises QueueClosed, or the reader's error with
-    the reader's traceback. `stop` may be called at any time, from any thread, any number of times.
+    the reader's traceback (without the outermost `frames`, which are ours). `stop` may be called at any time, from any
+    thread, any number of times.
     """
 
-    def __init__(self, reader: Callable[[], Iterable[Any]], capacity: int, name: str) -> None:
+    def __init__(
+        self, reader: Callable[[], Iterable[Any]], capacity: int, name: str, frames: int = 1
+    ) -> None:
         self.queue = Queue(capacity)
         self.get = self.queue.get
-        self._thread = spawn(_produce, reader, self.queue, name=f"fluidlite {name}")
+        self._thread = spawn(_produce, reader, self.queue, frames, name=f"fluidlite {name}")
         _streams.add(self)
+
+    def left(self) -> bool:
+        """Whether the thread has ended; waits a moment for one that was told to stop."""
+        join([self._thread])
+        return not self._thread.is_alive()
 
     def failed(self, error: BaseException) -> bool:
         """Whether `error`, raised by `get`, is the reader's."""
@@ -141,7 +149,7 @@ class Stream:
             queue.kill()
 
 
-def _produce(reader: Callable[[], Iterable[Any]], queue: Queue) -> None:
+def _produce(reader: Callable[[], Iterable[Any]], queue: Queue, frames: int) -> None:
     stopped = False
     try:
         with iterating(reader) as iterator:
@@ -152,7 +160,7 @@ def _produce(reader: Callable[[], Iterable[Any]], queue: Queue) -> None:
     except BaseException as error:
         if stopped:
             raise  # closing went wrong and nobody listens any more: `threading.excepthook` reports it
-        queue.fail(without_frames(error, 1))
+        queue.fail(without_frames(error, frames))
     else:
         queue.close()
 

@@ -35,6 +35,13 @@ class Source(Protocol):
     def stop(self, finished: bool) -> None:
         """Release what the epoch holds; `finished` says whether all batches were taken."""
 
+    def interrupt(self) -> None:
+        """Wake a thread that waits in `get`. The source can only be stopped afterwards."""
+
+    @property
+    def patient(self) -> bool:
+        """Whether it is better to wait a moment for such a thread first."""
+
 
 class Direct:
     """Batches made when they are asked for."""
@@ -58,9 +65,16 @@ class Direct:
         if close is not None:
             close()
 
+    def interrupt(self) -> None:
+        pass  # nobody but the consumer ever is in `get`
+
+    patient = False
+
 
 class Threaded:
     """Batches made ahead by a thread, at most `capacity` of them."""
+
+    patient = False
 
     def __init__(self, batches: Iterator[Made], capacity: int, name: str) -> None:
         self._stream = Stream(lambda: batches, capacity, f"loader of {name}")
@@ -74,6 +88,9 @@ class Threaded:
 
     def stop(self, finished: bool) -> None:
         self._stream.stop()
+
+    def interrupt(self) -> None:
+        self._stream.queue.kill()
 
 
 class FromWorkers:
@@ -110,6 +127,13 @@ class FromWorkers:
             self._epoch.leave()
         self._release(pool)
 
+    def interrupt(self) -> None:
+        self._epoch.pool.close()
+
+    @property
+    def patient(self) -> bool:
+        return self._release is not None
+
 
 @dataclass
 class Position:
@@ -126,7 +150,8 @@ class Epoch:
     """One pass over the data of a `DataLoader`; it ends early when the iterator is closed or let go.
 
     `position`: from where on; kept up to date. `deliver` turns a batch into what the consumer gets. `devices`: sets
-    of so many batches are made, None for single batches. `name`: what messages call the dataset.
+    of so many batches are made, None for single batches. `name`: what messages call the dataset. `meter`: what counts,
+    if the source counts there as well.
     """
 
     def __init__(
@@ -136,10 +161,11 @@ class Epoch:
         deliver: Callable[[Any], Any],
         devices: int | None,
         name: str,
+        meter: Meter | None = None,
     ) -> None:
         self.source = source
         self.position = position
-        self.meter = Meter()
+        self.meter = Meter() if meter is None else meter
         self._deliver = deliver
         self._devices = devices
         self._name = name
@@ -191,6 +217,8 @@ class Epoch:
         meter.samples += made.samples
         meter.bytes += size_of(made.batch)
         self.position.batches += 1
+        if made.worker is not None:
+            self.position.workers[made.worker] += 1
         return self._deliver(made.batch)
 
     def _warn(self) -> None:

@@ -20,12 +20,14 @@ from .dataset_workers import Numbered, Streamed, serve
 from .feeding import spec_of, variables
 from .from_generator import GeneratorLoaders
 from .loader import as_places
+from .moved_source import MovedSource
+from .moving import devices_at, staging_memory
 from .pipeline import State
 from .progress import with_progress
-from .recipe import Made, Recipe
+from .recipe import Kitchen, Made, Recipe
 from .resume import checked_state
 from .samplers import BatchSampler, FluidBatchSampler, RandomSampler, SequenceSampler, is_count, require
-from .stats import bottleneck, summarize
+from .stats import Meter, bottleneck, summarize
 from .structure import as_lod_tensors, as_tensors
 from .workers import WorkerPool
 
@@ -37,7 +39,8 @@ class DataLoader(GeneratorLoaders):
         dataset: a `Dataset` or `IterableDataset`.
         feed_list: Variables (or names) that the batches are for, in static mode. Samples are then converted to the
             variables' types and shapes, and may be dicts by the variables' names.
-        places: devices, one or a list; the CPU by default. In static mode each item is a list with one batch for each.
+        places: devices, one or a list; by default the CPU, in dygraph mode the current place. In static mode each item
+            is a list with one batch for each.
         return_list: static mode: give lists of LoDTensors instead of dicts by variable name.
         batch_sampler: a `BatchSampler` instead of `batch_size`, `shuffle` and `drop_last`.
         batch_size: samples of a batch; None: samples are passed on one by one, without a new dimension.
@@ -45,7 +48,8 @@ class DataLoader(GeneratorLoaders):
         drop_last: leave out a last batch that is smaller.
         collate_fn: makes a batch of a list of samples; by default arrays and numbers are stacked.
         num_workers: processes that read; 0: a thread of this process does. The order of batches is the same.
-        use_buffer_reader: without workers: whether a thread reads ahead, or nobody does.
+        use_buffer_reader: whether batches for GPUs are copied there before they are taken, and, without workers,
+            whether a thread reads ahead, or nobody does.
         use_shared_memory: whether workers hand batches over in shared memory, or copy them through pipes.
         timeout: seconds to wait for a batch from a worker, 0 for ever.
         worker_init_fn: called with the worker's number when a worker starts.
@@ -104,7 +108,10 @@ class DataLoader(GeneratorLoaders):
         )
         self.dataset = dataset
         self.feed_list = None if feed_list is None else variables(feed_list)
-        self.places = [CPUPlace()] if places is None else as_places(places)
+        if places is None:
+            places = mode._current_expected_place() if self._eager() else CPUPlace()
+        self.places = as_places(places)
+        self._targets = devices_at(self.places)
         self.return_list = return_list
         self.collate_fn = collate_fn
         self.num_workers = _whole(num_workers)
@@ -229,8 +236,11 @@ class DataLoader(GeneratorLoaders):
             position = Position(resume["epoch"], resume["batches"], resume["order"], list(resume["workers"]))
         else:
             position = Position(self._position.epoch + 1 if self._position is not None else 0, 0, None)
+        name, meter = type(self.dataset).__name__, Meter()
         source = self._streamed(position) if self.batch_sampler is None else self._numbered(position)
-        epoch = Epoch(source, position, self._delivery(), self._devices(), type(self.dataset).__name__)
+        if self._targets:
+            source = MovedSource(source, self._targets, self.use_buffer_reader, meter, name)
+        epoch = Epoch(source, position, self._delivery(), self._devices(), name, meter)
         self._position, self._resume = position, None
         self._epoch = weakref.ref(epoch)
         self._tally.begin(epoch)
@@ -246,7 +256,7 @@ class DataLoader(GeneratorLoaders):
             pass
         if self.num_workers:
             return self._from_workers(lambda pool: Numbered(pool, numbers, self.prefetch_factor))
-        return self._here(self._recipe.kitchen().each(numbers))
+        return self._here(self._kitchen().each(numbers))
 
     def _streamed(self, position: Position) -> Source:
         if position.batches and len(position.workers) != self.num_workers:
@@ -255,9 +265,14 @@ class DataLoader(GeneratorLoaders):
                 f"on with {self.num_workers}: every worker reads a part of its own"
             )
         if not self.num_workers:
-            return self._here(self._recipe.kitchen().stream(position.batches))
+            return self._here(self._kitchen().stream(position.batches))
         position.workers = position.workers or [0] * self.num_workers
         return self._from_workers(lambda pool: Streamed(pool, position.workers, self.prefetch_factor))
+
+    def _kitchen(self) -> Kitchen:
+        """What makes the batches in this process."""
+        memory = staging_memory(self._targets) if self.use_buffer_reader else None
+        return self._recipe.kitchen() if memory is None else self._recipe.kitchen(memory.empty, memory)
 
     def _here(self, batches: Iterator[Made]) -> Source:
         if not self.use_buffer_reader:
@@ -347,7 +362,8 @@ class DataLoader(GeneratorLoaders):
         `collating` (all workers together), those in which the readers waited for room (`producer_waited`) and the
         consumer for data (`consumer_waited`), and of the consumer's `computing` in between; the `state` of the last
         epoch, how many batches are `queued` of `capacity`, the `workers`, and the `bottleneck`: 'reading' or
-        'computing', whoever was waited for longer.
+        'computing', whoever was waited for longer, or 'copying'; bytes `copied` to GPUs, and seconds of `staging` and
+        `copying` them.
         """
         last = None if self._epoch is None else self._epoch()
         found: dict[str, Any] = {"epochs": self._tally.epochs, **self._tally.total().as_dict()}

@@ -100,18 +100,17 @@ class Numbered:
 class Streamed:
     """An epoch over an IterableDataset: the workers take turns until each has come to the end of its samples.
 
-    `taken`: how many batches of each worker were taken before, if the epoch is resumed; kept up to date. These are not
-    made again, but their samples are read. `ahead` as in `Numbered`.
+    `taken`: how many batches of each worker were taken before, if the epoch is resumed. These are not made again, but
+    their samples are read. `ahead` as in `Numbered`.
     """
 
     def __init__(self, pool: WorkerPool, taken: list[int], ahead: int) -> None:
         self.pool = pool
-        self.taken = taken
         self._asked = [0] * pool.count
         # Whose turn it is: workers that gave less come first, as they would have without the interruption.
-        self._turn = deque(sorted(range(pool.count), key=lambda worker: (self.taken[worker], worker)))
+        self._turn = deque(sorted(range(pool.count), key=lambda worker: (taken[worker], worker)))
         for worker in self._turn:
-            pool.send(worker, Begin(self.taken[worker]))
+            pool.send(worker, Begin(taken[worker]))
         for _ in range(ahead):
             for worker in self._turn:
                 self._ask(worker)
@@ -129,8 +128,7 @@ class Streamed:
             if made is not None:
                 self._ask(worker)
                 self._turn.rotate(-1)
-                self.taken[worker] += 1
-                return made
+                return made._replace(worker=worker)
             self._turn.popleft()
             self.pool.discard(worker, self._asked[worker])
             self._asked[worker] = 0

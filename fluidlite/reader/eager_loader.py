@@ -12,11 +12,13 @@ import numpy as np
 from .._ext.collate import Collator, Spec
 from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
+from ..framework import mode
 from .background import iterating
 from .collating import collate
 from .decorators import Reader
 from .feeding import Batch, Feeding, Ready, SampleLists, Samples, collator, pass_over
 from .loader import Epoch, IterableLoader, Loader, as_places
+from .moving import devices_at
 from .pipeline import LoaderError
 
 
@@ -115,22 +117,25 @@ class OpenReady(Ready):
 
 
 class EagerLoader(IterableLoader):
-    """A loader of dygraph mode: each item is a batch, a list of Tensors on the loader's memory.
+    """A loader of dygraph mode: each item is a batch, a list of Tensors on the loader's memory, at the current place.
 
-    `capacity`: how many batches may wait; `use_process`: run the generator in a process of its own.
+    `capacity`: how many batches may wait; `use_process`: run the generator in a process of its own; `double_buffer`:
+    copy batches to a GPU ahead of time.
     """
 
     _samples = OpenSamples
     _lists = OpenSampleLists
     _ready = OpenReady
 
-    def __init__(self, capacity: int, use_process: bool = False) -> None:
-        super().__init__((), capacity, False, True, use_process)
+    def __init__(self, capacity: int, use_process: bool = False, double_buffer: bool = True) -> None:
+        super().__init__((), capacity, False, True, use_process, double_buffer)
+        self._pipeline.sets = False
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
-        given = as_places(places) if places is not None else []
+        given = as_places(places if places is not None else mode._current_expected_place())
         if len(given) > 1:
             raise LoaderError(f"Number of places must be 1 in imperative mode, got {len(given)}: {given}")
+        self._pipeline.devices = devices_at(given)
         self._feeding = feeding
         return self
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._ext.collate import Collator, Spec, empty
+from ..backend import on_device, to_host
 from ..base.dtypes import to_numpy
 from ..executor.lod_tensor import LoDTensor
 from ..framework import Program, Variable, default_main_program
 from .background import describe, iterating
 from .decorators import Reader, check_reader, whole
 from .stats import Meter
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.staging import StagingMemory
 
 Batch = list[LoDTensor]
 
@@ -80,6 +84,11 @@ class Feeding:
 
     def batches(self) -> Iterator[Batch]:
         raise NotImplementedError
+
+    def put_together_in(self, memory: StagingMemory | None) -> None:
+        """Say where the batches of the next epoch are put together; None: in ordinary memory."""
+        self.memory = memory
+        self.allocate = empty if memory is None else memory.empty
 
     def collator(self) -> Collator:
         """A new collator for one epoch."""
@@ -174,9 +183,18 @@ class Ready(Feeding):
             pass_over(batches, self.skip)
             for items in self.timed(batches):
                 begin = time.perf_counter()
-                batch = collate.batch(items)
+                batch = collate.batch(_of_host(items))
                 self.meter.collating += time.perf_counter() - begin
                 yield batch
+
+
+def _of_host(items: Any) -> Any:
+    """A batch with its tensors on the host, where it is checked and put together, wherever the generator put them."""
+    if not isinstance(items, (list, tuple)) or not any(
+        type(item) is LoDTensor and on_device(item.array) for item in items
+    ):
+        return items
+    return [LoDTensor.wrap(to_host(i.array), i._lod) if isinstance(i, LoDTensor) else i for i in items]
 
 
 class DeviceSets:

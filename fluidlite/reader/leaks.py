@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from .._ext import collate, queue, shm
+from ..backend.cupy_ import pinned, staging
 from .background import live_threads
 from .workers import live_processes
 
 
 def leaks() -> dict[str, int]:
     """How many `threads` and `processes` of readers run, `queues` exist with how many `items`, how many
-    `slots` of batch memory are held by arrays and `segments` of memory shared with workers are mapped.
+    `slots` of batch memory are held by arrays, `segments` of memory shared with workers are mapped, and how many
+    blocks of page-locked memory (`pinned`) and of GPUs (`device_blocks`) batches stand on.
 
     All zero when every loader and reader is done and let go.
     """
@@ -21,4 +23,6 @@ def leaks() -> dict[str, int]:
         "items": queues["items"],
         "slots": collate.counters()["live_blocks"],
         "segments": shm.counters()["mappings"],
+        "pinned": pinned.counters()["batches"],
+        "device_blocks": staging.counters()["blocks"],
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._ext.collate import Spec
 from .._ext.queue import Queue, QueueClosed
@@ -17,17 +17,22 @@ from ..executor.lod_tensor import LoDTensor
 from .background import Stream, finalize
 from .decorators import Reader, whole
 from .feeding import DeviceSets, Feeding, Ready, SampleLists, Samples
+from .moving import MovedStream, delivered, devices_at
 from .pipeline import LoaderError, Pipeline, State
 from .progress import with_progress
 from .stats import summarize
 from .worker_stream import WorkerStream
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+    from .moving import Devices
 
 
 class Loader:
     """What all loaders share: the generator, and the pipeline that its batches go through.
 
     `specs`: what the items of a batch look like; `capacity`: how many batches may wait; `use_process`: run the
-    generator in a process of its own.
+    generator in a process of its own; `double_buffer`: copy batches to GPUs ahead of time.
     """
 
     iterable = False
@@ -36,11 +41,17 @@ class Loader:
     _ready: type[Ready] = Ready
 
     def __init__(
-        self, specs: Sequence[Spec], capacity: int, drop_last: bool, use_process: bool = False
+        self,
+        specs: Sequence[Spec],
+        capacity: int,
+        drop_last: bool,
+        use_process: bool = False,
+        double_buffer: bool = True,
     ) -> None:
         self.drop_last = drop_last
         self._specs = list(specs)
         self._pipeline = Pipeline(capacity, use_process)
+        self._pipeline.ahead = double_buffer
         self._feeding: Feeding | None = None
 
     def set_sample_generator(
@@ -146,14 +157,14 @@ class Loader:
         return self._pipeline.state
 
     @property
-    def queue(self) -> Queue | WorkerStream | None:
+    def queue(self) -> Queue | WorkerStream | MovedStream | None:
         """The queue of the current epoch, None outside of an epoch."""
         stream = self._pipeline.stream
         return None if stream is None else stream.queue
 
 
 class IterableLoader(Loader):
-    """A loader to iterate over: each item is a list of feeds, one for each place."""
+    """A loader to iterate over: each item is a list of feeds, one for each place, whose arrays live there."""
 
     iterable = True
 
@@ -164,15 +175,19 @@ class IterableLoader(Loader):
         drop_last: bool,
         return_list: bool,
         use_process: bool = False,
+        double_buffer: bool = True,
     ) -> None:
-        super().__init__(specs, capacity, drop_last, use_process)
+        super().__init__(specs, capacity, drop_last, use_process, double_buffer)
+        self._pipeline.sets = True
         self.return_list = return_list
         self._devices = 1
         self._current: weakref.ref[Epoch] | None = None
         self._own: Epoch | None = None
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
-        self._devices = len(as_places(places))
+        given = as_places(places)
+        self._devices = len(given)
+        self._pipeline.devices = devices_at(given)
         return super()._set(feeding, places)
 
     def __iter__(self) -> Epoch:
@@ -210,7 +225,7 @@ class Epoch:
 
     __slots__ = ("__weakref__", "_pipeline", "_stream")
 
-    def __init__(self, pipeline: Pipeline, stream: Stream | WorkerStream) -> None:
+    def __init__(self, pipeline: Pipeline, stream: Stream | WorkerStream | MovedStream) -> None:
         self._pipeline = pipeline
         self._stream = stream
 
@@ -248,6 +263,10 @@ class ProgramLoader(Loader):
         for name in names:
             sources.register(name, self)
 
+    def buffer_ahead(self) -> None:
+        """Copy batches for GPUs there before they are taken."""
+        self._pipeline.ahead = True
+
     def start(self) -> None:
         """Begin an epoch: the generator is read ahead in a thread or process.
 
@@ -260,12 +279,18 @@ class ProgramLoader(Loader):
         """End the epoch, wherever it stands. Does nothing if none was started."""
         self._pipeline.stop()
 
-    def take(self) -> list[LoDTensor]:
-        """The next batch, for the executor.
+    def take(self, device: CudaDevice | None = None, of: Devices = ()) -> list[LoDTensor]:
+        """The next batch, for the executor, on `device` (None: the host).
 
+        `of`: all the devices that take batches in turn, if there are several. Later batches go there ahead of time.
         Raises EOFException at the end of the epoch and until `start` is called again, the generator's error,
         or RuntimeError if the loader was not started.
         """
+        devices: Devices = () if device is None else (device,)
+        if of and any(of):
+            devices = of
+        if devices != self._pipeline.devices:
+            self._pipeline.move_to(devices)
         stream = self._pipeline.stream
         if stream is None:
             names = ", ".join(repr(spec.name) for spec in self._specs)
@@ -274,7 +299,7 @@ class ProgramLoader(Loader):
                 "program, and again after each reset()"
             )
         try:
-            return self._pipeline.take(stream)
+            return delivered(self._pipeline.take(stream), device)
         except QueueClosed:
             raise EOFException("There is no next data.") from None
         except EOFException as error:

@@ -13,6 +13,7 @@ from .._ext.queue import QueueClosed, QueueForked
 from ..framework import callsite
 from .background import Stream
 from .feeding import Batch, Feeding
+from .moving import Devices, MovedStream, staging_memory
 from .resume import checked_state
 from .stats import Meter, bottleneck
 from .structure import rows_of, size_of
@@ -39,14 +40,18 @@ Arranged = Callable[[Iterator[Batch]], Iterator[Any]]
 class Pipeline:
     """One epoch at a time; at most `capacity` items wait between the generator's thread and the consumer.
 
-    `use_process`: the generator runs in a process of its own instead of a thread.
+    `use_process`: the generator runs in a process of its own instead of a thread. `devices`: GPUs that the batches of
+    the epochs to come go to, in turn or (`sets`) one of each item to each; `ahead`: before they are taken.
     """
 
     def __init__(self, capacity: int, use_process: bool = False) -> None:
         self.capacity = capacity
         self.use_process = use_process
         self.state = State.IDLE
-        self.stream: Stream | WorkerStream | None = None
+        self.stream: Stream | WorkerStream | MovedStream | None = None
+        self.devices: Devices = ()
+        self.sets = False
+        self.ahead = True
         self._feeding: Feeding | None = None
         self._lock = threading.RLock()
         self._epochs = 0  # begun here
@@ -57,7 +62,9 @@ class Pipeline:
         self._taken = 0  # items of that epoch, also in those runs
         self._resume: dict[str, Any] | None = None  # where the next epoch begins
 
-    def start(self, feeding: Feeding, arranged: Arranged = iter, together: int = 1) -> Stream | WorkerStream:
+    def start(
+        self, feeding: Feeding, arranged: Arranged = iter, together: int = 1
+    ) -> Stream | WorkerStream | MovedStream:
         """Begin an epoch of the batches of `feeding`, made by `arranged` to what `take` gives.
 
         `together`: how many batches make one such item. LoaderError if an epoch is on.
@@ -77,16 +84,32 @@ class Pipeline:
             self._left = None
             feeding.skip = self._taken * together
             feeding.meter = self._meter = Meter()
+            devices = self.devices
+            feeding.put_together_in(None if self.use_process or not self.ahead else staging_memory(devices))
             if self.use_process:
                 self.stream = WorkerStream(feeding, arranged, self.capacity)
             else:
                 self.stream = Stream(
                     lambda: arranged(feeding.batches()), self.capacity, f"loader of {feeding.name}"
                 )
+            if devices:
+                self._move(self.stream, devices)
             self.state = State.RUNNING
             return self.stream
 
-    def take(self, stream: Stream | WorkerStream) -> Any:
+    def _move(self, source: Stream | WorkerStream, devices: Devices) -> None:
+        assert self._feeding is not None
+        name = f"copies for {self._feeding.name}"
+        self.stream = MovedStream(source, devices, self.sets, self.ahead, self._meter, name)
+
+    def move_to(self, devices: Devices) -> None:
+        """Have batches go to these devices from now on; if those of this epoch go to others, from the next on."""
+        with self._lock:
+            self.devices = devices
+            if devices and self.state is State.RUNNING and isinstance(self.stream, (Stream, WorkerStream)):
+                self._move(self.stream, devices)
+
+    def take(self, stream: Stream | WorkerStream | MovedStream) -> Any:
         """The next item of the epoch that `stream` belongs to.
 
         Raises QueueClosed at its end (with a warning if there was nothing at all), the generator's error, or
@@ -117,7 +140,7 @@ class Pipeline:
         self._left = time.perf_counter()
         return item
 
-    def _finish(self, stream: Stream | WorkerStream, state: State) -> None:
+    def _finish(self, stream: Stream | WorkerStream | MovedStream, state: State) -> None:
         with self._lock:
             if stream is not self.stream or self.state is not State.RUNNING:
                 return
@@ -147,7 +170,7 @@ class Pipeline:
                 self.state = State.STOPPED
             stream.stop()
 
-    def _totals(self, stream: Stream | WorkerStream | None) -> Meter:
+    def _totals(self, stream: Stream | WorkerStream | MovedStream | None) -> Meter:
         total = Meter()
         total.add(self._past)
         if stream is not None:
@@ -175,8 +198,9 @@ class Pipeline:
         """Since the loader was made: `epochs` begun; `batches` (sets of them, with several devices), `samples` and
         `bytes` taken; seconds of `reading` and `collating` (all is `reading` if a process does it), those in which the
         generator waited for room (`producer_waited`) and the consumer for data (`consumer_waited`), and of the
-        consumer's `computing` in between; the `state`, how many are `queued` of `capacity`, the `workers`
-        (processes), and the `bottleneck`: 'reading' or 'computing', whoever was waited for longer.
+        consumer's `computing` in between; bytes `copied` to GPUs, seconds of `staging` and `copying` them; the `state`,
+        how many are `queued` of `capacity`, the `workers` (processes), and the `bottleneck`: 'reading' or 'computing',
+        whoever was waited for longer, or 'copying'.
         """
         with self._lock:
             found: dict[str, Any] = {"epochs": self._epochs, **self._totals(self.stream).as_dict()}

@@ -121,6 +121,7 @@ def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, dou
         ],
         size,
         drop_last=True,
+        double_buffer=double_buffer,
     )
     loader.register(queue, reader)
     create_reader(default_startup_program().current_block(), queue, reader, items)

@@ -14,12 +14,16 @@ from .dataset import Dataset, IterableDataset
 
 
 class Made(NamedTuple):
-    """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them."""
+    """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them.
+
+    `worker`: who made it, where that says how to go on after it.
+    """
 
     batch: Any
     samples: int
     reading: float
     collating: float
+    worker: int | None = None
 
 
 class Recipe:

@@ -13,6 +13,9 @@ FIELDS = (
     "producer_waited",  # seconds in which whoever reads waited for room
     "consumer_waited",  # seconds in which the consumer waited for data
     "computing",  # seconds between one batch and the consumer's asking for the next
+    "copied",  # bytes copied to GPUs
+    "staging",  # seconds spent on bringing them to page-locked memory
+    "copying",  # seconds that the copies to GPUs took, beside whatever else was done
 )
 
 _LABELS = {
@@ -21,7 +24,10 @@ _LABELS = {
     "producer_waited": "reader waits for room",
     "consumer_waited": "consumer waits for data",
     "computing": "consumer computes",
+    "staging": "to page-locked memory",
+    "copying": "copying to the GPU",
 }
+_FOR_DEVICES = ("staging", "copying")
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -31,9 +37,10 @@ class Meter:
     __slots__ = FIELDS
 
     def __init__(self) -> None:
-        self.batches = self.samples = self.bytes = 0
+        self.batches = self.samples = self.bytes = self.copied = 0
         self.reading = self.collating = 0.0
         self.producer_waited = self.consumer_waited = self.computing = 0.0
+        self.staging = self.copying = 0.0
 
     def add(self, other: Meter) -> None:
         """Count in what another epoch has counted."""
@@ -46,8 +53,16 @@ class Meter:
 
 
 def bottleneck(stats: dict[str, Any]) -> str:
-    """'reading' or 'computing': whoever was waited for longer."""
+    """'reading' or 'computing', whoever was waited for longer; 'copying' if that took longer than both."""
+    moving = _moving(stats)
+    if moving > max(stats.get("reading", 0.0) + stats.get("collating", 0.0), stats.get("computing", 0.0)):
+        return "copying"
     return "reading" if stats["consumer_waited"] > stats["producer_waited"] else "computing"
+
+
+def _moving(stats: dict[str, Any]) -> float:
+    """Seconds that it took to bring batches to GPUs: two stages, at work at the same time."""
+    return max(stats.get("staging", 0.0), stats.get("copying", 0.0))
 
 
 def summarize(stats: dict[str, Any]) -> str:
@@ -64,7 +79,7 @@ def summarize(stats: dict[str, Any]) -> str:
     lines = [head, f"{'':26}{'seconds':>10}{'ms a batch':>12}{'share':>8}"]
     loop = stats["consumer_waited"] + stats.get("computing", 0.0)
     for field, label in _LABELS.items():
-        if field not in stats:
+        if field not in stats or (field in _FOR_DEVICES and not stats.get("copied")):
             continue
         seconds = stats[field]
         row = f"{label:26}{seconds:10.3f}{1e3 * seconds / batches:12.3f}"
@@ -84,6 +99,11 @@ def _verdict(stats: dict[str, Any], loop: float, workers: int) -> str:
         return (
             "bottleneck: computing. Data was ready before it was needed; a faster reader would change nothing "
             f"(the consumer waited for {share:.0%} of its time)"
+        )
+    if bottleneck(stats) == "copying":
+        return (
+            f"bottleneck: copying to the GPU. The consumer waited for data {share:.0%} of its time: smaller types help "
+            "(uint8 images, converted on the GPU)"
         )
     reading, collating = stats.get("reading", 0.0), stats.get("collating", 0.0)
     if collating > reading:

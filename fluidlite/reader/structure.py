@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import backend
 from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
 
@@ -35,10 +36,13 @@ def as_tensors(value: Any) -> Any:
 
 
 def _tensor_leaf(value: Any) -> Any:
+    if backend.on_device(value):
+        return Tensor(value)
     if isinstance(value, np.ndarray):
         return Tensor(np.ascontiguousarray(value)) if value.dtype.kind in "biuf" else value
     if isinstance(value, LoDTensor):
-        return Tensor(np.ascontiguousarray(value.array))
+        array = value.array
+        return Tensor(array if backend.on_device(array) else np.ascontiguousarray(array))
     return Tensor(np.asarray(value)) if isinstance(value, np.generic) else value
 
 
@@ -48,6 +52,8 @@ def as_lod_tensors(value: Any) -> Any:
 
 
 def _lod_tensor_leaf(value: Any) -> Any:
+    if backend.on_device(value):
+        return LoDTensor.wrap(value)
     if isinstance(value, (np.ndarray, np.generic)):
         return LoDTensor.wrap(np.ascontiguousarray(value))
     return LoDTensor.wrap(value.array) if isinstance(value, Tensor) else value
@@ -74,7 +80,7 @@ def size_of(value: Any) -> int:
     items = _items(value)
     if items is None:
         array = getattr(value, "array", value)
-        return array.nbytes if isinstance(array, (np.ndarray, np.generic)) else 0
+        return getattr(array, "nbytes", 0)
     size = 0
     for item in items:
         size += item.array.nbytes if type(item) is LoDTensor else size_of(item)  # type: ignore[union-attr]

@@ -28,6 +28,8 @@ from typing import Any
 import numpy as np
 
 from .._ext.shm import Arena
+from ..base.place import CPUPlace
+from ..framework import mode
 from .background import PATIENCE, without_frames
 from .channel import Channel, HungUp
 from .worker_errors import portable
@@ -227,6 +229,7 @@ def _work(setup: Setup) -> None:
     seed = None if setup.seed is None else setup.seed + setup.id
     _here = WorkerInfo(setup.id, setup.count, seed, setup.payload, arena)
     try:
+        mode.set_place(CPUPlace())  # a GPU that the parent has used cannot be used here
         _one_thread()
         if seed is not None:
             random.seed(seed)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidlite import eager
+from fluidlite import backend, eager
 from fluidlite.base.dtypes import FLOATS, to_vartype
 from fluidlite.ops.registry import OpDef
+
+from . import on_device
 
 Slots = dict[str, list[Any]]
 
@@ -36,12 +38,15 @@ def check(
             for tensor, want in zip(by_slot[slot], outputs[slot], strict=True):
                 message = f"{definition.type}, {slot}, eager"
                 assert tensor.array.shape == want.shape and tensor.array.dtype == want.dtype, message
+                # Without arguments it would be the mode that says where.
+                there = on_device.active() and any(inputs.values())
+                assert backend.on_device(tensor.array) == there, f"{message}: on another device"
                 if want.size:
-                    np.testing.assert_allclose(tensor.array, want, rtol=2e-5, atol=1e-6, err_msg=message)
+                    np.testing.assert_allclose(tensor.numpy(), want, rtol=2e-5, atol=1e-6, err_msg=message)
         if not grads:
             continue
         pairs = [
-            (tensor, eager.Tensor(np.ascontiguousarray(weight, tensor.array.dtype)))
+            (tensor, eager.Tensor(on_device.put(np.ascontiguousarray(weight, tensor.array.dtype))))
             for slot, items in weights.items()
             for tensor, weight in zip(by_slot[slot], items, strict=True)
         ]
@@ -59,4 +64,4 @@ def check(
 
 def _tensor(array: Any) -> eager.Tensor:
     array = np.array(array, order="C")
-    return eager.Tensor(array, stop_gradient=to_vartype(array.dtype) not in FLOATS)
+    return eager.Tensor(on_device.put(array), stop_gradient=to_vartype(array.dtype) not in FLOATS)

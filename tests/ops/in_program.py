@@ -14,6 +14,8 @@ from fluidlite.framework import Program, Variable, program_guard
 from fluidlite.framework.backward import gradients
 from fluidlite.ops.registry import OpDef, grad_name
 
+from . import on_device
+
 Slots = dict[str, list[Any]]
 
 
@@ -82,7 +84,7 @@ class OneOperator:
         flags.set_engine(engine)
         try:
             with scope_guard(Scope()):
-                executor = Executor(CPUPlace())
+                executor = Executor(on_device.place())
                 for _ in range(2):
                     got = executor.run(self.program, feed=self.feed, fetch_list=fetch, return_numpy=False)
                 return [np.asarray(tensor) for tensor in got]

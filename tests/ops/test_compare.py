@@ -7,7 +7,7 @@ import pytest
 
 from fluidlite.ops.registry import OperatorError
 
-from .harness import check, infer
+from .harness import check, infer, run_kernel
 
 X = np.array([[1, 2, 3], [3, 2, 1]])
 Y = np.array([[1, 3, 2], [2, 2, 2]])
@@ -86,7 +86,5 @@ def test_where():
 def test_where_index():
     # The number of rows depends on the values, so that only the rank is known before.
     assert infer("where_index", {"Condition": P})["Out"][0][0] == (-1, 2)
-    from .harness import run_kernel
-
     np.testing.assert_array_equal(run_kernel("where_index", {"Condition": P})["Out"][0], np.argwhere(P))
     assert run_kernel("where_index", {"Condition": P & ~P})["Out"][0].shape == (0, 2)

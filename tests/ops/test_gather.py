@@ -30,7 +30,9 @@ def test_gradient_of_rows_gathered_twice():
 
 @pytest.mark.parametrize("bad", [-1, 5])
 def test_gather_out_of_range(bad):
-    with pytest.raises(ValueError, match=rf"Index must be in \[0, 5\), got {bad} at position 1"):
+    with pytest.raises(
+        ValueError, match=rf"gather: Index must be in \[0, 5\), .* 5 rows; got {bad} at position 1"
+    ):
         run_kernel("gather", {"X": X, "Index": np.array([0, bad])})
 
 
@@ -50,7 +52,7 @@ def test_gather_nd_of_single_elements():
         {"Out": X[[0, 4], [0, 3], [0, 2]].reshape(1, 2)},
         grads=["X"],
     )
-    with pytest.raises(ValueError, match=r"Index\[..., 1\] must be in \[0, 4\), got 4"):
+    with pytest.raises(ValueError, match=r"Index\[..., 1\] must be in \[0, 4\), .*; got 4"):
         run_kernel("gather_nd", {"X": X, "Index": np.array([[0, 4]])})
 
 
@@ -81,7 +83,7 @@ def test_scatter_adds_up_what_meets():
 def test_scatter_of_what_does_not_fit():
     with pytest.raises(OperatorError, match="one row for each of the 2 Ids"):
         infer("scatter", {"X": X, "Ids": np.array([0, 1]), "Updates": UPDATES})
-    with pytest.raises(ValueError, match=r"Ids must be in \[0, 5\), got 7 at position 2"):
+    with pytest.raises(ValueError, match=r"Ids must be in \[0, 5\), .*; got 7 at position 2"):
         run_kernel("scatter", {"X": X, "Ids": np.array([0, 1, 7]), "Updates": UPDATES})
 
 

@@ -1,7 +1,10 @@
 """The print operator."""
 
+from collections import Counter
+
 import numpy as np
 
+from fluidlite.ops import print_
 from fluidlite.ops.registry import OpView, find
 
 from .harness import ArrayMeta, run_kernel
@@ -41,7 +44,8 @@ def test_parts_can_be_left_out(capsys):
     assert out.splitlines()[1:] == ["\tdata: 0,1,2,3,4,5,"]
 
 
-def test_only_so_often(capsys):
+def test_only_so_often(capsys, monkeypatch):
+    monkeypatch.setattr(print_, "_shown", Counter())
     assert [bool(shown(capsys, serial=-3, first_n=2)) for _ in range(4)] == [True, True, False, False]
 
 

@@ -6,10 +6,11 @@ import pytest
 from fluidlite import dygraph, eager, layers
 from fluidlite.base import unique_name
 from fluidlite.data import data
-from fluidlite.framework import program_guard
+from fluidlite.framework import default_main_program, program_guard
 from fluidlite.framework.backward import gradients
 from fluidlite.ops import registry
 
+from . import on_device
 from .harness import gradients as first_gradients
 from .harness import run_kernel
 from .in_program import OneOperator
@@ -151,7 +152,8 @@ def test_second_derivative(op_type, inputs, attrs):
             leaves = [var for slot in slots for var in case.inputs[slot]] + starts
             second = gradients(first, leaves, given_seconds)
     names = [var.name for var in second if var is not None]
-    expected = [_differences(op_type, given, attrs, weights, seconds, var.name) for var in leaves]
+    with on_device.paused():
+        expected = [_differences(op_type, given, attrs, weights, seconds, var.name) for var in leaves]
     for engine in ("interpret", "plan"):
         got = iter(case.run(engine, names))
         for var, found, numeric in zip(leaves, second, expected, strict=True):
@@ -228,6 +230,7 @@ def test_steps_have_no_slope_twice(programs):
 def test_gradient_penalty_of_eager_tensors():
     """The slope of a critic's gradient, through convolution, normalisation, activation and products."""
     with dygraph.guard():
+        default_main_program().random_seed = 3  # differences that do not cross the kink of leaky_relu
         conv, norm, last = dygraph.Conv2D(2, 3, 3, padding=1), dygraph.InstanceNorm(3), dygraph.Linear(27, 1)
         x = dygraph.to_variable(floats(2, 2, 4, 4).astype("float32"))
         x.stop_gradient = False

@@ -16,7 +16,7 @@ from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.paddle.io import DataLoader as PaddleLoader
 from fluidlite.reader import DataLoader, Dataset, IterableDataset, PyReader, batch, leaks
-from fluidlite.reader.stats import summarize
+from fluidlite.reader.stats import bottleneck, summarize
 
 PLACE = CPUPlace()
 PAUSE = 0.004
@@ -158,6 +158,10 @@ def test_summaries_give_advice() -> None:
     assert "more than 2 workers" in summarize({**stats, "workers": 2, "reading": 5.0})
     assert "worker processes" in summarize({**stats, "reading": 5.0})
     assert "a faster reader would change nothing" in summarize({**stats, "producer_waited": 4.0})
+    copied = {**stats, "copied": 10**9, "staging": 0.1, "copying": 9.0}
+    assert bottleneck(copied) == "copying" and "bottleneck: copying to the GPU" in summarize(copied)
+    assert bottleneck({**copied, "computing": 10.0}) == bottleneck({**stats, "computing": 10.0})
+    assert "copying" not in summarize(stats) and "to page-locked memory" in summarize(copied)
 
 
 def test_progress_bars(variable) -> None:

@@ -5,7 +5,8 @@ cdef class Form:
     """One way to call an operator, with its variants for the shapes that were met.
 
     Args:
-        specialise: called with the form and a list of arrays; makes the Variant for them.
+        specialise: called with the form, a list of arrays and the device that they are on (None: the host); makes the
+            Variant for them.
         definition: the operator's declaration.
         inputs, outputs: names of the operands by slot, as the declaration sees them.
         attrs: the attributes.
@@ -40,20 +41,30 @@ cdef class Form:
         self.counted = True
 
     cpdef Variant variant(self, list arrays):
-        """The variant for the shapes and types of `arrays`, which it replaces by contiguous ones where they are not."""
+        """The variant for the shapes and types of `arrays`.
+
+        Replaces those by contiguous ones that are not, and moves them to the device that any of them is on.
+        """
         cdef Variant one
         cdef Py_ssize_t k
+        cdef bint host = True
         for k in range(len(arrays)):
             item = arrays[k]
-            if cnp.PyArray_Check(item) and not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray> item):
+            if not cnp.PyArray_Check(item):
+                host = False
+            elif not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray> item):
                 arrays[k] = np.ascontiguousarray(item)
+        if not host or self.n_in == 0:
+            device = _ambient() if host else _settle(self, arrays)
+            if device is not None:
+                return self.variant_on(device, arrays)
         for one in self.recent:
             if one.fits(arrays):
                 return one
         key = tuple([(a.shape, a.dtype) if isinstance(a, np.ndarray) else id(type(a)) for a in arrays])
         found = self.variants.get(key)
         if found is None:
-            one = self.specialise(self, arrays)
+            one = self.specialise(self, arrays, None)
             if not one.cached:
                 return one
             if len(self.variants) >= self.LIMIT:
@@ -63,6 +74,21 @@ cdef class Form:
             one = found
         self.recent.insert(0, one)
         del self.recent[4:]
+        return one
+
+    cdef Variant variant_on(self, object device, list arrays):
+        """The variant for `arrays` on a device."""
+        cdef Variant one
+        layouts = tuple([(a.shape, a.dtype) if hasattr(a, "strides") else id(type(a)) for a in arrays])
+        key = (device, layouts)
+        found = self.variants.get(key)
+        if found is not None:
+            return found
+        one = self.specialise(self, arrays, device)
+        if one.cached:
+            if len(self.variants) >= self.LIMIT:
+                self.variants.clear()
+            self.variants[key] = one
         return one
 
     def __call__(self, *tensors):
@@ -103,7 +129,7 @@ cdef class Form:
         variant = self.variant(arrays)
         out = variant.compute(arrays)
         if variant.is_view and (<Value> tensors[0]).persistable:
-            out[0] = out[0].copy()
+            out[0] = out[0].copy() if variant.device is None else _duplicate(out[0])
         for array in out:
             results.append(new_value(array, self.counted))
         if wanted and recording():

@@ -137,7 +137,8 @@ cdef class Sweep:
                     item = node.out_grads[place - n_saved]
                     if item is None:
                         dtype, shape = node.variant.layouts_out[place - n_saved]
-                        item = np.zeros(shape, dtype)
+                        device = node.variant.device
+                        item = np.zeros(shape, dtype) if device is None else _zeros(device, shape, dtype)
                 else:
                     item = made[place - n_saved - node.n_out]
                 arrays.append(item)

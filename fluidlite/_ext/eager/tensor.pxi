@@ -30,7 +30,7 @@ cdef class Value:
         """The gradient as an array (or sparse rows), None if there is none; may be set on leaves."""
         if self.node is None:
             if self.leaf_grad is None and self.cleared:
-                return np.zeros_like(self.array)
+                return self.zeros_alike()
             return self.leaf_grad
         return self.node.out_grads[self.index] if self.node.out_grads is not None else None
 
@@ -44,6 +44,13 @@ cdef class Value:
         elif value is not None:
             self.node.out_grads = [None] * self.node.n_out
             self.node.out_grads[self.index] = value
+
+    cpdef zeros_alike(self):
+        """Zeros of this tensor's shape and type, where it is."""
+        array = self.array
+        if cnp.PyArray_Check(array):
+            return np.zeros_like(array)
+        return _zeros(_settle(None, [array]), array.shape, array.dtype)
 
     def clear_leaf(self) -> None:
         """Make the gradient zeros, which take no memory until they are asked for."""

@@ -14,10 +14,14 @@ cdef class Variant:
         frozen: outputs without gradients.
         differentiate: called with a tuple of bools (which inputs want gradients); returns the recipe.
         meta: what `differentiate` wants to know.
+        random: whether native kernels shall begin anew in each call.
+        cached: whether the form keeps this.
+        device: the device that the arrays are on, where `python` computes everything; None for the host.
     """
 
     cdef readonly Form form
     cdef readonly object meta
+    cdef readonly object device
     cdef readonly bint cached
     cdef readonly tuple frozen
     cdef readonly tuple layouts_out
@@ -38,7 +42,7 @@ cdef class Variant:
     cdef list twins                  # what other threads use while this one is busy
 
     def __init__(self, Form form, inputs, outputs, calls, bint view, python, frozen, differentiate, meta, bint random,
-                 bint cached):
+                 bint cached, device=None):
         cdef Native *native
         if calls is not None:
             examples = [empty_like(array) for array in inputs]
@@ -47,6 +51,7 @@ cdef class Variant:
         self.twins = []
         self.form, self.meta, self.cached, self.random = form, meta, cached, random
         self.python, self.differentiate, self.frozen = python, differentiate, frozen
+        self.device = device
         self.recipes = {}
         self.n_in, self.n_out = len(inputs), len(outputs)
         self.layouts_out = tuple(outputs)
@@ -93,6 +98,8 @@ cdef class Variant:
         """
         cdef list out
         cdef Py_ssize_t k
+        if self.device is not None:
+            return self.python(arrays)
         if self.is_view:
             array = <cnp.ndarray> arrays[0]
             out = [array.reshape(self.layouts_out[0][1])]

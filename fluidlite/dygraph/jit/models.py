@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Parameter, apply
+from ...eager.placing import here, host
 from ...executor import Scope, scope_guard
 from ...framework import Operator, Program
 from ...io import load_inference_model
@@ -104,7 +105,7 @@ class TranslatedLayer(Layer):
             floats = array.dtype.kind == "f"
             self._lasting.append(var.name)
             self.add_parameter(
-                var.name, Parameter(array, var.name, trainable=floats and not var.stop_gradient)
+                var.name, Parameter(here(host(array)), var.name, trainable=floats and not var.stop_gradient)
             )
         self._run = declarative(self._replay)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor
+from ...eager.placing import here
 from ..members import Members
 
 Held = list[Any]
@@ -25,7 +26,8 @@ def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
         array = value.array
         return (array.shape, array.dtype.num)
     if isinstance(value, np.ndarray):
-        return signature(Tensor(np.ascontiguousarray(value).reshape(value.shape)), leaves, held)
+        tensor = Tensor(here(np.ascontiguousarray(value).reshape(value.shape)))
+        return signature(tensor, leaves, held)
     if isinstance(value, (list, tuple)):
         return (type(value), *[signature(item, leaves, held) for item in value])
     if isinstance(value, dict):

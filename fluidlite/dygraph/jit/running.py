@@ -10,10 +10,12 @@ import numpy as np
 from ...base import flags
 from ...base.dtypes import FLOATS, VarType, to_numpy
 from ...base.errors import EnforceNotMet
-from ...base.selected_rows import SelectedRows, as_dense
+from ...base.selected_rows import SelectedRows
+from ...eager import placing
 from ...executor.feeding import Feed
 from ...executor.interpret import Interpreter
 from ...executor.planning import CannotPlan
+from ...executor.scope import Scope
 from ...executor.two_phase import TwoPhasePlan
 from ...framework import OpRole, Program, Variable
 from ...framework.backward import gradients
@@ -21,9 +23,11 @@ from ...ops.registry import grad_name
 from ...ops.rows import parts
 
 if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+    from ...executor.device_two_phase import DeviceTwoPhasePlan
     from .traced import Traced
 
-Arrays = list[np.ndarray]
+Arrays = list[Any]
 
 SPARE_PLANS = 4
 """How many plans that nobody uses are kept; a call whose gradients are open holds one."""
@@ -35,12 +39,16 @@ class Runner:
     Args:
         traced: the program with its inputs, captured tensors and outputs.
         wanted: for each input and captured tensor whether its gradient may be asked for; None: no gradients.
+        device: the GPU where the arrays are; None for the host.
 
     `differentiable` says which of the outputs have gradients.
     """
 
-    def __init__(self, traced: Traced, wanted: tuple[bool, ...] | None) -> None:
+    def __init__(
+        self, traced: Traced, wanted: tuple[bool, ...] | None, device: CudaDevice | None = None
+    ) -> None:
         self._traced = traced
+        self.device = device
         self._held = list(traced.captured)
         self._fed = [var.name for var in traced.inputs]
         self.names = [*self._fed, *self._held]
@@ -58,7 +66,7 @@ class Runner:
                 # Some operators have results in evaluation mode and no gradients: that matters if these are asked for.
                 self._refusal = error
                 self.program, self.late = traced.program, []
-        self._spare: list[TwoPhasePlan] = []
+        self._spare: list[TwoPhasePlan | DeviceTwoPhasePlan] = []
         self._kept: list[int] | None = None
         self._planned = flags.engine() == "plan"
 
@@ -94,7 +102,7 @@ class Runner:
         ]
         self._sparse = {var.name for var in found if var is not None and var.type == VarType.SELECTED_ROWS}
 
-    def in_order(self, made: Iterable[np.ndarray]) -> list[Any]:
+    def in_order(self, made: Iterable[Any]) -> list[Any]:
         """A gradient or None for each input and captured tensor, of the arrays that a plan has made."""
         rest = iter(made)
         heights = self.program.global_block().vars
@@ -104,8 +112,9 @@ class Runner:
                 found.append(None)
             elif name in self._sparse:
                 rows, values = next(rest), next(rest)
-                there = rows >= 0  # plans mark rows that a merge has left over
-                found.append(SelectedRows(rows[there], values[there], heights[name].shape[0]))
+                with placing.computing(rows):
+                    there = rows >= 0  # plans mark rows that a merge has left over
+                    found.append(SelectedRows(rows[there], values[there], heights[name].shape[0]))
             else:
                 found.append(next(rest))
         return found
@@ -120,6 +129,8 @@ class Runner:
         except BaseException:
             self.give_back(plan)
             raise
+        if self.device is not None:
+            self._traced.bring_back(arrays[len(self._fed) :])
         if self.late:
             return outputs, Planned(self, plan, outputs)
         self.give_back(plan)
@@ -135,7 +146,7 @@ class Runner:
 
         return refuse
 
-    def _plan(self, arrays: Arrays) -> TwoPhasePlan | None:
+    def _plan(self, arrays: Arrays) -> TwoPhasePlan | DeviceTwoPhasePlan | None:
         """A plan that nobody uses, bound to the arrays; None if the program needs the interpreter."""
         while self._spare:
             plan = self._spare.pop()
@@ -146,7 +157,8 @@ class Runner:
         late: Feed = {}
         for name in self.late:
             of = block.vars[name]
-            late[name] = (np.zeros([max(n, 1) for n in of.shape], to_numpy(of.dtype)), [])
+            shape = tuple([max(n, 1) for n in of.shape])
+            late[name] = (placing.zeros(self.device, shape, to_numpy(of.dtype)), [])
         count = len(self._fed)
         feed: Feed = {name: (array, []) for name, array in zip(self._fed, arrays[:count], strict=True)}
         late_fetches: list[str] = []
@@ -154,15 +166,7 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = TwoPhasePlan(
-                self.program,
-                self._traced.scope,
-                {**feed, **late},
-                self.outputs,
-                late_fetches,
-                self.late,
-                self._held,
-            )
+            plan = self._planned_for({**feed, **late}, late_fetches)
         except CannotPlan:
             self._planned = False
             return None
@@ -171,25 +175,31 @@ class Runner:
         plan.accepts([arrays[k] for k in self._kept])
         return plan
 
+    def _planned_for(self, feed: Feed, late_fetches: list[str]) -> TwoPhasePlan | DeviceTwoPhasePlan:
+        scope: Scope = self._traced.scope
+        if self.device is None:
+            return TwoPhasePlan(self.program, scope, feed, self.outputs, late_fetches, self.late, self._held)
+        from ...executor.device_two_phase import DeviceTwoPhasePlan
+
+        return DeviceTwoPhasePlan(
+            self.program, scope, feed, self.outputs, late_fetches, self.late, self._held, self.device
+        )
+
     def _interpret(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
         feed: Feed = {name: (array, []) for name, array in zip(self._fed, arrays, strict=False)}
-        run = Interpreter(self.program, self._traced.scope, feed)
+        run = Interpreter(self.program, self._traced.scope, feed, self.device)
         ops = self.program.global_block().ops
         run.run([op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward])
-        self._write_back()
-        outputs = [np.ascontiguousarray(run.fetch(name).array) for name in self.outputs]
+        scope = self._traced.scope
+        self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
+        outputs = [placing.moved(run.fetch(name).array, self.device) for name in self.outputs]
         return outputs, Interpreted(self, run, outputs) if self.late else self._refuse()
 
-    def _write_back(self) -> None:
-        """Copy what the interpreter has replaced to where the captured tensors are."""
-        for name, tensor in self._traced.captured.items():
-            made = self._traced.scope.var(name).get_tensor().array
-            if made is not None and made is not tensor.array:
-                np.copyto(tensor.array, made)
-
-    def give_back(self, plan: TwoPhasePlan) -> None:
-        """Keep a plan for a later call."""
+    def give_back(self, plan: TwoPhasePlan | DeviceTwoPhasePlan) -> None:
+        """Keep a plan for a later call, without what it has computed on a GPU."""
+        if not isinstance(plan, TwoPhasePlan):
+            plan.restore({})
         if len(self._spare) < SPARE_PLANS:
             self._spare.append(plan)
 
@@ -206,21 +216,27 @@ class Pending:
         arrays = []
         for gradient, (shape, dtype), used in zip(given, self._like, self.runner.differentiable, strict=True):
             if used:
-                dense = np.zeros(shape, dtype) if gradient is None else as_dense(gradient)
-                arrays.append(np.ascontiguousarray(dense, dtype).reshape(shape))
+                arrays.append(self._arrived(gradient, shape, dtype))
         return arrays
+
+    def _arrived(self, gradient: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        if gradient is None:
+            return placing.zeros(self.runner.device, shape, dtype)
+        dense = placing.moved(placing.dense(gradient), self.runner.device)
+        with placing.computing(dense):
+            return dense.astype(dtype, copy=False).reshape(shape)
 
 
 class Planned(Pending):
     """A call that holds a plan until its gradients are computed or nobody can ask for them any more."""
 
-    def __init__(self, runner: Runner, plan: TwoPhasePlan, outputs: Arrays) -> None:
+    def __init__(self, runner: Runner, plan: TwoPhasePlan | DeviceTwoPhasePlan, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._plan = plan
 
     def __call__(self, given: Sequence[Any], retain: bool) -> list[Any]:
         plan = self._plan
-        before = plan.snapshot() if retain else None
+        before: Any = plan.snapshot() if retain else None
         found = self.runner.in_order(plan.run_second(self.arriving(given)))
         if before is not None:
             plan.restore(before)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base import unique_name
 from ...base.dtypes import FLOATS, VarType
-from ...eager import Tensor, count_traces, empty, is_recording, record_call, recording
+from ...eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ...executor import LoDTensor, Scope
 from ...executor.interpret import Interpreter
 from ...framework import Program, Variable, default_main_program, mode, program_guard
@@ -17,6 +17,8 @@ from ...framework.tracing import Tracer
 from ...framework.tracing import trace as tracing
 from .nests import replaced
 from .running import Runner
+
+_HOST = {np.ndarray}
 
 Spec = tuple[Sequence[int], VarType]
 """Shape, with -1 for what may vary, and type of an input."""
@@ -31,7 +33,7 @@ def _is_output(value: Any) -> bool:
 
 
 def _constant(array: np.ndarray) -> Tensor:
-    return Tensor(np.ascontiguousarray(array).reshape(array.shape))
+    return Tensor(placing.here(np.ascontiguousarray(array).reshape(array.shape)))
 
 
 class Traced:
@@ -68,6 +70,7 @@ class Traced:
         if startup.global_block().ops:
             Interpreter(startup, self.scope, {}).run()
         self._runners: dict[Any, Runner] = {}
+        self._written = {name for op in self.program.global_block().ops for name in op.output_arg_names}
 
     def _place(self, var: Any) -> Tensor | int | None:
         """Where an output comes from if nothing computes it: the tensor itself, or the number of an input."""
@@ -93,10 +96,14 @@ class Traced:
             wanted = tuple([not tensor.stop_gradient for tensor in tensors])
             if True not in wanted:
                 wanted = None
-        runner = self._runners.get(wanted)
+        given = [tensor.array for tensor in tensors]
+        device = None
+        if {type(array) for array in given} != _HOST:
+            device = placing.settle(None, given)
+        runner = self._runners.get((wanted, device))
         if runner is None:
-            runner = self._runners[wanted] = Runner(self, wanted)
-        arrays, pending = runner.run([tensor.array for tensor in tensors])
+            runner = self._runners[wanted, device] = Runner(self, wanted, device)
+        arrays, pending = runner.run(given)
         made = []
         for array in arrays:
             tensor = empty()
@@ -115,6 +122,15 @@ class Traced:
             return place if isinstance(place, Tensor) else leaves[place]
 
         return replaced(self._result, _is_output, value)
+
+    def bring_back(self, arrays: Iterable[Any]) -> None:
+        """Copy what the program has written to where the captured tensors are.
+
+        `arrays`: for each of these the array that the program worked on.
+        """
+        for (name, tensor), array in zip(self.captured.items(), arrays, strict=True):
+            if tensor.array is not array and array is not None and name in self._written:
+                placing.overwrite(tensor.array, array)
 
 
 def trace(

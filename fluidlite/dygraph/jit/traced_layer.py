@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import Tensor
+from ...eager import Tensor, placing
 from ...executor.executor import run_program
 from ...framework import Program, Variable, tracing
 from ..layers import Layer
@@ -74,13 +74,17 @@ class TracedLayer:
         if len(inputs) != len(names):
             raise AssertionError(f"the layer was traced with {len(names)} inputs, got {len(inputs)}")
         self._ran = True
-        feed = {
-            name: item.array if isinstance(item, Tensor) else item
-            for name, item in zip(names, inputs, strict=True)
-        }
+        given = [item.array if isinstance(item, Tensor) else item for item in inputs]
         self._traced.refresh()
         fetches = tuple([var.name for var in self._traced.outputs])
-        return run_program(self.program, feed, fetches, self._traced.scope, True)
+        feed = dict(zip(names, given, strict=True))
+        return run_program(self.program, feed, fetches, self._traced.scope, True, self._device(given))
+
+    def _device(self, given: list[Any]) -> Any:
+        """The GPU where an input or a parameter is; None for the host."""
+        held = [tensor.array for tensor in self._traced.captured.values()]
+        found = [placing.device_of(array) for array in (*given, *held)]
+        return next((device for device in found if device is not None), None)
 
     def save_inference_model(
         self, dirname: str, feed: Sequence[int] | None = None, fetch: Sequence[int] | None = None

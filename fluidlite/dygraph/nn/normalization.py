@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...base.dtypes import VarType, to_vartype
+from ...eager import placing
 from ...initializer import ConstantInitializer, NormalInitializer
 from ...layers.checks import FORMATS, check_choice
 from ...param_attr import ParamAttr
@@ -126,7 +125,7 @@ class BatchNorm(Layer):
             # Optimizers and other holders of the averages' memory must see them move.
             for target, value in zip((mean, variance), moved, strict=False):
                 if value.array is not target.array:
-                    np.copyto(target.array, value.array)
+                    placing.overwrite(target.array, value.array)
             return out
         helper = self._helper
         saved = [helper.create_variable_for_type_inference(mean.dtype, stop_gradient=True) for _ in range(2)]

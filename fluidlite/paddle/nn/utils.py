@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
+from ...eager import Tensor, placing
 from ..tensor.manipulation import concat, reshape
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
@@ -27,8 +26,10 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any], name: str | None =
     sizes = [math.prod(parameter.shape) for parameter in given]
     if sum(sizes) != vec.array.size:
         raise ValueError(f"the parameters have {sum(sizes)} elements, the vector {vec.array.size}")
-    for parameter, part in zip(given, np.split(vec.array.reshape(-1), np.cumsum(sizes)[:-1]), strict=True):
-        parameter.set_value(part.reshape(parameter.shape))
+    flat, begin = vec.detach().reshape([-1]).array, 0
+    for parameter, size in zip(given, sizes, strict=True):
+        parameter.set_value(Tensor(flat[begin : begin + size].reshape(parameter.shape)))
+        begin += size
 
 
 def clip_grad_norm_(
@@ -40,16 +41,19 @@ def clip_grad_norm_(
     `paddle.nn.utils.clip_grad_norm_`.
     """
     grads = _gradients(parameters)
-    if norm_type == float("inf"):
-        total = max((float(np.abs(grad).max()) for grad in grads), default=0.0)
-    else:
-        total = float(sum(float((np.abs(grad) ** norm_type).sum()) for grad in grads) ** (1.0 / norm_type))
+    parts = []
+    for grad in grads:
+        with placing.computing(grad) as xp:
+            sizes = xp.abs(grad)
+            parts.append(float(sizes.max() if norm_type == float("inf") else (sizes**norm_type).sum()))
+    total = max(parts, default=0.0) if norm_type == float("inf") else float(sum(parts) ** (1.0 / norm_type))
     if error_if_nonfinite and not math.isfinite(total):
         raise RuntimeError(f"the norm of the gradients is {total}")
     share = max_norm / (total + 1e-6)
     if share < 1:
         for grad in grads:
-            grad *= grad.dtype.type(share)
+            with placing.computing(grad):
+                grad *= grad.dtype.type(share)
     return total
 
 
@@ -57,15 +61,16 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
     """Limit each element of the gradients of eager parameters, in place, to [-clip_value, clip_value]
     (`paddle.nn.utils.clip_grad_value_`)."""
     for grad in _gradients(parameters):
-        np.clip(grad, -clip_value, clip_value, out=grad)
+        with placing.computing(grad) as xp:
+            xp.clip(grad, -clip_value, clip_value, out=grad)
 
 
-def _gradients(parameters: Any) -> list[np.ndarray]:
+def _gradients(parameters: Any) -> list[Any]:
     """The gradients' own memory, writable."""
     found = []
     for parameter in parameters if isinstance(parameters, (list, tuple)) else [parameters]:
         grad = parameter.grad
         if grad is not None:
-            parameter.grad_array = array = grad.array.copy()
+            parameter.grad_array = array = placing.duplicate(grad.array)
             found.append(array)
     return found

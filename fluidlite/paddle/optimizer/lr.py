@@ -396,7 +396,7 @@ class ReduceOnPlateau(Plateau, LRScheduler):
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if metrics is None and self.last_epoch == 0:
             return  # the constructor's first step has nothing to look at
-        array = np.asarray(metrics.array if isinstance(metrics, Tensor) else metrics)
+        array = np.asarray(metrics._on_host if isinstance(metrics, Tensor) else metrics)
         if array.dtype.kind not in "fiu":
             raise TypeError(
                 "metrics must be 'int', 'float', 'np.float64', 'numpy.ndarray' or 'paddle.Tensor', "

@@ -10,7 +10,8 @@ import numpy as np
 from ... import layers
 from ...base import unique_name
 from ...base.dtypes import to_numpy, to_vartype
-from ...eager import Tensor
+from ...base.place import as_place
+from ...eager import Tensor, placing
 from ...executor import LoDTensor
 from ...framework import Variable, mode
 from ...initializer import Initializer
@@ -47,25 +48,28 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     """A new tensor with the elements of `data` (`paddle.to_tensor`).
 
     Args:
-        data: a number, nested lists of numbers, a NumPy array or a tensor. A single number gives shape [1].
+        data: a number, nested lists of numbers, an array of NumPy or CuPy, or a tensor. A single number gives shape
+            [1].
         dtype: its element type; by default that of `data`, where Python's floats take the default type of floats and
             its integers int64.
-        place: accepted; there is one device.
+        place: where to make it, a place or a name as `paddle.set_device` takes them; by default where that said.
         stop_gradient: False: gradients with respect to it are kept.
 
     Raises:
-        ValueError: the lists are ragged. TypeError: elements that are no numbers.
+        ValueError: the lists are ragged, or there is no such place. TypeError: elements that are no numbers.
     """
     if isinstance(data, Variable) and not isinstance(data, Tensor):
         return data
     if not mode.eager_by_default():
         return layers.assign(_as_array(data, dtype))
-    return Tensor(_as_array(data, dtype), stop_gradient=stop_gradient)
+    array = _as_array(Tensor(placing.adopted(data)) if placing.on_device(data) else data, dtype)
+    put = placing.here(array) if place is None else placing.at(array, as_place(place))
+    return Tensor(put, stop_gradient=stop_gradient)
 
 
 def _as_array(data: Any, dtype: Any) -> np.ndarray:
     if isinstance(data, (Tensor, LoDTensor)):
-        found = np.array(data.array)
+        found = np.array(placing.read(data.array))
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         found = np.array([np.array(item) for item in data])
     else:
@@ -94,7 +98,8 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, name: str | None = No
     size, kind = _shape(shape), _float(dtype)
     if follows(shape, fill_value):
         if not isinstance(size, Variable) and isinstance(fill_value, (int, float, np.generic)):
-            return Tensor(np.full([int(one) for one in size], fill_value, to_numpy(kind)))
+            array = np.full([int(one) for one in size], fill_value, to_numpy(kind))
+            return Tensor(placing.here(array))
         with mode.guard(True):
             return layers.fill_constant(size, kind, fill_value)
     with mode.guard(False):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import Tensor, is_recording
+from ...eager import Tensor, is_recording, placing
 from ..calls import constant, run
 from .manipulation import in_place, reshape, scatter
 
@@ -30,7 +30,7 @@ def _for_numpy(index: Any) -> Any:
     """`index` with arrays in place of tensors."""
     if isinstance(index, tuple):
         return tuple(_for_numpy(item) for item in index)
-    return index.array if isinstance(index, Tensor) else index
+    return index._on_host if isinstance(index, Tensor) else index
 
 
 def _places(x: Tensor, index: Any) -> np.ndarray:
@@ -43,7 +43,7 @@ def _places(x: Tensor, index: Any) -> np.ndarray:
 
 def picked(x: Tensor, index: Any) -> Any:
     """`x[index]` for what is not plain; gradients go to the elements that were picked, and add up."""
-    rows = index.array if isinstance(index, Tensor) else index
+    rows = index._on_host if isinstance(index, Tensor) else index
     if isinstance(rows, list) and all(
         isinstance(number, int) and not isinstance(number, bool) for number in rows
     ):
@@ -63,7 +63,7 @@ def picked(x: Tensor, index: Any) -> Any:
     places = _places(x, index)
     shape = list(places.shape) or [1]
     if not places.size:
-        return Tensor(np.empty(shape, x.array.dtype))
+        return Tensor(placing.beside(np.empty(shape, x.array.dtype), x.array))
     flat = reshape(x, [-1])
     numbers = constant(places.reshape(-1), x, "int64")
     return reshape(run("gather", {"X": flat, "Index": numbers}, attrs={"overwrite": False}), shape)
@@ -76,9 +76,18 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
     """
     needed = isinstance(value, Tensor) and not value.stop_gradient
     if not is_recording() or (x.stop_gradient and not needed):
-        plain = value.array if isinstance(value, Tensor) else value
+        plain = value._on_host if isinstance(value, Tensor) else value
         if isinstance(plain, np.ndarray) and plain.size == 1:
             plain = plain.reshape(())  # what NumPy wants for one element
+        if placing.on_device(x.array):
+            elements = x.numpy()
+            elements[_for_numpy(index)] = plain
+            made = placing.beside(elements, x.array)
+            if x.persistable:
+                placing.overwrite(x.array, made)
+            else:
+                x.array = made
+            return
         # Operators that used the tensor before may still need its elements.
         array = x.array if x.persistable else x.array.copy()
         array[_for_numpy(index)] = plain

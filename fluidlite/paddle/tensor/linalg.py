@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import Tensor
+from ...eager import Tensor, placing
 from ..calls import axes_of, eager_array, run
 from .creation import diagonal_of
 from .manipulation import moveaxis, reshape
@@ -163,11 +163,12 @@ def histogram(input: Any, bins: int = 100, min: float = 0, max: float = 0, name:
     (`paddle.histogram`). With min = max = 0 that is the range of the elements."""
     array = eager_array(input, "histogram")
     limits = (float(array.min()), float(array.max())) if min == max == 0 and array.size else (min, max)
-    return Tensor(np.histogram(array, bins, limits)[0].astype(np.int64))
+    counts = np.histogram(array, bins, limits)[0].astype(np.int64)
+    return Tensor(placing.beside(counts, input.array))
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, name: str | None = None) -> Any:
     """How often each number comes in the eager vector `x`, or the sums of its weights (`paddle.bincount`)."""
     heavy = None if weights is None else eager_array(weights, "bincount")
     found = np.bincount(eager_array(x, "bincount"), heavy, minlength)
-    return Tensor(found if heavy is None else found.astype(heavy.dtype))
+    return Tensor(placing.beside(found if heavy is None else found.astype(heavy.dtype), x.array))

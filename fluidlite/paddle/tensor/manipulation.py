@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import layers
 from ...base.dtypes import to_vartype
-from ...eager import Tensor
+from ...eager import Tensor, placing
 from ...framework import Variable
 from ..calls import axes_of, by_arguments, constant, eager_array, reshaped, run
 
@@ -356,11 +356,14 @@ def unique(
     """
     find: Any = np.unique  # typed for literal flags only
     found = find(eager_array(x, "unique"), return_index, return_inverse, return_counts, axis=axis)
+
+    def tensor(array: np.ndarray) -> Tensor:
+        return Tensor(placing.beside(np.ascontiguousarray(array), x.array))
+
     if not isinstance(found, tuple):
-        return Tensor(np.ascontiguousarray(found))
+        return tensor(found)
     first, *places = found
-    numbers = [Tensor(np.ascontiguousarray(part.reshape(-1)).astype(dtype)) for part in places]
-    return (Tensor(np.ascontiguousarray(first)), *numbers)
+    return (tensor(first), *[tensor(part.reshape(-1).astype(dtype)) for part in places])
 
 
 def tolist(x: Any) -> Any:

@@ -46,18 +46,13 @@ def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _filled(self: Tensor, value: float) -> Tensor:
     """Set all elements to `value`, outside of any history; returns the tensor (`Tensor.fill_`)."""
-    self.set_value(np.full_like(self.array, value))
+    self.set_value(np.full(self.array.shape, value, self.array.dtype))
     return self
 
 
 def _zeroed(self: Tensor) -> Tensor:
     """Set all elements to zero, outside of any history; returns the tensor (`Tensor.zero_`)."""
     return _filled(self, 0)
-
-
-def _here(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor itself: there is one device (`Tensor.cpu`, `Tensor.cuda`, `Tensor.pin_memory`)."""
-    return self
 
 
 def _dimensions(self: Any) -> int:
@@ -101,9 +96,6 @@ def attach() -> None:
     eager |= {
         "fill_": _filled,
         "zero_": _zeroed,
-        "cpu": _here,
-        "cuda": _here,
-        "pin_memory": _here,
         "__setitem__": indexing.assigned,
     }
     for cls, methods in ((VariableMath, both), (Tensor, eager)):

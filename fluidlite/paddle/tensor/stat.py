@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...eager import Tensor
-from ..calls import as_dtype, axes_of, reshaped, run
+from ..calls import as_dtype, axes_of, constant, reshaped, run
 
 __all__ = [
     "all",
@@ -135,5 +135,5 @@ def median(x: Any, axis: int | None = None, keepdim: bool = False, name: str | N
 def numel(x: Any, name: str | None = None) -> Any:
     """How many elements `x` has, int64 of shape [1] (`paddle.numel`)."""
     if isinstance(x, Tensor):
-        return Tensor(np.array([x.array.size], np.int64))
+        return constant([x.array.size], x, "int64")
     return run("size", {"Input": x}, name=name, frozen=("Out",))

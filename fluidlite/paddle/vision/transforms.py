@@ -40,7 +40,7 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
 def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> Any:
     """(img - mean) / std for each channel, of an array or tensor (`paddle.vision.transforms.normalize`)."""
     check_choice(data_format, "data_format", ("CHW", "HWC"), "normalize")
-    array = img.array if isinstance(img, Tensor) else np.asarray(img, "float32")
+    array = img._on_host if isinstance(img, Tensor) else np.asarray(img, "float32")
     shape = (-1, 1, 1) if data_format == "CHW" else (1, 1, -1)
     count = array.shape[0 if data_format == "CHW" else -1]
     middle, spread = (np.array(_three(value)[:count], "float32").reshape(shape) for value in (mean, std))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....dygraph import nn
 from ....dygraph.layers import Layer
+from ....eager import placing
 from ....initializer import NormalInitializer
 from ....layers.checks import padding_row
 from ...dtypes import get_default_dtype
@@ -120,7 +121,8 @@ class Embedding(Layer):
             default_initializer=NormalInitializer(0.0, 1.0),
         )
         if padding_idx is not None and hasattr(self.weight, "array"):
-            self.weight.array[row] = 0
+            with placing.computing(self.weight.array):
+                self.weight.array[row] = 0
 
     def forward(self, x: Any) -> Any:
         """`x` is int64 of any shape, the result [..., embedding_dim]."""

@@ -1,0 +1,148 @@
+"""Launchers of batch normalisation and of its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.batch_norm import extents, uses_moving_statistics
+from . import launch
+from .device import CudaDevice
+from .launch import dense, real
+
+_CHANNELS = 32
+"""Channels of a block, where neighbouring elements are of different channels."""
+
+_ROUNDS = 16, 64
+"""How many elements a thread looks at in one part of a channel: of neighbouring elements, and of different images."""
+
+_PARTS = 32, 256
+"""The most parts of a channel. Blocks of many channels are fewer, and so are their threads for each of these."""
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """How the elements of [n, c, hw] are dealt out: blocks, threads of each, elements of a channel for each block."""
+
+    n: int
+    c: int
+    hw: int
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        return (1, launch.THREADS) if self.hw > 1 else (_CHANNELS, launch.THREADS // _CHANNELS)
+
+    @property
+    def parts(self) -> int:
+        apart = self.hw == 1
+        return launch.blocks_for(self.n * self.hw, _ROUNDS[apart] * self.threads[1], _PARTS[apart])
+
+    @property
+    def words(self) -> tuple[int, int, int, int]:
+        """The last arguments of each kernel: n, c, hw, and the elements of a part."""
+        return self.n, self.c, self.hw, -(-(self.n * self.hw) // self.parts)
+
+    def run(self, name: str, dtype: Any, *arguments: Any) -> None:
+        blocks = (-(-self.c // self.threads[0]), self.parts)
+        launch.grid("batch_norm", name, dtype, blocks, self.threads, *arguments, *self.words)
+
+    def found(self, device: CudaDevice, name: str, numbers: int, *arrays: Any) -> tuple[Any, int]:
+        """What kernel `name` finds out about each part, `numbers` numbers a channel, and how many parts there are.
+
+        (None, 0) if there is only one: then it is found where it is needed.
+        """
+        if self.parts == 1:
+            return None, 0
+        dtype = arrays[0].dtype
+        parts = device.xp.empty((self.parts, self.c, numbers), dtype)
+        self.run(name, dtype, *arrays, parts)
+        return parts, self.parts
+
+
+def forward(
+    device: CudaDevice,
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    MomentumTensor: Any,
+    is_test: bool,
+    momentum: float,
+    epsilon: float,
+    data_layout: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+    other: Any = None,
+    relu: bool = False,
+) -> Any:
+    """batch_norm. Moves the statistics in `Mean` and `Variance`, which are returned as MeanOut and VarianceOut.
+
+    `other`: an image to add to the result, of its shape. `relu`: let no number of that be negative.
+    """
+    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    own = (Scale, Bias, Mean, Variance)
+    if not real(X, *own, MomentumTensor, other) or not X.size or (X.size == Scale.size and not moving):
+        return NotImplemented
+    if not all(array.flags.c_contiguous for array in own):
+        return NotImplemented
+    xp, x = device.xp, dense(device, X)
+    end = (dense(device, other), relu)
+    grid = _Grid(*extents(x.shape, data_layout))
+    y, saved_mean, saved_inverse = xp.empty(x.shape, x.dtype), xp.empty_like(Scale), xp.empty_like(Scale)
+    if moving:
+        grid.run(
+            "normalize_moving", x.dtype, x, *own, y, saved_mean, saved_inverse, np.float64(epsilon), *end
+        )
+    else:
+        parts, count = grid.found(device, "moments", 3, x)
+        given = (x, Scale, Bias, parts, count, y, Mean, Variance, saved_mean, saved_inverse)
+        words = (np.float64(epsilon), np.float64(momentum), MomentumTensor)
+        grid.run("normalize", x.dtype, *given, *words, *end)
+    return y, Mean, Variance, saved_mean, saved_inverse, None
+
+
+def gradient(
+    device: CudaDevice,
+    X: Any,
+    Scale: Any,
+    Mean: Any,
+    Variance: Any,
+    SavedMean: Any,
+    SavedVariance: Any,
+    Y_grad: Any,
+    is_test: bool,
+    epsilon: float,
+    data_layout: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+    wanted: Collection[str] | None = None,
+    relu_out: Any = None,
+) -> Any:
+    """The gradients of batch_norm for X, Scale and Bias; those that nobody takes are None.
+
+    `relu_out`: what a relu has made of Y; `Y_grad` is the gradient for that then.
+    """
+    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    mean, spread = (Mean, Variance) if moving else (SavedMean, SavedVariance)
+    if (
+        not real(X, Scale, mean, spread, Y_grad, relu_out)
+        or not X.size
+        or (X.size == Scale.size and not moving)
+    ):
+        return NotImplemented
+    xp, x, dy = device.xp, dense(device, X), dense(device, Y_grad)
+    relu_out = dense(device, relu_out)
+    scale, mean, spread = dense(device, Scale), dense(device, mean), dense(device, spread)
+    grid = _Grid(*extents(x.shape, data_layout))
+    dx, dscale, dbias = (
+        xp.empty(like.shape, x.dtype) if wanted is None or slot in wanted else None
+        for slot, like in (("X@GRAD", X), ("Scale@GRAD", Scale), ("Bias@GRAD", Scale))
+    )
+    parts, count = grid.found(device, "slopes", 2, x, dy, relu_out, mean)
+    given = (x, dy, relu_out, scale, mean, spread, parts, count, dx, dscale, dbias)
+    grid.run("gradients", x.dtype, *given, np.float64(epsilon), moving)
+    return dx, dscale, dbias

@@ -1,0 +1,295 @@
+"""Convolutions by cuDNN, on the compute stream of a device.
+
+The three functions below are what `patches` and `depthwise` offer, too. They raise `Unsupported` where cuDNN is missing
+or has no algorithm; nothing has been written then.
+
+cuDNN pads both sides of an axis alike, so that what one side has in excess is padded by hand.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import c_void_p
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...base import flags
+from ...base.errors import EnforceNotMet
+from ...base.windows import Geometry
+from . import dnn_library as dnn
+from . import library
+from .device import CudaDevice
+from .dnn_library import Unsupported, integers
+
+_TYPES = {"float32": (dnn.FLOAT, ctypes.c_float), "float64": (dnn.DOUBLE, ctypes.c_double)}
+_ASKED = 8  # as many algorithms as there are of any kind
+_TOO_MANY = 2**31  # elements of an array
+_KEPT = 512  # convolutions whose descriptors and algorithms are remembered
+
+
+class Handle:
+    """cuDNN's state for one device: one call at a time, `with handle.bound() as pointer`."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._lock = threading.Lock()
+        self._stream: int | None = None
+        with device.active(), library.errors(f"setting up cuDNN on GPU {device.number}"):
+            self._pointer = dnn.created("")
+
+    @contextmanager
+    def bound(self) -> Iterator[c_void_p]:
+        """The handle for calls of this thread alone, bound to the stream that it computes on."""
+        with self._lock:
+            stream = self._device.compute.ptr
+            if stream != self._stream:
+                dnn.call("cudnnSetStream", self._pointer, stream)
+                self._stream = stream
+            yield self._pointer
+
+
+@functools.cache
+def _handle(device: CudaDevice) -> Handle | str:
+    """cuDNN's handle for a device, or why there is none."""
+    if dnn.cudnn() is None:
+        return dnn.problem()
+    try:
+        return Handle(device)
+    except (Unsupported, EnforceNotMet) as error:
+        return f"cuDNN cannot be used: {error}"
+
+
+def missing(device: CudaDevice) -> str:
+    """Why convolutions on `device` do not go through cuDNN; empty if they do."""
+    found = _handle(device)
+    return found if isinstance(found, str) else ""
+
+
+def handle(device: CudaDevice) -> Handle:
+    """cuDNN's handle for a device; always the same one. Raises Unsupported if cuDNN cannot be used."""
+    found = _handle(device)
+    if isinstance(found, str):
+        raise Unsupported(found)
+    return found
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What tells one convolution from another: the batch, channels of the image and of the other side, the rest."""
+
+    dtype: str
+    batch: int
+    channels: int
+    maps: int
+    groups: int
+    geometry: Geometry
+
+
+class Descriptor:
+    """An object of cuDNN's, made by cudnnCreate<kind> and filled by cudnnSet<kind>[Nd]Descriptor."""
+
+    def __init__(self, kind: str, setter: str, *values: Any) -> None:
+        self.pointer = dnn.created(kind)
+        lib = dnn.cudnn()
+        weakref.finalize(self, getattr(lib, f"cudnnDestroy{kind}"), self.pointer).atexit = False
+        dnn.call(setter, self.pointer, *values)
+
+
+def _tensor(kind: int, shape: Sequence[int]) -> Descriptor:
+    strides = [1]
+    for n in reversed(shape[1:]):
+        strides.insert(0, strides[0] * n)
+    return Descriptor(
+        "TensorDescriptor", "cudnnSetTensorNdDescriptor", kind, len(shape), integers(shape), integers(strides)
+    )
+
+
+class Convolution:
+    """One convolution of images without padding in excess: its descriptors, and an algorithm for each of its uses."""
+
+    def __init__(self, device: CudaDevice, sizes: Sizes) -> None:
+        self.device = device
+        self.handle = handle(device)
+        g = sizes.geometry
+        kind, self.number = _TYPES[sizes.dtype]
+        filters = (sizes.maps, sizes.channels // sizes.groups, *g.kernel)
+        self.image = _tensor(kind, (sizes.batch, sizes.channels, *g.image))
+        self.out = _tensor(kind, (sizes.batch, sizes.maps, *g.out))
+        self.filters = Descriptor(
+            "FilterDescriptor",
+            "cudnnSetFilterNdDescriptor",
+            kind,
+            dnn.NCHW,
+            len(filters),
+            integers(filters),
+        )
+        self.convolution = Descriptor(
+            "ConvolutionDescriptor",
+            "cudnnSetConvolutionNdDescriptor",
+            len(g.kernel),
+            integers([before for before, _ in g.pads]),
+            integers(g.strides),
+            integers(g.dilations),
+            dnn.CROSS_CORRELATION,
+            kind,
+        )
+        dnn.call("cudnnSetConvolutionGroupCount", self.convolution.pointer, sizes.groups)
+        # Products as Fluid has them, unless coarser ones are allowed: cuDNN's default is TF32 where there is some.
+        self.tf32 = flags.allow_tf32() and sizes.dtype == "float32"
+        products = dnn.DEFAULT_MATH if self.tf32 else dnn.FMA_MATH
+        dnn.call("cudnnSetConvolutionMathType", self.convolution.pointer, products)
+        self.algorithms: dict[str, tuple[int, int] | str] = {}
+
+    def run(
+        self, use: str, first: Descriptor, a: Any, second: Descriptor, b: Any, to: Descriptor, out: Any
+    ) -> None:
+        """Compute `out` from `a` and `b` by cudnnConvolution<use>; raises Unsupported."""
+        if use not in self.algorithms:
+            self._choose(use, first, second, to)
+        chosen = self.algorithms[use]
+        if isinstance(chosen, str):
+            raise Unsupported(chosen)
+        algorithm, size = chosen
+        room = self.device.xp.cuda.alloc(size) if size else None
+        one, zero = self.number(1), self.number(0)
+        try:
+            with self.handle.bound() as pointer:
+                dnn.call(
+                    f"cudnnConvolution{use}",
+                    pointer,
+                    ctypes.addressof(one),
+                    first.pointer,
+                    c_void_p(a.data.ptr),
+                    second.pointer,
+                    c_void_p(b.data.ptr),
+                    self.convolution.pointer,
+                    algorithm,
+                    c_void_p(room.ptr if room is not None else 0),
+                    size,
+                    ctypes.addressof(zero),
+                    to.pointer,
+                    c_void_p(out.data.ptr),
+                )
+        except Unsupported as error:
+            self.algorithms[use] = str(error)
+            raise
+
+    def _choose(self, use: str, first: Descriptor, second: Descriptor, to: Descriptor) -> None:
+        """Choose the algorithm for `use`."""
+        try:
+            with self.handle.bound() as pointer:
+                self.algorithms[use] = self._chosen(pointer, use, first, second, to)
+        except Unsupported as error:
+            self.algorithms[use] = str(error)
+
+    def _chosen(
+        self, pointer: c_void_p, use: str, first: Descriptor, second: Descriptor, to: Descriptor
+    ) -> tuple[int, int]:
+        """The algorithm that cuDNN thinks the fastest of those allowed, and the bytes it works in."""
+        what = (first.pointer, second.pointer, self.convolution.pointer, to.pointer)
+        results, count = (dnn.Performance * _ASKED)(), ctypes.c_int()
+        dnn.call(
+            f"cudnnGetConvolution{use}Algorithm_v7",
+            pointer,
+            *what,
+            _ASKED,
+            ctypes.byref(count),
+            results,
+        )
+        limit, same = flags.convolution_workspace(), flags.cudnn_deterministic()
+        for found in results[: count.value]:
+            if found.status or (same and found.determinism != dnn.DETERMINISTIC):
+                continue
+            if not self.tf32 and found.math in (dnn.TENSOR_MATH, dnn.TENSOR_MATH_CONVERTING):
+                continue
+            size = ctypes.c_size_t()
+            try:
+                dnn.call(
+                    f"cudnnGetConvolution{use}WorkspaceSize",
+                    pointer,
+                    *what,
+                    found.algorithm,
+                    ctypes.byref(size),
+                )
+            except Unsupported:
+                continue
+            if size.value <= limit:
+                return found.algorithm, size.value
+        raise Unsupported(f"cuDNN has no algorithm for {use} that is exact and works in {limit} bytes")
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def convolution(device: CudaDevice, sizes: Sizes) -> Convolution:
+    """What is remembered of a convolution; raises Unsupported."""
+    g = sizes.geometry
+    largest = sizes.batch * max(sizes.channels * math.prod(g.image), sizes.maps * math.prod(g.out))
+    if largest >= _TOO_MANY:
+        raise Unsupported(f"cuDNN counts elements with 32 bits, these are {largest}")
+    with library.errors("describing a convolution to cuDNN"):
+        return Convolution(device, sizes)
+
+
+def _even(g: Geometry) -> tuple[Geometry, list[tuple[int, int]]]:
+    """`g` with the same padding on both sides of each axis, and what is left to pad by hand."""
+    common = [min(pair) for pair in g.pads]
+    rest = [(before - n, after - n) for (before, after), n in zip(g.pads, common, strict=True)]
+    image = tuple(n + before + after for n, (before, after) in zip(g.image, rest, strict=True))
+    return replace(g, image=image, pads=tuple((n, n) for n in common)), rest
+
+
+def _inner(g: Geometry, rest: list[tuple[int, int]]) -> tuple[slice, ...]:
+    """Where the image lies in one that is padded by `rest`."""
+    spatial = (slice(before, before + n) for n, (before, _) in zip(g.image, rest, strict=True))
+    return (slice(None), slice(None), *spatial)
+
+
+def _padded(device: CudaDevice, image: Any, g: Geometry, even: Geometry, rest: list[tuple[int, int]]) -> Any:
+    if even.image == g.image:
+        return image
+    padded = device.xp.zeros((*image.shape[:2], *even.image), image.dtype)
+    padded[_inner(g, rest)] = image
+    return padded
+
+
+def correlate(device: CudaDevice, image: Any, filters: Any, g: Geometry, groups: int) -> Any:
+    """The convolution of images [N, C, S...] with filters [M, C / groups, K...]: [N, M, O...]."""
+    even, rest = _even(g)
+    what = convolution(
+        device, Sizes(str(image.dtype), image.shape[0], image.shape[1], filters.shape[0], groups, even)
+    )
+    image = _padded(device, image, g, even, rest)
+    out = device.xp.empty((image.shape[0], filters.shape[0], *g.out), image.dtype)
+    what.run("Forward", what.image, image, what.filters, filters, what.out, out)
+    return out
+
+
+def spread(device: CudaDevice, out: Any, filters: Any, g: Geometry, groups: int) -> Any:
+    """The gradient of `correlate` for the images from `out`, that of its result: [N, C, S...]."""
+    even, rest = _even(g)
+    channels = filters.shape[1] * groups
+    what = convolution(device, Sizes(str(out.dtype), out.shape[0], channels, filters.shape[0], groups, even))
+    image = device.xp.empty((out.shape[0], channels, *even.image), out.dtype)
+    what.run("BackwardData", what.filters, filters, what.out, out, what.image, image)
+    return image if even.image == g.image else device.xp.ascontiguousarray(image[_inner(g, rest)])
+
+
+def filter_gradient(device: CudaDevice, image: Any, out: Any, g: Geometry, groups: int) -> Any:
+    """The gradient of `correlate` for the filters from `out`, that of its result: [M, C / groups, K...]."""
+    even, rest = _even(g)
+    what = convolution(
+        device, Sizes(str(image.dtype), image.shape[0], image.shape[1], out.shape[1], groups, even)
+    )
+    image = _padded(device, image, g, even, rest)
+    filters = device.xp.empty((out.shape[1], image.shape[1] // groups, *g.kernel), image.dtype)
+    what.run("BackwardFilter", what.image, image, what.out, out, what.filters, filters)
+    return filters
+
+
+library.on_forget(convolution.cache_clear)
+library.on_forget(_handle.cache_clear)

@@ -1,0 +1,165 @@
+"""CuPy itself: loaded when first needed, with clear words when it cannot be used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...base.errors import EnforceNotMet
+
+INSTALL = "install it with `pip install cupy-cuda12x` (or cupy-cuda13x, for drivers of CUDA 13)"
+
+array_type: type | None = None
+"""`cupy.ndarray` once CuPy is loaded. As long as it is not, no array can be one."""
+
+_lock = threading.RLock()
+_cupy: Any = None
+_count: int | None = None
+_problem = ""
+
+
+def load() -> Any:
+    """The module `cupy`; RuntimeError if it is not installed or cannot be imported."""
+    global _cupy, array_type
+    if _cupy is None:
+        with _lock:
+            if _cupy is None:
+                try:
+                    found = importlib.import_module("cupy")
+                except ImportError as error:
+                    raise RuntimeError(f"CuPy cannot be imported ({error}); {INSTALL}") from error
+                array_type = found.ndarray
+                _cupy = found
+    return _cupy
+
+
+def special() -> Any:
+    """CuPy's special functions (`cupyx.scipy.special`)."""
+    load()
+    return importlib.import_module("cupyx.scipy.special")
+
+
+def nccl() -> Any | None:
+    """CuPy's binding of NCCL, None if the library cannot be found."""
+    load()
+    try:
+        found = importlib.import_module("cupy.cuda.nccl")
+    except ImportError:
+        return None
+    return found if getattr(found, "available", False) else None
+
+
+def device_count() -> int:
+    """How many GPUs can be used; 0 if CuPy is not installed, or finds no driver or device (see `problem`)."""
+    global _count, _problem
+    if _count is None:
+        with _lock:
+            if _count is None:
+                _problem, _count = "", 0
+                _count = _find()
+    return _count
+
+
+def problem() -> str:
+    """Why no GPU can be used, as a part of a sentence; empty if there is one."""
+    device_count()
+    return _problem
+
+
+def describe(number: int = 0) -> str:
+    """GPU `number`, its driver, and the versions of CUDA and CuPy, in one line.
+
+    Raises RuntimeError if there is no usable GPU.
+    """
+    if not device_count():
+        raise RuntimeError(_problem)
+    cupy = load()
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties(number)
+    name = properties["name"]
+    name = name.decode() if isinstance(name, bytes) else name
+    drives, built = _version(runtime.driverGetVersion()), _version(runtime.runtimeGetVersion())
+    size = properties["totalGlobalMem"] / 2**30
+    return f"{name}, {size:.0f} GiB; driver for CUDA {drives}; CuPy {cupy.__version__} for CUDA {built}"
+
+
+def _find() -> int:
+    global _problem
+    if importlib.util.find_spec("cupy") is None:
+        _problem = f"CuPy is not installed: {INSTALL}"
+        return 0
+    try:
+        cupy = load()
+        runtime = cupy.cuda.runtime
+    except (RuntimeError, AttributeError) as error:
+        _problem = str(error)
+        return 0
+    try:
+        count = int(runtime.getDeviceCount())
+    except runtime.CUDARuntimeError as error:
+        _problem = f"CuPy {cupy.__version__} finds no usable GPU ({error}){_driver_advice(runtime)}"
+        return 0
+    if not count:
+        _problem = f"CuPy {cupy.__version__} finds no GPU"
+    return count
+
+
+def _driver_advice(runtime: Any) -> str:
+    """What to do when the driver is older than what CuPy was built for."""
+    try:
+        has, wants = int(runtime.driverGetVersion()), int(runtime.runtimeGetVersion())
+    except runtime.CUDARuntimeError:
+        return ""
+    if not has:
+        return ": no NVIDIA driver is installed"
+    if has < wants:
+        return (
+            f": the driver is for CUDA {_version(has)}, CuPy was built for CUDA {_version(wants)}; update the "
+            "driver or install the CuPy for its version"
+        )
+    return ""
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def forget() -> None:
+    """Look for CuPy and for GPUs again when they are needed next, as if nothing had been found so far."""
+    global _cupy, _count, _problem, array_type
+    with _lock:
+        _cupy = array_type = _count = None
+        _problem = ""
+        for reset in _resets:
+            reset()
+
+
+_resets: list[Any] = []
+
+
+def on_forget(reset: Any) -> Any:
+    """Have `reset` called by `forget`: for whatever keeps objects of CuPy. Returns it, so that it may decorate."""
+    _resets.append(reset)
+    return reset
+
+
+@contextmanager
+def errors(what: str) -> Iterator[None]:
+    """Have errors of CuPy and CUDA inside raised as MemoryError or EnforceNotMet that say during `what` it happened."""
+    cupy = load()
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        free, total = cupy.cuda.runtime.memGetInfo()
+        raise MemoryError(
+            f"{what}: {error}; the GPU has {free / 2**20:.0f} of {total / 2**20:.0f} MiB free. Use smaller batches, or "
+            "free what other programs hold"
+        ) from error
+    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        raise EnforceNotMet(f"{what}: CUDA reports {error}") from error
+    except cupy.cuda.compiler.CompileException as error:
+        raise EnforceNotMet(f"{what}: a CUDA kernel could not be compiled: {error}") from error

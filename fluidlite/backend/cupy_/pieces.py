@@ -1,0 +1,125 @@
+"""Joining arrays and cutting them apart: concat, split, stack, unstack and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.shapes import product
+from . import launch
+
+if TYPE_CHECKING:
+    from .device import CudaDevice
+
+_MANY = 8
+"""How many pieces the kernels take at once."""
+
+_BY_SIZE = {1: np.dtype("uint8"), 4: np.dtype("int32"), 8: np.dtype("int64")}
+"""The kernels move bytes: which type stands for elements of a size."""
+
+
+def _run(function: str, pieces: Sequence[Any], widths: Sequence[int], whole: Any, rows: int) -> None:
+    """Launch `join` or `cut` for pieces that are `widths` columns of the `rows` rows of `whole`."""
+    columns, first = sum(widths), 0
+    for start in range(0, len(pieces), _MANY):
+        some = list(pieces[start : start + _MANY])
+        ends = list(accumulate(widths[start : start + _MANY]))
+        missing = _MANY - len(some)
+        some += [None] * missing
+        args = (*some, *ends, *[ends[-1]] * missing, whole, rows * ends[-1], ends[-1], columns, first)
+        launch.each("pieces", function, _BY_SIZE[whole.dtype.itemsize], rows * ends[-1], *args)
+        first += ends[-1]
+
+
+def _movable(*arrays: Any) -> bool:
+    """Whether the kernels take arrays of these types."""
+    return len({array.dtype for array in arrays}) == 1 and arrays[0].dtype.itemsize in _BY_SIZE
+
+
+def _joined(device: CudaDevice, pieces: Sequence[Any], axis: int, shape: tuple[int, ...]) -> Any:
+    """The `pieces`, whose dimensions before `axis` are those of `shape`, one after another as an array of `shape`."""
+    out = device.xp.empty(shape, pieces[0].dtype)
+    rows = product(shape[:axis])
+    if out.size:
+        widths = [piece.size // rows for piece in pieces]
+        _run("join", [launch.dense(device, piece) for piece in pieces], widths, out, rows)
+    return out
+
+
+def _parted(device: CudaDevice, whole: Any, shapes: Sequence[tuple[int, ...]], rows: int) -> list[Any]:
+    """`whole`, seen as `rows` rows, cut into arrays of these shapes."""
+    found = [device.xp.empty(shape, whole.dtype) for shape in shapes]
+    if whole.size:
+        _run("cut", found, [piece.size // rows for piece in found], launch.dense(device, whole), rows)
+    return found
+
+
+def concat(device: CudaDevice, X: list[Any], AxisTensor: Any, axis: int) -> Any:
+    """Launcher of `concat`."""
+    if AxisTensor is not None or not _movable(*X):
+        return NotImplemented
+    axis %= X[0].ndim
+    shape = X[0].shape
+    size = sum(x.shape[axis] for x in X)
+    return _joined(device, X, axis, (*shape[:axis], size, *shape[axis + 1 :]))
+
+
+def concat_grad(device: CudaDevice, X: list[Any], AxisTensor: Any, Out_grad: Any, axis: int) -> Any:
+    """Launcher of `concat_grad`."""
+    if AxisTensor is not None or not _movable(Out_grad):
+        return NotImplemented
+    axis %= Out_grad.ndim
+    return _parted(device, Out_grad, [x.shape for x in X], product(Out_grad.shape[:axis]))
+
+
+def split(
+    device: CudaDevice,
+    X: Any,
+    AxisTensor: Any,
+    SectionsTensorList: Any,
+    sections: list[int],
+    num: int,
+    axis: int,
+) -> Any:
+    """Launcher of `split`."""
+    if AxisTensor is not None or SectionsTensorList or not _movable(X):
+        return NotImplemented
+    axis %= X.ndim
+    size = X.shape[axis]
+    if not sections and (not num or size % num):
+        return NotImplemented
+    rest = size - sum(n for n in sections if n >= 0)
+    sizes = [n if n >= 0 else rest for n in sections] or [size // num] * num
+    shapes = [(*X.shape[:axis], n, *X.shape[axis + 1 :]) for n in sizes]
+    return _parted(device, X, shapes, product(X.shape[:axis]))
+
+
+def stack(device: CudaDevice, X: list[Any], axis: int) -> Any:
+    """Launcher of `stack`."""
+    if not _movable(*X):
+        return NotImplemented
+    shape = X[0].shape
+    axis %= len(shape) + 1
+    return _joined(device, X, axis, (*shape[:axis], len(X), *shape[axis:]))
+
+
+def stack_grad(device: CudaDevice, Y_grad: Any, axis: int) -> Any:
+    """Launcher of `stack_grad`."""
+    return unstack(device, Y_grad, axis)
+
+
+def unstack(device: CudaDevice, X: Any, axis: int) -> Any:
+    """Launcher of `unstack`."""
+    if not _movable(X):
+        return NotImplemented
+    axis %= X.ndim
+    shape = (*X.shape[:axis], *X.shape[axis + 1 :])
+    return _parted(device, X, [shape] * X.shape[axis], product(X.shape[:axis]))
+
+
+def unstack_grad(device: CudaDevice, Y_grad: list[Any], axis: int) -> Any:
+    """Launcher of `unstack_grad`."""
+    return stack(device, Y_grad, axis)

@@ -1,0 +1,94 @@
+"""Memory pools: one of CuPy for what lasts, one for each plan that becomes a CUDA graph; limits on what they take."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .device import CudaDevice
+
+
+class PlanPool:
+    """A pool for the temporaries of one plan, which may take what the others have left of the limit so far.
+
+    While a CUDA graph is recorded, all that was in the pool stays in it: CuPy's own pools give unused memory back to the
+    GPU when there is no more, although the graph uses it.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self.number = device.number
+        with device.active():
+            self.pool: Any = device.xp.cuda.MemoryPool(_allocator(device))
+            allowed = limit(device.xp.cuda.runtime.memGetInfo()[1])
+            if allowed is not None:
+                self.pool.set_limit(size=max(allowed - taken(device), 1))
+        _plans.add(self)
+
+    def lift_limit(self) -> None:
+        """Have no limit any more, on the current device: CuPy gives unused memory back before it says that there is one."""
+        self.pool.set_limit(size=0)
+
+
+def _allocator(device: CudaDevice) -> Callable[[int], Any]:
+    """Allocates memory for a pool; MemoryError, which CuPy's pools do nothing about, if there is none for a recording."""
+    cuda = device.xp.cuda
+
+    def allocate(size: int) -> Any:
+        try:
+            return cuda.MemoryPointer(cuda.Memory(size), 0)
+        except cuda.runtime.CUDARuntimeError as error:
+            if device.recording is None:
+                raise
+            raise MemoryError(f"no {size} bytes are left on GPU {device.number} for a CUDA graph") from error
+
+    return allocate
+
+
+_plans: weakref.WeakSet[PlanPool] = weakref.WeakSet()
+
+
+def limit(total: int) -> int | None:
+    """How many of the `total` bytes of a GPU may be taken; None without a limit.
+
+    FLAGS_gpu_memory_limit_mb counts MiB, FLAGS_fraction_of_gpu_memory_to_use is a part of the whole. Raises ValueError
+    if one of them is no such number.
+    """
+    text = os.environ.get("FLAGS_gpu_memory_limit_mb", "")
+    if text and text != "0":
+        if not text.isdecimal():
+            raise ValueError(f"FLAGS_gpu_memory_limit_mb must be a number of MiB, got {text!r}")
+        return int(text) << 20
+    text = os.environ.get("FLAGS_fraction_of_gpu_memory_to_use", "")
+    if not text:
+        return None
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
+    if not 0 < fraction <= 1:
+        raise ValueError(f"FLAGS_fraction_of_gpu_memory_to_use must be above 0 and at most 1, got {text!r}")
+    return int(total * fraction)
+
+
+def set_limit(device: CudaDevice) -> None:
+    """Have CuPy's default pool keep to the limit; once for each device."""
+    with device.active():
+        allowed = limit(device.xp.cuda.runtime.memGetInfo()[1])
+        if allowed is not None:
+            device.xp.get_default_memory_pool().set_limit(size=allowed)
+
+
+def taken(device: CudaDevice) -> int:
+    """How many bytes of a device the pools have, in use or not."""
+    with device.active():
+        own = [plan.pool for plan in list(_plans) if plan.number == device.number]
+        return sum(int(pool.total_bytes()) for pool in (device.xp.get_default_memory_pool(), *own))
+
+
+def release(device: CudaDevice) -> None:
+    """Give back to the GPU what CuPy's default pool keeps and nobody uses."""
+    with device.active():
+        device.xp.get_default_memory_pool().free_all_blocks()

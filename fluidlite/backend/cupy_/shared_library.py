@@ -1,0 +1,48 @@
+"""Finding libraries of NVIDIA's: in Python packages, where the system keeps them, or where a variable says."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+def _folders(packages: Sequence[str]) -> Iterator[Path]:
+    """Folders in which Python packages (`nvidia.cudnn`, ...) keep shared libraries. None of them is imported."""
+    for package in packages:
+        try:
+            spec = importlib.util.find_spec(package)
+        except ModuleNotFoundError:  # what it is part of is not installed
+            continue
+        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+            yield Path(place) / "lib"
+    yield Path(sys.prefix) / "lib"
+
+
+def open_first(names: Sequence[str], packages: Sequence[str], variable: str) -> ctypes.CDLL:
+    """The first of some shared libraries that can be opened.
+
+    Args:
+        names: file names, the best first.
+        packages: Python packages in whose folder `lib` to look before asking the system's loader.
+        variable: an environment variable that may hold the path of the library instead; 0 refuses it.
+
+    Raises OSError that says what was tried.
+    """
+    chosen = os.environ.get(variable, "")
+    if chosen == "0":
+        raise OSError(f"refused by {variable}=0")
+    if chosen:
+        return ctypes.CDLL(chosen)
+    folders = list(_folders(packages))
+    found = [str(folder / name) for name in names for folder in folders if (folder / name).is_file()]
+    problems = []
+    for path in (*found, *names):
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            problems.append(str(error))
+    raise OSError("; ".join(problems) + f" (set {variable} to its path if it is somewhere else)")

@@ -1,0 +1,106 @@
+"""Updates of the rows that `SelectedRows` name, without waiting for the GPU: how many rows differ need not be known.
+
+Rows are merged into as many places as there were, with -1 for those left over, as plans on the CPU do it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import rest
+from ...base.selected_rows import SelectedRows
+from . import launch, modules
+from .device import CudaDevice
+from .updates import fits, tickets, update
+
+_MOST = 16384
+"""The most rows that are merged here: each is compared with all others, which takes long for many."""
+
+_WIDTH = 128
+
+
+def _merged(device: CudaDevice, grad: SelectedRows) -> SelectedRows:
+    """Every row once, with its values added up in order; row -1 in the other places."""
+    xp = device.xp
+    rows, values = launch.dense(device, grad.rows), launch.dense(device, grad.values)
+    made = SelectedRows(xp.empty_like(rows), xp.empty_like(values), grad.height)
+    if len(rows):
+        width = values.size // len(rows)
+        sizes = (len(rows), width, grad.height)
+        launch.grid(
+            "rows", "merge_rows", values.dtype, len(rows), _WIDTH, rows, values, made.rows, made.values, *sizes,
+            macros=_macros(values.dtype),
+        )  # fmt: skip
+    return made
+
+
+def _macros(rate: Any) -> dict[str, str]:
+    return {"RATE": modules.SCALARS[str(rate)]}
+
+
+def _takes(op_type: str, grad: SelectedRows, entry: dict[str, Any], attrs: dict[str, Any]) -> bool:
+    """Whether the kernels can update these tables."""
+    if len(grad.rows) > _MOST or grad.rows.dtype != "int64" or not launch.real(grad.values, entry["Param"]):
+        return False
+    like = {**entry, "Grad": entry["Param"]}  # of the type and shape that the gradient has as a table
+    return grad.shape == entry["Param"].shape and fits(op_type, like, attrs)
+
+
+def _run(
+    device: CudaDevice, kernel: str, grad: SelectedRows, rate: Any, arrays: tuple[Any, ...], *numbers: Any
+) -> None:
+    """Launch a kernel for each value of merged rows; the first of `arrays` is the parameter."""
+    size = grad.values.size
+    width = size // max(1, len(grad.rows))
+    param, *state = arrays
+    launch.each(
+        "rows", kernel, param.dtype, size, grad.rows, grad.values, param, rate, *state, size, width, *numbers,
+        macros=_macros(rate.dtype),
+    )  # fmt: skip
+
+
+def sgd(device: CudaDevice, Param: Any, Grad: Any, LearningRate: Any) -> Any:
+    """Launcher of `sgd` for SelectedRows."""
+    if not _takes("sgd", Grad, {"Param": Param, "LearningRate": LearningRate}, {}):
+        return NotImplemented
+    _run(device, "sgd_rows", _merged(device, Grad), LearningRate, (Param,))
+    return Param
+
+
+def adagrad(device: CudaDevice, Param: Any, Grad: Any, Moment: Any, LearningRate: Any, epsilon: float) -> Any:
+    """Launcher of `adagrad` for SelectedRows."""
+    entry = {"Param": Param, "Moment": Moment, "LearningRate": LearningRate}
+    if not _takes("adagrad", Grad, entry, {}):
+        return NotImplemented
+    _run(device, "adagrad_rows", _merged(device, Grad), LearningRate, (Param, Moment), float(epsilon))
+    return Param, Moment
+
+
+def adam(
+    device: CudaDevice, Param: Any, Grad: Any, LearningRate: Any, Moment1: Any, Moment2: Any, Beta1Pow: Any,
+    Beta2Pow: Any, Beta1Tensor: Any, Beta2Tensor: Any, beta1: float, beta2: float, epsilon: float, lazy_mode: bool,
+) -> Any:  # fmt: skip
+    """Launcher of `adam` for SelectedRows: of the rows that are named, or with zeros for the others."""
+    entry = {
+        "Param": Param, "LearningRate": LearningRate, "Moment1": Moment1, "Moment2": Moment2, "Beta1Pow": Beta1Pow,
+        "Beta2Pow": Beta2Pow, "Beta1Tensor": Beta1Tensor, "Beta2Tensor": Beta2Tensor,
+    }  # fmt: skip
+    attrs = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "ahead": True}
+    if not _takes("adam", Grad, entry, attrs) or (lazy_mode and not Grad.values.size):
+        return NotImplemented
+    grad = _merged(device, Grad)
+    if lazy_mode:
+        numbers = (float(beta1), rest(beta1), float(beta2), rest(beta2), float(epsilon))
+        arrays = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
+        given = (Beta1Tensor, Beta2Tensor, tickets(device))
+        _run(device, "adam_rows", grad, LearningRate, arrays, *numbers, *given)
+    else:
+        table = device.xp.zeros_like(Param)
+        size = grad.values.size
+        sizes = (size, size // max(1, len(grad.rows)))
+        macros = _macros(Param.dtype)
+        launch.each(
+            "rows", "spread_rows", Param.dtype, size, grad.rows, grad.values, table, *sizes, macros=macros
+        )
+        update(device, "adam", [{**entry, "Grad": table}], attrs)
+    return Param, Moment1, Moment2, Beta1Pow, Beta2Pow

@@ -1,0 +1,48 @@
+"""Seeds for everything random that has none of its own."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable
+
+SEEDS = 2147483646
+"""How many seeds the random streams tell apart."""
+
+_chosen: random.Random | None = None
+_key: int | None = None
+_listeners: list[Callable[[], None]] = []
+
+
+def fresh_seed() -> int:
+    """A seed that nothing else shares: not NumPy's, not `random`'s, not an earlier one.
+
+    After `reseed` the next one of the sequence that follows from its number.
+    """
+    return secrets.randbelow(SEEDS) + 1 if _chosen is None else _chosen.randrange(SEEDS) + 1
+
+
+def reseed(seed: int | None) -> None:
+    """Have fresh seeds follow from the number `seed`, and so everything random that has no seed of its own; None: have
+    them be unpredictable again."""
+    global _chosen, _key
+    _chosen = None if seed is None else random.Random(seed)
+    _key = None if seed is None else random.Random(f"device {seed}").getrandbits(64)
+    for listener in _listeners:
+        listener()
+
+
+def is_reseeded() -> bool:
+    """Whether fresh seeds follow from a number."""
+    return _chosen is not None
+
+
+def device_key(number: int) -> int:
+    """64 bits for a generator on GPU `number` to start from. Asking takes nothing from the sequence of fresh seeds."""
+    return secrets.randbits(64) if _key is None else (_key + number) % 2**64
+
+
+def on_reseed(listener: Callable[[], None]) -> Callable[[], None]:
+    """Have `listener` called after each `reseed`. Returns it, so that it may decorate."""
+    _listeners.append(listener)
+    return listener

@@ -1,0 +1,69 @@
+"""Shapes as operators see them: sizes, and how two operands line up."""
+
+from __future__ import annotations
+
+Shape = tuple[int, ...]
+
+
+def product(shape: Shape) -> int:
+    """The number of elements; -1 if a dimension is unknown."""
+    total = 1
+    for n in shape:
+        if n < 0:
+            return -1
+        total *= n
+    return total
+
+
+def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
+    """Both shapes with as many dimensions: the shorter one stands at `axis` of the longer (-1: at its end).
+
+    Ones at the end of the shorter shape that would reach beyond the longer are dropped, as Fluid does.
+    """
+    if len(x) < len(y):
+        long, short = aligned(y, x, axis)
+        return short, long
+    at = len(x) - len(y) if axis == -1 else axis
+    room = len(x) - at
+    while len(y) > room and y[-1] == 1:
+        y = y[:-1]
+    return tuple(x), (1,) * at + tuple(y) + (1,) * (room - len(y))
+
+
+def middle(x: Shape, y: Shape, axis: int) -> tuple[int, int, int] | None:
+    """X seen as (pre, n, post) with Y standing at n, or None if Y does not fill dimensions side by side."""
+    if len(y) > len(x) or product(x) == 0:
+        return None
+    left, right = aligned(x, y, axis)
+    if len(left) != len(right):
+        return None
+    full = [k for k, n in enumerate(right) if n != 1]
+    if not full:
+        return 1, 1, product(x)
+    first, last = full[0], full[-1] + 1
+    if left[first:last] != right[first:last]:
+        return None
+    return product(left[:first]), product(left[first:last]), product(left[last:])
+
+
+def rows_along(shape: Shape, axis: int) -> tuple[int, int] | None:
+    """(rows, n) when `axis` is the last axis of `shape` that is longer than 1, which row kernels need; else None."""
+    axis = axis % len(shape)
+    if product(shape[axis + 1 :]) != 1:
+        return None
+    return product(shape[:axis]), shape[axis]
+
+
+def reduced_axes(rank: int, dim: list[int] | tuple[int, ...] | int, reduce_all: bool) -> tuple[int, ...]:
+    """The axes that a reduction over `dim` takes away, sorted and not negative."""
+    if reduce_all:
+        return tuple(range(rank))
+    listed = [dim] if isinstance(dim, int) else dim
+    return tuple(sorted({axis % rank for axis in listed}))
+
+
+def around(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """`shape` as (pre, taken, post) around the `axes`, or None if these do not stand side by side."""
+    if not axes or axes[-1] - axes[0] + 1 != len(axes):
+        return None
+    return product(shape[: axes[0]]), product(shape[axes[0] : axes[-1] + 1]), product(shape[axes[-1] + 1 :])

@@ -1,0 +1,78 @@
+"""The elements of a tensor as NumPy arrays, numbers and text; those of a GPU are copied to the host for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._ext import eager as core
+from ..base.one_element import convertible
+from . import placing
+
+
+class Elements(core.Value):
+    """What tensors give to code on the host. On a GPU each of these waits until the elements are computed."""
+
+    @property
+    def _on_host(self) -> np.ndarray:
+        """The elements on the host: the tensor's own memory if it is there, otherwise a copy."""
+        array: Any = self.array
+        return array if type(array) is np.ndarray else placing.read(array)
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the elements."""
+        array: Any = self.array
+        return convertible(array.copy() if type(array) is np.ndarray else placing.read(array))
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python number; the only one, or the one at `index`."""
+        return self._on_host.item(*index)
+
+    def tolist(self) -> Any:
+        return self._on_host.tolist()
+
+    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
+        """The tensor as text."""
+        return repr(self)
+
+    def __repr__(self) -> str:
+        text = np.array2string(self._on_host, separator=", ", prefix="       ")
+        place = "" if type(self.array) is np.ndarray else f" place={placing.place_of(self.array)},"
+        return (
+            f"Tensor(shape={list(self.array.shape)}, dtype={self.array.dtype},{place} "
+            f"stop_gradient={self.stop_gradient},\n"
+            f"       {text})"
+        )
+
+    __str__ = __repr__
+
+    def __len__(self) -> int:
+        if not self.array.ndim:
+            raise TypeError("len() of a tensor without dimensions")
+        return len(self.array)
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __bool__(self) -> bool:
+        return bool(self._only())
+
+    def __index__(self) -> int:
+        element = self._only()
+        if not isinstance(element, (int, np.integer)):
+            raise TypeError(f"only an integer tensor of one element can be an index, got {self.array.dtype}")
+        return int(element)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self._on_host, dtype=dtype)
+
+    def _only(self) -> Any:
+        if self.array.size != 1:
+            raise AssertionError(
+                f"only a tensor of one element becomes a number, this one has shape {list(self.array.shape)}"
+            )
+        return self._on_host.reshape(-1)[0]

@@ -1,0 +1,202 @@
+"""On which device eager tensors live and operators on them compute.
+
+Operators follow their arguments: if any is on a GPU, the others are copied there. What has no arguments (parameters,
+constants, arrays that become tensors) goes where `dygraph.guard(place)` or `paddle.set_device` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import backend
+from .._ext import eager as core
+from ..backend import on_device as on_device
+from ..backend.cupy_ import faults, library
+from ..backend.cupy_.device import device as cuda_device
+from ..base.place import CPUPlace, CUDAPinnedPlace, Place
+from ..base.selected_rows import SelectedRows
+from ..executor.lod_tensor import LoDTensor
+from ..executor.lod_tensor import overwrite as overwrite
+from ..framework import mode
+from ..ops.registry import OperatorError
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
+
+def ambient() -> CudaDevice | None:
+    """The GPU where tensors without arguments are made; None for the host."""
+    place = mode._current_expected_place()
+    return None if type(place) is CPUPlace else backend.device_at(place)
+
+
+def here(array: np.ndarray) -> Any:
+    """An array of the host, copied to where tensors are made."""
+    device = ambient()
+    return array if device is None else device.put(array)
+
+
+def adopted(array: Any) -> Any:
+    """A copy, on the same GPU, of an array of CuPy that the user has made."""
+    device = backend.device_of(array)
+    assert device is not None
+    return device.adopt(array)
+
+
+def settle(form: core.Form | None, arrays: list[Any]) -> CudaDevice | None:
+    """The GPU that some of `arrays` are on, after the others were copied there; None if all are on the host.
+
+    `arrays` is changed; contiguous ones come out. `form`: the call they are for, for messages. Raises OperatorError if
+    they are on several GPUs.
+    """
+    kind = library.array_type
+    if kind is None:
+        return None
+    first = number = -1
+    loose = False
+    for k, item in enumerate(arrays):
+        array = item.values if type(item) is SelectedRows else item
+        if not isinstance(array, kind):
+            loose = True
+            continue
+        on = array.device.id  # type: ignore[attr-defined]
+        loose = loose or not array.flags.c_contiguous  # type: ignore[attr-defined]
+        if number < 0:
+            first, number = k, on
+        elif on != number:
+            raise _two_devices(form, first, number, k, on)
+    if number < 0:
+        return None
+    device = cuda_device(number)
+    if loose:
+        for k, item in enumerate(arrays):
+            arrays[k] = moved(item, device)
+    return device
+
+
+def _two_devices(form: core.Form | None, first: int, number: int, other: int, on: int) -> OperatorError:
+    names = form.names_in if form is not None else ("the first", "the second")
+    what = f"operator {form.definition.type}" if form is not None else "two tensors"
+    slots = [names[k].partition(":")[0] if k < len(names) else f"tensor {k}" for k in (first, other)]
+    return OperatorError(
+        f"{what}: {slots[0]} is on CUDAPlace({number}) and {slots[1]} on CUDAPlace({on}); move one of them with "
+        f"tensor.cuda({number})"
+    )
+
+
+def moved(value: Any, device: CudaDevice | None) -> Any:
+    """An array or SelectedRows, contiguous, where `device` (None: the host) can work on it: itself, or a copy."""
+    if type(value) is SelectedRows:
+        rows, values = moved(value.rows, device), moved(value.values, device)
+        return value if values is value.values else SelectedRows(rows, values, value.height)
+    if device is None:
+        return backend.to_host(value)
+    array = device.put(value)
+    if array is value and not array.flags.c_contiguous:
+        with device.active():
+            array = device.xp.ascontiguousarray(array)
+    return array
+
+
+def host(value: Any) -> Any:
+    """An array or SelectedRows on the host: itself, or a copy."""
+    return value if type(value) is np.ndarray else moved(value, None)
+
+
+def read(array: Any) -> np.ndarray:
+    """The elements of an array of a GPU, once they are computed; raises what operators have found to report there."""
+    device = backend.device_of(array)
+    if device is None:
+        return np.asarray(array)
+    elements = device.get(array)
+    faults.raise_pending(device)
+    return elements
+
+
+def as_copy(array: Any) -> np.ndarray:
+    """A copy of an array on the host."""
+    return array.copy() if type(array) is np.ndarray else np.array(read(array))
+
+
+def dense(value: Any) -> Any:
+    """SelectedRows as an array, where they are; anything else as it is."""
+    if type(value) is not SelectedRows:
+        return value
+    with computing(value) as xp:
+        return value.dense(xp)
+
+
+def device_of(value: Any) -> CudaDevice | None:
+    """The GPU of an array or of SelectedRows; None for the host."""
+    if type(value) is np.ndarray:
+        return None
+    return backend.device_of(value.values if type(value) is SelectedRows else value)
+
+
+def beside(value: Any, array: Any) -> Any:
+    """`value` moved to where `array` is."""
+    if type(value) is np.ndarray and type(array) is np.ndarray:
+        return value
+    return moved(value, device_of(array))
+
+
+def zeros(device: CudaDevice | None, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Zeros on a device, or on the host."""
+    if device is None:
+        return np.zeros(shape, dtype)
+    with device.active(), library.errors(f"allocating memory on GPU {device.number}"):
+        return device.xp.zeros(shape, dtype)
+
+
+@contextmanager
+def computing(value: Any) -> Iterator[Any]:
+    """Inside the block array functions work on the device of `value`, an array or SelectedRows; gives their module."""
+    device = device_of(value)
+    if device is None:
+        yield np
+    else:
+        with device.active(), library.errors(f"computing on GPU {device.number}"):
+            yield device.xp
+
+
+def ones_like(array: Any) -> Any:
+    """Ones of an array's shape and dtype, where it is."""
+    if type(array) is np.ndarray:
+        return np.ones(array.shape, array.dtype)
+    with computing(array) as xp:
+        return xp.ones(array.shape, array.dtype)
+
+
+def duplicate(array: Any) -> Any:
+    """A copy of an array, where it is."""
+    if type(array) is np.ndarray:
+        return array.copy()
+    with computing(array):
+        return array.copy()
+
+
+def place_of(array: Any) -> Place:
+    """The place where an array lives."""
+    return LoDTensor.wrap(array)._place()
+
+
+def at(array: Any, place: Place) -> Any:
+    """`array` where `place` means: itself if it is there already, otherwise a copy.
+
+    Without a usable GPU, other places mean the CPU (`base.place.resolve`).
+    """
+    device = backend.device_at(place)
+    if device is not None:
+        return device.put(array)
+    if isinstance(place, CUDAPinnedPlace) and place_of(array) != place:
+        tensor = LoDTensor()
+        tensor.set(array, place)
+        return tensor.array
+    return backend.to_host(array)
+
+
+core.setup_devices(settle, ambient, zeros, duplicate)

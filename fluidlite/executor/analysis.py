@@ -1,0 +1,92 @@
+"""What every plan begins with, on whatever device: the operators that matter, exact shapes, constants."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ..framework import Operator, Program
+from ..ops.registry import OpView
+from . import failures, sparse
+from .feeding import Feed
+from .planning import CannotPlan, ExactMeta, fold, infer, live
+from .scope import Scope
+
+Step = tuple[Operator, OpView]
+
+
+class Analysis:
+    """A program for feeds of exact shapes.
+
+    `steps`: what has to run, in order, with exact shapes; operators whose results are known now are left out.
+    `fetches`: the variables to copy out, one for each of those asked for (the last steps make SelectedRows dense).
+    `meta`: shapes and dtypes, constants (`known`) and the lasting variables that are read or written (`persistable`).
+
+    Raises CannotPlan when the program needs the interpreter, EnforceNotMet when something it reads is neither fed,
+    computed nor initialised.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Feed,
+        fetches: Sequence[str],
+        ops: list[Operator] | None = None,
+    ) -> None:
+        if any(lod for _, lod in feed.values()):
+            raise CannotPlan("sequences are fed")
+        self.feed_names = list(feed)
+        self.meta = ExactMeta(program, scope, {name: array for name, (array, _) in feed.items()})
+        everything = program.global_block().ops if ops is None else ops
+        self.steps = self._analyse(live(everything, sparse.wholes(fetches)), everything)
+        self.fetches = self._fetches(fetches)
+
+    def lasting(self, name: str) -> bool:
+        """Whether a variable outlives the step."""
+        var = self.meta.block._find_var_recursive(name)
+        return name in self.meta.persistable or (var is not None and var.persistable)
+
+    def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[Step]:
+        """Exact shapes of everything; constants are computed and their operators left out."""
+        for op in everything:
+            fed = [name for name in op.output_arg_names if name in self.feed_names]
+            if fed and op.definition.kernel is not None:
+                raise CannotPlan(f"operator {op.type} writes to variable {fed[0]!r}, which is fed")
+            for name in op.input_arg_names:
+                var = op.block._find_var_recursive(name)
+                if var is not None and var.is_data and not self.meta.has(name):
+                    raise failures.missing_value(op, name, self.feed_names)
+        writes = Counter(name for op in ops for name in op.output_arg_names)
+        once = {n for n, count in writes.items() if count == 1 and not _persistable(ops, n)}
+        steps: list[Step] = []
+        for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
+            if op.definition.host and op.definition.kernel is None:
+                continue
+            for name in op.output_arg_names:
+                if self.lasting(name) and not self.meta.has(name):
+                    raise CannotPlan(
+                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
+                    )
+            steps += self._inferred(op, once)
+            sparse.check_written_once(op, self.meta, writes)
+        return steps
+
+    def _inferred(self, op: Operator, once: set[str]) -> list[Step]:
+        view = infer(op, self.meta, self.feed_names)
+        return [] if fold(op, view, self.meta, once) else [(op, view)]
+
+    def _fetches(self, fetches: Sequence[str]) -> list[str]:
+        for name in fetches:
+            if not self.meta.has(name):
+                raise failures.unknown_fetch(name, self.meta.block.vars)
+        sparse.check([op for op, _ in self.steps], fetches)
+        for name in fetches:
+            if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
+                self.steps += self._inferred(sparse.dense(self.steps[-1][0], name, self.meta), set())
+        return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
+
+
+def _persistable(ops: list[Operator], name: str) -> bool:
+    var = ops[0].block._find_var_recursive(name)
+    return var is None or var.persistable

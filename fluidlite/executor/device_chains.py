@@ -1,0 +1,267 @@
+"""Joins neighbouring launches on a GPU that work element by element into one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..backend.cupy_ import chains, launch
+from ..base.dtypes import VarType
+from ..base.shapes import middle, product
+from ..framework import OpRole
+from ..ops.registry import OpView, grad_name
+from .device_uses import Uses, one_by_one
+from .launch import Get, Launch
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
+_OUT_GRAD, _X_GRAD, _Y_GRAD = grad_name("Out"), grad_name("X"), grad_name("Y")
+
+Layout = tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A value that others have made: a variable, and how it repeats (see `chains.run`)."""
+
+    name: str
+    layout: Layout = None
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The value of a step of the run, by number."""
+
+    step: int
+
+
+_Value = _Given | _Made | None
+
+
+def join_chains(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
+    """The launches with runs of elementwise operators on results of one shape joined."""
+    uses = Uses(launches, needed)
+    out: list[Launch] = []
+    run = _Run(uses)
+    for each in launches:
+        if run.take(each):
+            continue
+        out += run.finished()
+        run = _Run(uses)
+        if not run.take(each):
+            out.append(each)
+    return out + run.finished()
+
+
+class _Run:
+    """Neighbouring launches that become one kernel. `values`: what each variable that they write is."""
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self._kind: Any = None
+        self._launches: list[Launch] = []
+        self._steps: list[tuple[str, tuple[_Value, ...], tuple[float, ...]]] = []
+        self._working = 0
+        self.values: dict[str, _Value] = {}
+
+    def take(self, each: Launch) -> bool:
+        """Add a launch; False if it is not elementwise, or does not go with the others."""
+        view = each.view
+        rule = _rule(view) if view is not None and not each.joined else None
+        if view is None or rule is None or any(self._uses.written[name] != 1 for name in each.writes):
+            return False
+        meta, shape, dtype = view.meta, view.meta.shape(each.writes[0]), view.meta.dtype(each.writes[0])
+        names = {*each.reads, *each.writes}
+        if dtype not in (VarType.FP32, VarType.FP64) or any(meta.dtype(name) != dtype for name in names):
+            return False
+        if any(meta.shape(name) != shape for name in each.writes) or not product(shape):
+            return False
+        if any(view.rows(slot, k) is not None for slot in view.inputs for k in range(view.count(slot))):
+            return False
+        kind = shape, dtype, each.op.attrs.get("op_role", 0) & OpRole.Backward
+        if self._launches and (kind != self._kind or self._full(each)):
+            return False
+        steps = len(self._steps)
+        made = rule(self, view)
+        if made is None:
+            del self._steps[steps:]
+            return False
+        self._kind = kind
+        self._launches.append(each)
+        self._working += len(self._steps) > steps
+        self.values.update({name: value for name, value in made.items() if name in each.writes})
+        return True
+
+    def _full(self, each: Launch) -> bool:
+        arrays = len({name for launch in (*self._launches, each) for name in (*launch.reads, *launch.writes)})
+        return arrays > chains.MOST_ARRAYS or len(self._steps) + len(each.reads) > chains.MOST_STEPS
+
+    def value(self, view: OpView, slot: str, index: int = 0) -> _Value:
+        """An input that has as many elements as the results."""
+        name = view.name(slot, index)
+        return self.values[name] if name in self.values else _Given(name)
+
+    def repeated(self, view: OpView, layout: tuple[int, int, int]) -> _Value:
+        """Y where it meets X, seen as the middle of `layout`."""
+        if layout[1] == product(view.shape("X")):
+            return self.value(view, "Y")
+        return _Given(view.name("Y"), layout[1:])
+
+    def step(self, function: str, operands: Sequence[_Value], numbers: Sequence[float] = ()) -> _Made:
+        """Apply a function of `chains`."""
+        self._steps.append((function, tuple(operands), tuple(numbers)))
+        return _Made(len(self._steps) - 1)
+
+    def finished(self) -> list[Launch]:
+        """One launch for all, or the launches as they are if that is no gain."""
+        if self._working < 2:
+            return self._launches
+        stored: dict[_Value, int] = {}
+        results: dict[str, _Value] = {}
+        shapes: list[str] = []
+        for name, value in self.values.items():
+            private, shape_wanted = self._uses.private(name, self._launches)
+            if not private:
+                results[name] = value
+                if isinstance(value, _Made):
+                    stored.setdefault(value, len(stored))
+            elif shape_wanted:
+                shapes.append(name)
+        if not stored:
+            return self._launches
+        any_made = next(iter(stored))
+        results.update(dict.fromkeys(shapes, any_made))
+        given = dict.fromkeys(v for _, operands, _ in self._steps for v in operands if isinstance(v, _Given))
+        chain = self._chain(list(given), list(stored))
+        numbers = [number for _, _, numbers in self._steps for number in numbers]
+        joined = _Joined(chain, list(given), results, stored, numbers, self._kind[0], self._launches)
+        ops = [each.op for each in self._launches]
+        reads = dict.fromkeys(
+            name for each in self._launches for name in each.reads if name not in self.values
+        )
+        return [Launch(ops[0], tuple(reads), tuple(results), joined, tuple(ops[1:]))]
+
+    def _chain(self, given: list[_Given], stored: list[_Value]) -> chains.Chain:
+        def number(value: _Value) -> int | None:
+            if value is None:
+                return None
+            return given.index(value) if isinstance(value, _Given) else len(given) + value.step
+
+        steps = (
+            chains.Step(function, tuple(map(number, operands)), len(numbers))
+            for function, operands, numbers in self._steps
+        )
+        written = tuple(len(given) + value.step for value in stored if isinstance(value, _Made))
+        return chains.Chain(tuple(value.layout is not None for value in given), tuple(steps), written)
+
+
+class _Joined:
+    """Runs a chain, or its operators one by one where the arrays turn out not to fit it."""
+
+    def __init__(
+        self,
+        chain: chains.Chain,
+        given: Sequence[_Given],
+        results: Mapping[str, _Value],
+        stored: Mapping[_Value, int],
+        numbers: Sequence[float],
+        shape: tuple[int, ...],
+        launches: Sequence[Launch],
+    ) -> None:
+        self._chain, self._given, self._numbers, self._shape = chain, given, numbers, shape
+        self._results, self._stored, self._launches = results, stored, launches
+
+    def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
+        arrays = [launch.dense(device, get(value.name)) for value in self._given]
+        if not launch.real(*arrays):
+            made = one_by_one(self._launches, device, get)
+            return {name: made[name] for name in self._results}
+        layouts = [value.layout for value in self._given]
+        outs = chains.run(device, self._chain, arrays, layouts, self._numbers, self._shape)
+        return {
+            name: get(value.name) if isinstance(value, _Given) else outs[self._stored[value]]
+            for name, value in self._results.items()
+        }
+
+
+_Rule = Callable[[_Run, OpView], "dict[str, _Value] | None"]
+
+
+def _rule(view: OpView) -> _Rule | None:
+    """How an operator becomes steps: a function from its view to the values of its outputs, None if it does not fit."""
+    place, _, name = (view.definition.cuda or "").partition(":")
+    if place in _FAMILIES:
+        return lambda run, view: _FAMILIES[place](run, view, name)
+    return _OTHERS.get(view.type)
+
+
+def _attributes(view: OpView) -> list[float]:
+    numbers = [float(view.attr(name)) for name in view.definition.attrs]
+    return numbers + [0.0] * (3 - len(numbers))
+
+
+def _unary(run: _Run, view: OpView, name: str) -> dict[str, _Value]:
+    return {view.name("Out"): run.step(f"{name}_of", [run.value(view, "X")], _attributes(view))}
+
+
+def _unary_grad(run: _Run, view: OpView, name: str) -> dict[str, _Value]:
+    kept = next((run.value(view, slot) for slot in ("X", "Out") if view.has(slot)), None)
+    operands = [kept, run.value(view, _OUT_GRAD)]
+    return {view.name(_X_GRAD): run.step(f"{name}_slope", operands, _attributes(view))}
+
+
+def _binary(run: _Run, view: OpView, name: str) -> dict[str, _Value] | None:
+    layout = middle(view.shape("X"), view.shape("Y"), view.attr("axis"))
+    if layout is None:
+        return None
+    operands = [run.value(view, "X"), run.repeated(view, layout)]
+    return {view.name("Out"): run.step(f"{name}_of_both", operands)}
+
+
+def _binary_grad(run: _Run, view: OpView, name: str) -> dict[str, _Value] | None:
+    layout = middle(view.shape("X"), view.shape("Y"), view.attr("axis"))
+    if layout is None or (view.has(_Y_GRAD) and layout[1] != product(view.shape("X"))):
+        return None  # the gradient for Y is a sum
+    gradient = run.value(view, _OUT_GRAD)
+    linear = name in ("add", "sub")
+    factors = [None, None] if linear else [run.value(view, "X"), run.repeated(view, layout)]
+    out: dict[str, _Value] = {}
+    for slot, letter in ((_X_GRAD, "x"), (_Y_GRAD, "y")):
+        if view.has(slot):
+            same = name == "add" or (name == "sub" and letter == "x")
+            out[view.name(slot)] = (
+                gradient if same else run.step(f"{name}_slope_{letter}", [*factors, gradient])
+            )
+    return out
+
+
+def _scale(run: _Run, view: OpView) -> dict[str, _Value] | None:
+    if view.has("ScaleTensor"):
+        return None
+    numbers = [float(view.attr(name)) for name in ("scale", "bias", "bias_after_scale")]
+    return {view.name("Out"): run.step("scaled", [run.value(view, "X")], numbers)}
+
+
+def _sum(run: _Run, view: OpView) -> dict[str, _Value] | None:
+    if view.count("X") < 2 or view.count("X") > 8:
+        return None
+    total = run.value(view, "X")
+    for k in range(1, view.count("X")):
+        total = run.step("add_of_both", [total, run.value(view, "X", k)])
+    return {view.name("Out"): total}
+
+
+def _mean_grad(run: _Run, view: OpView) -> dict[str, _Value]:
+    gradient = _Given(view.name(_OUT_GRAD), (1, product(view.shape("X"))))
+    return {view.name(_X_GRAD): run.step("scaled", [gradient], [1 / product(view.shape("X")), 0.0, 1.0])}
+
+
+_FAMILIES: Mapping[str, Callable[[_Run, OpView, str], dict[str, _Value] | None]] = {
+    "activations.forward": _unary,
+    "activations.grad": _unary_grad,
+    "elementwise.forward": _binary,
+    "elementwise.grad": _binary_grad,
+}
+_OTHERS: Mapping[str, _Rule] = {"scale": _scale, "sum": _sum, "mean_grad": _mean_grad}

@@ -1,0 +1,285 @@
+"""`DevicePlan`: a program for one set of exact shapes, as launches on a GPU that become one CUDA graph."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..backend import on_device
+from ..backend.cupy_ import faults, library
+from ..backend.cupy_.recording import Recording
+from ..base import flags
+from ..base.dtypes import to_numpy
+from ..framework import Operator, Program
+from .analysis import Analysis
+from .device_calls import needs_host
+from .device_feeds import FeedSlots, Fetcher, Layout, Pace
+from .device_fusion import fuse
+from .device_resources import Resources
+from .device_run import LaunchList
+from .feeding import Feed
+from .forking import watch
+from .launch import Launch, of_operator
+from .lod_tensor import LoDTensor
+from .planning import CannotPlan
+from .scope import Scope
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
+
+class DevicePlan:
+    """Runs `program` on a GPU, on feeds of the shapes it was made with.
+
+    The first step runs launch by launch, with temporaries from a memory pool of the plan's own. The second records the
+    same launches as a CUDA graph, which is replayed from then on. Feeds are copied to fixed memory. A program that
+    cannot be captured always runs launch by launch; `uncaptured_reason` says why.
+
+    Args:
+        ops: the operators to run instead of all of the program.
+        capture: with False feeds are used where they are, and nothing is recorded.
+
+    Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when something it reads
+    is neither fed, computed nor initialised.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Feed,
+        fetches: Sequence[str],
+        device: CudaDevice,
+        ops: list[Operator] | None = None,
+        capture: bool = True,
+    ) -> None:
+        self._scope = weakref.ref(scope)
+        self.version = program._version
+        self.device = device
+        self.lock = threading.Lock()
+        watch(self)
+        analysis = Analysis(program, scope, feed, fetches, ops)
+        self.meta = analysis.meta
+        self.feed_names = analysis.feed_names
+        self._fetched = analysis.fetches
+        launches = [of_operator(op, view) for op, view in analysis.steps]
+        lasting = {n for launch in launches for n in launch.writes if analysis.lasting(n)}
+        self.launches = self._fused(launches, {*analysis.fetches, *lasting})
+        self.uncaptured_reason = self._reason(capture)
+        self._resources = Resources(device, self.lock)
+        self._list = LaunchList(
+            self.launches,
+            self.meta,
+            lasting,
+            analysis.fetches,
+            self.feed_names,
+            device,
+            self._resources.relieve,
+        )
+        self._writes = bool(lasting)
+        self._held: list[str] = []
+        self._layouts = {name: self._layout(name) for name in self.feed_names}
+        self._pending: list[Any] = []
+        self._results: list[Any] = []
+        self._scope_version = -1
+        self._slots: FeedSlots | None = None
+        self._pace = Pace(device)
+        if capture:
+            used = {name: self._layouts[name] for name in self.feed_names if self._list.reads(name)}
+            self._slots = FeedSlots(device, used)
+            self._list.given.update(self._slots.arrays)
+        for name, array in self.meta.known.items():
+            if self._list.reads(name):
+                self._list.given[name] = device.put(array)
+        if not self.bind_scope():
+            raise CannotPlan("a variable of the scope gets another shape or type")
+        self.meta.forget_scope()
+        self._fetcher = Fetcher(device, [self._layout(name) for name in self._fetched])
+        weakref.finalize(self, self._resources.release).atexit = False
+
+    def _fused(self, launches: list[Launch], needed: set[str]) -> list[Launch]:
+        return fuse(launches, needed)
+
+    def _layout(self, name: str) -> Layout:
+        return self.meta.shapes[name], to_numpy(self.meta.dtypes[name])
+
+    def _reason(self, capture: bool) -> str | None:
+        """Why nothing will be captured, as far as that is known beforehand."""
+        if not capture:
+            return "its feeds are used where they are"
+        if not flags.cuda_graphs():
+            return "FLUIDLITE_CUDA_GRAPHS=0"
+        found = [needs_host(op) for launch in self.launches for op in (launch.op, *launch.joined)]
+        return next((reason for reason in found if reason is not None), None)
+
+    def follow(self, names: Sequence[str]) -> None:
+        """Have `accepts` take the arrays of these lasting variables as well, after those of the feeds.
+
+        For variables whose memory belongs to somebody else, who may replace it from one step to the next.
+        """
+        self._held = [name for name in names if name in self.meta.persistable]
+        self.feed_names = [*self.feed_names, *self._held]
+        self._layouts.update((name, self._layout(name)) for name in self._held)
+
+    def bind_scope(self) -> bool:
+        """Bring the scope's variables here; False if a shape or dtype is not the planned one any more."""
+        scope = self._scope()
+        if scope is None:
+            return False
+        tensors = {}
+        for name in self.meta.persistable:
+            found = scope.find_var(name)
+            tensor = found.get() if found is not None else None
+            if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
+                return False
+            if (tensor.array.shape, tensor.array.dtype) != self._layout(name):
+                return False
+            tensors[name] = tensor
+        for name, tensor in tensors.items():
+            self._bind(name, tensor.on(self.device))
+        self._scope_version = scope._cell.version
+        return True
+
+    def _bind(self, name: str, array: Any) -> None:
+        """Use `array` for a lasting variable; a graph with the address of another one is made anew."""
+        if self._list.given.get(name) is not array:
+            self._list.given[name] = array
+            if self._resources.graph is not None:
+                self._resources.forget_graph()
+
+    def ready(self, program: Program) -> bool:
+        """Whether the plan still says what the program does; follows the scope if that has changed."""
+        if program._version != self.version:
+            return False
+        scope = self._scope()
+        return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
+
+    def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
+        """Take what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""
+        arrays = []
+        for value in feed.values():
+            if type(value) is LoDTensor:
+                if value._lod:
+                    return False
+                value = value.array
+            elif type(value) is not np.ndarray:
+                if not on_device(value):
+                    return False
+                value = self.device.adopt(value)
+            arrays.append(value)
+        return len(arrays) == len(self.feed_names) and self.accepts(arrays)
+
+    def accepts(self, arrays: Sequence[Any]) -> bool:
+        """Take the arrays of the feeds, in the order of `feed_names`; False if one has another shape or dtype."""
+        layouts = self._layouts
+        taken = list(zip(self.feed_names, arrays, strict=True))
+        for name, array in taken:
+            shape, dtype = layouts[name]
+            if array is None or array.shape != shape or array.dtype != dtype:
+                return False
+        count = len(taken) - len(self._held)
+        for name, array in taken[count:]:
+            self._bind(name, self.device.put(array))
+        if self._slots is None:
+            self._list.given.update((name, self.device.put(array)) for name, array in taken[:count])
+        else:
+            slots = self._slots.arrays
+            self._pending = [array for name, array in taken[:count] if name in slots]
+        return True
+
+    def run(self) -> None:
+        """Give one step on what was accepted to the GPU; errors name the operator and the user's line."""
+        with self.device.selected, library.errors("giving a step to the GPU"):
+            turn = self._pace.begin()
+            self._resources.busy = True
+            if self._slots is not None:
+                self._slots.fill(self._pending, turn)
+                self._pending = []
+            try:
+                if self._resources.graph is not None:
+                    self._resources.graph.launch()
+                else:
+                    with self.device.active():
+                        self._step()
+            finally:
+                self._pace.end()
+        if self._writes:
+            scope = self._scope()
+            if scope is not None:
+                scope._cell.writes += 1  # copies on other GPUs are renewed from here
+
+    def _step(self) -> None:
+        """Run a step that is not a graph yet."""
+        resources = self._resources
+        if self.uncaptured_reason is None and resources.warm:
+            self._record()
+        if resources.graph is not None:
+            resources.graph.launch()
+        elif self.uncaptured_reason is None:
+            with resources.beside(), resources.memory():
+                self._results = self._list.run()
+            resources.warm = True
+        else:
+            self._results = self._list.run()
+
+    def _record(self) -> None:
+        """Record the launches; nothing is computed meanwhile. Keeps the reason if that cannot be done."""
+        resources = self._resources
+
+        def work() -> None:
+            with resources.memory():
+                self._results = self._list.run()
+
+        reason = ""
+        for _ in range(2):
+            self._results = []
+            try:
+                resources.graph = Recording(self.device, work, resources.stream)
+                return
+            except MemoryError as error:
+                reason = str(error)
+            except Exception as error:
+                reason = str(error)
+                break
+            resources.release()  # the pool has pieces of other sizes
+            resources.relieve()
+        self.uncaptured_reason = reason
+        self._results = []
+        resources.release()
+
+    def fetch(self) -> list[np.ndarray]:
+        """The variables to fetch, copied to the host; waits for the GPU, and raises what kernels have found wrong."""
+        if not self._fetched:
+            return []
+        values = self._fetcher.get(self._results)
+        self._pace.caught_up()
+        self._resources.busy = False
+        faults.raise_pending(self.device)
+        return values
+
+    def fetch_in_place(self) -> list[Any]:
+        """Copies of the variables to fetch, on the device; nobody waits."""
+        with self.device.active(), library.errors("copying what is fetched"):
+            return [array.copy() for array in self._results]
+
+    def describe(self) -> str:
+        """The launches of a step, one a line, and whether they are a CUDA graph or why not."""
+        state = self.uncaptured_reason
+        if state is not None:
+            head = f"not captured: {state}"
+        elif self._resources.graph is not None:
+            head = "one CUDA graph"
+        else:
+            head = "will be captured in its next step" if self._resources.warm else "has not run yet"
+        shapes = ", ".join(f"{name}{list(self._layouts[name][0])}" for name in self.feed_names)
+        lines = [
+            f"{len(self.launches)} launches on GPU {self.device.number} for {shapes or 'no feeds'}; {head}"
+        ]
+        for launch in self.launches:
+            types = "+".join(op.type for op in (launch.op, *launch.joined))
+            lines.append(f"  {types}({', '.join(launch.reads)}) -> {', '.join(launch.writes)}")
+        return "\n".join(lines)

@@ -1,0 +1,155 @@
+"""Running launches one by one: variables by name, kept as long as somebody will read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..backend import on_device
+from ..backend.cupy_ import library
+from ..base.dtypes import to_numpy
+from ..base.selected_rows import SelectedRows
+from ..ops.rows import parts
+from . import failures
+from .launch import Get, Launch
+from .planning import ExactMeta
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
+
+class LaunchList:
+    """`launches` in order, on arrays of `device`.
+
+    `given`: the arrays of feeds, constants and lasting variables, by name. Launches that write a variable of `lasting`
+    write into its memory. `fetches`: the variables that `run` returns. `fed`: what is fed.
+    `relieve`: called when there is no memory; then the launch is tried once more.
+    """
+
+    def __init__(
+        self,
+        launches: Sequence[Launch],
+        meta: ExactMeta,
+        lasting: AbstractSet[str],
+        fetches: Sequence[str],
+        fed: Sequence[str],
+        device: CudaDevice,
+        relieve: Callable[[], None],
+    ) -> None:
+        self.given: dict[str, Any] = {}
+        self.launches = list(launches)
+        self._device = device
+        self._relieve = relieve
+        self._meta = meta
+        self._lasting = lasting
+        self._fetches = list(fetches)
+        self._fed_rows = [name for name in meta.sparse if parts(name)[0] in fed]
+        self._dead = self._last_uses()
+
+    def reads(self, name: str) -> bool:
+        """Whether a launch, or whoever fetches, looks at variable `name`."""
+        return name in self._used or self._meta.part_of.get(name) in self._used
+
+    def _last_uses(self) -> list[list[str]]:
+        """For each launch the variables that nobody looks at after it."""
+        part_of = self._meta.part_of
+        last: dict[str, int] = {}
+        for k, launch in enumerate(self.launches):
+            for name in (*launch.reads, *launch.writes):
+                last[part_of.get(name, name)] = k
+        self._used = {*last, *self._fetches}
+        kept = {part_of.get(name, name) for name in self._fetches}
+        dead: list[list[str]] = [[] for _ in self.launches]
+        for name, k in last.items():
+            if name not in kept:
+                dead[k].append(name)
+        return dead
+
+    def run(self) -> list[Any]:
+        """Give all launches to the compute stream, which must be active; returns the fetches, contiguous."""
+        env = self.start()
+        self.advance(env, 0, len(self.launches))
+        get = self.getter(env)
+        contiguous = self._device.xp.ascontiguousarray
+        found = [get(name) for name in self._fetches]
+        return [array if array.flags.c_contiguous else contiguous(array) for array in found]
+
+    def advance(self, env: dict[str, Any], begin: int, end: int) -> None:
+        """Give the launches from `begin` to `end` to the compute stream; `env`: the variables before and after."""
+        written = {id(self.given[name].data.mem) for name in self._lasting}
+        get = self.getter(env)
+        for launch, dead in zip(self.launches[begin:end], self._dead[begin:end], strict=True):
+            self._one(launch, env, get, written)
+            for name in dead:
+                env.pop(name, None)
+
+    def start(self) -> dict[str, Any]:
+        """The variables before the first launch."""
+        env = dict(self.given)
+        for name in self._fed_rows:
+            rows, values = parts(name)
+            env[name] = SelectedRows(env[rows], env[values], self._meta.shapes[name][0])
+        return env
+
+    def getter(self, env: dict[str, Any]) -> Get:
+        """A function that gives variables of `env` by name, also the arrays that SelectedRows consist of."""
+        part_of = self._meta.part_of
+
+        def get(name: str) -> Any:
+            found = env.get(name)
+            if found is None:
+                whole = env[part_of[name]]
+                return whole.rows if name == parts(part_of[name])[0] else whole.values
+            return found
+
+        return get
+
+    def _one(self, launch: Launch, env: dict[str, Any], get: Get, written: set[int]) -> None:
+        try:
+            with library.errors(f"operator {launch.op.type}"):
+                made = self._made(launch, get)
+                for name, value in made.items():
+                    self._store(name, value, env, written)
+        except MemoryError:
+            raise
+        except Exception as error:
+            located = failures.in_operator(launch.op, error)
+            if located is error:
+                raise
+            raise located from error
+
+    def _made(self, launch: Launch, get: Get) -> Mapping[str, Any]:
+        try:
+            return launch.run(self._device, get)
+        except (MemoryError, self._device.xp.cuda.memory.OutOfMemoryError):
+            if self._device.recording is not None or not self._lasting.isdisjoint(launch.writes):
+                raise  # it may have written already
+            self._relieve()
+            return launch.run(self._device, get)
+
+    def _store(self, name: str, value: Any, env: dict[str, Any], written: set[int]) -> None:
+        """Keep a result: with the planned type, and not in the memory of a variable that may be written later on."""
+        if isinstance(value, SelectedRows):
+            env[name] = value
+            return
+        if name in self._lasting:
+            mine = self.given[name]
+            if value is not mine:
+                mine[...] = value if on_device(value) else self._device.put(np.asarray(value))
+            return
+        shape, dtype = self._meta.shapes[name], to_numpy(self._meta.dtypes[name])
+        array = value if on_device(value) else self._device.put(np.asarray(value))
+        if array.dtype != dtype:
+            array = array.astype(dtype)
+        elif id(array.data.mem) in written:
+            array = array.copy()
+        if array.shape != shape:
+            if array.size == math.prod(shape):
+                array = array.reshape(shape)
+            elif array.size == 1:
+                array = self._device.xp.broadcast_to(array.reshape((1,) * len(shape)), shape).copy()
+        env[name] = array

@@ -1,0 +1,86 @@
+"""`DeviceTwoPhasePlan`: on a GPU, a plan whose backward operators run later than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..backend.cupy_ import library
+from ..framework import OpRole, Program
+from .device_fusion import fuse
+from .device_plan import DevicePlan
+from .feeding import Feed
+from .launch import Launch
+from .scope import Scope
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
+
+class DeviceTwoPhasePlan(DevicePlan):
+    """A plan that stops before its first backward operator; as `TwoPhasePlan`, for arrays of `device`.
+
+    Raises CannotPlan when the program needs the interpreter.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Feed,
+        fetches: Sequence[str],
+        late_fetches: Sequence[str],
+        late: Sequence[str],
+        held: Sequence[str],
+        device: CudaDevice,
+    ) -> None:
+        super().__init__(program, scope, feed, [*fetches, *late_fetches], device, capture=False)
+        self._first, self._second = list(fetches), list(late_fetches)
+        self._late = list(late)
+        self.feed_names = [name for name in self.feed_names if name not in late]
+        self.follow(held)
+        self._values: dict[str, Any] = {}
+
+    def _fused(self, launches: list[Launch], needed: set[str]) -> list[Launch]:
+        """The two parts, each fused for itself."""
+        roles = [launch.op.attrs.get("op_role", 0) & OpRole.Backward for launch in launches]
+        cut = next((k for k, role in enumerate(roles) if role), len(roles))
+        read = {name for launch in launches[cut:] for name in launch.reads}
+        first = fuse(launches[:cut], needed | read)
+        self._cut = len(first)
+        return [*first, *fuse(launches[cut:], needed)]
+
+    def run_first(self) -> list[Any]:
+        """Run the forward operators on what `accepts` has taken; returns copies of the fetches, on the device."""
+        with self.device.active():
+            self._pace.begin()
+            self._values = self._list.start()
+            try:
+                self._list.advance(self._values, 0, self._cut)
+            finally:
+                self._pace.end()
+            return self._copies(self._first)
+
+    def run_second(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run the backward operators with the late feeds `arrays`, which have the planned shapes and dtypes.
+
+        Returns copies of the late fetches, on the device.
+        """
+        with self.device.active():
+            for name, array in zip(self._late, arrays, strict=True):
+                self._values[name] = self.device.put(array)
+            self._list.advance(self._values, self._cut, len(self.launches))
+            return self._copies(self._second)
+
+    def _copies(self, names: Sequence[str]) -> list[Any]:
+        get = self._list.getter(self._values)
+        with library.errors("copying results"):
+            return [self.device.xp.array(get(name), order="C") for name in names]
+
+    def snapshot(self) -> dict[str, Any]:
+        """All temporaries as they are now, for `restore`."""
+        return dict(self._values)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Put the temporaries back, so that the second phase can run once more."""
+        self._values = dict(snapshot)

@@ -1,0 +1,57 @@
+"""Runs operators of a GPU on the host: those whose kernels need it (`hosted`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..backend import moved
+from ..base.selected_rows import SelectedRows
+from .registry import Kernel, LodArray, OpDef
+
+if TYPE_CHECKING:
+    from ..backend.cupy_.device import CudaDevice
+
+Slots = dict[str, list[Any]]
+
+
+def hosted(kernel: Kernel) -> Kernel:
+    """Mark a reference kernel that works on the host only.
+
+    On a GPU `OpDef.call` copies its inputs to the host, gives it NumPy as `xp`, and copies the results back. That waits
+    for the GPU, so that a step with such an operator cannot become a CUDA graph.
+    """
+    vars(kernel)["hosted"] = True
+    return kernel
+
+
+def call_on_host(
+    definition: OpDef,
+    inputs: Slots,
+    attrs: dict[str, Any],
+    lods: dict[str, list[Any]] | None,
+    device: CudaDevice,
+) -> list[Any]:
+    """What `definition.call` gives for arrays of `device`, computed on the host.
+
+    Waits until the inputs are computed. The results, `LodArray`s and lists among them, are on the device.
+    """
+    given = {slot: [_carried(value, _down) for value in values] for slot, values in inputs.items()}
+    return [_carried(result, device.put) for result in definition.call(np, given, attrs, lods)]
+
+
+def _down(array: Any) -> Any:
+    return moved(array, None)
+
+
+def _carried(value: Any, move: Callable[[Any], Any]) -> Any:
+    """`value` with every array in it replaced by what `move` makes of it."""
+    if isinstance(value, list):
+        return [_carried(one, move) for one in value]
+    if isinstance(value, LodArray):
+        return LodArray(_carried(value.array, move), value.lod)
+    if isinstance(value, SelectedRows):
+        return SelectedRows(move(value.rows), move(value.values), value.height)
+    return move(value)

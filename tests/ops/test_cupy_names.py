@@ -1,0 +1,81 @@
+"""Reference kernels name only what CuPy has, in all versions that the stand-in was recorded from."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fluidlite
+from tests.simulated_cuda.api import API, signature
+
+ROOT = Path(fluidlite.__file__).parent
+FILES = [*sorted((ROOT / "ops").glob("*.py")), ROOT / "base" / "selected_rows.py"]
+PLAIN = {*API["functions"], *API["ufuncs"], *API["values"], *API["types"], "cuda", "get_default_memory_pool"}
+MODULES = {"linalg": API["linalg"]}
+
+
+def attributes(tree: ast.AST) -> Iterator[tuple[ast.Attribute, list[str]]]:
+    """Every `xp.a` or `xp.a.b`: the outermost node, and ['a'] or ['a', 'b']."""
+    inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or id(node) in inner:
+            continue
+        parts, at = [], node
+        while isinstance(at, ast.Attribute):
+            parts.insert(0, at.attr)
+            at = at.value  # type: ignore[assignment]
+        if isinstance(at, ast.Name) and at.id == "xp":
+            yield node, parts
+
+
+def problem(parts: list[str]) -> str | None:
+    """What is wrong with `xp.a` or `xp.a.b`, if anything."""
+    first, *rest = parts
+    if first == "__name__" or first == "cuda":
+        return None
+    if first in MODULES:
+        known = {*MODULES[first], "LinAlgError"}
+        return None if rest and rest[0] in known else f"cupy.{'.'.join(parts)} does not exist"
+    if first not in PLAIN:
+        return f"cupy.{first} does not exist"
+    if rest and rest[0] not in API["ufuncs"].get(first, {}).get("methods", ()):
+        return f"cupy.{first} has no method {rest[0]}"
+    return None
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_names(path):
+    for node, parts in attributes(ast.parse(path.read_text(encoding="utf8"))):
+        found = problem(parts)
+        assert found is None, f"{path.name}:{node.lineno}: {found}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_keywords(path):
+    """Functions are called with keywords that they take."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "xp"):
+            continue
+        parameters = API["functions"].get(node.func.attr)
+        if parameters is None:
+            continue
+        taken = signature(parameters).parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in taken):
+            continue
+        wrong = {each.arg for each in node.keywords if each.arg} - {each.name for each in taken}
+        assert not wrong, f"{path.name}:{node.lineno}: cupy.{node.func.attr} has no {sorted(wrong)}"
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (["nonsense"], "cupy.nonsense does not exist"),
+        (["linalg", "nonsense"], "cupy.linalg.nonsense does not exist"),
+        (["logaddexp", "at"], "cupy.logaddexp has no method at"),
+    ],
+)
+def test_what_does_not_exist_is_found(parts, text):
+    assert problem(parts) == text
