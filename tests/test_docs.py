@@ -96,6 +96,26 @@ def test_examples_for_datasets_run(python):
     ]
 
 
+def read_from_environment():
+    """The switches for GPUs that the package reads: FLAGS_..., and those of its own in the folders concerned."""
+    package = ROOT / "fluidlite"
+    own = [package / "base" / "flags.py", *(package / "backend").rglob("*.py")]
+    own = {name for path in own for name in re.findall(r"FLUIDLITE_\w+", path.read_text(encoding="utf8"))}
+    texts = [path.read_text(encoding="utf8") for path in package.rglob("*.py")]
+    return own | {name for text in texts for name in re.findall(r'"(FLAGS_\w+)"', text)}
+
+
+@source_tree
+def test_switches_for_gpus_are_listed():
+    section = text_of("gpu.md").split("## Switches")[1].split("\n## ")[0]
+    listed = {
+        name
+        for row in re.findall(r"^\|([^|]+)\|", section, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    assert listed == read_from_environment()
+
+
 def not_there_yet():
     section = text_of("compatibility.md").split("## Not there yet")[1].split("\n## ")[0]
     return sorted(set(re.findall(r"`((?:fluid|paddle)\.[\w.]+)`", section)))

@@ -20,6 +20,13 @@ def test_lenet(python):
     assert "(the same)" in done.stdout
 
 
+def test_gpu_lenet(python):
+    done = python("-m", "fluidlite", EXAMPLES / "gpu_lenet.py", 1, 21)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"step 20: loss \S+ accuracy (\S+)", done.stdout)[1]) > 0.3
+    assert "what a step is made of:\nfed ['image', 'label']" in done.stdout and "bottleneck:" in done.stdout
+
+
 def test_dygraph_lenet(python):
     done = python("-m", "fluidlite", EXAMPLES / "dygraph_lenet.py", 1, 12)
     assert done.returncode == 0, done.stderr

@@ -132,6 +132,17 @@ def cuda_device_count() -> int:
     return 0 if flags.device() == "cpu" else _count()
 
 
+def usable_gpus() -> str:
+    """Which GPUs programs can run on, as a part of a sentence."""
+    count = cuda_device_count()
+    if not count:
+        return "no usable GPU was found"
+    names = "CUDAPlace(0)" if count == 1 else f"CUDAPlace(0) to CUDAPlace({count - 1})"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    shown = f", as CUDA_VISIBLE_DEVICES={visible} shows them" if visible else ""
+    return f"there {'is' if count == 1 else 'are'} {names}{shown}"
+
+
 def is_compiled_with_cuda() -> bool:
     """Whether `fluid.CUDAPlace` can mean a GPU here (`fluid.is_compiled_with_cuda`)."""
     return cuda_device_count() > 0
@@ -175,8 +186,7 @@ def _selected() -> list[int]:
     for part in parts:
         if not part.isdecimal() or (count and int(part) >= count):
             raise ValueError(
-                f"FLAGS_selected_gpus must be numbers of GPUs with commas between, got {text!r}; this machine has "
-                f"{count} usable GPU(s)"
+                f"FLAGS_selected_gpus must be numbers of GPUs with commas between, got {text!r}; {usable_gpus()}"
             )
     return [int(part) for part in parts]
 

@@ -23,31 +23,58 @@ class Located(core.Value):
         return placing.place_of(self.array)
 
     def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:
-        """This tensor on GPU `device_id`; itself if it is there, otherwise a copy that gradients go through.
+        """This tensor on a GPU; itself if it is there, otherwise a copy that gradients go through.
 
-        `device_id`: by default the GPU where it is, or the first one. `blocking`: accepted; nothing needs to wait for
-        the copy, since whatever uses it comes after it on the same stream. Without a usable GPU: on the CPU, with a
-        warning. Follows `paddle.Tensor.cuda`.
+        Args:
+            device_id: the number of the GPU; by default that where the tensor is, or the first one.
+            blocking: accepted; nothing needs to wait for the copy, since whatever uses it comes after it on the same
+                stream.
+
+        Returns:
+            A tensor of the same shape and dtype, whatever they are. Without a usable GPU: on the CPU, with a warning.
+
+        Raises:
+            ValueError: there are GPUs, but none of this number.
+            MemoryError: there is no room on it.
+
+        Follows `paddle.Tensor.cuda`.
         """
         if device_id is None and on_device(self.array):
             return self._self
         return self._moved(CUDAPlace(device_id or 0))
 
     def cpu(self) -> Tensor:
-        """This tensor on the CPU; itself if it is there, otherwise a copy that gradients go through."""
+        """This tensor on the CPU; itself if it is there, otherwise a copy that gradients go through.
+
+        A copy waits for what computes the tensor. It has the same shape and dtype, whatever they are. Raises what
+        kernels of the GPU have found wrong so far (OperatorError). Follows `paddle.Tensor.cpu`.
+        """
         return self._moved(CPUPlace())
 
     def pin_memory(self) -> Tensor:
         """This tensor in page-locked memory of the host, from where copies to GPUs are fastest.
 
-        Itself if it is there. Without a usable GPU: on the CPU, with a warning.
+        Itself if it is there, otherwise a copy that gradients go through, of the same shape and dtype. Without a usable
+        GPU: on the CPU, with a warning. Raises MemoryError if the system locks no more pages. Follows
+        `paddle.Tensor.pin_memory`.
         """
         return self._moved(CUDAPinnedPlace())
 
     def _copy_to(self, place: Place, blocking: bool = True) -> Tensor:
-        """A copy at `place` that no gradients go through, as Fluid's `VarBase._copy_to`.
+        """A copy that no gradients go through, also where the tensor is at `place` already.
 
-        `blocking`: see `cuda`. Raises TypeError if `place` is no place.
+        Args:
+            place: `CPUPlace`, `CUDAPlace` or `CUDAPinnedPlace`; without a usable GPU each means the CPU.
+            blocking: accepted; see `cuda`.
+
+        Returns:
+            A tensor of the same shape, dtype, name and `persistable`.
+
+        Raises:
+            TypeError: `place` is no place.
+            ValueError, MemoryError: see `cuda`.
+
+        Follows `VarBase._copy_to`.
         """
         if not isinstance(place, Place):
             raise TypeError(f"a place is fluid.CPUPlace() or fluid.CUDAPlace(0), got {place!r}")

@@ -187,16 +187,19 @@ def place_of(array: Any) -> Place:
 def at(array: Any, place: Place) -> Any:
     """`array` where `place` means: itself if it is there already, otherwise a copy.
 
-    Without a usable GPU, other places mean the CPU (`base.place.resolve`).
+    Without a usable GPU, other places mean the CPU (`base.place.resolve`). What operators have found to report is
+    raised when a copy leaves the GPU.
     """
     device = backend.device_at(place)
     if device is not None:
         return device.put(array)
+    if backend.on_device(array):
+        array = read(array)
     if isinstance(place, CUDAPinnedPlace) and place_of(array) != place:
         tensor = LoDTensor()
         tensor.set(array, place)
         return tensor.array
-    return backend.to_host(array)
+    return array
 
 
 core.setup_devices(settle, ambient, zeros, duplicate)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Sequence
 
+from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
 from ..ops.registry import OpView
 from . import failures, sparse
 from .feeding import Feed
+from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live
 from .scope import Scope
 
@@ -85,6 +88,40 @@ class Analysis:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
                 self.steps += self._inferred(sparse.dense(self.steps[-1][0], name, self.meta), set())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
+
+
+class ScopeFollower:
+    """A plan, which holds its scope weakly and is made for one version of its program."""
+
+    version: int
+    _scope: weakref.ref[Scope]
+    _scope_version: int
+    """The version of the scope that the plan was bound to last."""
+
+    def bind_scope(self) -> bool:
+        """Use the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
+        raise NotImplementedError
+
+    def ready(self, program: Program) -> bool:
+        """Whether the plan still says what the program does; follows the scope if that has changed."""
+        if program._version != self.version:
+            return False
+        scope = self._scope()
+        return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
+
+
+def lasting_tensors(meta: ExactMeta, scope: Scope) -> dict[str, LoDTensor] | None:
+    """The tensors of the lasting variables of a plan; None if one is not set, or not of the planned shape and dtype."""
+    tensors = {}
+    for name in meta.persistable:
+        found = scope.find_var(name)
+        tensor = found.get() if found is not None else None
+        if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
+            return None
+        if tensor.array.shape != meta.shapes[name] or tensor.array.dtype != to_numpy(meta.dtypes[name]):
+            return None
+        tensors[name] = tensor
+    return tensors
 
 
 def _persistable(ops: list[Operator], name: str) -> bool:

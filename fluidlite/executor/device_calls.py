@@ -49,7 +49,7 @@ def draws_on_host(op: Operator) -> bool:
 def needs_host(op: Operator) -> str | None:
     """Why a step with `op` cannot become a CUDA graph, if that can be told beforehand."""
     if draws_on_host(op):
-        return f"operator {op.type} draws initial values on the host"
+        return f"operator {op.type} draws numbers on the host"
     if op.definition.host or op.definition.hosted:
         return f"operator {op.type} works on the host"
     return None

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend import on_device
-from ..backend.cupy_ import faults, library
+from ..backend.cupy_ import faults, library, pools
 from ..backend.cupy_.recording import Recording
 from ..base import flags
 from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
-from .analysis import Analysis
+from .analysis import Analysis, ScopeFollower, lasting_tensors
 from .device_calls import needs_host
 from .device_feeds import FeedSlots, Fetcher, Layout, Pace
 from .device_fusion import fuse
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
 
 
-class DevicePlan:
+class DevicePlan(ScopeFollower):
     """Runs `program` on a GPU, on feeds of the shapes it was made with.
 
     The first step runs launch by launch, with temporaries from a memory pool of the plan's own. The second records the
@@ -78,7 +78,6 @@ class DevicePlan:
             analysis.fetches,
             self.feed_names,
             device,
-            self._resources.relieve,
         )
         self._writes = bool(lasting)
         self._held: list[str] = []
@@ -128,17 +127,9 @@ class DevicePlan:
     def bind_scope(self) -> bool:
         """Bring the scope's variables here; False if a shape or dtype is not the planned one any more."""
         scope = self._scope()
-        if scope is None:
+        tensors = lasting_tensors(self.meta, scope) if scope is not None else None
+        if scope is None or tensors is None:
             return False
-        tensors = {}
-        for name in self.meta.persistable:
-            found = scope.find_var(name)
-            tensor = found.get() if found is not None else None
-            if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
-                return False
-            if (tensor.array.shape, tensor.array.dtype) != self._layout(name):
-                return False
-            tensors[name] = tensor
         for name, tensor in tensors.items():
             self._bind(name, tensor.on(self.device))
         self._scope_version = scope._cell.version
@@ -150,13 +141,6 @@ class DevicePlan:
             self._list.given[name] = array
             if self._resources.graph is not None:
                 self._resources.forget_graph()
-
-    def ready(self, program: Program) -> bool:
-        """Whether the plan still says what the program does; follows the scope if that has changed."""
-        if program._version != self.version:
-            return False
-        scope = self._scope()
-        return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
         """Take what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""
@@ -246,7 +230,7 @@ class DevicePlan:
                 reason = str(error)
                 break
             resources.release()  # the pool has pieces of other sizes
-            resources.relieve()
+            pools.relieve(self.device)
         self.uncaptured_reason = reason
         self._results = []
         resources.release()
@@ -279,7 +263,4 @@ class DevicePlan:
         lines = [
             f"{len(self.launches)} launches on GPU {self.device.number} for {shapes or 'no feeds'}; {head}"
         ]
-        for launch in self.launches:
-            types = "+".join(op.type for op in (launch.op, *launch.joined))
-            lines.append(f"  {types}({', '.join(launch.reads)}) -> {', '.join(launch.writes)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.launches)])

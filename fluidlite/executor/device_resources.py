@@ -80,15 +80,16 @@ class Resources:
         self._pool = self._stream = None
         self.warm = False
 
-    def relieve(self) -> None:
-        """Free memory of the device: that of all plans that are not running, and what CuPy keeps for later."""
-        for other in list(_live):
-            if other is not self and other._device is self._device and other._lock.acquire(blocking=False):
-                try:
-                    other.release()
-                finally:
-                    other._lock.release()
-        pools.release(self._device)
+
+@pools.on_shortage
+def _give_up(device: CudaDevice) -> None:
+    """Let go what the plans have that are not running."""
+    for resources in list(_live):
+        if resources._device is device and resources._lock.acquire(blocking=False):
+            try:
+                resources.release()
+            finally:
+                resources._lock.release()
 
 
 @library.on_forget

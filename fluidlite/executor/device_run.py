@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backend import on_device
-from ..backend.cupy_ import library
+from ..backend.cupy_ import library, pools
 from ..base.dtypes import to_numpy
 from ..base.selected_rows import SelectedRows
 from ..ops.rows import parts
@@ -27,7 +27,7 @@ class LaunchList:
 
     `given`: the arrays of feeds, constants and lasting variables, by name. Launches that write a variable of `lasting`
     write into its memory. `fetches`: the variables that `run` returns. `fed`: what is fed.
-    `relieve`: called when there is no memory; then the launch is tried once more.
+    If there is no memory for a launch, what others do not need is freed, and it is tried once more.
     """
 
     def __init__(
@@ -38,12 +38,10 @@ class LaunchList:
         fetches: Sequence[str],
         fed: Sequence[str],
         device: CudaDevice,
-        relieve: Callable[[], None],
     ) -> None:
         self.given: dict[str, Any] = {}
         self.launches = list(launches)
         self._device = device
-        self._relieve = relieve
         self._meta = meta
         self._lasting = lasting
         self._fetches = list(fetches)
@@ -128,7 +126,7 @@ class LaunchList:
         except (MemoryError, self._device.xp.cuda.memory.OutOfMemoryError):
             if self._device.recording is not None or not self._lasting.isdisjoint(launch.writes):
                 raise  # it may have written already
-            self._relieve()
+            pools.relieve(self._device)
             return launch.run(self._device, get)
 
     def _store(self, name: str, value: Any, env: dict[str, Any], written: set[int]) -> None:

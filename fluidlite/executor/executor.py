@@ -53,6 +53,11 @@ class PlanCache:
         self.plans[signature] = plan
         self.built += 1
 
+    def drop(self, plan: Plan | DevicePlan) -> None:
+        """Let a plan go that found no memory, and the memory that it has got."""
+        self.plans = {key: kept for key, kept in self.plans.items() if kept is not plan}
+        self.last = None if self.last is plan else self.last
+
 
 class Executor:
     """Runs programs on a place; `run` does one step.
@@ -69,16 +74,31 @@ class Executor:
         self._closed = False
 
     def close(self) -> None:
-        """Wait for what has been given to a GPU, and refuse to run anything from now on."""
-        if self._device is not None and not self._closed:
-            self._device.synchronize()
-        self._closed = True
+        """Wait for what has been given to a GPU, and refuse to run anything from now on.
+
+        Raises OperatorError if a step that nobody has waited for met a label or an id that is out of range.
+        """
+        device, closed, self._closed = self._device, self._closed, True
+        if device is not None and not closed:
+            device.synchronize()
+            faults.raise_pending(device)
 
     def describe(self, program: Any = None, scope: Scope | None = None) -> str:
-        """How `program` (the default main program if None) has been run so far, as text.
+        """How a program has been run so far, by any executor.
 
-        On a GPU: for each combination of fetches and shapes the launches of a step, and whether they are one CUDA graph
-        or why not. On the CPU: the instructions. `scope`: where its parameters live (the global scope if None).
+        Args:
+            program: a Program or CompiledProgram; the default main program if None.
+            scope: where its parameters live; the global scope if None.
+
+        Returns:
+            Text: for each combination of feeds and fetches how many steps there were, and for each of their shapes the
+            plan. On the CPU that is the instructions of a step; on a GPU its launches, and whether they are one CUDA
+            graph or why not. Where the interpreter runs the program: why.
+
+        Raises:
+            TypeError: `program` is no program.
+
+        Fluid has nothing like it.
         """
         program = getattr(program, "_program", program)
         return describe(
@@ -204,6 +224,9 @@ def run_program(
             if plan.accepts_raw(feed):
                 cache.hits += 1
                 return _finish(plan, return_numpy)
+        except MemoryError:
+            cache.drop(plan)
+            raise
         finally:
             plan.lock.release()
     try:
@@ -229,7 +252,11 @@ def _run_checked(
         if plan is not None:
             with plan.lock:
                 plan.accepts([parts[name][0] for name in plan.feed_names])
-                return _finish(plan, return_numpy)
+                try:
+                    return _finish(plan, return_numpy)
+                except MemoryError:
+                    cache.drop(plan)
+                    raise
     return _interpret(program, scope, checked, names, return_numpy, device)
 
 

@@ -79,7 +79,7 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
     elif isinstance(value, (int, float, np.generic)):
         array = np.asarray(value, dtype=to_numpy(var.dtype) if not isinstance(value, np.generic) else None)
     elif hasattr(value, "__array__"):
-        array = np.asarray(value)
+        array = _on_host(value, var)
     else:
         raise TypeError(
             f"cannot feed {var.name!r} with {type(value).__name__}: expected an array or a LoDTensor"
@@ -87,6 +87,19 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
     if array.ndim == 0:
         array = array.reshape(1)
     return np.ascontiguousarray(array), []
+
+
+def _on_host(value: Any, var: Variable) -> np.ndarray:
+    """What NumPy makes of an object of another library; TypeError that says what to do if that is on a GPU."""
+    try:
+        return np.asarray(value)
+    except TypeError as error:
+        if not hasattr(value, "__cuda_array_interface__"):
+            raise
+        raise TypeError(
+            f"cannot feed {var.name!r} with a {type(value).__module__}.{type(value).__name__} of a GPU: feed "
+            "fluid.core.from_dlpack(value), which shares its memory, or a copy of it on the host"
+        ) from error
 
 
 def placed(feed: Feed, device: CudaDevice | None) -> Feed:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 Get = Callable[[str], Any]
 """Gives the array of a variable."""
+
+_SHOWN = 6
+"""How many variables of a launch are named in its description."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,18 @@ class Launch:
     joined: tuple[Operator, ...] = ()
     """The other operators that this launch stands for."""
     view: OpView | None = None
+
+    def describe(self) -> str:
+        """The operators, how many of each type, and the variables, as one line."""
+        types = Counter(op.type for op in (self.op, *self.joined))
+        what = "+".join(name if count == 1 else f"{count} {name}" for name, count in types.items())
+        return f"{what}({_some(self.reads)}) -> {_some(self.writes)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names with commas between; of many only the first."""
+    left = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {left} more" if left > 0 else "")
 
 
 def of_operator(op: Operator, view: OpView) -> Launch:

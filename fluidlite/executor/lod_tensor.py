@@ -45,11 +45,19 @@ class LoDTensor:
         return tensor
 
     def set(self, array: Any, place: Place | None = None) -> None:
-        """Copy `array` (anything NumPy reads, or an array of a GPU) into this tensor; the levels of detail are kept.
+        """Copy an array into this tensor; the levels of detail are kept.
 
-        `place`: where the elements are to be: a `CUDAPlace`, or `CUDAPinnedPlace` for page-locked memory. Where shape
-        and dtype stay, so does the memory, unless it is in another place than one of these. Raises TypeError for arrays
-        of Python objects.
+        Args:
+            array: of any shape and type of numbers: whatever NumPy reads, or an array of a GPU.
+            place: where the elements are to be: a `CUDAPlace`, or `CUDAPinnedPlace` for page-locked memory. Where shape
+                and dtype stay, so does the memory, unless it is in another place than one of these. None and `CPUPlace`
+                leave memory of a GPU where it is; without a usable GPU every place means the CPU.
+
+        Raises:
+            TypeError: the array holds Python objects or strings.
+            ValueError: there are GPUs, but not that of `place`.
+
+        Follows `fluid.LoDTensor.set`.
         """
         source = array if on_device(array) else np.asarray(array)
         if source.dtype == object or source.dtype.kind in "US":
@@ -202,9 +210,17 @@ class LoDTensorArray(list):
 
 
 def from_dlpack(source: Any) -> LoDTensor:
-    """A LoDTensor over the memory of a DLPack capsule, or of another library's array (`fluid.core.from_dlpack`).
+    """A LoDTensor over the memory of another library's array, without copying if its layout is C's.
 
-    Follows `LoDTensor._to_dlpack`; see `backend.dlpack.taken` for what it raises.
+    Args:
+        source: a DLPack capsule, which can be taken once, or anything with `__dlpack__`; of the host or of a GPU, of
+            any shape. On a GPU its memory is used after what is computing it (for capsules: on CUDA's default stream).
+
+    Raises:
+        TypeError: it is neither, or holds elements of a type that Fluid does not have.
+        ValueError: the capsule was taken before, or is of another kind of device.
+
+    Follows `fluid.core.from_dlpack`.
     """
     array = dlpack.taken(source)
     to_vartype(array.dtype)

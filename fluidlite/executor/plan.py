@@ -14,7 +14,7 @@ from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
 from ..ops.registry import Call, OpView
 from . import failures, fusion, memory, sparse
-from .analysis import Analysis
+from .analysis import Analysis, ScopeFollower, lasting_tensors
 from .feeding import Feed
 from .forking import watch
 from .lod_tensor import LoDTensor
@@ -24,7 +24,7 @@ from .scope import Scope
 Instruction = tuple[Operator, "Call | Callable[[], None]"]
 
 
-class Plan:
+class Plan(ScopeFollower):
     """Runs `program` on feeds of the shapes it was made with; temporaries share one arena.
 
     Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when something it reads
@@ -233,18 +233,11 @@ class Plan:
     def bind_scope(self) -> bool:
         """Point at the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
         scope = self._scope()
-        if scope is None:
+        tensors = lasting_tensors(self.meta, scope) if scope is not None else None
+        if scope is None or tensors is None:
             return False
-        for name in self.meta.persistable:
-            found = scope.find_var(name)
-            tensor = found.get() if found is not None else None
-            if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
-                return False
-            array = tensor.array
-            if array.shape != self.meta.shapes[name] or array.dtype != to_numpy(self.meta.dtypes[name]):
-                return False
-            if type(array) is not np.ndarray:
-                array = tensor.on(None)
+        for name, tensor in tensors.items():
+            array = tensor.on(None)
             if not (array.flags.c_contiguous and array.flags.writeable):
                 array = np.array(array, order="C")
                 tensor.replace(array)
@@ -253,13 +246,6 @@ class Plan:
                 self.engine.bind(self._slots[name], array)
         self._scope_version = scope._cell.version
         return True
-
-    def ready(self, program: Program) -> bool:
-        """Whether the plan still says what the program does; follows the scope if that has changed."""
-        if program._version != self.version:
-            return False
-        scope = self._scope()
-        return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
         """Bind what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""

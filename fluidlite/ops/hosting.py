@@ -38,20 +38,20 @@ def call_on_host(
 
     Waits until the inputs are computed. The results, `LodArray`s and lists among them, are on the device.
     """
-    given = {slot: [_carried(value, _down) for value in values] for slot, values in inputs.items()}
-    return [_carried(result, device.put) for result in definition.call(np, given, attrs, lods)]
+    given = {slot: [carried(value, _down) for value in values] for slot, values in inputs.items()}
+    return [carried(result, device.put) for result in definition.call(np, given, attrs, lods)]
 
 
 def _down(array: Any) -> Any:
     return moved(array, None)
 
 
-def _carried(value: Any, move: Callable[[Any], Any]) -> Any:
-    """`value` with every array in it replaced by what `move` makes of it."""
+def carried(value: Any, move: Callable[[Any], Any]) -> Any:
+    """`value` with every array in it (in lists, `LodArray`s, `SelectedRows`) replaced by what `move` makes of it."""
     if isinstance(value, list):
-        return [_carried(one, move) for one in value]
+        return [carried(one, move) for one in value]
     if isinstance(value, LodArray):
-        return LodArray(_carried(value.array, move), value.lod)
+        return LodArray(carried(value.array, move), value.lod)
     if isinstance(value, SelectedRows):
         return SelectedRows(move(value.rows), move(value.values), value.height)
     return move(value)

@@ -282,11 +282,16 @@ def test_sparse_gradients_stay_on_the_device(gpu):
     assert table.weight.gradient()[2].tolist() == [1, 1]
 
 
-def test_ids_out_of_range_are_reported_when_something_is_read(gpu):
+@pytest.mark.parametrize(
+    "read",
+    [Tensor.numpy, Tensor.cpu, Tensor.pin_memory, lambda tensor: tensor._copy_to(CPU)],
+    ids=["numpy", "cpu", "pin_memory", "_copy_to"],
+)
+def test_ids_out_of_range_are_reported_when_something_is_read(gpu, read):
     logits = made(numbers(2, 3))
     loss = layers.softmax_with_cross_entropy(logits, made([[1], [3]], "int64", False))
     with pytest.raises(OperatorError, match=r"Label must be in \[0, 3\).*got 3 at position 1"):
-        loss.numpy()
+        read(loss)
     assert layers.softmax(logits).numpy().shape == (2, 3)  # said once
 
 

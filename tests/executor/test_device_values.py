@@ -211,3 +211,33 @@ def test_feeds_are_checked_as_on_the_cpu(gpu):
             with pytest.raises(ValueError, match=message):
                 net.step(batch)
             net.step(batches(1)[0])
+
+
+class Foreign:
+    """A tensor of another library, on a GPU."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("cannot convert it to numpy")
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.array.__cuda_array_interface__
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_tensors_of_other_libraries_are_fed_by_dlpack(gpu):
+    net, plain = Net(gpu), Net(fluid.CPUPlace())
+    batch = batches(1)[0]
+    foreign = Foreign(device_at(gpu).put(batch["x"]))
+    with pytest.raises(TypeError, match=r"'x' with a .*Foreign of a GPU: feed fluid.core.from_dlpack"):
+        net.step({**batch, "x": foreign})
+    got = net.step({**batch, "x": fluid.core.from_dlpack(foreign)})
+    np.testing.assert_allclose(got, plain.step(batch), **TOLERANCE)

@@ -38,7 +38,7 @@ def network(optimizer, sparse=False):
     return loss
 
 
-def trained(places, steps=4, sparse=False, feed=None, scope=None):
+def trained(places, steps=4, sparse=False, scope=None):
     """Losses and parameters after some steps of 12 rows, from a seed."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 5

@@ -14,6 +14,7 @@ from fluidlite.backend.cupy_ import faults
 from fluidlite.backend.cupy_.recording import Recording
 from fluidlite.base.place import CPUPlace, CUDAPlace, Place
 from fluidlite.base.selected_rows import SelectedRows
+from fluidlite.ops.hosting import carried
 from fluidlite.ops.registry import LodArray, OpDef
 
 TOLERANCES = {
@@ -123,7 +124,7 @@ def _on_device(
     with device.active(), paused():
         given = _up(inputs)
         results = _call(definition, device.xp, given, attrs, lods, device)
-        found = [_each(result, _down) for result in results]
+        found = [carried(result, _down) for result in results]
         faults.raise_pending(device)
         if lods is None:
             _check_replay(definition, inputs, attrs, found)
@@ -150,14 +151,14 @@ def _check_replay(definition: OpDef, inputs: dict[str, list[Any]], attrs: dict[s
             raise
         return
     recording.launch()
-    found = [_each(result, _down) for result in made]
+    found = [carried(result, _down) for result in made]
     faults.raise_pending(device)
     for slot, mine, theirs in zip(definition.output_slots, found, want, strict=True):
         _agree(f"{definition.type}, {slot.name}, replayed", mine, theirs, definition.random)
 
 
 def _up(inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    return {slot: [_each(item, _copied_up) for item in items] for slot, items in inputs.items()}
+    return {slot: [carried(item, _copied_up) for item in items] for slot, items in inputs.items()}
 
 
 def _copied_up(array: Any) -> Any:
@@ -171,17 +172,6 @@ def _down(array: Any) -> Any:
         return None
     assert backend.on_device(array), f"a result is {type(array)}, not an array of the device"
     return backend.to_host(array)
-
-
-def _each(value: Any, move: Any) -> Any:
-    """`value` with `move` done to each array in it."""
-    if isinstance(value, list):
-        return [_each(one, move) for one in value]
-    if isinstance(value, LodArray):
-        return LodArray(_each(value.array, move), value.lod)
-    if isinstance(value, SelectedRows):
-        return SelectedRows(move(value.rows), move(value.values), value.height)
-    return move(value)
 
 
 def _agree(what: str, got: Any, want: Any, shape_only: bool = False) -> None:

@@ -14,7 +14,6 @@ from fluidlite.eager import Tensor
 from fluidlite.framework import mode
 from fluidlite.paddle.io import DataLoader as PaddleLoader
 from fluidlite.reader import DataLoader, Dataset, IterableDataset, State, get_worker_info, leaks
-from tests.simulated_cuda.install import simulated
 
 from .device_steps import Steps
 
@@ -22,20 +21,6 @@ PLACE = CUDAPlace(0)
 WIDTH = 5000
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
 AHEAD = pytest.mark.parametrize("ahead", [True, False], ids=["ahead", "at once"])
-
-
-@pytest.fixture(params=[None, 1, 2], ids=lambda seed: f"seed{seed}")
-def any_order(request):
-    with simulated(seed=request.param, devices=2) as simulation:
-        yield simulation
-        gc.collect()
-
-
-@pytest.fixture
-def late():
-    with simulated(devices=2) as simulation:
-        yield simulation
-        gc.collect()
 
 
 class Rows(Dataset):

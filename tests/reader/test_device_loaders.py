@@ -25,27 +25,6 @@ pytestmark = pytest.mark.usefixtures("programs")
 PLACE = CUDAPlace(0)
 
 
-@pytest.fixture(params=[None, 1, 2, 3], ids=lambda seed: f"seed{seed}")
-def any_order(request):
-    """A GPU whose streams are as late as possible, or work when chance wants it."""
-    with simulated(seed=request.param, devices=2) as simulation:
-        yield simulation
-        gc.collect()
-
-
-@pytest.fixture
-def late():
-    """A GPU whose streams are as late as possible."""
-    with simulated(devices=2) as simulation:
-        yield simulation
-        gc.collect()
-
-
-@pytest.fixture
-def feed_list(programs):
-    return [data("image", [None, WIDTH], "float32"), data("label", [None, 1], "int64")]
-
-
 READERS = {
     "samples": lambda loader, places: loader.set_sample_generator(samples, ROWS, True, places),
     "lists": lambda loader, places: loader.set_sample_list_generator(batch(samples, ROWS), places),

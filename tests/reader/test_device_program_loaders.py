@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 
 from fluidlite import backend
 from fluidlite.base.errors import EOFException
-from fluidlite.data import data
 from fluidlite.reader import DataLoader
-from tests.simulated_cuda.install import simulated
 
-from .device_steps import ROWS, WIDTH, Steps, check, refilled
+from .device_steps import ROWS, Steps, check, refilled
 
 pytestmark = pytest.mark.usefixtures("programs")
-
-
-@pytest.fixture(params=[None, 1, 2, 3], ids=lambda seed: f"seed{seed}")
-def any_order(request):
-    """Two GPUs whose streams are as late as possible, or work when chance wants it."""
-    with simulated(seed=request.param, devices=2) as simulation:
-        yield simulation
-        gc.collect()
-
-
-@pytest.fixture
-def feed_list(programs):
-    return [data("image", [None, WIDTH], "float32"), data("label", [None, 1], "int64")]
 
 
 def program_loader(feed_list, **options):

@@ -43,7 +43,7 @@ def run(command: list[str], text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
-def built(source: str, flags: list[str], fallback: str = "") -> Path:
+def built(source: str, flags: list[str]) -> Path:
     """The shared library of a C++ source, built now or earlier.
 
     Raises:

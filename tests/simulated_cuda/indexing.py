@@ -114,7 +114,7 @@ def setitem(array: "ndarray", key: Any, value: Any) -> None:
 
     if not has_mask(parts):
         plain = calls.unwrapped(parts)
-        part = np.broadcast_to(np.empty((), array.dtype), array.shape)[_in_range(array.shape, plain)]
+        part = np.broadcast_to(np.empty((), array.dtype), array.shape)[_in_range(plain)]
         new = calls.unwrapped(value)
         if isinstance(new, np.ndarray):
             shape = new.shape
@@ -124,7 +124,7 @@ def setitem(array: "ndarray", key: Any, value: Any) -> None:
     calls.change(write, array, parts, value)
 
 
-def _in_range(shape: tuple[int, ...], key: tuple[Any, ...]) -> tuple[Any, ...]:
+def _in_range(key: tuple[Any, ...]) -> tuple[Any, ...]:
     """An index that has the shape of another whose values may not be there yet."""
     return tuple(np.zeros_like(part) if isinstance(part, np.ndarray) else part for part in key)
 

@@ -133,6 +133,7 @@ def modules(options: Options) -> dict[str, ModuleType]:
     module("cupy.cuda.runtime", **constants, **calls)
     module("cupy.cuda.driver", CUDADriverError=errors.CUDADriverError)
     module("cupy.cuda.compiler", CompileException=errors.CompileException)
+    module("cupy.cuda.nvrtc", getVersion=lambda: divmod(options.runtime_version // 10, 100))
     module("cupy.cuda.device", Device=devices.Device)
     module("cupy.cuda.graph", Graph=capture.Graph)
     stream_names = ("Stream", "ExternalStream", "Event", "get_current_stream", "get_elapsed_time")

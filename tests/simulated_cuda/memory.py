@@ -8,7 +8,7 @@ import numpy as np
 
 from . import errors, streams
 from .capture import forbid_in_capture
-from .errors import CUDARuntimeError, OutOfMemoryError
+from .errors import CUDARuntimeError
 from .machine import ALIGNMENT, GUARD, GUARD_BYTES, UNWRITTEN, Region, machine
 
 HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, DEFAULT = range(5)
@@ -304,7 +304,3 @@ def alloc(size: int) -> MemoryPointer:
     from .pools import get_allocator
 
     return get_allocator()(size)
-
-
-def raise_out_of_memory(size: int, total: int, limit: int = 0) -> None:
-    raise OutOfMemoryError(size, total, limit)

@@ -7,17 +7,6 @@ from . import simulated
 
 
 @pytest.fixture
-def sim():
-    with simulated(seed=None) as found:
-        yield found
-
-
-@pytest.fixture
-def cp(sim):
-    return sim.cupy
-
-
-@pytest.fixture
 def a(cp):
     return cp.asarray(np.arange(6, dtype="float32").reshape(2, 3))
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from . import simulated
-
 CODE = r"""
 extern "C" __global__ void add(const float *a, const float *b, float *c, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -48,17 +46,6 @@ extern "C" __global__ void uninitialised(float *x) {
 extern "C" __global__ void __launch_bounds__(64) few(float *x) {}
 template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
 """
-
-
-@pytest.fixture
-def sim():
-    with simulated(seed=None) as found:
-        yield found
-
-
-@pytest.fixture
-def cp(sim):
-    return sim.cupy
 
 
 @pytest.fixture

@@ -15,11 +15,6 @@ def sim():
 
 
 @pytest.fixture
-def cp(sim):
-    return sim.cupy
-
-
-@pytest.fixture
 def cuda(sim):
     return sim.cupy.cuda
 

@@ -71,16 +71,12 @@ class Group:
 
         `arrays[k]` are contiguous arrays of device k, of the same shapes and dtypes on all of them.
         """
-        self._check(arrays)
-        if len(self.devices) == 1:
-            return
-        if self._nccl is not None:
-            self._each_by_nccl(
-                arrays,
-                lambda rank, array, kind, stream: rank.allReduce(
-                    array.data.ptr, array.data.ptr, array.size, kind, self._nccl.NCCL_SUM, stream
-                ),
-            )
+        if self._done_without_copies(
+            arrays,
+            lambda rank, array, kind, stream: rank.allReduce(
+                array.data.ptr, array.data.ptr, array.size, kind, self._nccl.NCCL_SUM, stream
+            ),
+        ):
             return
         first = self.devices[0]
         for parts in zip(*arrays, strict=True):
@@ -92,16 +88,12 @@ class Group:
 
     def broadcast(self, arrays: Sequence[Sequence[Any]]) -> None:
         """Overwrite the arrays of all devices with those of the first; see `all_reduce`."""
-        self._check(arrays)
-        if len(self.devices) == 1:
-            return
-        if self._nccl is not None:
-            self._each_by_nccl(
-                arrays,
-                lambda rank, array, kind, stream: rank.broadcast(
-                    array.data.ptr, array.data.ptr, array.size, kind, 0, stream
-                ),
-            )
+        if self._done_without_copies(
+            arrays,
+            lambda rank, array, kind, stream: rank.broadcast(
+                array.data.ptr, array.data.ptr, array.size, kind, 0, stream
+            ),
+        ):
             return
         for parts in zip(*arrays, strict=True):
             self._spread(parts[0], parts)
@@ -111,6 +103,14 @@ class Group:
         for rank in self._ranks:
             rank.destroy()
         self._ranks, self._nccl, self.devices = [], None, []
+
+    def _done_without_copies(self, arrays: Sequence[Sequence[Any]], call: Any) -> bool:
+        """Check the arrays; then have NCCL exchange them by `call`, if it is used and there is more than one device."""
+        self._check(arrays)
+        if len(self.devices) > 1 and self._nccl is not None:
+            self._each_by_nccl(arrays, call)
+            return True
+        return len(self.devices) == 1
 
     def _check(self, arrays: Sequence[Sequence[Any]]) -> None:
         if len(arrays) != len(self.devices):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.place import CUDAPlace
+from ...base.place import CUDAPlace, usable_gpus
 from . import library
 from .pinned import is_pinned
-from .pools import set_limit
+from .pools import allocated, set_limit
 from .recording import NotCapturable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class CudaDevice:
     def __init__(self, number: int) -> None:
         count = library.device_count()
         if not 0 <= number < count:
-            raise ValueError(f"CUDAPlace({number}) does not exist: this machine has {count} usable GPU(s)")
+            raise ValueError(f"CUDAPlace({number}) does not exist: {usable_gpus()}")
         self.number = number
         self.place = CUDAPlace(number)
         self.xp: Any = library.load()
@@ -53,7 +53,12 @@ class CudaDevice:
 
     @property
     def selected(self) -> Any:
-        """A context in which this device is the current one of CUDA, whatever the stream."""
+        """A context in which this device is the current one of CUDA, whatever the stream.
+
+        Raises RuntimeError in the child of a fork, where CUDA cannot be used.
+        """
+        if library.inherited:
+            library.refuse_inherited()
         return self.xp.cuda.Device(self.number)  # a new one: CuPy's remember what was before, for any thread
 
     @property
@@ -151,7 +156,7 @@ class CudaDevice:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Uninitialised memory for an array."""
         with self.active(), library.errors(f"allocating memory on GPU {self.number}"):
-            return self.xp.empty(shape, dtype)
+            return allocated(self, lambda: self.xp.empty(shape, dtype))
 
     def overwrite(self, target: Any, source: Any) -> None:
         """Copy `source` (of the host, or of any device; same shape and dtype) into the memory of `target`."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ...base.errors import EnforceNotMet
+from . import shared_library
 
-INSTALL = "install it with `pip install cupy-cuda12x` (or cupy-cuda13x, for drivers of CUDA 13)"
+INSTALL = "install it with `pip install 'cupy-cuda12x[ctk]'` (or 'cupy-cuda13x[ctk]', for drivers of CUDA 13)"
 
 array_type: type | None = None
 """`cupy.ndarray` once CuPy is loaded. As long as it is not, no array can be one."""
+
+inherited = False
+"""Whether this process is the child of a fork, and its parent had looked for GPUs: CUDA cannot be used here."""
 
 _lock = threading.RLock()
 _cupy: Any = None
@@ -105,7 +110,34 @@ def _find() -> int:
         return 0
     if not count:
         _problem = f"CuPy {cupy.__version__} finds no GPU"
-    return count
+        return 0
+    _problem = _compiler_problem(cupy)
+    return 0 if _problem else count
+
+
+def _compiler_problem(cupy: Any) -> str:
+    """Why CUDA C cannot be compiled, as a part of a sentence; empty if it can.
+
+    CuPy 13 does not look for NVRTC in Python packages, but takes one that the process has loaded.
+    """
+    nvrtc = cupy.cuda.nvrtc
+    failures = (ImportError, OSError, RuntimeError)
+    try:
+        nvrtc.getVersion()
+        return ""
+    except failures as error:
+        reason = error
+    major = int(cupy.cuda.runtime.runtimeGetVersion()) // 1000
+    try:
+        packages = ["nvidia.cuda_nvrtc", f"nvidia.cu{major}"]
+        shared_library.open_first([f"libnvrtc.so.{major}"], packages, "FLUIDLITE_NVRTC")
+        nvrtc.getVersion()
+        return ""
+    except failures:
+        return (
+            f"CuPy {cupy.__version__} finds a GPU, but not NVRTC, the compiler for its kernels ({reason}): install "
+            f"NVIDIA's CUDA toolkit, or its parts with `pip install 'cupy-cuda{major}x[ctk]'`"
+        )
 
 
 def _driver_advice(runtime: Any) -> str:
@@ -126,6 +158,24 @@ def _driver_advice(runtime: Any) -> str:
 
 def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def refuse_inherited() -> None:
+    """Raise RuntimeError if CUDA cannot be used because this process was forked from one that used it."""
+    if inherited:
+        raise RuntimeError(
+            "GPUs cannot be used in this process: it was forked from one that had used CUDA. Start processes with "
+            "multiprocessing.set_start_method('spawn'), or fork them before the first use of a GPU"
+        )
+
+
+def _forked() -> None:
+    global _lock, inherited
+    _lock = threading.RLock()
+    inherited = inherited or _cupy is not None
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def forget() -> None:
@@ -156,8 +206,8 @@ def errors(what: str) -> Iterator[None]:
     except cupy.cuda.memory.OutOfMemoryError as error:
         free, total = cupy.cuda.runtime.memGetInfo()
         raise MemoryError(
-            f"{what}: {error}; the GPU has {free / 2**20:.0f} of {total / 2**20:.0f} MiB free. Use smaller batches, or "
-            "free what other programs hold"
+            f"{what}: {str(error).rstrip('.')}; the GPU has {free / 2**20:.0f} of {total / 2**20:.0f} MiB free. Use "
+            "smaller batches, or free what other programs hold"
         ) from error
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
         raise EnforceNotMet(f"{what}: CUDA reports {error}") from error

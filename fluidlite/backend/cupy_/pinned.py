@@ -85,6 +85,7 @@ class PinnedPool:
                 self.cached += size
 
     def _allocate(self, size: int, device: CudaDevice | None) -> Any:
+        library.refuse_inherited()
         cuda = library.load().cuda
         with cuda.Device(None if device is None else device.number):
             try:

@@ -49,7 +49,10 @@ def _described(
 
 
 class _Windows:
-    """An image as [outer, volume, inner], its windows, and what pooling with these attributes makes of it."""
+    """An image as [outer, volume, inner], its windows, and what pooling makes of it.
+
+    `others`: attributes that change nothing here.
+    """
 
     def __init__(
         self,
@@ -85,12 +88,7 @@ class _Windows:
         self.inside = np.int32(exclusive or adaptive or global_pooling)
 
 
-def pool(
-    device: CudaDevice,
-    X: Any,
-    pooling_type: str,
-    **attrs: Any,
-) -> Any:
+def pool(device: CudaDevice, X: Any, pooling_type: str, **attrs: Any) -> Any:
     """pool2d, pool3d."""
     if not real(X):
         return NotImplemented
@@ -110,12 +108,7 @@ def pool(
 
 
 def pool_gradient(
-    device: CudaDevice,
-    X: Any,
-    Out: Any,
-    Out_grad: Any,
-    pooling_type: str,
-    **attrs: Any,
+    device: CudaDevice, X: Any, Out: Any, Out_grad: Any, pooling_type: str, **attrs: Any
 ) -> Any:
     """The gradient of `pool`: to the first maximum of each window, or in equal shares."""
     if not real(X, Out, Out_grad):
@@ -132,11 +125,7 @@ def pool_gradient(
     return dx
 
 
-def pool_with_index(
-    device: CudaDevice,
-    X: Any,
-    **attrs: Any,
-) -> Any:
+def pool_with_index(device: CudaDevice, X: Any, **attrs: Any) -> Any:
     """max_pool2d_with_index, max_pool3d_with_index."""
     if not real(X):
         return NotImplemented
@@ -148,13 +137,7 @@ def pool_with_index(
     return out, mask
 
 
-def pool_with_index_gradient(
-    device: CudaDevice,
-    X: Any,
-    Mask: Any,
-    Out_grad: Any,
-    **attrs: Any,
-) -> Any:
+def pool_with_index_gradient(device: CudaDevice, X: Any, Mask: Any, Out_grad: Any, **attrs: Any) -> Any:
     """The gradient of `pool_with_index`."""
     if not real(X, Out_grad) or str(Mask.dtype) != "int32":
         return NotImplemented

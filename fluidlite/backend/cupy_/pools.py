@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class PlanPool:
     """A pool for the temporaries of one plan, which may take what the others have left of the limit so far.
 
-    While a CUDA graph is recorded, all that was in the pool stays in it: CuPy's own pools give unused memory back to the
-    GPU when there is no more, although the graph uses it.
+    While a CUDA graph is recorded, all that was in the pool stays in it: CuPy's own pools give unused memory back to
+    the GPU when there is no more, although the graph uses it.
     """
 
     def __init__(self, device: CudaDevice) -> None:
@@ -28,12 +28,12 @@ class PlanPool:
         _plans.add(self)
 
     def lift_limit(self) -> None:
-        """Have no limit any more, on the current device: CuPy gives unused memory back before it says that there is one."""
+        """Have no limit any more, on the current device: CuPy may give unused memory back before it says no."""
         self.pool.set_limit(size=0)
 
 
 def _allocator(device: CudaDevice) -> Callable[[int], Any]:
-    """Allocates memory for a pool; MemoryError, which CuPy's pools do nothing about, if there is none for a recording."""
+    """Allocates memory for a pool. If there is none for a recording: MemoryError, which CuPy's pools pass on."""
     cuda = device.xp.cuda
 
     def allocate(size: int) -> Any:
@@ -88,7 +88,27 @@ def taken(device: CudaDevice) -> int:
         return sum(int(pool.total_bytes()) for pool in (device.xp.get_default_memory_pool(), *own))
 
 
-def release(device: CudaDevice) -> None:
-    """Give back to the GPU what CuPy's default pool keeps and nobody uses."""
+_relievers: list[Callable[[CudaDevice], None]] = []
+
+
+def on_shortage(relieve: Callable[[CudaDevice], None]) -> Callable[[CudaDevice], None]:
+    """Have `relieve` called when a device has no memory left: it frees what can be made again."""
+    _relievers.append(relieve)
+    return relieve
+
+
+def allocated(device: CudaDevice, allocate: Callable[[], Any]) -> Any:
+    """What `allocate` gives; if it finds no memory, it is called once more after others have given up theirs."""
+    try:
+        return allocate()
+    except device.xp.cuda.memory.OutOfMemoryError:
+        relieve(device)
+        return allocate()
+
+
+def relieve(device: CudaDevice) -> None:
+    """Free memory of a device: what can be made again, and what CuPy's default pool keeps and nobody uses."""
+    for give in _relievers:
+        give(device)
     with device.active():
         device.xp.get_default_memory_pool().free_all_blocks()

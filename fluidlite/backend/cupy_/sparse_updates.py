@@ -46,9 +46,7 @@ def _takes(op_type: str, grad: SelectedRows, entry: dict[str, Any], attrs: dict[
     return grad.shape == entry["Param"].shape and fits(op_type, like, attrs)
 
 
-def _run(
-    device: CudaDevice, kernel: str, grad: SelectedRows, rate: Any, arrays: tuple[Any, ...], *numbers: Any
-) -> None:
+def _run(kernel: str, grad: SelectedRows, rate: Any, arrays: tuple[Any, ...], *numbers: Any) -> None:
     """Launch a kernel for each value of merged rows; the first of `arrays` is the parameter."""
     size = grad.values.size
     width = size // max(1, len(grad.rows))
@@ -63,7 +61,7 @@ def sgd(device: CudaDevice, Param: Any, Grad: Any, LearningRate: Any) -> Any:
     """Launcher of `sgd` for SelectedRows."""
     if not _takes("sgd", Grad, {"Param": Param, "LearningRate": LearningRate}, {}):
         return NotImplemented
-    _run(device, "sgd_rows", _merged(device, Grad), LearningRate, (Param,))
+    _run("sgd_rows", _merged(device, Grad), LearningRate, (Param,))
     return Param
 
 
@@ -72,7 +70,7 @@ def adagrad(device: CudaDevice, Param: Any, Grad: Any, Moment: Any, LearningRate
     entry = {"Param": Param, "Moment": Moment, "LearningRate": LearningRate}
     if not _takes("adagrad", Grad, entry, {}):
         return NotImplemented
-    _run(device, "adagrad_rows", _merged(device, Grad), LearningRate, (Param, Moment), float(epsilon))
+    _run("adagrad_rows", _merged(device, Grad), LearningRate, (Param, Moment), float(epsilon))
     return Param, Moment
 
 
@@ -93,7 +91,7 @@ def adam(
         numbers = (float(beta1), rest(beta1), float(beta2), rest(beta2), float(epsilon))
         arrays = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
         given = (Beta1Tensor, Beta2Tensor, tickets(device))
-        _run(device, "adam_rows", grad, LearningRate, arrays, *numbers, *given)
+        _run("adam_rows", grad, LearningRate, arrays, *numbers, *given)
     else:
         table = device.xp.zeros_like(Param)
         size = grad.values.size

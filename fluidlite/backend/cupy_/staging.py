@@ -23,6 +23,7 @@ from . import library
 from .device import CudaDevice
 from .pinned import counters as pinned_counters
 from .pinned import is_pinned, pinned_block
+from .pools import allocated
 
 SMALL = 1 << 16
 """Arrays of fewer bytes share one block and one copy."""
@@ -120,7 +121,7 @@ class Staging:
         copied = Copied(made, sum(array.nbytes for array in arrays))
         copied._device = device
         with (
-            cuda.Device(device.number),
+            device.selected,
             device.copying,
             library.errors(f"copying a batch of {copied.size} bytes to GPU {device.number}"),
         ):
@@ -142,7 +143,7 @@ class Staging:
         begin = time.perf_counter()
         source = self._staged(arrays, starts, size)
         copied.staged += time.perf_counter() - begin
-        block = xp.cuda.alloc(max(size, 1))
+        block = allocated(device, lambda: xp.cuda.alloc(max(size, 1)))
         owner = _Owner(device, block)
         runtime = xp.cuda.runtime
         copied._sources.append(source)

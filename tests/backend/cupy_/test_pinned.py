@@ -94,7 +94,7 @@ def test_no_memory_left() -> None:
 
 def test_without_cupy(monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-    with pytest.raises(RuntimeError, match="pip install cupy"):
+    with pytest.raises(RuntimeError, match="pip install .cupy"):
         pinned.pinned_array((3,), "float32")
 
 
