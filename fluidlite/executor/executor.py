@@ -26,7 +26,7 @@ from .sparse import expanded
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
-    from .device_plan import DevicePlan
+    from .device.plan import DevicePlan
 
 PLANS_KEPT = 32
 """How many shapes of one program keep their plans."""
@@ -295,7 +295,7 @@ def _planned(
 ) -> Plan | DevicePlan:
     if device is None:
         return Plan(program, scope, feed, names)
-    from .device_plan import DevicePlan
+    from .device.plan import DevicePlan
 
     return DevicePlan(program, scope, feed, names, device)
 

@@ -17,7 +17,8 @@ from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import Block, Operator, Program
 from ..ops.registry import LodArray
 from ..ops.rows import ROWS, VALUES
-from . import device_calls, failures
+from . import failures
+from .device import calls as device_calls
 from .feeding import Feed, placed
 from .lod_tensor import Lod, LoDTensor
 from .scope import Scope

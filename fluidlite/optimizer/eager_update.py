@@ -19,7 +19,7 @@ from ..ops.registry import grad_name
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
-    from ..executor.device_plan import DevicePlan
+    from ..executor.device.plan import DevicePlan
 
 RELEASE_FROM = 1 << 16
 """From how many elements on an update lets other threads run; for fewer, waiting to be let back in costs more."""
@@ -76,7 +76,7 @@ class EagerUpdate:
         return plan
 
     def _on_device(self, feed: Feed, device: CudaDevice) -> DevicePlan:
-        from ..executor.device_plan import DevicePlan
+        from ..executor.device.plan import DevicePlan
 
         plan = DevicePlan(self._program, self._scope, feed, (), device, capture=False)
         plan.follow(list(self._held))

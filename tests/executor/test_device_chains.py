@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fluidlite import layers, optimizer
-from fluidlite.executor import device_chains, device_uses
+from fluidlite.executor.device import chains as device_chains
+from fluidlite.executor.device import uses as device_uses
 from fluidlite.framework import default_main_program
 from fluidlite.framework.backward import append_backward
 

@@ -10,7 +10,7 @@ from fluidlite import layers
 from fluidlite.backend import device_at, on_device
 from fluidlite.base import unique_name
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.device_two_phase import DeviceTwoPhasePlan
+from fluidlite.executor.device.two_phase import DeviceTwoPhasePlan
 
 from .device_programs import Net, batches
 from .test_device_steps import TOLERANCE

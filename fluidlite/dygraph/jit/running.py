@@ -24,7 +24,7 @@ from ...ops.rows import parts
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ...executor.device_two_phase import DeviceTwoPhasePlan
+    from ...executor.device.two_phase import DeviceTwoPhasePlan
     from .traced import Traced
 
 Arrays = list[Any]
@@ -179,7 +179,7 @@ class Runner:
         scope: Scope = self._traced.scope
         if self.device is None:
             return TwoPhasePlan(self.program, scope, feed, self.outputs, late_fetches, self.late, self._held)
-        from ...executor.device_two_phase import DeviceTwoPhasePlan
+        from ...executor.device.two_phase import DeviceTwoPhasePlan
 
         return DeviceTwoPhasePlan(
             self.program, scope, feed, self.outputs, late_fetches, self.late, self._held, self.device

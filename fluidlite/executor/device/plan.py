@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backend import on_device
-from ..backend.cupy_ import faults, library, pools
-from ..backend.cupy_.recording import Recording
-from ..base import flags
-from ..base.dtypes import to_numpy
-from ..framework import Operator, Program
-from .analysis import Analysis, ScopeFollower, lasting_tensors
-from .device_calls import needs_host
-from .device_feeds import FeedSlots, Fetcher, Layout, Pace
-from .device_fusion import fuse
-from .device_resources import Resources
-from .device_run import LaunchList
-from .feeding import Feed
-from .forking import watch
+from ...backend import on_device
+from ...backend.cupy_ import faults, library, pools
+from ...backend.cupy_.recording import Recording
+from ...base import flags
+from ...base.dtypes import to_numpy
+from ...framework import Operator, Program
+from ..analysis import Analysis, ScopeFollower, lasting_tensors
+from ..feeding import Feed
+from ..forking import watch
+from ..lod_tensor import LoDTensor
+from ..planning import CannotPlan
+from ..scope import Scope
+from .calls import needs_host
+from .feeds import FeedSlots, Fetcher, Layout, Pace
+from .fusion import fuse
 from .launch import Launch, of_operator
-from .lod_tensor import LoDTensor
-from .planning import CannotPlan
-from .scope import Scope
+from .resources import Resources
+from .run import LaunchList
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 
 class DevicePlan(ScopeFollower):

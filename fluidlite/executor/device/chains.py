@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..backend.cupy_ import chains, launch
-from ..base.dtypes import VarType
-from ..base.shapes import middle, product
-from ..framework import OpRole
-from ..ops.registry import OpView, grad_name
-from .device_uses import Uses, one_by_one
+from ...backend.cupy_ import chains, launch
+from ...base.dtypes import VarType
+from ...base.shapes import middle, product
+from ...framework import OpRole
+from ...ops.registry import OpView, grad_name
 from .launch import Get, Launch
+from .uses import Uses, one_by_one
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _OUT_GRAD, _X_GRAD, _Y_GRAD = grad_name("Out"), grad_name("X"), grad_name("Y")
 

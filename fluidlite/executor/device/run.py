@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backend import on_device
-from ..backend.cupy_ import library, pools
-from ..base.dtypes import to_numpy
-from ..base.selected_rows import SelectedRows
-from ..ops.rows import parts
-from . import failures
+from ...backend import on_device
+from ...backend.cupy_ import library, pools
+from ...base.dtypes import to_numpy
+from ...base.selected_rows import SelectedRows
+from ...ops.rows import parts
+from .. import failures
+from ..planning import ExactMeta
 from .launch import Get, Launch
-from .planning import ExactMeta
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 
 class LaunchList:

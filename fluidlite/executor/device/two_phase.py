@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..backend.cupy_ import library
-from ..framework import OpRole, Program
-from .device_fusion import fuse
-from .device_plan import DevicePlan
-from .feeding import Feed
+from ...backend.cupy_ import library
+from ...framework import OpRole, Program
+from ..feeding import Feed
+from ..scope import Scope
+from .fusion import fuse
 from .launch import Launch
-from .scope import Scope
+from .plan import DevicePlan
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 
 class DeviceTwoPhasePlan(DevicePlan):

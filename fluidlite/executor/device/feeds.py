@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backend.cupy_ import library
-from ..backend.cupy_.pinned import pinned_array
+from ...backend.cupy_ import library
+from ...backend.cupy_.pinned import pinned_array
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 Layout = tuple[tuple[int, ...], np.dtype]
 """Shape and dtype."""

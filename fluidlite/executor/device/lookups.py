@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..base.dtypes import VarType
-from ..ops.registry import OpView, grad_name
-from .device_joining import Joining
-from .device_uses import one_by_one
+from ...base.dtypes import VarType
+from ...ops.registry import OpView, grad_name
+from .joining import Joining
 from .launch import Get, Launch
+from .uses import one_by_one
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _TYPES = ("lookup_table_grad", "lookup_table_v2_grad")
 _OUT_GRAD, _W_GRAD = grad_name("Out"), grad_name("W")
@@ -22,7 +22,7 @@ _OUT_GRAD, _W_GRAD = grad_name("Out"), grad_name("W")
 def join_lookups(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
     """The launches with the gradients of lookups in one table and their sum joined, at the place of the sum.
 
-    `needed`: see `device_fusion.fuse`.
+    `needed`: see `fusion.fuse`.
     """
     return _Lookups(launches, needed).gradients()
 
@@ -95,7 +95,7 @@ class _Sum:
         return tuple(dict.fromkeys(view.name(slot) for view in self.views for slot in slots))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_ import launch, lookup
+        from ...backend.cupy_ import launch, lookup
 
         table = get(self.views[0].name("W"))
         pairs = [(get(view.name("Ids")), get(view.name(_OUT_GRAD))) for view in self.views]

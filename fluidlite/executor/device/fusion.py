@@ -7,19 +7,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..base.dtypes import FLOATS, VarType
-from ..ops.registry import OpView, grad_name
-from .device_batch_norm import join_batch_norms
-from .device_chains import join_chains
-from .device_joining import Joining
-from .device_lookups import join_lookups
-from .device_losses import join_losses
-from .device_norms import join_norms
-from .device_updates import join_updates
+from ...base.dtypes import FLOATS, VarType
+from ...ops.registry import OpView, grad_name
+from .batch_norm import join_batch_norms
+from .chains import join_chains
+from .joining import Joining
 from .launch import Get, Launch
+from .lookups import join_lookups
+from .losses import join_losses
+from .norms import join_norms
+from .updates import join_updates
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _ACTIVATIONS = ("relu", "sigmoid", "tanh")
 """Activations that a fully connected layer can end with; their gradients are computed from their results."""
@@ -159,7 +159,7 @@ class _Layers(Joining):
 
 
 def _matrix(device: CudaDevice, array: Any, *shape: int) -> Any:
-    from ..backend.cupy_.launch import dense
+    from ...backend.cupy_.launch import dense
 
     return dense(device, array).reshape(shape)
 
@@ -175,7 +175,7 @@ class _Forward:
     activation: str | None
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.fully_connected import layer
+        from ...backend.cupy_.fully_connected import layer
 
         x, w, bias = map(get, self.reads)
         m, n, k = self.sizes.m, self.sizes.n, self.sizes.k
@@ -213,7 +213,7 @@ class _Backward:
         return tuple(name for name in (self.dx, self.dw, self.dbias) if name is not None)
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.fully_connected import layer_grad
+        from ...backend.cupy_.fully_connected import layer_grad
 
         m, n, k = self.sizes.m, self.sizes.n, self.sizes.k
         results = layer_grad(

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..ops.registry import OpView, grad_name
-from .device_joining import Joining
-from .device_uses import one_by_one
+from ...ops.registry import OpView, grad_name
+from .joining import Joining
 from .launch import Get, Launch
+from .uses import one_by_one
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _OUT_GRAD, _X_GRAD, _Y_GRAD = grad_name("Out"), grad_name("X"), grad_name("Y")
 _MOVED = (("MeanOut", "Mean"), ("VarianceOut", "Variance"))
@@ -21,7 +21,7 @@ _HOW = ("is_test", "epsilon", "data_layout", "use_global_stats", "trainable_stat
 
 
 def join_batch_norms(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
-    """The launches with normalisations joined to what follows them. `needed`: see `device_fusion.fuse`."""
+    """The launches with normalisations joined to what follows them. `needed`: see `fusion.fuse`."""
     joined = _BatchNorms(launches, needed).gradients()
     return _BatchNorms(joined, needed).forward()
 
@@ -100,7 +100,7 @@ class _Normalized:
     results: tuple[str, ...]
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.batch_norm import forward
+        from ...backend.cupy_.batch_norm import forward
 
         other = None if self.other is None else get(self.other)
         given = _given(self.view, get, (*_OWN, "MomentumTensor", "Bias"), (*_HOW, "momentum"))
@@ -122,7 +122,7 @@ class _Gradient:
     dout: str
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.batch_norm import gradient
+        from ...backend.cupy_.batch_norm import gradient
 
         given = _given(self.view, get, (*_OWN, "SavedMean", "SavedVariance"), _HOW)
         wanted = [slot for slot, names in self.view.outputs.items() if names]

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from ..backend.cupy_ import library, pools
-from ..backend.cupy_.recording import Recording
+from ...backend.cupy_ import library, pools
+from ...backend.cupy_.recording import Recording
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _live: weakref.WeakSet[Resources] = weakref.WeakSet()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..ops.registry import OpView
-from .device_uses import Uses
+from ...ops.registry import OpView
 from .launch import Get, Launch
+from .uses import Uses
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 
 class Joining:

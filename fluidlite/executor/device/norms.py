@@ -6,19 +6,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..base.dtypes import VarType
-from ..base.shapes import product
-from ..ops.registry import OpView
-from .device_joining import Joining
+from ...base.dtypes import VarType
+from ...base.shapes import product
+from ...ops.registry import OpView
+from .joining import Joining
 from .launch import Get, Launch
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 
 def join_norms(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
     """The launches with runs of sums of squares, and of products with one number, joined. `needed`: see
-    `device_fusion.fuse`."""
+    `fusion.fuse`."""
     joined = _Norms(launches, needed).squares()
     return _Norms(joined, needed).products()
 
@@ -108,7 +108,7 @@ class _Squares:
         return tuple(dict.fromkeys(part.source for part in self.parts))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.many import sums_of_squares
+        from ...backend.cupy_.many import sums_of_squares
 
         sums = sums_of_squares(device, [get(part.source) for part in self.parts])
         return {part.target: made.reshape(part.shape) for part, made in zip(self.parts, sums, strict=True)}
@@ -129,7 +129,7 @@ class _Products:
         return tuple(dict.fromkeys((*(part.source for part in self.parts), self._by)))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.many import scaled
+        from ...backend.cupy_.many import scaled
 
         made = scaled(device, [get(part.source) for part in self.parts], get(self._by))
         return {part.target: array for part, array in zip(self.parts, made, strict=True)}

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..backend.cupy_ import updates
-from ..ops.registry import OpView
-from .device_uses import one_by_one
+from ...backend.cupy_ import updates
+from ...ops.registry import OpView
 from .launch import Get, Launch
+from .uses import one_by_one
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 
 def join_updates(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:

@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..ops.registry import grad_name
+from ...ops.registry import grad_name
 from .launch import Get, Launch
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _SHAPE_ONLY = {"elementwise_add_grad", "elementwise_sub_grad", "mean_grad"}
 """Operators that look only at the shapes of X and Y."""

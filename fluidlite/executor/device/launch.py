@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..framework import Operator
-from ..ops.registry import LodArray, OpView
-from .device_calls import call
+from ...framework import Operator
+from ...ops.registry import LodArray, OpView
+from .calls import call
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 Get = Callable[[str], Any]
 """Gives the array of a variable."""

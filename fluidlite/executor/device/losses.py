@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..base.dtypes import VarType
-from ..base.shapes import product, rows_along
-from ..ops.registry import OpView, grad_name
-from .device_joining import Joining
+from ...base.dtypes import VarType
+from ...base.shapes import product, rows_along
+from ...ops.registry import OpView, grad_name
+from .joining import Joining
 from .launch import Get, Launch
 
 if TYPE_CHECKING:
-    from ..backend.cupy_.device import CudaDevice
+    from ...backend.cupy_.device import CudaDevice
 
 _OUT_GRAD, _X_GRAD, _Y_GRAD, _LOSS_GRAD = (grad_name(slot) for slot in ("Out", "X", "Y", "Loss"))
 _FUSED = "softmax_with_cross_entropy"
@@ -22,7 +22,7 @@ _FUSED = "softmax_with_cross_entropy"
 def join_losses(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
     """The launches with softmax, cross entropy of class numbers and mean joined.
 
-    `needed`: see `device_fusion.fuse`.
+    `needed`: see `fusion.fuse`.
     """
     joined = _Losses(launches, needed).gradients()
     return _Losses(joined, needed).forward()
@@ -171,7 +171,7 @@ class _Loss:
         return tuple(name for name in names if name is not None)
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.softmax import picked
+        from ...backend.cupy_.softmax import picked
 
         logits, label = map(get, self.reads)
         found = picked(
@@ -215,7 +215,7 @@ class _Gradient:
         return self.softmax, self.label, self.given
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ..backend.cupy_.softmax import picked_grad
+        from ...backend.cupy_.softmax import picked_grad
 
         softmax, label, g = map(get, self.reads)
         dx = picked_grad(device, self.op_type, softmax, label, g, self.rows, self.ignore, self.factor)
