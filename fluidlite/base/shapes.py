@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 Shape = tuple[int, ...]
 
 
@@ -13,6 +15,13 @@ def product(shape: Shape) -> int:
             return -1
         total *= n
     return total
+
+
+def with_size_of(shape: Sequence[int], other: Shape, dimension: int, at: int) -> list[int]:
+    """`shape` with dimension `at` as long as `dimension` of `other`: what `..._batch_size_like` operators make."""
+    size = [int(n) for n in shape]
+    size[at] = other[dimension]
+    return size
 
 
 def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:

@@ -89,11 +89,9 @@ class Replicas(DataParallel):
 
     devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
 
-    def __init__(self, program: Program, places: Sequence[Place], scope: Scope, average: bool) -> None:
-        found = [device_at(place) for place in places]
-        assert None not in found
-        self._gpus = tuple(device for device in found if device is not None)
-        super().__init__(program, places, scope, average)
+    def __init__(self, program: Program, gpus: Sequence[CudaDevice], scope: Scope, average: bool) -> None:
+        self._gpus = tuple(gpus)
+        super().__init__(program, [gpu.place for gpu in gpus], scope, average)
         self.devices = self._gpus
         self._lasting = sorted(
             name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
@@ -142,6 +140,8 @@ class Replicas(DataParallel):
 
 def parallel(program: Program, places: Sequence[Place], scope: Scope, average: bool) -> DataParallel:
     """What runs `program` on these places: GPUs if all of them are, else threads of the host."""
-    found = [device_at(place) for place in places]
-    kind = DataParallel if None in found else Replicas
-    return kind(program, places, scope, average)
+    devices = [device_at(place) for place in places]
+    gpus = [device for device in devices if device is not None]
+    if len(gpus) < len(devices):
+        return DataParallel(program, places, scope, average)
+    return Replicas(program, gpus, scope, average)

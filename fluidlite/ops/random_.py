@@ -12,6 +12,7 @@ from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.seeds import fresh_seed as fresh_seed
 from ..base.seeds import is_reseeded as is_reseeded
 from ..base.seeds import reseed as reseed
+from ..base.shapes import with_size_of
 from . import dims
 from .fill import batch_size_like
 from .registry import OpDef, OpView, register
@@ -47,12 +48,6 @@ def _shaped(op: OpView) -> None:
 
 def _like(op: OpView) -> None:
     op.set("Out", batch_size_like(op), to_vartype(op.attr("dtype")))
-
-
-def _like_size(shape: list[int], source: Any, input_dim_idx: int, output_dim_idx: int) -> list[int]:
-    size = [int(n) for n in shape]
-    size[output_dim_idx] = source.shape[input_dim_idx]
-    return size
 
 
 _SHAPED = ("ShapeTensor?", "ShapeTensorList*?")
@@ -107,7 +102,7 @@ def _uniform_random_like(
     diag_val: float,
     dtype: int,
 ) -> Any:
-    size = _like_size(shape, Input, input_dim_idx, output_dim_idx)
+    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
     return _uniform(xp, size, dtype, seed, min, max, (diag_num, diag_step, diag_val))
 
 
@@ -163,7 +158,9 @@ def _gaussian_random_like(
     seed: int,
     dtype: int,
 ) -> Any:
-    return _gaussian(xp, _like_size(shape, Input, input_dim_idx, output_dim_idx), dtype, seed, mean, std)
+    return _gaussian(
+        xp, with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx), dtype, seed, mean, std
+    )
 
 
 register(

@@ -15,6 +15,7 @@ import numpy as np
 from ..._ext import rng
 from ...base import seeds
 from ...base.dtypes import to_numpy
+from ...base.shapes import with_size_of
 from ..constants import constant
 from . import launch, library
 from .elementwise import scale
@@ -134,15 +135,8 @@ def uniform_random_like(
     """Launcher of `uniform_random_batch_size_like`."""
     if diag_num > 0:
         return NotImplemented
-    size = _like(shape, Input, input_dim_idx, output_dim_idx)
+    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
     return _draw(device, "uniform", size, dtype, seed, min, max)
-
-
-def _like(shape: list[int], source: Any, input_dim_idx: int, output_dim_idx: int) -> list[int]:
-    """`shape` with one dimension taken from `source`."""
-    size = list(shape)
-    size[output_dim_idx] = source.shape[input_dim_idx]
-    return size
 
 
 def gaussian_random(
@@ -173,7 +167,7 @@ def gaussian_random_like(
     dtype: int,
 ) -> Any:
     """Launcher of `gaussian_random_batch_size_like`."""
-    size = _like(shape, Input, input_dim_idx, output_dim_idx)
+    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
     return _draw(device, "normal", size, dtype, seed, mean, std)
 
 
