@@ -13,6 +13,10 @@ class NotSupportedError(AttributeError, NotImplementedError):
     """A name, operator or option that Fluid 1.8 has and fluidlite does not have yet."""
 
 
+class StaticModeError(AssertionError, TypeError):
+    """A Variable of a static program was asked for what only eager tensors have; Fluid raises AssertionError."""
+
+
 class FormatError(EnforceNotMet, ValueError):
     """A file, or bytes from one, is not what it should be: foreign, truncated or damaged."""
 

@@ -13,7 +13,7 @@ from ..base import missing, unique_name
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.place import as_place
 from ..eager import Tensor, placing, set_recording
-from ..framework import mode
+from ..framework import default_main_program, mode
 from ..initializer import Initializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
@@ -174,7 +174,8 @@ class Layer(Members):
             default_initializer: used unless `attr` has one.
 
         Returns:
-            The parameter, an eager one unless static mode was switched on; None if `attr` is False.
+            The parameter; None if `attr` is False. An eager one in dygraph mode, one of the default program in static
+            mode, inside `program_guard` and, as long as a script uses nothing of Paddle 2.0, by default.
 
         Raises:
             ValueError: the name that `attr` gives it is taken, in Fluid's dygraph mode; optimizers tell parameters
@@ -187,7 +188,8 @@ class Layer(Members):
                 f"parameter name [{attr.name}] have be been used. In dygraph mode each parameter needs a name of its "
                 "own, because optimizers and saved models tell them apart by it"
             )
-        with mode.guard(mode.eager_by_default()):
+        eager = mode.layers_compute()
+        with mode.guard(eager):
             made = self._helper.create_parameter(
                 attr,
                 shape,
@@ -195,7 +197,7 @@ class Layer(Members):
                 is_bias=is_bias,
                 default_initializer=default_initializer,
             )
-        if isinstance(attr, ParamAttr) and not attr.trainable and not mode.in_dygraph_mode():
+        if eager and isinstance(attr, ParamAttr) and not attr.trainable and not mode.in_dygraph_mode():
             made.trainable = False
         return made
 
@@ -205,8 +207,10 @@ class Layer(Members):
         persistable: bool | None = None,
         dtype: Any = None,
         type: VarType = VarType.LOD_TENSOR,
-    ) -> Tensor:
+    ) -> Any:
         """An empty tensor called `LAYER.name`, without gradient; `set_value` gives it a value.
+
+        A variable of the current program where layers belong to programs (see `create_parameter`).
 
         `dtype` is by default the layer's; `type` is accepted, the result is always a dense tensor. It is not
         registered: `register_buffer` does that.
@@ -214,6 +218,9 @@ class Layer(Members):
         stem = f"{self._full_name}."
         name = stem + name if name is not None else unique_name.generate(stem + "_generated_var")
         kind = to_vartype(dtype) if dtype is not None else self._dtype or VarType.FP32
+        if not mode.layers_compute():
+            block = default_main_program().current_block()
+            return block.create_var(name=name, type=type, dtype=kind, persistable=bool(persistable))
         array = placing.here(np.zeros((0,), to_numpy(kind)))
         return Tensor(array, name=name, persistable=bool(persistable))
 

@@ -93,6 +93,8 @@ def _checked(given: Any) -> dict[str, Any]:
 
 def _fitting(target: Any, key: str, value: Any) -> Any:
     """The array to set; AssertionError if it does not fit `target`."""
+    if not isinstance(target, Tensor):
+        target.set_value(value)  # refuses: a variable of a program has no value yet
     if isinstance(value, (Tensor, LoDTensor)):
         value = value.array
     if not (isinstance(value, np.ndarray) or placing.on_device(value)):

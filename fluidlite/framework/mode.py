@@ -11,6 +11,8 @@ from ..base import context, flags
 from ..base.place import CPUPlace, CUDAPlace, Place
 
 _eager: context.Slot[bool | None] = context.Slot("eager", None)
+_modern: context.Slot[bool] = context.Slot("modern", False)
+_building: context.Slot[bool] = context.Slot("building", False)
 _training: context.Slot[bool] = context.Slot("training", True)
 _place: context.Slot[Place | None] = context.Slot("place", None)
 _CPU = CPUPlace()
@@ -27,6 +29,27 @@ def in_dygraph_mode() -> bool:
 def eager_by_default() -> bool:
     """Whether the names of Paddle 2.0 compute at once: they do unless static mode was switched on."""
     return _eager.get() is not False
+
+
+def layers_compute() -> bool:
+    """Whether a `Layer` made now has parameters that are eager tensors; otherwise they belong to the default program.
+
+    Dygraph mode and `paddle.enable_static` decide. Where neither does, layers belong to the program inside of
+    `program_guard`, and in scripts that use nothing of Paddle 2.0 (`be_modern`), as in Fluid 1.8, whose default mode is
+    static.
+    """
+    eager = _eager.get()
+    return _modern.get() and not _building.get() if eager is None else eager
+
+
+def be_modern() -> None:
+    """Note that the script uses `paddle.nn` or `disable_static` of Paddle 2.0, whose default mode is dygraph."""
+    _modern.set(True)
+
+
+def building() -> AbstractContextManager[bool]:
+    """Have programs been built inside the block, unless dygraph mode says otherwise (`program_guard`)."""
+    return _building.hold(True)
 
 
 def guard(eager: bool | None) -> AbstractContextManager[bool | None]:

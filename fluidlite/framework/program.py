@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
+from . import mode
 from .block import Block
 from .operator import Operator, OpRole
 from .tracing import Tracer
@@ -276,7 +277,7 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
     for program in (main_program, startup_program):
         if program is not None and not isinstance(program, Program):
             raise TypeError(f"program_guard takes fluid.Program objects, got {type(program).__name__}")
-    with _main.hold(main_program):
+    with mode.building(), _main.hold(main_program):
         if startup_program is None:
             yield
         else:

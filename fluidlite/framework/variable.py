@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import unique_name
 from ..base.dtypes import VarType, to_vartype
+from ..base.errors import StaticModeError
 from ..ops.registry import grad_name
 from .math_ops import VariableMath
 
@@ -128,11 +129,18 @@ class Variable(VariableMath, metaclass=_VariableKind):
     def gradient(self) -> Any:
         raise self._only_eager("gradient")
 
-    def _only_eager(self, what: str) -> TypeError:
+    def clear_gradient(self) -> Any:
+        raise self._only_eager("clear_gradient")
+
+    def set_value(self, value: Any) -> Any:
+        raise self._only_eager("set_value")
+
+    def _only_eager(self, what: str) -> StaticModeError:
         self._without_value(f"{what}()")
-        return TypeError(
+        return StaticModeError(
             f"{what}() needs a value, but variable {self.name!r} belongs to a static program and has none while it "
-            "is built; fetch it with Executor.run(fetch_list=[...])"
+            "is built; fetch it with Executor.run(fetch_list=[...]); Layers whose parameters are eager are made "
+            "inside fluid.dygraph.guard()"
         )
 
 

@@ -26,8 +26,9 @@ def disable_static(place: Place | str | None = None) -> None:
     """From here on names of Paddle 2.0 compute at once, as they do at first (`paddle.disable_static`).
 
     `place` is accepted: there is one device. What names of `paddle.fluid` do does not change, except after
-    `enable_static`.
+    `enable_static`, and that layers made outside of `program_guard` compute at once too.
     """
+    mode.be_modern()
     if not mode.eager_by_default():
         mode.switch(None)
 

@@ -117,6 +117,11 @@ cdef class Form:
             raise TypeError(f"operator {self.definition.type} takes {self.n_in} tensors here, got {len(tensors)}")
         for item in tensors:
             if not isinstance(item, Value):
+                if isinstance(item, _foreign_type):
+                    raise TypeError(
+                        f"operator {self.definition.type} got eager tensors and {item.name!r} of a static program: both "
+                        "must be of one kind. A Layer has eager parameters if it is made inside fluid.dygraph.guard() or "
+                        "after paddle.disable_static()")
                 raise TypeError(
                     f"operator {self.definition.type} works on eager tensors, got {type(item).__name__}; make one with "
                     "fluid.dygraph.to_variable or paddle.to_tensor")

@@ -2,6 +2,7 @@
 
 from ...base import missing
 from ...dygraph.layers import Layer
+from ...framework import mode
 from ..optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ..param_attr import ParamAttr
 from . import functional, initializer, layer, utils
@@ -18,5 +19,7 @@ __all__ = [
     "utils",
 ]
 __all__ += layer.__all__
+
+mode.be_modern()
 
 __getattr__ = missing.reporter(__name__)
