@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .base import missing
 from .base.dtypes import VarType
 from .framework import Variable, default_main_program
 
@@ -41,3 +42,6 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
             need_check_feed=True,
         )
     )
+
+
+__getattr__ = missing.reporter(__name__)

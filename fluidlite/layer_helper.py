@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import eager
-from .base import unique_name
+from .base import missing, unique_name
 from .base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from .base.errors import NotSupportedError
 from .framework import (
@@ -351,3 +351,6 @@ def check_variable(value: Any, name: str, layer: str) -> None:
             f"The type of '{name}' in {layer} must be a Variable of a fluid program, got {type(value).__name__} "
             f"({value!r:.60})"
         )
+
+
+__getattr__ = missing.reporter(__name__)

@@ -1,7 +1,7 @@
-"""Answers for names that are not here: those of Fluid 1.8 say so, others get a suggestion.
+"""Answers for names that are not here: those of Fluid 1.8 can be had and raise when used, others get a suggestion.
 
-A module says `__getattr__ = missing.reporter(__name__)` (PEP 562). Which names Fluid has is listed in
-`fluid_names.txt`, one public module a line, submodules with a slash; it is read only when a name is missing.
+A module says `__getattr__ = missing.reporter(__name__)` (PEP 562). Which names Fluid has, and where else it has them,
+is listed (`fluid_names.py`), so that what lives in another module here is found.
 """
 
 from __future__ import annotations
@@ -13,52 +13,108 @@ import opcode
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
-from types import FrameType
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
 from typing import Any
 
+from . import fluid_names
 from .errors import NotSupportedError
 from .fluid_modules import ABSENT, ADVICE, ALIASES, fluid_name, real_name
+from .fluid_names import Origin
+from .stand_ins import StandInModule, is_stand_in, stand_in
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
-
-
-@cache
-def fluid_names() -> dict[str, frozenset[str]]:
-    """The public names of each public module of Fluid 1.8, by the module's name (`fluid.layers`)."""
-    text = Path(__file__).with_name("fluid_names.txt").read_text(encoding="ascii")
-    rows = (line.split(":", 1) for line in text.splitlines())
-    return {module: frozenset(name.rstrip("/") for name in names.split()) for module, names in rows}
+_lazy: dict[str, Mapping[str, str]] = {}
 
 
 def in_fluid(name: str) -> bool:
     """Whether Fluid 1.8 has `name`, such as `fluid.layers.fc`, `fluid.layers` or `paddle.reader`."""
     module, _, last = name.rpartition(".")
-    return last in fluid_names().get(module, ()) or name in fluid_names()
+    listed = fluid_names.listed()
+    return name in listed or last in listed.get(module, ())
 
 
 def explain(name: str) -> str:
     """The message for a name that Fluid 1.8, or Paddle after it, has and this package does not."""
-    if in_fluid(name) or name in ABSENT:
-        text = f"{name} exists in Fluid 1.8 but not in fluidlite yet (docs/compatibility.md lists what does)"
+    if in_fluid(name):
+        text = f"{name} exists in Fluid 1.8 but not in fluidlite yet (docs/names.md lists what does)"
     else:
         text = f"{name} exists in Paddle but not in fluidlite"
-    return f"{text}: {ADVICE[name]}" if name in ADVICE else text
+    known = next((part for part in (name, name.rpartition(".")[0]) if part in ADVICE), None)
+    return f"{text}: {ADVICE[known]}" if known else text
+
+
+def module_here(name: str) -> ModuleType | None:
+    """The module of this package that plays the module `name` of Fluid (`fluid.io`); None if there is none."""
+    real = real_name(name)
+    if name in ABSENT or spec_of(real) is None:
+        return None
+    return importlib.import_module(real)
+
+
+@cache
+def module_in_place(name: str) -> StandInModule:
+    """What stands in the place of the module `name` of Fluid, which this package does not have."""
+
+    def find(part: str) -> Any:
+        if part in fluid_names.listed()[name]:
+            return found_or_stand_in(name, part)
+        error = NotSupportedError if name in ADVICE and not part.startswith("__") else AttributeError
+        raise error(
+            f"module {name!r} has no attribute {part!r}"
+            if error is AttributeError
+            else explain(f"{name}.{part}")
+        )
+
+    return StandInModule(name, find, sorted(fluid_names.public()[name]))
+
+
+@cache
+def found_or_stand_in(module: str, name: str) -> Any:
+    """What `name` of Fluid's `module` is here, wherever it lives; if it is nowhere, something that raises when used."""
+    origin = fluid_names.listed()[module][name]
+    if not origin.name:
+        return module_here(origin.module) or module_in_place(origin.module)
+    for place in fluid_names.places()[origin]:
+        found = _held(place, origin)
+        if found is not None and not isinstance(found, ModuleType) and not is_stand_in(found):
+            return found
+    return _in_place(origin)
+
+
+@cache
+def _in_place(origin: Origin) -> Any:
+    """The one stand-in for what Fluid has under several names; it is known by the shortest."""
+    module, name = min(fluid_names.places()[origin], key=lambda place: (len(place.module), place))
+    return stand_in(module, name, lambda: explain(f"{module}.{name}"))
+
+
+def _held(place: Origin, origin: Origin) -> Any:
+    """What is here at `place`, where Fluid has what it defined at `origin`; None if that is not there."""
+    owner = module_here(place.module)
+    if owner is None:
+        return None
+    # A module that plays several of Fluid's may have something else by this name.
+    if fluid_names.listed().get(fluid_name(owner.__name__), {}).get(place.name, origin) != origin:
+        return None
+    lazy = place.name in _lazy.get(owner.__name__, ())
+    return getattr(owner, place.name) if lazy else vars(owner).get(place.name)
 
 
 def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A module-level `__getattr__` for `module` (its `__name__`).
 
     `lazy` says in which submodules further names are, which are loaded when somebody asks for them ('' for a name that
-    is a submodule itself). It imports modules of Fluid that live elsewhere here (`fluid.layers.nn`). For other names of
-    Fluid 1.8 it raises NotSupportedError, for names that nobody has AttributeError, with a suggestion if one is near.
-    In `from module import name` both become ImportError with the same text, which Python would replace by its
-    own.
+    is a submodule itself). Other names of Fluid 1.8 are found where they live here (`fluid.layers.nn`), or are
+    something that raises NotSupportedError when it is used. Names of Paddle after 1.8 raise it at once; names that
+    nobody has raise AttributeError, with a suggestion if one is near. In `from module import name` these become
+    ImportError with the same text, which Python would replace by its own.
     """
     fluid_module = fluid_name(module)
+    if lazy is not None:
+        _lazy[module] = lazy
 
     def __getattr__(name: str) -> Any:
-        full = f"{fluid_module}.{name}"
         if lazy is not None and name in lazy:
             where = lazy[name]
             found = importlib.import_module(f"{module}.{where or name}")
@@ -66,35 +122,48 @@ def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[st
                 found = getattr(found, name)
                 setattr(sys.modules[module], name, found)
             return found
+        full = f"{fluid_module}.{name}"
         if full in ALIASES:
             return importlib.import_module(ALIASES[full])
-        error: AttributeError
-        if name.startswith("__"):
+        asks = _import_asks(sys._getframe(1))
+        if name.startswith("__") or (asks == "fromlist" and spec_of(f"{module}.{name}") is not None):
+            # In the second case the statement goes on to import the submodule.
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-        # A module of another topic may stand where Fluid has one that does not exist here (`fluid.dataset`).
-        meant = [full, *(f"{absent}.{name}" for absent in ABSENT if real_name(absent) == module)]
-        there = [text for text in meant if in_fluid(text) or text in ABSENT or text in ADVICE]
-        if there:
-            error = NotSupportedError(explain(there[0]), name=name)
+        for played in _played_by(module):
+            if name in fluid_names.listed().get(played, ()):
+                return found_or_stand_in(played, name)
+        error: AttributeError
+        if full in ADVICE:
+            error = NotSupportedError(explain(full), name=name)
         else:
             near = difflib.get_close_matches(name, [n for n in vars(sys.modules[module]) if n[0] != "_"], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             error = AttributeError(f"module {fluid_module!r} has no attribute {name!r}{hint}", name=name)
-        if _in_import(sys._getframe(1), module, name):
+        if asks:
             raise ImportError(str(error), name=module) from None
         raise error
 
     return __getattr__
 
 
-def _in_import(caller: FrameType, module: str, name: str) -> bool:
-    """Whether `caller` is looking `name` up for the statement `from module import name`."""
+@cache
+def _played_by(module: str) -> list[str]:
+    """The modules of Fluid that a module of this package plays, or stands in front of (`fluid.dataset`)."""
+    others = [name for name, real in ALIASES.items() if real == module]
+    return [fluid_name(module), *others, *(name for name in sorted(ABSENT) if real_name(name) == module)]
+
+
+def _import_asks(caller: FrameType) -> str:
+    """Which part of the statement `from module import name` looks the name up; '' if it is something else."""
     code = caller.f_code
     if code.co_filename == "<frozen importlib._bootstrap>" and code.co_name == "_handle_fromlist":
-        # A package is asked first whether it has the name; a submodule of that name may still be there.
-        return not _is_submodule(f"{module}.{name}")
-    return code.co_code[caller.f_lasti] == _IMPORT_FROM
+        return "fromlist"  # a package is asked first whether it has the name
+    return "name" if code.co_code[caller.f_lasti] == _IMPORT_FROM else ""
 
 
-def _is_submodule(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
+def spec_of(module: str) -> ModuleSpec | None:
+    """The spec of a module of this package by its real name; None if there is no such module."""
+    try:
+        return importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # a package around it is not there
+        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import unique_name
+from ..base import missing, unique_name
 from ..base.dtypes import to_vartype
 from ..base.place import CPUPlace, CUDAPlace, Place
 from ..framework import Variable, default_main_program
@@ -103,3 +103,6 @@ def double_buffer(reader: Variable, place: Place | str | None = None, name: str 
     readers.attach(var, made)
     made.loader.buffer_ahead()
     return var
+
+
+__getattr__ = missing.reporter(__name__)

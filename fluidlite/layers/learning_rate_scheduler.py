@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..base import missing
 from ..framework import Variable, default_main_program, mode
 from ..layer_helper import LayerHelper
 from ..optimizer import schedules
@@ -195,3 +196,6 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end
     warm = start_lr + float(end_lr - start_lr) * (step / float(warmup_steps))
     after = learning_rate if isinstance(learning_rate, Variable) else float(learning_rate)
     return assign(_choose(early, warm, after), rate)
+
+
+__getattr__ = missing.reporter(__name__)

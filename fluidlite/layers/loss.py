@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base import missing
 from ..base.dtypes import VarType
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
@@ -250,3 +251,6 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     scores = helper.apply("matmul", {"X": anchor, "Y": positive}, attrs={"transpose_Y": True})
     cost = softmax_with_cross_entropy(scores, weights, soft_label=True)
     return penalty + _reduced("reduce_mean", _reduced("reduce_sum", weights * cost, [0]))
+
+
+__getattr__ = missing.reporter(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base import unique_name
+from ..base import missing, unique_name
 from ..base.dtypes import VarType
 from ..framework import Variable
 from ..initializer import ConstantInitializer
@@ -94,3 +94,6 @@ def auc(
             attrs={"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps},
         )
     return area, batch_area, counters
+
+
+__getattr__ = missing.reporter(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..base import missing
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 
@@ -177,3 +178,6 @@ def cumsum(
     `exclusive` leaves out the element itself, `reverse` sums from the end.
     """
     return _applied("cumsum", x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+__getattr__ = missing.reporter(__name__)

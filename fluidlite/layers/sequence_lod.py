@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base import missing
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_choice, check_dtype
@@ -148,3 +149,6 @@ def sequence_conv(
     result = helper.append_activation(helper.append_bias_op(out))
     result.lod_level = out.lod_level
     return result
+
+
+__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ installed real Paddle is left alone: it is only out of reach in processes that c
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import multiprocessing.spawn
 import runpy
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..base import flags, missing
+from ..base import flags, fluid_names, missing
 from ..base.fluid_modules import ABSENT, ADVICE, real_name
 
 
@@ -38,30 +37,40 @@ class _Alias(Loader):
         module.__spec__ = self.spec
 
 
+class _InPlace(Loader):
+    """Gives what stands in the place of the module `short` of Fluid."""
+
+    def __init__(self, short: str) -> None:
+        self.short = short
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return missing.module_in_place(self.short)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
 class PaddleFinder(MetaPathFinder):
     """Finds `paddle` and everything below it in this package, never anywhere else."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of an alias, None for names outside of `paddle`.
+        """The spec of an alias or, for a module of Fluid 1.8 that is not here, of what stands in its place.
 
-        Raises ModuleNotFoundError for modules below `paddle` that do not exist here, saying so if Fluid 1.8
-        has them.
+        None for names outside of `paddle`. Raises ModuleNotFoundError for others that do not exist here.
         """
         if fullname.partition(".")[0] != "paddle":
             return None
         short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname
         real = real_name(fullname)
-        found = None if short in ABSENT else importlib.util.find_spec(real)
-        if found is None:
-            why = (
-                missing.explain(short)
-                if missing.in_fluid(short) or short in ADVICE
-                else "neither Fluid 1.8 nor fluidlite has it"
-            )
-            raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
-        return ModuleSpec(fullname, _Alias(real), is_package=found.submodule_search_locations is not None)
+        found = None if short in ABSENT else missing.spec_of(real)
+        if found is not None:
+            return ModuleSpec(fullname, _Alias(real), is_package=found.submodule_search_locations is not None)
+        if short in fluid_names.listed():
+            return ModuleSpec(fullname, _InPlace(short), is_package=True)
+        why = missing.explain(short) if short in ADVICE else "neither Fluid 1.8 nor fluidlite has it"
+        raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
 
 
 class _InstallInChild:

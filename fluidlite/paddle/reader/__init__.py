@@ -1,5 +1,6 @@
 """`paddle.reader`: decorators that make readers from readers, and creators of readers."""
 
+from ...base import missing
 from . import creator, decorator
 from .decorator import (
     ComposeNotAligned,
@@ -28,3 +29,5 @@ __all__ = [
     "shuffle",
     "xmap_readers",
 ]
+
+__getattr__ = missing.reporter(__name__)

@@ -1,5 +1,6 @@
 """`paddle.reader.decorator`: readers from readers."""
 
+from ...base import missing
 from ...reader import (
     ComposeNotAligned,
     buffered,
@@ -25,3 +26,5 @@ __all__ = [
     "shuffle",
     "xmap_readers",
 ]
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,50 @@
+"""What names the modules of Fluid 1.8 have: `fluid_names.txt`, which is read when a name is missing for the first time.
+
+A line of it is a module and its names; `@` tells in which module a name was defined that another one has too.
+`scripts/list_fluid_names.py` writes it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Origin(NamedTuple):
+    """Where a name was defined: in a module under a name, which is '' for a module itself."""
+
+    module: str
+    name: str
+
+
+@cache
+def listed() -> dict[str, dict[str, Origin]]:
+    """The names of each module of Fluid 1.8 by the module's name (`fluid.layers`), private ones too."""
+    text = Path(__file__).with_name("fluid_names.txt").read_text(encoding="ascii")
+    rows = (line.split(":", 1) for line in text.splitlines())
+    return {module: dict(_entry(module, name) for name in names.split()) for module, names in rows}
+
+
+def _entry(module: str, text: str) -> tuple[str, Origin]:
+    name, _, home = text.rstrip("/").partition("@")
+    if text.endswith("/"):
+        return name, Origin(home or f"{module}.{name}", "")
+    home, _, last = (home or module).partition(":")
+    return name, Origin(home, last or name)
+
+
+@cache
+def public() -> dict[str, frozenset[str]]:
+    """The public names of each module of Fluid 1.8."""
+    return {module: frozenset(n for n in names if n[0] != "_") for module, names in listed().items()}
+
+
+@cache
+def places() -> dict[Origin, list[Origin]]:
+    """Every module and name under which something can be had, by where it was defined; that place comes first."""
+    found: dict[Origin, list[Origin]] = {}
+    for module, names in listed().items():
+        for name, origin in names.items():
+            found.setdefault(origin, [origin]).append(Origin(module, name))
+    return found

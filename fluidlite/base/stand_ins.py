@@ -1,0 +1,70 @@
+"""What stands where Fluid 1.8 has a name that is not in this package yet: it can be imported, and raises when used.
+
+A script then runs as far as it needs nothing that is missing. Such names can be passed around, stored, subclassed and
+asked for by `hasattr`, all as in Fluid; calling them, their subclasses or their attributes raises NotSupportedError.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .errors import NotSupportedError
+
+
+class StandIn(ABCMeta):
+    """The type of names that are missing. They are classes, so that classes can be derived from them.
+
+    (An ABCMeta so that scripts may mix them with abstract classes.)
+    """
+
+    _explain: Callable[[], str]
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotSupportedError(cls._explain())
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name)
+        raise NotSupportedError(cls._explain(), name=name)
+
+    def __getitem__(cls, key: Any) -> NoReturn:
+        raise NotSupportedError(cls._explain())
+
+    def __iter__(cls) -> NoReturn:
+        raise NotSupportedError(cls._explain())
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    def __repr__(cls) -> str:
+        return f"<{cls._explain()}>"
+
+
+def stand_in(module: str, name: str, explain: Callable[[], str]) -> StandIn:
+    """Something to have in the place of `name` of Fluid's `module`; `explain()` is what its error says."""
+    space = {"__module__": module, "__doc__": "Not in fluidlite yet.", "_explain": staticmethod(explain)}
+    return StandIn(name, (), space)
+
+
+class StandInModule(ModuleType):
+    """A module of Fluid that this package does not have: its names are stand-ins, or found where they are here."""
+
+    def __init__(self, name: str, find: Callable[[str], Any], names: list[str]) -> None:
+        super().__init__(name, "A module of Fluid 1.8 that is not in fluidlite yet.")
+        self.__path__: list[str] = []
+        self.__all__ = names
+        self._find = find
+
+    def __getattr__(self, name: str) -> Any:
+        return self._find(name)
+
+    def __dir__(self) -> list[str]:
+        return self.__all__
+
+
+def is_stand_in(value: Any) -> bool:
+    """Whether `value` only stands for a name that is missing."""
+    return isinstance(value, (StandIn, StandInModule))

@@ -1,0 +1,85 @@
+"""Writes `docs/names.md`: the public names of Fluid 1.8, module by module, with their state here.
+
+usage: python scripts/name_table.py [--check]    (--check writes nothing; status 1 if the page is out of date)
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+from fluidlite.base import fluid_names, missing
+from fluidlite.base.stand_ins import is_stand_in
+
+PAGE = Path(__file__).parents[1] / "docs" / "names.md"
+
+HEAD = """\
+# The names of Fluid 1.8
+
+Every public module of Paddle 1.8.5 with the names that it or one below it defines, and what they are here; a name that
+a module has from elsewhere is found where that is. `scripts/name_table.py` writes this page, and a test keeps it true.
+
+* **here**: works as in Fluid, but for what `compatibility.md` says;
+* **raises when used**: can be imported, stored, derived from and passed around; calling it, or anything derived
+  from it, raises `NotSupportedError`, which names it.
+"""
+
+
+def state(module: str, name: str) -> str:
+    """'here', 'raises when used' or 'missing'."""
+    owner = missing.module_here(module) or missing.module_in_place(module)
+    try:
+        value = getattr(owner, name)
+    except AttributeError:
+        return "missing"
+    return "raises when used" if is_stand_in(value) else "here"
+
+
+def states(module: str) -> dict[str, list[str]]:
+    """The names that a module of Fluid, or one below it, defines, by their state; without modules."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(fluid_names.public()[module]):
+        origin = fluid_names.listed()[module][name]
+        if origin.name and (origin.module == module or origin.module.startswith(module + ".")):
+            found.setdefault(state(module, name), []).append(name)
+    return found
+
+
+def page() -> str:
+    """The text of docs/names.md."""
+    rows, parts = [], []
+    for module in sorted(name for name in fluid_names.public() if not _private(name)):
+        found = states(module)
+        if found:
+            rows.append((module, found))
+    total = {kind: sum(len(found.get(kind, ())) for _, found in rows) for kind in KINDS}
+    parts.append(HEAD)
+    parts.append(", ".join(f"{count} {kind}" for kind, count in total.items() if count) + ".\n")
+    for module, found in rows:
+        parts.append(f"## {module}\n")
+        for kind in KINDS:
+            if kind in found:
+                parts.append(
+                    textwrap.fill(f"{kind}: " + " ".join(found[kind]), 118, break_on_hyphens=False) + "\n"
+                )
+    return "\n".join(parts)
+
+
+KINDS = ("here", "raises when used", "missing")
+
+
+def _private(module: str) -> bool:
+    return any(part.startswith("_") for part in module.split("."))
+
+
+def main() -> int:
+    text = page()
+    if "--check" in sys.argv[1:]:
+        return int(PAGE.read_text(encoding="utf8") != text)
+    PAGE.write_text(text, encoding="utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

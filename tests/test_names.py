@@ -1,0 +1,22 @@
+"""Every name of Fluid 1.8 can be had from the module that has it there, and docs/names.md says what it is here."""
+
+from pathlib import Path
+
+import pytest
+
+from fluidlite.base import fluid_names, missing
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "name_table.py"
+
+
+@pytest.mark.parametrize("name", sorted(fluid_names.listed()))
+def test_every_name_of_fluid_can_be_had(name):
+    module = missing.module_here(name) or missing.module_in_place(name)
+    for part in fluid_names.listed()[name]:
+        assert hasattr(module, part), f"{name}.{part}"
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="needs the source tree")
+def test_table_of_names_is_up_to_date(python):
+    done = python(SCRIPT, "--check")
+    assert done.returncode == 0, f"{done.stderr}docs/names.md: run scripts/name_table.py"
