@@ -20,7 +20,9 @@ enum fl_code {
     FL_OUT_OF_RANGE = 1, /* err[0] = the value found, err[1] = its position, err[2] = exclusive upper bound */
     FL_NO_MEMORY = 2,    /* err[0] = bytes wanted */
     FL_LIBRARY = 3,      /* err[0] = status of the library called (oneDNN) */
-    FL_PYTHON = 4        /* a Python instruction raised; the engine holds the exception */
+    FL_PYTHON = 4,       /* a Python instruction raised; the engine holds the exception */
+    FL_TOO_LARGE = 5,    /* err[0] = a size, err[1] = the largest that the library called can take */
+    FL_MISSING = 6       /* err[0] = which operand the kernel needs here and has not been given */
 };
 
 typedef struct fl_call {
@@ -35,11 +37,21 @@ typedef struct fl_call {
 
 typedef int (*fl_kernel)(fl_call *call);
 
-/* One row of the table that _ext.kernels publishes. */
+/* One row of the table that _ext.kernels publishes.
+ *
+ * `takes` says what a call must have, as operands|ints|floats, and is verified when a plan or an eager variant is made:
+ *   operands: x an address, n an address or NULL;
+ *   ints: i any integer, z one that is not negative, d a positive one, m one in [0, 2^31);
+ *   floats: f;
+ *   [..] may be missing (at the end of operands or ints); (..) comes once or more often, in the ints as often as in the
+ *   operands; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups. */
 typedef struct fl_entry {
     const char *name;
     fl_kernel run;
+    const char *takes;
 } fl_entry;
+
+enum { FL_MAX_RANK = 8 };
 
 #ifdef __cplusplus
 }

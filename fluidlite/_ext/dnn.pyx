@@ -19,6 +19,7 @@ cdef extern from "abi.h":
     ctypedef struct fl_entry:
         const char *name
         fl_kernel run
+        const char *takes
 
 
 cdef extern from "dnn/convolution.h" namespace "fl":
@@ -79,6 +80,11 @@ def table() -> dict:
             # The child of a fork has only the thread that forked: it would wait for the other ones for ever.
             os.register_at_fork(before=_release_threads)
     return _table
+
+
+def takes(str name) -> str:
+    """What calls of a convolution kernel must have, as `abi.h` says."""
+    return {entry.name.decode(): entry.takes.decode() for entry in convolutions()}[name]
 
 
 def _release_threads():

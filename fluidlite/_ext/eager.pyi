@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ def setup(
     recording_slot: Any,
     add_up: Callable[[Any, Any], Any],
     explain: Callable[[Form, int, tuple[int, ...]], Exception],
+    plain: Callable[[Any], np.ndarray],
+    plain_numbers: Collection[int],
 ) -> None: ...
 def setup_tracing(
     divert: Callable[[Form, list[Any]], list[Any] | None], tracer: Callable[[], Any]

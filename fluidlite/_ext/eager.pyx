@@ -61,6 +61,8 @@ cdef object _recording_var = None  # ContextVar: whether operators are recorded
 cdef object _recording_slot = None
 cdef object _add_up = None         # adds two gradients that are not both arrays
 cdef object _explain = None        # makes the error for what a native kernel reports
+cdef object _plain = None          # an array that native code can read, with the elements of another
+cdef bint _plain_numbers[64]       # by type number: whether elements of plain arrays have it
 cdef object _settle = None         # moves arrays to the one device that some of them are on
 cdef object _ambient = None        # the device where calls without arrays compute
 cdef object _zeros = None          # zeros on a device
@@ -73,12 +75,16 @@ cdef int64_t _runs = 0             # numbers the backward passes
 cdef int64_t _serial = 0           # numbers the tensors made
 
 
-def setup(tensor_type, foreign_type, recording_var, recording_slot, add_up, explain) -> None:
+def setup(tensor_type, foreign_type, recording_var, recording_slot, add_up, explain, plain, plain_numbers) -> None:
     """Say which class results have, which class marks static variables, where the recording switch is, what adds
-    gradients that are not arrays, and what makes errors of kernels' codes."""
-    global _tensor_type, _foreign_type, _recording_var, _recording_slot, _add_up, _explain
+    gradients that are not arrays, what makes errors of kernels' codes, what makes arrays plain, and which type numbers
+    those have."""
+    global _tensor_type, _foreign_type, _recording_var, _recording_slot, _add_up, _explain, _plain
     _tensor_type, _foreign_type = tensor_type, foreign_type
     _recording_var, _recording_slot, _add_up, _explain = recording_var, recording_slot, add_up, explain
+    _plain = plain
+    for number in range(64):
+        _plain_numbers[number] = number in plain_numbers
 
 
 def setup_tracing(divert, tracer) -> None:
@@ -120,6 +126,11 @@ cpdef bint recording() except -1:
     found = <object> value
     Py_DECREF(found)
     return found
+
+
+cdef bint is_plain(cnp.ndarray array) noexcept:
+    cdef int number = cnp.PyArray_TYPE(array)
+    return cnp.PyArray_ISCARRAY_RO(array) and 0 <= number < 64 and _plain_numbers[number]
 
 
 include "eager/tensor.pxi"

@@ -24,6 +24,8 @@ cdef extern from "abi.h":
         FL_NO_MEMORY
         FL_LIBRARY
         FL_PYTHON
+        FL_TOO_LARGE
+        FL_MISSING
     ctypedef struct fl_call:
         int64_t err[4]
     ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
@@ -39,6 +41,8 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         size_t n_slots()
         size_t size()
         void set(size_t slot, void *address)
+        size_t missing()
+        int64_t unbound(size_t k)
         void *get(size_t slot)
         const Step &step(size_t k)
         void clear_times()
@@ -50,6 +54,8 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
 OUT_OF_RANGE = FL_OUT_OF_RANGE
 NO_MEMORY = FL_NO_MEMORY
 LIBRARY = FL_LIBRARY
+TOO_LARGE = FL_TOO_LARGE
+MISSING = FL_MISSING
 
 
 class KernelFailure(Exception):
@@ -57,9 +63,10 @@ class KernelFailure(Exception):
 
     Attributes:
         index: position of the instruction in its engine.
-        code: `OUT_OF_RANGE`, `NO_MEMORY` or `LIBRARY`.
+        code: `OUT_OF_RANGE`, `NO_MEMORY`, `LIBRARY`, `TOO_LARGE` or `MISSING`.
         err: four integers with the details; for `OUT_OF_RANGE` the value found, its position and the exclusive upper
-            bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called.
+            bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called, for `TOO_LARGE` the size
+            and the largest that a library can take, for `MISSING` the number of the operand that is needed.
     """
 
     def __init__(self, index: int, code: int, err: tuple) -> None:
@@ -67,6 +74,10 @@ class KernelFailure(Exception):
             what = f"the value {err[0]} at position {err[1]} is not in [0, {err[2]})"
         elif code == FL_NO_MEMORY:
             what = f"{err[0]} bytes of memory could not be had"
+        elif code == FL_TOO_LARGE:
+            what = f"a size of {err[0]} is more than a library can take ({err[1]})"
+        elif code == FL_MISSING:
+            what = f"operand {err[0]} was left out"
         else:
             what = f"a library call returned status {err[0]}"
         super().__init__(f"instruction {index} failed: {what}")
@@ -79,6 +90,7 @@ cdef struct Layout:
     Py_ssize_t slot
     int type_num
     int ndim
+    bint written
     Py_ssize_t size
     cnp.npy_intp shape[32]
 
@@ -100,6 +112,7 @@ cdef class Layouts:
             if len(shape) > 32:
                 raise ValueError(f"slot {slot}: at most 32 dimensions are supported, got {len(shape)}")
             self.items[k].slot = slot
+            self.items[k].written = False
             self.items[k].type_num = np.dtype(dtype).num
             self.items[k].ndim = len(shape)
             size = np.dtype(dtype).itemsize
@@ -115,14 +128,14 @@ cdef class Layouts:
 
 
 cdef bint fits(Layout *layout, object value) noexcept:
-    """Whether a value is a contiguous, aligned array of the layout's type and shape."""
+    """Whether a value is a contiguous, aligned array of the layout's type and shape, that may be written to if it is."""
     cdef int axis
     if not cnp.PyArray_Check(value):
         return False
     array = <cnp.ndarray> value
     if cnp.PyArray_TYPE(array) != layout.type_num or cnp.PyArray_NDIM(array) != layout.ndim:
         return False
-    if not cnp.PyArray_ISCARRAY_RO(array):
+    if not (cnp.PyArray_ISCARRAY(array) if layout.written else cnp.PyArray_ISCARRAY_RO(array)):
         return False
     for axis in range(layout.ndim):
         if cnp.PyArray_DIM(array, axis) != layout.shape[axis]:
@@ -193,11 +206,14 @@ cdef class Engine:
         Raises:
             KeyError: there is no kernel of that name.
             IndexError: a slot outside the table.
+            ValueError: the kernel takes other numbers of operands, integers or floats (`kernels.check`; not verified
+                for an address).
         """
         self.check_idle()
         if isinstance(kernel, str):
             from . import kernels
 
+            kernels.check(kernel, [slot != -1 for slot in slots], ints, floats)
             kernel = kernels.address(kernel)
         for slot in slots:
             if slot != -1:
@@ -241,28 +257,43 @@ cdef class Engine:
         self.held[slot] = array
         return 0
 
-    def set_signature(self, entries) -> None:
-        """Declare what `bind_arrays` takes: `[(slot, dtype, shape)]` with every dimension known."""
+    def set_signature(self, entries, written=()) -> None:
+        """Declare what `bind_arrays` takes: `[(slot, dtype, shape)]` with every dimension known.
+
+        `written`: the positions in `entries` of arrays that instructions write to.
+        """
         self.check_idle()
         self.signature = Layouts(entries, self.plan.n_slots())
+        for k in written:
+            self.signature.items[<Py_ssize_t> k].written = True
 
     def bind_arrays(self, values) -> bool:
         """Bind a list or tuple of arrays to the slots of the signature.
 
         Returns:
-            False, with nothing bound, when the number of values or any type, shape or memory layout differs from
-            the signature; the caller then converts or complains.
+            False when the number of values or any type, shape or memory layout differs from the signature. All its slots
+            are empty then, so that nothing runs on the arrays of an earlier step; the caller converts or complains.
         """
         cdef Py_ssize_t k
         cdef Layouts wanted = self.signature
+        self.check_idle()
         if len(values) != wanted.n:
+            self.unbind(wanted)
             return False
         for k in range(wanted.n):
             if not fits(&wanted.items[k], values[k]):
+                self.unbind(wanted)
                 return False
         for k in range(wanted.n):
             self.bind_array(wanted.items[k].slot, values[k])
         return True
+
+    cdef int unbind(self, Layouts layouts) except -1:
+        cdef Py_ssize_t k
+        for k in range(layouts.n):
+            self.plan.set(layouts.items[k].slot, NULL)
+            self.held[layouts.items[k].slot] = None
+        return 0
 
     cdef object copy_out(self, Layout *layout):
         cdef void *address = self.plan.get(layout.slot)
@@ -291,12 +322,24 @@ cdef class Engine:
             found.append(self.copy_out(&self.fetches.items[k]))
         return found
 
+    cdef int check_bound(self, size_t at, size_t stop) except -1:
+        """Raise if an instruction of these works on an empty slot."""
+        cdef int64_t slot
+        for at in range(at, stop):
+            slot = self.plan.unbound(at)
+            if slot >= 0:
+                raise RuntimeError(
+                    f"instruction {at} works on slot {slot}, which holds nothing: the arrays given to this plan "
+                    "were refused, or none were given")
+        return 0
+
     def run(self, Py_ssize_t begin=0, Py_ssize_t end=-1) -> None:
         """Run the instructions from `begin` up to, not including, `end` (-1: all).
 
         Raises:
             KernelFailure: a native instruction failed.
-            RuntimeError: the engine is running already, in another thread or in one of its own instructions.
+            RuntimeError: the engine is running already, in another thread or in one of its own instructions; or an
+                instruction works on a slot that is empty. Nothing has run then.
             Exception: whatever a Python instruction raised; `failed` tells which.
         """
         cdef size_t at = begin
@@ -310,6 +353,8 @@ cdef class Engine:
         if not 0 <= begin <= end <= <Py_ssize_t> self.plan.size():
             raise IndexError(f"instructions {begin}..{end} are outside the plan of {self.plan.size()}")
         stop = end
+        if self.plan.missing():
+            self.check_bound(at, stop)
         self.running = True
         self.failed = -1
         try:

@@ -4,6 +4,7 @@ Every kernel is compiled for several instruction sets, of which the best that th
 come from the `dnn` extension, which is loaded when the first of them is asked for.
 """
 import ctypes
+import re
 
 import numpy as np
 import scipy.linalg.cython_blas as cython_blas_module
@@ -33,6 +34,9 @@ cdef extern from "abi.h":
     ctypedef struct fl_entry:
         const char *name
         fl_kernel run
+        const char *takes
+    enum:
+        FL_MAX_RANK
 
 
 cdef extern from "kernels/topics.h" namespace "fl":
@@ -66,6 +70,7 @@ _find_thread_switch()
 _TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}
 _targets = {_TARGET_NAMES[target]: target for target in list_targets()}
 _tables = {}
+_takes = {}  # name -> what a call must have, as `abi.h` says, and what was made of it when it was asked for first
 
 
 cdef dict _own_table(str target):
@@ -74,7 +79,79 @@ cdef dict _own_table(str target):
         if target not in _targets:
             raise ValueError(f"this machine cannot run {target!r}; it can run {', '.join(_targets)}")
         _tables[target] = {entry.name.decode(): <uintptr_t> entry.run for entry in kernels_of(_targets[target])}
+        _takes.update({entry.name.decode(): entry.takes.decode() for entry in kernels_of(_targets[target])})
     return _tables[target]
+
+
+_GROUP = re.compile(r"(r?)\((\w+)\)")
+_MOST = {"z": (0, 2**63 - 1), "d": (1, 2**63 - 1), "m": (0, 2**31 - 1), "r": (0, FL_MAX_RANK), "i": (-2**63, 2**63 - 1)}
+
+
+class _Arity:
+    """What calls of one kernel must have; `text` is its `takes` in the table of kernels."""
+
+    def __init__(self, text):
+        operands, ints, floats = text.split("|")
+        pattern = operands.replace("n", "[xn]")
+        for old, new in ((")", ")+"), ("[[xn]]", "[xn]?"), ("[x]", "x?")):
+            pattern = pattern.replace(old, new)
+        self.operands = re.compile(pattern)
+        group = _GROUP.search(operands)
+        self.group = len(group[2]) if group else 0
+        self.others = len(operands) - len(group[0]) if group else 0
+        repeated = _GROUP.search(ints)
+        self.before = ints[: repeated.start()] + repeated[1] if repeated else ints.replace("[", "").replace("]", "")
+        self.least = len(self.before) - ("[" in ints)
+        self.repeated = repeated[2] if repeated else ""
+        self.by_rank = bool(repeated and repeated[1])
+        self.floats = (len(floats.strip("[]")) - ("[" in floats), len(floats.strip("[]")))
+
+    def problem(self, operands, ints, floats):
+        """What is wrong with a call, or None; `operands`: for each whether it is there."""
+        if self.operands.fullmatch("".join(["x" if there else "n" for there in operands])) is None:
+            return f"{len(operands)} operands, of which it lacks {[k for k, there in enumerate(operands) if not there]}"
+        kinds = self.before
+        if self.repeated:
+            times = (len(operands) - self.others) // self.group if self.group else 0
+            if self.by_rank and len(ints) >= len(kinds):
+                times = ints[len(kinds) - 1]
+                if not 0 <= times <= FL_MAX_RANK:
+                    return f"a rank of {times}, which must be in [0, {FL_MAX_RANK}]"
+            kinds += self.repeated * times
+            if len(ints) != len(kinds):
+                return f"{len(ints)} integers, which must be {len(kinds)}"
+        elif not self.least <= len(ints) <= len(kinds):
+            return f"{len(ints)} integers, which must be {self.least} to {len(kinds)}"
+        for place, (kind, number) in enumerate(zip(kinds, ints)):
+            least, most = _MOST[kind]
+            if not least <= number <= most:
+                return f"the integer {number} at position {place}, which must be in [{least}, {most}]"
+        if not self.floats[0] <= len(floats) <= self.floats[1]:
+            return f"{len(floats)} real numbers, which must be {self.floats[0]} to {self.floats[1]}"
+        return None
+
+
+def check(str name, operands, ints=(), floats=()) -> None:
+    """Verify that a call has what its kernel takes, before anything is run with it.
+
+    Args:
+        name: the kernel.
+        operands: for each operand whether there is an address; false for one left out.
+        ints: the integer arguments.
+        floats: the real arguments.
+
+    Raises:
+        KeyError: there is no such kernel.
+        ValueError: the number of operands, integers or real numbers is another than the kernel needs, an operand is left
+            out that it reads or writes, or an integer is outside what it can work with.
+    """
+    arity = _takes.get(name)
+    if not isinstance(arity, _Arity):
+        address(name)
+        arity = _takes[name] = _Arity(_takes[name])
+    wrong = arity.problem(operands, ints, floats)
+    if wrong is not None:
+        raise ValueError(f"kernel {name!r} was given {wrong}")
 
 
 _best = next(iter(_targets))
@@ -91,12 +168,21 @@ def table(target=None) -> dict:
     Args:
         target: one of `targets()`; the best by default.
     """
-    return {**_own_table(target or _best), **dnn.table()}
+    return {**_own_table(target or _best), **_convolutions()}
+
+
+def _convolutions():
+    """The kernels of the `dnn` extension."""
+    found = dnn.table()
+    for name in found:
+        if name not in _takes:
+            _takes[name] = dnn.takes(name)
+    return found
 
 
 def available(str name) -> bool:
     """Whether there is a kernel of this name; for convolutions that needs the oneDNN library."""
-    return name in _own_table(_best) or (name.startswith("conv2d") and name in dnn.table())
+    return name in _own_table(_best) or (name.startswith("conv2d") and name in _convolutions())
 
 
 def address(str name) -> int:
@@ -107,7 +193,7 @@ def address(str name) -> int:
     """
     found = _own_table(_best).get(name)
     if found is None and name.startswith("conv2d"):
-        found = dnn.table().get(name)
+        found = _convolutions().get(name)
     if found is None:
         raise KeyError(f"there is no kernel {name!r} in this build")
     return found
@@ -125,7 +211,7 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
 
     Raises:
         KeyError: there is no such kernel.
-        ValueError: an operand is not a C-contiguous array.
+        ValueError: an operand is not a C-contiguous array, or the call does not have what `check` asks for.
         KernelFailure: the kernel reported a problem.
     """
     cdef vector[void *] operands
@@ -135,6 +221,7 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
     cdef uintptr_t where = address(name) if target is None else table(target)[name]
     cdef fl_kernel run = <fl_kernel> where
     cdef int code
+    check(name, [array is not None for array in arrays], ints, floats)
     for array in arrays:
         if array is None:
             operands.push_back(NULL)

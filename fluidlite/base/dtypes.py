@@ -56,8 +56,13 @@ FLOATS = frozenset({VarType.FP16, VarType.FP32, VarType.FP64})
 """Element types that have gradients."""
 
 
+def element_types() -> list[np.dtype]:
+    """The NumPy dtypes of all types that elements can have."""
+    return list(_TO_NUMPY.values())
+
+
 def to_vartype(dtype: object) -> VarType:
-    """The `VarType` of a dtype name, NumPy dtype or type, number or `VarType`.
+    """The `VarType` of a dtype name, NumPy dtype (in any byte order) or type, number or `VarType`.
 
     Raises TypeError naming the value and the types that exist.
     """
@@ -70,7 +75,7 @@ def to_vartype(dtype: object) -> VarType:
             pass
     else:
         try:
-            return _FROM_NUMPY[np.dtype(dtype)]  # type: ignore[call-overload]
+            return _FROM_NUMPY[np.dtype(dtype).newbyteorder("=")]  # type: ignore[call-overload]
         except (TypeError, KeyError):
             pass
     names = ", ".join(_NUMPY.values())

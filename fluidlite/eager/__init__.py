@@ -5,6 +5,7 @@ The operators are those of `ops/`; how a call finds its kernels is in `dispatch`
 
 from .._ext import eager as _core
 from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
+from ..base.arrays import NUMBERS, plain
 from ..framework import tracing
 from ..framework.variable import Variable
 from . import placing
@@ -15,7 +16,7 @@ from .diverting import divert
 from .parameters import initial_value
 from .tensor import Parameter, Tensor, apply, apply_into, empty, to_variable
 
-_core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain)
+_core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain, plain, NUMBERS)
 _core.setup_tracing(divert, tracing.current)
 
 __all__ = [

@@ -12,6 +12,7 @@ from .._ext import eager as core
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
+from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, find, grad_name
 from . import device_calls
 
@@ -218,6 +219,8 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
     if listed is None or not all(kernels.available(call.kernel) for call in listed):
         return None
     place = {name: k for k, name in enumerate((*form.names_in, *form.names_out))}
+    for call in listed:
+        kernels.check(call.kernel, [name is not None for name in call.operands], call.ints, call.floats)
     return [
         (
             kernels.address(call.kernel),
@@ -387,15 +390,4 @@ def _targets(
 
 def explain(form: core.Form, code: int, err: tuple[int, ...]) -> Exception:
     """The error for what a native kernel of `form` reports."""
-    op_type = form.definition.type
-    if code == _OUT_OF_RANGE:
-        slot = next((name for name in ("Label", "Ids", "Index") if name in form.inputs), "an input")
-        return OperatorError(
-            f"operator {op_type}: {slot} must be in [0, {err[2]}); got {err[0]} at position {err[1]}"
-        )
-    if code == _NO_MEMORY:
-        return MemoryError(f"operator {op_type} could not get {err[0]} bytes of memory")
-    return EnforceNotMet(f"operator {op_type} failed with code {code} (status {err[0]})")
-
-
-_OUT_OF_RANGE, _NO_MEMORY = 1, 2
+    return native_error(form.definition.type, dict.fromkeys(form.inputs, ""), code, err)

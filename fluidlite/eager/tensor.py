@@ -9,6 +9,7 @@ import numpy as np
 
 from .._ext import eager as core
 from ..base import unique_name
+from ..base.arrays import plain, plain_copy
 from ..base.dtypes import VarType, to_vartype
 from ..base.selected_rows import SelectedRows
 from ..executor.lod_tensor import LoDTensor
@@ -23,7 +24,8 @@ class Tensor(Elements, Located, VariableMath):
     """An array that operators compute with at once, and that remembers how it was computed.
 
     Args:
-        array: contiguous array of one of Fluid's types, of NumPy or of a GPU; taken as it is, without a copy.
+        array: array of one of Fluid's types, of NumPy or of a GPU; taken as it is, without a copy, unless native code
+            could not read it there (`base/arrays.py`).
         name: by default one that counts the tensors made.
         stop_gradient: whether `backward` stops here.
         persistable: whether it lasts (parameters, statistics).
@@ -40,7 +42,7 @@ class Tensor(Elements, Located, VariableMath):
         stop_gradient: bool = True,
         persistable: bool = False,
     ) -> None:
-        self.array = array
+        self.array = plain(array) if isinstance(array, np.ndarray) else array
         if name is None:
             self.take_number()
             name = f"generated_var_{self.serial}"
@@ -383,8 +385,8 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
             "The type of input value is invalid, expected type is 'ndarray' or 'Variable', "
             f"but received {type(value)}."
         )
-    to_vartype(value.dtype)
-    array = np.array(value, order="C")
+    array = plain_copy(value)
+    to_vartype(array.dtype)
     return Tensor(placing.here(array), name)
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from ..base.arrays import is_plain
 from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
 from ..ops.registry import OpView
@@ -94,9 +98,29 @@ class ScopeFollower:
     """A plan, which holds its scope weakly and is made for one version of its program."""
 
     version: int
+    feed_names: list[str]
+    meta: ExactMeta
     _scope: weakref.ref[Scope]
     _scope_version: int
     """The version of the scope that the plan was bound to last."""
+
+    def accepts(self, arrays: list[Any]) -> bool:
+        """Bind the arrays of the feeds, in the order of `feed_names`; False, with none of them bound, if one does not
+        fit."""
+        raise NotImplementedError
+
+    def take(self, arrays: list[Any]) -> None:
+        """`accepts` for arrays that have to fit; raises ValueError naming the first that does not."""
+        if self.accepts(arrays):
+            return
+        for name, array in zip(self.feed_names, arrays, strict=True):
+            wanted = f"{to_numpy(self.meta.dtypes[name])} {list(self.meta.shapes[name])}"
+            got = f"{array.dtype} {list(array.shape)}"
+            if wanted != got or (isinstance(array, np.ndarray) and not is_plain(array)):
+                raise ValueError(
+                    f"variable {name!r}: this plan works on an array of {wanted}, got one of {got}"
+                )
+        raise ValueError(f"this plan works on arrays of {self.feed_names}, which could not be bound")
 
     def bind_scope(self) -> bool:
         """Use the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""

@@ -251,7 +251,7 @@ def _run_checked(
         plan = find_plan(cache, program, scope, parts, names, device)
         if plan is not None:
             with plan.lock:
-                plan.accepts([parts[name][0] for name in plan.feed_names])
+                plan.take([parts[name][0] for name in plan.feed_names])
                 try:
                     return _finish(plan, return_numpy)
                 except MemoryError:

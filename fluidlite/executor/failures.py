@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..base.errors import EnforceNotMet, EOFException
 from ..framework import Operator, Variable
 from ..framework.callsite import describe
+from ..ops.native_errors import native_error
 from ..ops.registry import OperatorError
 
 
@@ -76,15 +77,4 @@ def variable_text(var: Variable) -> str:
 
 def native(op: Operator, code: int, details: tuple[int, ...]) -> Exception:
     """What a native kernel's error code means."""
-    if code == _OUT_OF_RANGE:
-        slot = next((name for name in ("Label", "Ids", "Index") if name in op.inputs), "an input")
-        return OperatorError(
-            f"operator {op.type}: {slot} {op.inputs.get(slot, [])} must be in [0, {details[2]}); "
-            f"got {details[0]} at position {details[1]}"
-        )
-    if code == _NO_MEMORY:
-        return MemoryError(f"operator {op.type} could not get {details[0]} bytes of memory")
-    return EnforceNotMet(f"operator {op.type} failed with code {code} (status {details[0]})")
-
-
-_OUT_OF_RANGE, _NO_MEMORY = 1, 2
+    return native_error(op.type, {slot: f" {names}" for slot, names in op.inputs.items()}, code, details)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend import device_of, moved, on_device
+from ..base.arrays import plain
 from ..base.dtypes import VarType, to_numpy
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows
@@ -47,14 +48,15 @@ def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
 
 
 def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
-    """A C-contiguous array, of the host or of a GPU, and the levels of detail of one fed value.
+    """A plain array of the host, or one of a GPU, and the levels of detail of one fed value.
 
     Scalars get one dimension.
     """
     if isinstance(value, LoDTensor):
         if value.array is None:
             raise ValueError(f"the LoDTensor fed as {var.name!r} has not been set")
-        return value.array, value._lod
+        array = value.array
+        return (plain(array) if isinstance(array, np.ndarray) else array), value._lod
     if isinstance(value, np.ndarray):
         array = value
     elif on_device(value):
@@ -86,7 +88,7 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
         )
     if array.ndim == 0:
         array = array.reshape(1)
-    return np.ascontiguousarray(array), []
+    return plain(array), []
 
 
 def _on_host(value: Any, var: Variable) -> np.ndarray:
@@ -118,7 +120,8 @@ def _matching(value: SelectedRows, var: Variable) -> SelectedRows:
         raise ValueError(
             f"{value!r} was fed as variable {var.name!r}, which is {var.type} of {var.dtype} {list(var.shape)}"
         )
-    return value
+    rows, values = (plain(a) if isinstance(a, np.ndarray) else a for a in (value.rows, value.values))
+    return SelectedRows(rows, values, value.height)
 
 
 def check(var: Variable, array: np.ndarray, lod: Lod) -> None:

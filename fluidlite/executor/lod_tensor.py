@@ -10,6 +10,7 @@ import numpy as np
 
 from ..backend import device_at, device_of, dlpack, moved, on_device, to_host
 from ..backend.cupy_.pinned import is_pinned, pinned_array
+from ..base.arrays import owned, plain_copy
 from ..base.dtypes import to_vartype
 from ..base.errors import EnforceNotMet
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
@@ -72,7 +73,7 @@ class LoDTensor:
             if fits:
                 overwrite(mine, source)
             else:
-                self.replace(np.array(to_host(source), order="C"))
+                self.replace(plain_copy(to_host(source)))
         else:
             self._set_at(place, source, fits)
 
@@ -85,7 +86,7 @@ class LoDTensor:
         elif fits and device_of(self.array) is device:
             overwrite(self.array, source)
         elif device is None:
-            self.replace(np.array(to_host(source), order="C"))
+            self.replace(plain_copy(to_host(source)))
         else:
             self.replace(device.adopt(source) if on_device(source) else device.put(source))
 
@@ -102,6 +103,13 @@ class LoDTensor:
             return _host_place(self.array)
         device = device_of(self.array)
         return CPUPlace() if device is None else device.place
+
+    def own(self) -> Any:
+        """The elements, which are on the host, where native code can read and write them."""
+        here = owned(self.array)
+        if here is not self.array:
+            self.replace(here)
+        return here
 
     def replace(self, array: Any) -> None:
         """Take `array` as the new memory of this tensor, without copying."""

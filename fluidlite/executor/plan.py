@@ -71,13 +71,12 @@ class Plan(ScopeFollower):
         self.engine.set_fetches(entries if self._all_in_slots else [])
         self._sign()
 
-    def _sign(self) -> None:
-        """Tell the engine which arrays `accepts` will be given."""
-        names = [name for name in self.feed_names if name in self._slots]
+    def _sign(self, followed: int = 0) -> None:
+        """Tell the engine which arrays `accepts` will be given; the last, `followed` many, are written to."""
         self.engine.set_signature(
-            [(self._slots[n], to_numpy(self.meta.dtypes[n]), self.meta.shapes[n]) for n in names]
+            [(self._slots[n], to_numpy(self.meta.dtypes[n]), self.meta.shapes[n]) for n in self.feed_names],
+            range(len(self.feed_names) - followed, len(self.feed_names)),
         )
-        self._bound_feeds = names
 
     def follow(self, names: Sequence[str]) -> None:
         """Have `accepts` take the arrays of these lasting variables as well, after those of the feeds.
@@ -85,7 +84,7 @@ class Plan(ScopeFollower):
         For variables whose memory belongs to somebody else, who may replace it from one step to the next.
         """
         self.feed_names = [*self.feed_names, *names]
-        self._sign()
+        self._sign(len(names))
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """Choose a native kernel or the reference kernel for each operator; fuse; find views."""
@@ -198,6 +197,8 @@ class Plan(ScopeFollower):
     def _emit(self, engine: Any, instructions: list[Instruction]) -> None:
         native: list[tuple[str, list[int], list[int], list[float]] | None] = []
         python: list[Callable[[], None]] = []
+        for name in (*self.feed_names, *self.meta.persistable):
+            self._slot(name)
         for op, action in instructions:
             if isinstance(action, Call):
                 slots = [-1 if name is None else self._slot(name) for name in action.operands]
@@ -237,10 +238,8 @@ class Plan(ScopeFollower):
         if scope is None or tensors is None:
             return False
         for name, tensor in tensors.items():
-            array = tensor.on(None)
-            if not (array.flags.c_contiguous and array.flags.writeable):
-                array = np.array(array, order="C")
-                tensor.replace(array)
+            tensor.on(None)
+            array = tensor.own()
             self._views[name] = array
             if name in self._slots:
                 self.engine.bind(self._slots[name], array)
@@ -261,14 +260,17 @@ class Plan(ScopeFollower):
         return len(arrays) == len(self.feed_names) and self.accepts(arrays)
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
-        """Bind the arrays of the feeds, in the order of `feed_names`; False if one has another shape or dtype."""
+        """Bind the arrays of the feeds, in the order of `feed_names`.
+
+        False if one has another shape or dtype, or is not plain; then no feed is bound, and the plan does not run.
+        """
+        if not self.engine.bind_arrays(arrays):
+            for name in self.feed_names:
+                self._views.pop(name, None)
+            return False
         for name, array in zip(self.feed_names, arrays, strict=True):
             self._views[name] = array
-        if len(self._bound_feeds) != len(arrays):
-            if any(a.shape != self.meta.shapes[n] for n, a in zip(self.feed_names, arrays, strict=True)):
-                return False
-            arrays = [self._views[name] for name in self._bound_feeds]
-        return self.engine.bind_arrays(arrays)
+        return True
 
     def run(self, begin: int = 0, end: int = -1) -> None:
         """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the

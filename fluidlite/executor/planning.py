@@ -57,6 +57,8 @@ class ExactMeta:
             return False
         if value.lod():
             raise CannotPlan(f"variable {name!r} of the scope holds sequences")
+        if isinstance(value.array, np.ndarray):
+            value.own()
         self.persistable[name] = value
         self.shapes[name] = value.array.shape
         self.dtypes[name] = to_vartype(value.array.dtype)

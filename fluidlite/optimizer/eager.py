@@ -16,7 +16,7 @@ import numpy as np
 from ..backend.cupy_ import library
 from ..base import unique_name
 from ..base.dtypes import VarType
-from ..base.errors import NotSupportedError
+from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
@@ -186,7 +186,10 @@ class EagerSteps:
         update = self._updates.get(key)
         if update is None or not update.takes(grads):
             update = self._updates[key] = self._build(chosen, grads)
-            update.takes(grads)
+            if not update.takes(grads):
+                raise EnforceNotMet(
+                    f"the gradients of {[param.name for param in chosen]} do not fit the parameters"
+                )
         self._write_rate()
         update.run(grads)
 

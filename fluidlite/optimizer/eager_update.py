@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.arrays import owned, plain
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
@@ -90,15 +91,19 @@ class EagerUpdate:
         return arrays
 
     def takes(self, grads: Sequence[Any]) -> bool:
-        """Bind gradients and parameters; False if one is of another kind, shape or dtype than planned."""
+        """Bind gradients and parameters; False if one is of another kind, shape or dtype than planned, or cannot be
+        updated where it is."""
         plan = self._plan
         if plan is None:
             return [type(grad) for grad in grads] == self._kinds
         held = self._arrays() if self._numbers else [tensor.array for tensor in self._tensors]
-        return plan.accepts([*grads, *held]) or (
-            all(isinstance(grad, np.ndarray) for grad in grads)
-            and plan.accepts([*[np.ascontiguousarray(grad) for grad in grads], *held])
-        )
+        if plan.accepts([*grads, *held]):
+            return True
+        if not all(isinstance(array, np.ndarray) for array in (*grads, *held)):
+            return False
+        for tensor in self._tensors:
+            tensor.array = owned(tensor.array)
+        return plan.accepts([*[plain(grad) for grad in grads], *self._arrays()])
 
     def run(self, grads: Sequence[Any]) -> None:
         """Update the parameters, after `takes` has agreed to the gradients."""

@@ -173,6 +173,8 @@ BAD = {
     "not contiguous": (np.asfortranarray(filled(2, 3)), GOOD[1]),
     "swapped bytes": (filled(2, 3).astype(">f4"), GOOD[1]),
     "not an array": ([[1.0] * 3] * 2, GOOD[1]),
+    "not aligned": (np.frombuffer(bytearray(25), np.float32, offset=1).reshape(2, 3), GOOD[1]),
+    "another number of the same type": (GOOD[0], GOOD[1].astype(np.longlong)),
 }
 
 
@@ -181,9 +183,12 @@ def test_feeds_that_differ_from_the_signature_are_not_bound(case):
     plan = Engine(2)
     plan.set_signature([(0, np.float32, (2, 3)), (1, "int64", (2, 1))])
     assert plan.bind_arrays(list(GOOD)) is True
-    before = plan.pointer(0), plan.pointer(1)
+    plan.add("copy", [0, 0], [24])
+    plan.run()
     assert plan.bind_arrays(BAD[case]) is False
-    assert (plan.pointer(0), plan.pointer(1)) == before
+    assert (plan.pointer(0), plan.pointer(1)) == (0, 0)
+    with pytest.raises(RuntimeError, match="instruction 0 works on slot 0, which holds nothing"):
+        plan.run()  # not on the arrays of the step before
 
 
 def test_feeds_that_fit_are_bound_without_a_copy():
@@ -194,6 +199,60 @@ def test_feeds_that_fit_are_bound_without_a_copy():
     assert plan.bind_arrays((readonly, GOOD[1]))
     assert plan.pointer(1) == readonly.ctypes.data
     assert plan.pointer(0) == GOOD[1].ctypes.data
+
+
+def test_what_is_written_to_must_be_writeable():
+    plan = Engine(1)
+    plan.set_signature([(0, np.float32, (4,))], [0])
+    readonly = filled(4)
+    assert plan.bind_arrays([readonly])
+    readonly.flags.writeable = False
+    assert not plan.bind_arrays([readonly])
+
+
+def test_nothing_runs_while_an_operand_is_missing(doubling):
+    out = filled(4)
+    doubling.bind(1, out)
+    with pytest.raises(RuntimeError, match="instruction 0 works on slot 0"):
+        doubling.run()
+    doubling.bind(0, filled(4))
+    doubling.run()
+    doubling.set_pointer(0, 0)
+    doubling.run(1)  # the second instruction does without
+    assert out.tolist() == [16.0] * 4
+    with pytest.raises(RuntimeError, match="slot 0"):
+        doubling.run()
+
+
+CALLS = {
+    "too few operands": ("elementwise_add.f32", [0, 1], [4], [], "2 operands"),
+    "too many operands": ("relu.f32", [0, 1, 1], [4], [], "3 operands"),
+    "an operand left out": ("relu.f32", [0, -1], [4], [], r"lacks \[1\]"),
+    "what a gradient reads": ("relu_grad.f32", [0, -1, 0, 1], [4], [], r"lacks \[1\]"),
+    "part of a group": ("sgd.f32", [0, 1, 0, 1], [4, 4], [], "4 operands"),
+    "fewer sizes than groups": ("adam.f32", [0] * 13, [4], [0.9, 0.99, 1e-8], "1 integers, which must be 2"),
+    "no integers": ("gemm.f32", [0, 1, 1], [], [1.0, 0.0], "0 integers, which must be 5 to 6"),
+    "no floats": ("leaky_relu.f32", [0, 1], [4], [], "0 real numbers"),
+    "a negative size": ("copy", [0, 1], [-4], [], r"integer -4 at position 0, which must be in \[0"),
+    "another rank than said": ("transpose", [0, 1], [4, 2, 2, 2, 1], [], "5 integers, which must be 6"),
+    "nine dimensions": ("transpose", [0, 1], [4, 9, *[1] * 9, *range(9)], [], "a rank of 9"),
+    "more rows than counted": ("merge_rows.f32", [0, 1, 0, 1], [2**31, 4, 4], [], "integer 2147483648"),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_calls_must_have_what_their_kernel_takes(case):
+    kernel, slots, ints, floats, message = CALLS[case]
+    plan = Engine(2)
+    with pytest.raises(ValueError, match=message):
+        plan.add(kernel, slots, ints, floats)
+    assert len(plan) == 0
+
+
+def test_every_kernel_says_what_it_takes():
+    for name in kernels.table():
+        with pytest.raises(ValueError, match=name.replace(".", "[.]")):
+            kernels.check(name, [], [], [])
 
 
 def test_signatures_must_be_known_in_full():

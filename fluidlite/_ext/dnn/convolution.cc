@@ -231,6 +231,7 @@ template <class Kind> int convolve(fl_call *call) {
     try {
         if (call->state == nullptr) {
             const Geometry g(call);
+            if (g.output[2] < 0 || g.output[3] < 0) throw Failure{dnnl_invalid_arguments};
             if (g.empty()) {
                 if (const size_t bytes = Kind::output_bytes(g)) std::memset(call->p[Kind::output], 0, bytes);
                 return FL_OK;
@@ -255,9 +256,9 @@ template <class Kind> int convolve(fl_call *call) {
 }  // namespace
 
 std::vector<fl_entry> convolutions() {
-    return {{"conv2d.f32", convolve<Forward>},
-            {"conv2d_grad_input.f32", convolve<GradInput>},
-            {"conv2d_grad_filter.f32", convolve<GradFilter>}};
+    return {{"conv2d.f32", convolve<Forward>, "xxnx|zzzzzzzddiiiiddd[i]|"},
+            {"conv2d_grad_input.f32", convolve<GradInput>, "xxx|zzzzzzzddiiiiddd|"},
+            {"conv2d_grad_filter.f32", convolve<GradFilter>, "xxx|zzzzzzzddiiiiddd|"}};
 }
 
 }  // namespace fl

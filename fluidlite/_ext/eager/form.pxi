@@ -43,7 +43,7 @@ cdef class Form:
     cpdef Variant variant(self, list arrays):
         """The variant for the shapes and types of `arrays`.
 
-        Replaces those by contiguous ones that are not, and moves them to the device that any of them is on.
+        Replaces those by plain ones that are not (see `base/arrays.py`), and moves them to the device that any of them is on.
         """
         cdef Variant one
         cdef Py_ssize_t k
@@ -52,8 +52,8 @@ cdef class Form:
             item = arrays[k]
             if not cnp.PyArray_Check(item):
                 host = False
-            elif not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray> item):
-                arrays[k] = np.ascontiguousarray(item)
+            elif not is_plain(<cnp.ndarray> item):
+                arrays[k] = _plain(item)
         if not host or self.n_in == 0:
             device = _ambient() if host else _settle(self, arrays)
             if device is not None:

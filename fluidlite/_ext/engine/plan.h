@@ -31,11 +31,25 @@ struct Step {
 class Plan {
   public:
     /* Slot 0 is always NULL, so that operands left out need no test in the loop. */
-    explicit Plan(size_t n_slots = 0) : table_(n_slots + 1, nullptr) {}
+    explicit Plan(size_t n_slots = 0) : table_(n_slots + 1, nullptr), missing_(n_slots) {}
 
     size_t n_slots() const { return table_.size() - 1; }
     size_t size() const { return steps_.size(); }
-    void set(size_t slot, void *address) { table_[slot + 1] = address; }
+    void set(size_t slot, void *address) {
+        void *&place = table_[slot + 1];
+        missing_ += static_cast<size_t>(address == nullptr);
+        missing_ -= static_cast<size_t>(place == nullptr);
+        place = address;
+    }
+    /* How many slots are empty. */
+    size_t missing() const { return missing_; }
+    /* A slot that instruction `k` works on and that is empty, or -1. */
+    int64_t unbound(size_t k) const {
+        for (const size_t slot : steps_[k]->slots) {
+            if (slot != 0 && table_[slot] == nullptr) return static_cast<int64_t>(slot) - 1;
+        }
+        return -1;
+    }
     void *get(size_t slot) const { return table_[slot + 1]; }
     const Step &step(size_t k) const { return *steps_[k]; }
     void clear_times() {
@@ -86,6 +100,7 @@ class Plan {
     }
 
     std::vector<void *> table_;
+    size_t missing_;
     std::vector<std::unique_ptr<Step>> steps_;
 };
 

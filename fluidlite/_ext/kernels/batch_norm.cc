@@ -184,15 +184,15 @@ template <bool frozen, class T> int grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry batch_norm_table[] = {
-    {"batch_norm.f32", batch_norm<float>},
-    {"batch_norm.f64", batch_norm<double>},
-    {"batch_norm_infer.f32", batch_norm_infer<float>},
-    {"batch_norm_infer.f64", batch_norm_infer<double>},
-    {"batch_norm_grad.f32", grad<false, float>},
-    {"batch_norm_grad.f64", grad<false, double>},
-    {"batch_norm_infer_grad.f32", grad<true, float>},
-    {"batch_norm_infer_grad.f64", grad<true, double>},
-    {nullptr, nullptr}};
+    {"batch_norm.f32", batch_norm<float>, "xxxxxxxxxx|zzz[i]|ff"},
+    {"batch_norm.f64", batch_norm<double>, "xxxxxxxxxx|zzz[i]|ff"},
+    {"batch_norm_infer.f32", batch_norm_infer<float>, "xxxxxx|zzz[i]|f"},
+    {"batch_norm_infer.f64", batch_norm_infer<double>, "xxxxxx|zzz[i]|f"},
+    {"batch_norm_grad.f32", grad<false, float>, "xxxxxnnn|zzz|f"},
+    {"batch_norm_grad.f64", grad<false, double>, "xxxxxnnn|zzz|f"},
+    {"batch_norm_infer_grad.f32", grad<true, float>, "xxxxxnnn|zzz|f"},
+    {"batch_norm_infer_grad.f64", grad<true, double>, "xxxxxnnn|zzz|f"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
 }  // namespace fl

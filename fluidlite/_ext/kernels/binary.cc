@@ -88,7 +88,17 @@ template <class T> Operands<T> operands(const fl_call *call) {
     return {at<T>(call, 0), at<T>(call, 1), at<T>(call, 2), at<T>(call, 3)};
 }
 
+/* Whether all is there that the wanted gradients read; which operands those are depends on the operator. */
+template <class Op> int check_operands(fl_call *call) {
+    const int reads = (call->p[4] != nullptr ? Op::dx_reads : 0) | (call->p[5] != nullptr ? Op::dy_reads : 0);
+    if ((reads & reads_x) != 0 && call->p[0] == nullptr) return missing(call, 0);
+    if ((reads & reads_y) != 0 && call->p[1] == nullptr) return missing(call, 1);
+    if ((reads & reads_out) != 0 && call->p[2] == nullptr) return missing(call, 2);
+    return FL_OK;
+}
+
 template <class Op, class T> int same_grad(fl_call *call) {
+    if (const int code = check_operands<Op>(call)) return code;
     const Operands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const int64_t n = call->i[0];
@@ -123,6 +133,7 @@ template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64
 }
 
 template <class Op, class T> int mid_grad(fl_call *call) {
+    if (const int code = check_operands<Op>(call)) return code;
     const Operands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
@@ -166,9 +177,10 @@ int logical_not(fl_call *call) {
 }  // namespace
 
 #define FL_FORWARD(NAME, OP, TYPE, T) \
-    {NAME TYPE, same<OP, T>}, {NAME "_mid" TYPE, mid<OP, T>},
-#define FL_GRAD(NAME, OP, TYPE, T) \
-    {NAME "_grad" TYPE, same_grad<OP, T>}, {NAME "_mid_grad" TYPE, mid_grad<OP, T>},
+    {NAME TYPE, same<OP, T>, "xxx|z|"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]|"},
+#define FL_GRAD(NAME, OP, TYPE, T)                             \
+    {NAME "_grad" TYPE, same_grad<OP, T>, "nnnxnn|z|"},        \
+    {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz|"},
 #define FL_ARITHMETIC(NAME, OP)             \
     FL_FORWARD(NAME, OP, ".f32", float)     \
     FL_FORWARD(NAME, OP, ".f64", double)    \
@@ -177,8 +189,8 @@ int logical_not(fl_call *call) {
     FL_GRAD(NAME, OP, ".f32", float)        \
     FL_GRAD(NAME, OP, ".f64", double)
 #define FL_COMPARE(NAME, OP)                                                                     \
-    {NAME ".f32", same<OP, float, uint8_t>}, {NAME ".f64", same<OP, double, uint8_t>},           \
-    {NAME ".i32", same<OP, int32_t, uint8_t>}, {NAME ".i64", same<OP, int64_t, uint8_t>},
+    {NAME ".f32", same<OP, float, uint8_t>, "xxx|z|"}, {NAME ".f64", same<OP, double, uint8_t>, "xxx|z|"},           \
+    {NAME ".i32", same<OP, int32_t, uint8_t>, "xxx|z|"}, {NAME ".i64", same<OP, int64_t, uint8_t>, "xxx|z|"},
 
 extern const fl_entry binary_table[] = {
     FL_ARITHMETIC("elementwise_add", Add)
@@ -198,11 +210,11 @@ extern const fl_entry binary_table[] = {
     FL_COMPARE("less_equal", LessEqual)
     FL_COMPARE("greater_than", Greater)
     FL_COMPARE("greater_equal", GreaterEqual)
-    {"logical_and.u8", same<And, uint8_t>},
-    {"logical_or.u8", same<Or, uint8_t>},
-    {"logical_xor.u8", same<Xor, uint8_t>},
-    {"logical_not.u8", logical_not},
-    {nullptr, nullptr}};
+    {"logical_and.u8", same<And, uint8_t>, "xxx|z|"},
+    {"logical_or.u8", same<Or, uint8_t>, "xxx|z|"},
+    {"logical_xor.u8", same<Xor, uint8_t>, "xxx|z|"},
+    {"logical_not.u8", logical_not, "xx|z|"},
+    {nullptr, nullptr, nullptr}};
 
 #undef FL_FORWARD
 #undef FL_GRAD

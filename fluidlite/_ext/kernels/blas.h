@@ -32,9 +32,9 @@ inline void set_blas_threads(void *set_threads, int most) {
 
 /* Products below this many multiply-adds run on one thread: waiting for each other costs the threads of a BLAS more
  * than they gain as soon as the processors have anything else to do, such as reading the next batch. */
-constexpr long long threaded_work = 1LL << 25;
+constexpr double threaded_work = 1 << 25;
 
-inline void choose_threads(long long work) {
+inline void choose_threads(double work) {
     if (blas.set_threads == nullptr) return;
     const int wanted = work < threaded_work ? 1 : blas.most_threads;
     if (__atomic_load_n(&blas.threads, __ATOMIC_RELAXED) == wanted) return;

@@ -52,6 +52,19 @@ FL_INLINE int no_memory(fl_call *call, int64_t bytes) {
     return FL_NO_MEMORY;
 }
 
+/* Reports a size that a library's int cannot hold. */
+FL_INLINE int too_large(fl_call *call, int64_t size, int64_t most) {
+    call->err[0] = size;
+    call->err[1] = most;
+    return FL_TOO_LARGE;
+}
+
+/* Reports that operand `which` was left out and is needed. */
+FL_INLINE int missing(fl_call *call, int which) {
+    call->err[0] = which;
+    return FL_MISSING;
+}
+
 /* Sums are taken in double for both real types, and in the type itself for integers. */
 template <class T> using sum_t = std::conditional_t<std::is_floating_point<T>::value, double, T>;
 

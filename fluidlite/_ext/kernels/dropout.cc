@@ -111,11 +111,11 @@ template <class T> int dropout_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry dropout_table[] = {
-    {"dropout.f32", dropout<float>},
-    {"dropout.f64", dropout<double>},
-    {"dropout_grad.f32", dropout_grad<float>},
-    {"dropout_grad.f64", dropout_grad<double>},
-    {nullptr, nullptr}};
+    {"dropout.f32", dropout<float>, "xxx|zii|f"},
+    {"dropout.f64", dropout<double>, "xxx|zii|f"},
+    {"dropout_grad.f32", dropout_grad<float>, "xxx|zi|f"},
+    {"dropout_grad.f64", dropout_grad<double>, "xxx|zi|f"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
 }  // namespace fl

@@ -116,29 +116,33 @@ template <class T> int all_finite(fl_call *call) {
 
 }  // namespace
 
-#define FL_TYPED(NAME, F) \
-    {NAME ".f32", F<float>}, {NAME ".f64", F<double>}, {NAME ".i32", F<int32_t>}, {NAME ".i64", F<int64_t>},
-#define FL_CASTS(NAME, T)                                                                            \
-    {"cast." NAME ".f32", cast<T, float>}, {"cast." NAME ".f64", cast<T, double>},                   \
-    {"cast." NAME ".i32", cast<T, int32_t>}, {"cast." NAME ".i64", cast<T, int64_t>},                \
-    {"cast." NAME ".u8", cast<T, uint8_t>}, {"cast." NAME ".b1", cast<T, Bool>},
+#define FL_TYPED(NAME, F, TAKES)                                            \
+    {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},        \
+    {NAME ".i32", F<int32_t>, TAKES}, {NAME ".i64", F<int64_t>, TAKES},
+#define FL_CASTS(NAME, T)                                                                                    \
+    {"cast." NAME ".f32", cast<T, float>, "xx|z|"}, {"cast." NAME ".f64", cast<T, double>, "xx|z|"},         \
+    {"cast." NAME ".i32", cast<T, int32_t>, "xx|z|"}, {"cast." NAME ".i64", cast<T, int64_t>, "xx|z|"},      \
+    {"cast." NAME ".u8", cast<T, uint8_t>, "xx|z|"}, {"cast." NAME ".b1", cast<T, Bool>, "xx|z|"},
 
 extern const fl_entry fill_table[] = {
-    FL_TYPED("scale", scale)
-    FL_TYPED("increment", increment)
-    FL_TYPED("sum", sum)
-    FL_TYPED("fill", fill)
-    {"fill.u8", fill<uint8_t>},
-    {"copy", copy},
+    FL_TYPED("scale", scale, "xx|zi|ff")
+    FL_TYPED("increment", increment, "xx|z|f")
+    FL_TYPED("sum", sum, "(x)x|z|")
+    {"fill.f32", fill<float>, "x|z|f"},
+    {"fill.f64", fill<double>, "x|z|f"},
+    {"fill.i32", fill<int32_t>, "x|zi|"},
+    {"fill.i64", fill<int64_t>, "x|zi|"},
+    {"fill.u8", fill<uint8_t>, "x|zi|"},
+    {"copy", copy, "xx|z|"},
     FL_CASTS("f32", float)
     FL_CASTS("f64", double)
     FL_CASTS("i32", int32_t)
     FL_CASTS("i64", int64_t)
     FL_CASTS("u8", uint8_t)
     FL_CASTS("b1", Bool)
-    {"isfinite.f32", all_finite<float>},
-    {"isfinite.f64", all_finite<double>},
-    {nullptr, nullptr}};
+    {"isfinite.f32", all_finite<float>, "(x)x|(z)|"},
+    {"isfinite.f64", all_finite<double>, "(x)x|(z)|"},
+    {nullptr, nullptr, nullptr}};
 
 #undef FL_TYPED
 #undef FL_CASTS

@@ -38,13 +38,19 @@ inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, double *alpha,
     blas.dgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+constexpr int64_t most_of_blas = std::numeric_limits<int>::max();
+
 /* BLAS is column-major: to it the row-major matrices are their own transposes, so C' = op(B)' op(A)' is asked for. */
+template <class T> bool fits_blas(const Product<T> &g) {
+    return g.m <= most_of_blas && g.n <= most_of_blas && g.k <= most_of_blas;
+}
+
 template <class T> void large(const Product<T> &g) {
     int m = static_cast<int>(g.n), n = static_cast<int>(g.m), k = static_cast<int>(g.k);
     int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n), ldc = m;
     char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
     T alpha = g.alpha, beta = g.beta;
-    choose_threads(static_cast<long long>(g.m) * g.n * g.k);
+    choose_threads(static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k));
     call_blas(&tb, &ta, &m, &n, &k, &alpha, const_cast<T *>(g.b), &ldb, const_cast<T *>(g.a), &lda, &beta, g.c, &ldc);
 }
 
@@ -134,20 +140,25 @@ template <class T> bool is_narrow(const Product<T> &g) {
     return g.n >= 4 && g.n <= narrow_columns && g.m >= 4 * g.n && g.m * g.n * g.k >= narrow_least_work;
 }
 
-template <class T> void multiply(const Product<T> &g) {
+/* Computes nothing and reports it if the product is one for BLAS, and one of its sizes is more than BLAS can count. */
+template <class T> int multiply(fl_call *call, const Product<T> &g) {
     if (is_narrow(g)) {
         narrow(g);
-        return;
+        return FL_OK;
     }
-    if (g.k <= most_k && g.m * g.n * g.k <= most_work) {
+    if (g.k <= most_k && g.m <= most_work && g.n <= most_work && g.m * g.n * g.k <= most_work) {
         int64_t first = 0;
         for (; g.n - first > 8; first += 16) {
             strip_of_columns<16>(g, first, g.n - first < 16 ? g.n - first : 16);
         }
         if (first < g.n) strip_of_columns<8>(g, first, g.n - first);
-    } else {
+    } else if (fits_blas(g)) {
         large(g);
+    } else {
+        const int64_t most = g.m > g.n ? g.m : g.n;
+        return too_large(call, most > g.k ? most : g.k, most_of_blas);
     }
+    return FL_OK;
 }
 
 template <int ACT, class T> void finish(T *c, const T *bias, int64_t m, int64_t n) {
@@ -175,7 +186,7 @@ template <class T> int gemm(fl_call *call) {
                           at<T>(call, 1),
                           at<T>(call, 2)};
     if (g.m == 0 || g.n == 0) return FL_OK;
-    multiply(g);
+    if (const int code = multiply(call, g)) return code;
     const T *bias = call->n_p > 3 ? at<T>(call, 3) : nullptr;
     switch (activation(call, 5)) {
         case act_relu: finish<act_relu>(g.c, bias, g.m, g.n); break;
@@ -199,7 +210,8 @@ template <class T> int gemm_batched(fl_call *call) {
                               at<T>(call, 0) + b * i[6],
                               at<T>(call, 1) + b * i[7],
                               at<T>(call, 2) + b * i[8]};
-        if (g.m != 0 && g.n != 0) multiply(g);
+        if (g.m == 0 || g.n == 0) continue;
+        if (const int code = multiply(call, g)) return code;
     }
     return FL_OK;
 }
@@ -207,11 +219,11 @@ template <class T> int gemm_batched(fl_call *call) {
 }  // namespace
 
 extern const fl_entry gemm_table[] = {
-    {"gemm.f32", gemm<float>},
-    {"gemm.f64", gemm<double>},
-    {"gemm_batched.f32", gemm_batched<float>},
-    {"gemm_batched.f64", gemm_batched<double>},
-    {nullptr, nullptr}};
+    {"gemm.f32", gemm<float>, "xxx[n]|zzzii[i]|ff"},
+    {"gemm.f64", gemm<double>, "xxx[n]|zzzii[i]|ff"},
+    {"gemm_batched.f32", gemm_batched<float>, "xxx|zzziizzzz|ff"},
+    {"gemm_batched.f64", gemm_batched<double>, "xxx|zzziizzzz|ff"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
 }  // namespace fl

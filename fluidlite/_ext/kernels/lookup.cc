@@ -71,6 +71,7 @@ template <class T> int top_k(fl_call *call) {
     T *out = at<T>(call, 1);
     int64_t *indices = at<int64_t>(call, 2);
     const int64_t rows = call->i[0], n = call->i[1], k = call->i[2];
+    if (k > n) return out_of_range(call, k, 0, n + 1);
     if (k == 1) {
         for (int64_t r = 0; r < rows; ++r, x += n) {
             int64_t best = 0;
@@ -116,16 +117,16 @@ int accuracy(fl_call *call) {
 }
 
 const fl_entry table[] = {
-    {"lookup_table.f32", lookup_table<float>},
-    {"lookup_table.f64", lookup_table<double>},
-    {"lookup_table_grad.f32", lookup_table_grad<float>},
-    {"lookup_table_grad.f64", lookup_table_grad<double>},
-    {"one_hot.f32", one_hot<float>},
-    {"one_hot.f64", one_hot<double>},
-    {"top_k.f32", top_k<float>},
-    {"top_k.f64", top_k<double>},
-    {"accuracy.f32", accuracy},
-    {nullptr, nullptr}};
+    {"lookup_table.f32", lookup_table<float>, "xxx|zzzi|"},
+    {"lookup_table.f64", lookup_table<double>, "xxx|zzzi|"},
+    {"lookup_table_grad.f32", lookup_table_grad<float>, "xxx|zzzi|"},
+    {"lookup_table_grad.f64", lookup_table_grad<double>, "xxx|zzzi|"},
+    {"one_hot.f32", one_hot<float>, "xx|zzi|"},
+    {"one_hot.f64", one_hot<double>, "xx|zzi|"},
+    {"top_k.f32", top_k<float>, "xxx|zzz|"},
+    {"top_k.f64", top_k<double>, "xxx|zzz|"},
+    {"accuracy.f32", accuracy, "xxxxx|mz|"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace
 

@@ -54,6 +54,7 @@ template <class T> int cross_entropy_grad(fl_call *call) {
     const T *g = at<T>(call, 3);
     T *dx = at<T>(call, 4);
     const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
+    if (x == nullptr && match == nullptr) return missing(call, 0);
     if (const int code = check_labels(call, label, rows, n, ignored)) return code;
     for (int64_t r = 0; r < rows; ++r, dx += n) {
         const bool skip = label[r] == ignored;
@@ -186,22 +187,22 @@ template <class T> int sigmoid_cross_entropy_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F) {NAME ".f32", F<float>}, {NAME ".f64", F<double>},
+#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry losses_table[] = {
-    FL_REAL("cross_entropy", cross_entropy)
-    FL_REAL("cross_entropy_grad", cross_entropy_grad)
-    FL_REAL("cross_entropy_soft", cross_entropy_soft)
-    FL_REAL("cross_entropy_soft_grad", cross_entropy_soft_grad)
-    FL_REAL("softmax_with_cross_entropy", softmax_with_cross_entropy)
-    FL_REAL("softmax_with_cross_entropy_soft", softmax_with_cross_entropy_soft)
-    FL_REAL("softmax_with_cross_entropy_grad", softmax_with_cross_entropy_grad)
-    FL_REAL("softmax_with_cross_entropy_soft_grad", softmax_with_cross_entropy_soft_grad)
+    FL_REAL("cross_entropy", cross_entropy, "xxxn|zzi|")
+    FL_REAL("cross_entropy_grad", cross_entropy_grad, "nnxxx|zzi|")
+    FL_REAL("cross_entropy_soft", cross_entropy_soft, "xxx|zz|")
+    FL_REAL("cross_entropy_soft_grad", cross_entropy_soft_grad, "xxxx|zz|")
+    FL_REAL("softmax_with_cross_entropy", softmax_with_cross_entropy, "xxxx|zzi|")
+    FL_REAL("softmax_with_cross_entropy_soft", softmax_with_cross_entropy_soft, "xxxx|zz|")
+    FL_REAL("softmax_with_cross_entropy_grad", softmax_with_cross_entropy_grad, "xxxx|zzi|")
+    FL_REAL("softmax_with_cross_entropy_soft_grad", softmax_with_cross_entropy_soft_grad, "xxxx|zz|")
     /* The gradient of cross entropy and softmax together is the same expression. */
-    FL_REAL("softmax_cross_entropy_grad", softmax_with_cross_entropy_grad)
-    FL_REAL("sigmoid_cross_entropy_with_logits", sigmoid_cross_entropy)
-    FL_REAL("sigmoid_cross_entropy_with_logits_grad", sigmoid_cross_entropy_grad)
-    {nullptr, nullptr}};
+    FL_REAL("softmax_cross_entropy_grad", softmax_with_cross_entropy_grad, "xxxx|zzi|")
+    FL_REAL("sigmoid_cross_entropy_with_logits", sigmoid_cross_entropy, "xxx|zii|")
+    FL_REAL("sigmoid_cross_entropy_with_logits_grad", sigmoid_cross_entropy_grad, "xxxx|zii|")
+    {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL
 

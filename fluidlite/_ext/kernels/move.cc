@@ -4,7 +4,7 @@
 namespace fl {
 namespace {
 
-constexpr int max_rank = 8;
+constexpr int max_rank = FL_MAX_RANK;
 
 int concat(fl_call *call) {
     const int count = call->n_p - 1;
@@ -143,6 +143,11 @@ int transpose(fl_call *call) {
     const int64_t itemsize = call->i[0];
     const int rank = static_cast<int>(call->i[1]);
     const int64_t *shape = call->i + 2, *perm = shape + rank;
+    unsigned seen = 0;
+    for (int k = 0; k < rank; ++k) {
+        if (perm[k] >= rank || (seen >> perm[k] & 1u) != 0) return out_of_range(call, perm[k], k, rank);
+        seen |= 1u << perm[k];
+    }
     switch (itemsize) {
         case 1: transpose_typed(at<uint8_t>(call, 0), at<uint8_t>(call, 1), rank, shape, perm); break;
         case 2: transpose_typed(at<uint16_t>(call, 0), at<uint16_t>(call, 1), rank, shape, perm); break;
@@ -177,8 +182,19 @@ struct Slice {
     }
 };
 
+/* Whether every slice is within its axis. */
+int check_slices(fl_call *call) {
+    const int64_t rank = call->i[1], *shape = call->i + 2, *start = shape + rank, *end = start + rank;
+    for (int64_t k = 0; k < rank; ++k) {
+        if (end[k] > shape[k]) return out_of_range(call, end[k], k, shape[k] + 1);
+        if (start[k] > end[k]) return out_of_range(call, start[k], k, end[k] + 1);
+    }
+    return FL_OK;
+}
+
 int slice(fl_call *call) {
     const int64_t itemsize = call->i[0];
+    if (const int code = check_slices(call)) return code;
     const Slice part(call);
     const char *x = at<char>(call, 0) + part.first * itemsize;
     char *out = at<char>(call, 1);
@@ -190,6 +206,7 @@ int slice(fl_call *call) {
 
 int slice_grad(fl_call *call) {
     const int64_t itemsize = call->i[0];
+    if (const int code = check_slices(call)) return code;
     const Slice part(call);
     const char *g = at<char>(call, 0);
     char *dx = at<char>(call, 1);
@@ -247,15 +264,15 @@ template <class T> int expand_grad(fl_call *call) {
 }
 
 const fl_entry table[] = {
-    {"concat", concat},
-    {"split", split},
-    {"transpose", transpose},
-    {"slice", slice},
-    {"slice_grad", slice_grad},
-    {"expand", expand},
-    {"expand_grad.f32", expand_grad<float>},
-    {"expand_grad.f64", expand_grad<double>},
-    {nullptr, nullptr}};
+    {"concat", concat, "(x)x|z(z)|"},
+    {"split", split, "x(n)|z(z)|"},
+    {"transpose", transpose, "xx|dr(zz)|"},
+    {"slice", slice, "xx|dr(zzz)|"},
+    {"slice_grad", slice_grad, "xx|dr(zzz)|"},
+    {"expand", expand, "xx|dr(zz)|"},
+    {"expand_grad.f32", expand_grad<float>, "xx|r(zz)|"},
+    {"expand_grad.f64", expand_grad<double>, "xx|r(zz)|"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace
 

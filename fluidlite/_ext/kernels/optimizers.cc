@@ -169,19 +169,19 @@ template <class T> int average_accumulates(fl_call *call) {
 }  // namespace
 
 extern const fl_entry optimizers_table[] = {
-    {"sgd.f32", sgd<float>},
-    {"sgd.f64", sgd<double>},
-    {"momentum.f32", momentum<float>},
-    {"momentum.f64", momentum<double>},
-    {"adam.f32", adam<float>},
-    {"adam.f64", adam<double>},
-    {"adagrad.f32", adagrad<float>},
-    {"adagrad.f64", adagrad<double>},
-    {"rmsprop.f32", rmsprop<float>},
-    {"rmsprop.f64", rmsprop<double>},
-    {"average_accumulates.f32", average_accumulates<float>},
-    {"average_accumulates.f64", average_accumulates<double>},
-    {nullptr, nullptr}};
+    {"sgd.f32", sgd<float>, "x(xx)|(z)|"},
+    {"sgd.f64", sgd<double>, "x(xx)|(z)|"},
+    {"momentum.f32", momentum<float>, "x(xxx)|i(z)|f"},
+    {"momentum.f64", momentum<double>, "x(xxx)|i(z)|f"},
+    {"adam.f32", adam<float>, "x(xxxxxx)|(z)|fff"},
+    {"adam.f64", adam<double>, "x(xxxxxx)|(z)|fff"},
+    {"adagrad.f32", adagrad<float>, "x(xxx)|(z)|f"},
+    {"adagrad.f64", adagrad<double>, "x(xxx)|(z)|f"},
+    {"rmsprop.f32", rmsprop<float>, "x(xxxxx)|i(z)|fff"},
+    {"rmsprop.f64", rmsprop<double>, "x(xxxxx)|i(z)|fff"},
+    {"average_accumulates.f32", average_accumulates<float>, "xxxxxxx|ziid|f"},
+    {"average_accumulates.f64", average_accumulates<double>, "xxxxxxx|ziid|f"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
 }  // namespace fl

@@ -182,16 +182,19 @@ template <class T> int pool_avg_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F) {NAME ".f32", F<float>}, {NAME ".f64", F<double>},
+#define FL_REAL(NAME, F, OPERANDS) \
+    {NAME ".f32", F<float>, OPERANDS POOL}, {NAME ".f64", F<double>, OPERANDS POOL},
+#define POOL "|zzzzddddiizzi|"
 
 extern const fl_entry pool_table[] = {
-    FL_REAL("pool2d_max", pool_max)
-    FL_REAL("pool2d_max_grad", pool_max_grad)
-    FL_REAL("pool2d_avg", pool_avg)
-    FL_REAL("pool2d_avg_grad", pool_avg_grad)
-    {nullptr, nullptr}};
+    FL_REAL("pool2d_max", pool_max, "xx")
+    FL_REAL("pool2d_max_grad", pool_max_grad, "xxxx")
+    FL_REAL("pool2d_avg", pool_avg, "xx")
+    FL_REAL("pool2d_avg_grad", pool_avg_grad, "xx")
+    {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL
+#undef POOL
 
 }  // namespace FL_NS
 }  // namespace fl

@@ -150,24 +150,27 @@ template <class T> int clip_by_norm(fl_call *call) {
 
 }  // namespace
 
-#define FL_TYPED(NAME, ...)                                                                            \
-    {NAME ".f32", __VA_ARGS__ float>}, {NAME ".f64", __VA_ARGS__ double>},                             \
-    {NAME ".i32", __VA_ARGS__ int32_t>}, {NAME ".i64", __VA_ARGS__ int64_t>},
-#define FL_REAL(NAME, F) {NAME ".f32", F<float>}, {NAME ".f64", F<double>},
+#define FL_TYPED(NAME, TAKES, ...)                                                                     \
+    {NAME ".f32", __VA_ARGS__ float>, TAKES}, {NAME ".f64", __VA_ARGS__ double>, TAKES},               \
+    {NAME ".i32", __VA_ARGS__ int32_t>, TAKES}, {NAME ".i64", __VA_ARGS__ int64_t>, TAKES},
+#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry reduce_table[] = {
-    FL_TYPED("reduce_sum", reduce_sum<)
-    FL_TYPED("reduce_max", reduce_join<Largest,)
-    FL_TYPED("reduce_min", reduce_join<Smallest,)
-    FL_TYPED("reduce_prod", reduce_join<Product,)
-    FL_TYPED("arg_max", arg_best<Largest,)
-    FL_TYPED("arg_min", arg_best<Smallest,)
-    FL_REAL("reduce_fill", reduce_fill)
-    FL_REAL("reduce_max_grad", reduce_extremum_grad)
-    FL_REAL("reduce_min_grad", reduce_extremum_grad)
-    FL_REAL("squared_l2_norm", squared_l2_norm)
-    FL_REAL("clip_by_norm", clip_by_norm)
-    {nullptr, nullptr}};
+    {"reduce_sum.f32", reduce_sum<float>, "xx|zzz|f"},
+    {"reduce_sum.f64", reduce_sum<double>, "xx|zzz|f"},
+    {"reduce_sum.i32", reduce_sum<int32_t>, "xx|zzz|[f]"},
+    {"reduce_sum.i64", reduce_sum<int64_t>, "xx|zzz|[f]"},
+    FL_TYPED("reduce_max", "xx|zzz|", reduce_join<Largest,)
+    FL_TYPED("reduce_min", "xx|zzz|", reduce_join<Smallest,)
+    FL_TYPED("reduce_prod", "xx|zzz|", reduce_join<Product,)
+    FL_TYPED("arg_max", "xx|zzz|", arg_best<Largest,)
+    FL_TYPED("arg_min", "xx|zzz|", arg_best<Smallest,)
+    FL_REAL("reduce_fill", reduce_fill, "xx|zzz|f")
+    FL_REAL("reduce_max_grad", reduce_extremum_grad, "xxxx|zzz|")
+    FL_REAL("reduce_min_grad", reduce_extremum_grad, "xxxx|zzz|")
+    FL_REAL("squared_l2_norm", squared_l2_norm, "xx|z|")
+    FL_REAL("clip_by_norm", clip_by_norm, "xx|z|f")
+    {nullptr, nullptr, nullptr}};
 
 #undef FL_TYPED
 #undef FL_REAL

@@ -206,17 +206,17 @@ template <class T> int adam_rows(fl_call *call) {
 }  // namespace
 
 extern const fl_entry rows_table[] = {
-    {"merge_rows.f32", merge_rows<float>},
-    {"merge_rows.f64", merge_rows<double>},
-    {"rows_to_dense.f32", rows_to_dense<float>},
-    {"rows_to_dense.f64", rows_to_dense<double>},
-    {"sgd_rows.f32", sgd_rows<float>},
-    {"sgd_rows.f64", sgd_rows<double>},
-    {"adagrad_rows.f32", adagrad_rows<float>},
-    {"adagrad_rows.f64", adagrad_rows<double>},
-    {"adam_rows.f32", adam_rows<float>},
-    {"adam_rows.f64", adam_rows<double>},
-    {nullptr, nullptr}};
+    {"merge_rows.f32", merge_rows<float>, "xxxx|mzz|"},
+    {"merge_rows.f64", merge_rows<double>, "xxxx|mzz|"},
+    {"rows_to_dense.f32", rows_to_dense<float>, "xxx|mzz|"},
+    {"rows_to_dense.f64", rows_to_dense<double>, "xxx|mzz|"},
+    {"sgd_rows.f32", sgd_rows<float>, "xxxx|mzz|"},
+    {"sgd_rows.f64", sgd_rows<double>, "xxxx|mzz|"},
+    {"adagrad_rows.f32", adagrad_rows<float>, "xxxxx|mzz|f"},
+    {"adagrad_rows.f64", adagrad_rows<double>, "xxxxx|mzz|f"},
+    {"adam_rows.f32", adam_rows<float>, "xxxxxxxx|mzzi|fff"},
+    {"adam_rows.f64", adam_rows<double>, "xxxxxxxx|mzzi|fff"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
 }  // namespace fl

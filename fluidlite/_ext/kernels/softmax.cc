@@ -44,11 +44,11 @@ template <class T> int softmax_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry softmax_table[] = {
-    {"softmax.f32", softmax<float>},
-    {"softmax.f64", softmax<double>},
-    {"softmax_grad.f32", softmax_grad<float>},
-    {"softmax_grad.f64", softmax_grad<double>},
-    {nullptr, nullptr}};
+    {"softmax.f32", softmax<float>, "xx|zz|"},
+    {"softmax.f64", softmax<double>, "xx|zz|"},
+    {"softmax_grad.f32", softmax_grad<float>, "xxx|zz|"},
+    {"softmax_grad.f64", softmax_grad<double>, "xxx|zz|"},
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
 }  // namespace fl

@@ -41,7 +41,7 @@ extern const fl_entry unary_table[] = {
     FL_UNARY("stanh", Stanh)
     FL_UNARY("hard_sigmoid", HardSigmoid)
     FL_UNARY("clip", Clip)
-    {nullptr, nullptr}};
+    {nullptr, nullptr, nullptr}};
 
 #undef FL_UNARY
 

@@ -32,10 +32,31 @@ template <template <class> class Rule, class T> int backward(fl_call *call) {
     return FL_OK;
 }
 
+/* The text for a kernel of `numbers` floats, of which there are three. */
+constexpr const char *of_numbers(int numbers, const char *none, const char *one, const char *two) {
+    return numbers == 0 ? none : numbers == 1 ? one : two;
+}
+
+template <template <class> class Rule> constexpr const char *forward_takes() {
+    return of_numbers(Rule<float>::numbers, "xx|z|", "xx|z|f", "xx|z|ff");
+}
+
+template <template <class> class Rule> constexpr const char *backward_takes() {
+    constexpr int numbers = Rule<float>::numbers;
+    switch (Rule<float>::reads) {
+        case reads_nothing: return of_numbers(numbers, "nnxx|z|", "nnxx|z|f", "nnxx|z|ff");
+        case reads_x: return of_numbers(numbers, "xnxx|z|", "xnxx|z|f", "xnxx|z|ff");
+        case reads_out: return of_numbers(numbers, "nxxx|z|", "nxxx|z|f", "nxxx|z|ff");
+        default: return of_numbers(numbers, "xxxx|z|", "xxxx|z|f", "xxxx|z|ff");
+    }
+}
+
 }  // namespace
 }  // namespace FL_NS
 }  // namespace fl
 
 #define FL_UNARY(NAME, RULE)                                                                \
-    {NAME ".f32", forward<RULE, float>}, {NAME ".f64", forward<RULE, double>},              \
-    {NAME "_grad.f32", backward<RULE, float>}, {NAME "_grad.f64", backward<RULE, double>},
+    {NAME ".f32", forward<RULE, float>, forward_takes<RULE>()},                              \
+    {NAME ".f64", forward<RULE, double>, forward_takes<RULE>()},                             \
+    {NAME "_grad.f32", backward<RULE, float>, backward_takes<RULE>()},                       \
+    {NAME "_grad.f64", backward<RULE, double>, backward_takes<RULE>()},

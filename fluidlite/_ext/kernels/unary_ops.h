@@ -1,6 +1,6 @@
 /* The scalar rules of the operators with one operand, and of their gradients.
  *
- * A rule is built from the call's real arguments; `f` is the operator, `dx` its gradient from the input, the output and
+ * A rule is built from the call's real arguments, `numbers` of them; `f` is the operator, `dx` its gradient from the input, the output and
  * the gradient of the output, of which it reads what `reads` says.
  */
 #ifndef FLUIDLITE_KERNELS_UNARY_OPS_H
@@ -16,15 +16,18 @@ enum Reads { reads_nothing = 0, reads_x = 1, reads_out = 2 };
 #define FL_RULE(NAME, READS)                    \
     template <class T> struct NAME {            \
         static constexpr int reads = READS;     \
+        static constexpr int numbers = 0;       \
         FL_INLINE explicit NAME(const double *) {}
 #define FL_RULE_1(NAME, READS, A)               \
     template <class T> struct NAME {            \
         static constexpr int reads = READS;     \
+        static constexpr int numbers = 1;       \
         T A;                                    \
         FL_INLINE explicit NAME(const double *arg) : A(static_cast<T>(arg[0])) {}
 #define FL_RULE_2(NAME, READS, A, B)            \
     template <class T> struct NAME {            \
         static constexpr int reads = READS;     \
+        static constexpr int numbers = 2;       \
         T A, B;                                 \
         FL_INLINE explicit NAME(const double *arg) : A(static_cast<T>(arg[0])), B(static_cast<T>(arg[1])) {}
 #define FL_F FL_INLINE T f(T x) const

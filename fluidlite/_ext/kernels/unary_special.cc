@@ -18,7 +18,7 @@ const fl_entry table[] = {
     FL_UNARY("floor", Floor)
     FL_UNARY("ceil", Ceil)
     FL_UNARY("round", Round)
-    {nullptr, nullptr}};
+    {nullptr, nullptr, nullptr}};
 
 }  // namespace
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base import flags
+from ...base.arrays import plain
 from ...base.dtypes import FLOATS, VarType, to_numpy
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
@@ -152,6 +153,9 @@ class Runner:
             plan = self._spare.pop()
             if self._kept is not None and plan.accepts([arrays[k] for k in self._kept]):
                 return plan
+        if self.device is None:
+            count = len(self._fed)
+            arrays[:] = [*[plain(array) for array in arrays[:count]], *self._traced.own()]
         self._traced.refresh()
         block = self.program.global_block()
         late: Feed = {}
@@ -172,7 +176,7 @@ class Runner:
             return None
         held = [k + count for k, name in enumerate(self._held) if name in plan.meta.persistable]
         self._kept = [*range(count), *held]
-        plan.accepts([arrays[k] for k in self._kept])
+        plan.take([arrays[k] for k in self._kept])
         return plan
 
     def _planned_for(self, feed: Feed, late_fetches: list[str]) -> TwoPhasePlan | DeviceTwoPhasePlan:
@@ -224,7 +228,8 @@ class Pending:
             return placing.zeros(self.runner.device, shape, dtype)
         dense = placing.moved(placing.dense(gradient), self.runner.device)
         with placing.computing(dense):
-            return dense.astype(dtype, copy=False).reshape(shape)
+            arrived = dense.astype(dtype, copy=False).reshape(shape)
+        return plain(arrived) if isinstance(arrived, np.ndarray) else arrived
 
 
 class Planned(Pending):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base import unique_name
+from ...base.arrays import owned
 from ...base.dtypes import FLOATS, VarType
 from ...eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ...executor import LoDTensor, Scope
@@ -87,6 +88,12 @@ class Traced:
             known = holder.get()
             if known is None or known.array is not tensor.array:
                 holder.set(LoDTensor.wrap(tensor.array))
+
+    def own(self) -> list[np.ndarray]:
+        """The arrays of the captured tensors, which are on the host, where native code can write into them."""
+        for tensor in self._tensors:
+            tensor.array = owned(tensor.array)
+        return [tensor.array for tensor in self._tensors]
 
     def __call__(self, leaves: list[Tensor]) -> Any:
         """The function's result for `leaves`, the tensors of its arguments, with gradients where they are wanted."""

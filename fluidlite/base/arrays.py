@@ -1,0 +1,46 @@
+"""Arrays of NumPy as native code takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .dtypes import element_types
+
+_CANONICAL = {dtype: dtype for dtype in element_types()}
+NUMBERS = frozenset(dtype.num for dtype in _CANONICAL)
+"""The type numbers of elements in plain arrays."""
+
+
+def is_plain(array: Any) -> bool:
+    """Whether native code can read `array` where it is; see `plain`."""
+    if type(array) is not np.ndarray:
+        return False
+    flags, dtype = array.flags, array.dtype
+    return flags.c_contiguous and flags.aligned and dtype.isnative and dtype.num in NUMBERS
+
+
+def plain(array: Any) -> np.ndarray:
+    """The elements of `array` as native code can read them: itself, a view, or a copy.
+
+    The result is C-contiguous, aligned, in native byte order, no subclass, and its dtype is the very one that Fluid's
+    element type has here (`np.longlong` is equal to `np.int64`, but another type to C). Nothing but the memory differs:
+    dtypes that Fluid does not have are kept.
+    """
+    array = np.asarray(array)
+    return array if is_plain(array) else plain_copy(array)
+
+
+def owned(array: Any) -> np.ndarray:
+    """`array` itself if native code can write into it where it is, otherwise a plain copy."""
+    return array if is_plain(array) and array.flags.writeable else plain_copy(array)
+
+
+def plain_copy(array: Any) -> np.ndarray:
+    """A plain array of its own with the elements of `array`; see `plain`."""
+    array = np.asarray(array)
+    native = array.dtype.newbyteorder("=")
+    made = np.empty(array.shape, _CANONICAL.get(native, native))
+    made[...] = array
+    return made

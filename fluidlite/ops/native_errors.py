@@ -1,0 +1,34 @@
+"""What the codes mean that native kernels return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..base.errors import EnforceNotMet, OperatorError
+
+_OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE = 1, 2, 5
+
+
+def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Sequence[int]) -> Exception:
+    """The error for what a kernel of operator `op_type` reports.
+
+    Args:
+        op_type: the operator.
+        inputs: what there is to say of each input slot.
+        code: what the kernel returned, one of `_ext/abi.h`.
+        err: the details that belong to the code.
+    """
+    if code == _OUT_OF_RANGE:
+        slot = next((name for name in ("Label", "Ids", "Index") if name in inputs), None)
+        what = "an input" if slot is None else f"{slot}{inputs[slot]}"
+        return OperatorError(
+            f"operator {op_type}: {what} must be in [0, {err[2]}); got {err[0]} at position {err[1]}"
+        )
+    if code == _NO_MEMORY:
+        return MemoryError(f"operator {op_type} could not get {err[0]} bytes of memory")
+    if code == _TOO_LARGE:
+        return EnforceNotMet(
+            f"operator {op_type} failed: one of its sizes is {err[0]}, and the library that computes it can take "
+            f"{err[1]} at most"
+        )
+    return EnforceNotMet(f"operator {op_type} failed with code {code} (status {err[0]})")
