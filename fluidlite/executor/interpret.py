@@ -14,7 +14,7 @@ import numpy as np
 from ..backend.cupy_ import library
 from ..base.dtypes import VarType, to_numpy
 from ..base.selected_rows import SelectedRows, as_dense
-from ..framework import Block, Operator, Program
+from ..framework import Block, Operator, Program, sequences
 from ..ops.registry import LodArray
 from ..ops.rows import ROWS, VALUES
 from . import failures
@@ -98,24 +98,24 @@ class Interpreter:
         found = self.scope.find_var(name) if name not in self.values else None
         return found.get().lod() if found is not None and isinstance(found.get(), LoDTensor) else []
 
-    def _shared_lod(self, op: Operator, inputs: dict[str, list[Any]]) -> tuple[int, Lod] | None:
-        """Rows and levels of detail of the first input that has any: outputs with as many rows keep them."""
-        if not self.lods or op.definition.lod:
+    def _shared_lod(self, op: Operator, inputs: dict[str, list[Any]]) -> tuple[str, int, Lod] | None:
+        """Name, rows and levels of detail of the first input that has any: outputs with as many rows keep them."""
+        if not self.lods or op.definition.lod or not op.definition.keeps_lod:
             return None
         for slot in op.definition.input_slots:
             for name, array in zip(op.inputs.get(slot.name, []), inputs.get(slot.name, []), strict=False):
                 lod = self.lods.get(name)
                 if lod:
-                    return len(array), lod
+                    return name, len(array), lod
         return None
 
-    def put(self, name: str, value: Any, shared: tuple[int, Lod] | None, op: Operator) -> None:
+    def put(self, name: str, value: Any, shared: tuple[str, int, Lod] | None, op: Operator) -> None:
         """Store a result: persistable variables in the scope, all at once, others here."""
         lod: Lod = []
         if isinstance(value, LodArray):
             value, lod = value.array, value.lod
-        elif shared is not None and np.ndim(value) and len(value) == shared[0]:
-            lod = shared[1]
+        elif shared is not None and np.ndim(value) and len(value) == shared[1]:
+            lod = shared[2] if sequences.same_rows(op.block, shared[0], name) else []
         var = op.block._find_var_recursive(name)
         if isinstance(value, SelectedRows) and var is not None and var.persistable:
             value = value.dense(self.xp)

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import verify
+from . import sequences, verify
 from .operator import Operator, OpRole
 from .variable import Parameter, Variable
 
@@ -121,6 +121,7 @@ class Block:
         op = Operator(self, type, inputs, outputs, attrs)
         self.program._stamp(op)
         verify.operator(op)
+        sequences.carry_over(op)
         self.ops.insert(index, op)
         for name in op.output_arg_names:
             var = self._find_var_recursive(name)

@@ -16,6 +16,7 @@ from . import (
     joining,
     learning_rate_scheduler,
     limits,
+    lod,
     loss,
     matrix,
     metric_op,
@@ -54,6 +55,7 @@ from .io import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
 from .limits import *  # noqa: F403
+from .lod import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .matrix import *  # noqa: F403
 from .metric_op import *  # noqa: F403
@@ -93,6 +95,7 @@ __all__ += io.__all__
 __all__ += joining.__all__
 __all__ += learning_rate_scheduler.__all__
 __all__ += limits.__all__
+__all__ += lod.__all__
 __all__ += loss.__all__
 __all__ += matrix.__all__
 __all__ += metric_op.__all__

@@ -10,6 +10,7 @@ from ..layer_helper import LayerHelper, check_variable
 from .checks import check_choice, check_dtype, numbers
 
 __all__ = [
+    "im2sequence",
     "affine_channel",
     "affine_grid",
     "grid_sampler",
@@ -69,6 +70,42 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
     """
     segments = _integer(seg_num, "seg_num", "temporal_shift")
     return _applied("temporal_shift", x, {"seg_num": segments, "shift_ratio": float(shift_ratio)}, name)
+
+
+def im2sequence(
+    input: Variable,
+    filter_size: int | Sequence[int] = 1,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    input_image_size: Variable | None = None,
+    out_stride: int | Sequence[int] = 1,
+    name: str | None = None,
+) -> Variable:
+    """The patches of each image of `input` [N, C, H, W] as a sequence (`fluid.layers.im2sequence`).
+
+    Args:
+        filter_size, stride: of the patches, one number or two (height and width).
+        padding: one number, two (height and width) or four (top, left, bottom, right).
+        input_image_size: the real sizes [N, 2] of the images; only so many patches are taken as an image of that size,
+            divided by `out_stride` and rounded up, would have.
+
+    Returns:
+        Rows [patches, C * height * width], a sequence for each image.
+    """
+    layer = "im2sequence"
+    pads = padding if isinstance(padding, (list, tuple)) and len(padding) == 4 else None
+    attrs = {
+        "kernels": numbers(filter_size, 2, "filter_size", layer),
+        "strides": numbers(stride, 2, "stride", layer),
+        "paddings": list(pads) if pads else numbers(padding, 2, "padding", layer) * 2,
+    }
+    inputs = {"X": input, "Y": input_image_size}
+    if input_image_size is not None:
+        attrs["out_stride"] = numbers(out_stride, 2, "out_stride", layer)
+    check_dtype(input, "input", layer)
+    out: Variable = LayerHelper(layer, name=name).apply(layer, inputs, attrs=attrs, dtype=input.dtype)
+    out.lod_level = 1
+    return out
 
 
 def unfold(

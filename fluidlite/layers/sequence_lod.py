@@ -8,19 +8,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import missing
+from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
-from .checks import check_choice, check_dtype
+from .checks import INTEGERS, check_choice, check_dtype
 
 __all__ = [
     "sequence_concat",
     "sequence_conv",
+    "sequence_enumerate",
     "sequence_expand",
+    "sequence_expand_as",
     "sequence_first_step",
     "sequence_last_step",
+    "sequence_mask",
+    "sequence_pad",
     "sequence_pool",
+    "sequence_reshape",
     "sequence_reverse",
+    "sequence_scatter",
+    "sequence_slice",
     "sequence_softmax",
+    "sequence_unpad",
 ]
 
 
@@ -152,3 +161,137 @@ def sequence_conv(
 
 
 __getattr__ = missing.reporter(__name__)
+
+
+def sequence_pad(
+    x: Variable, pad_value: Variable, maxlen: int | None = None, name: str | None = None
+) -> tuple[Variable, Variable]:
+    """The sequences of `x` as a padded batch, and their lengths (`fluid.layers.sequence_pad`).
+
+    Args:
+        x: rows [rows, ...] with one level of sequences.
+        pad_value: what stands behind the shorter sequences: one element, or a row [...].
+        maxlen: how long they are made; by default as long as the longest.
+
+    Returns:
+        The batch [sequences, maxlen, ...] of the dtype of `x`, and int64 lengths [sequences].
+
+    Raises:
+        EnforceNotMet: when it runs, `x` has no sequences, or one that is longer than `maxlen`.
+    """
+    check_variable(x, "x", "sequence_pad")
+    check_variable(pad_value, "pad_value", "sequence_pad")
+    helper = LayerHelper("sequence_pad", name=name)
+    out, length = helper.apply(
+        "sequence_pad",
+        {"X": x, "PadValue": pad_value},
+        ("Out", "Length"),
+        attrs={"padded_length": -1 if maxlen is None else maxlen},
+    )
+    pad_value.stop_gradient = length.stop_gradient = True
+    return out, length
+
+
+def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Variable:
+    """The sequences in a padded batch (`fluid.layers.sequence_unpad`).
+
+    Args:
+        x: the batch [sequences, time, ...].
+        length: int64 lengths [sequences], each at most `time`.
+
+    Returns:
+        Rows [rows, ...] with one level of sequences; [rows, 1] for a batch of two dimensions.
+    """
+    check_variable(x, "x", "sequence_unpad")
+    check_dtype(length, "length", "sequence_unpad", (VarType.INT64,))
+    length.stop_gradient = True
+    return _applied("sequence_unpad", {"X": x, "Length": length}, x, "Out", name)
+
+
+def sequence_mask(
+    x: Variable, maxlen: int | Variable | None = None, dtype: Any = "int64", name: str | None = None
+) -> Variable:
+    """For each length in `x` a row that is 1 before it and 0 from it on (`fluid.layers.sequence_mask`).
+
+    Args:
+        x: lengths of any shape.
+        maxlen: how long the rows are, as a number or a Variable of one element; by default the largest length.
+        dtype: of the result.
+
+    Returns:
+        [*shape of x, maxlen].
+    """
+    check_variable(x, "x", "sequence_mask")
+    helper = LayerHelper("sequence_mask", name=name)
+    inputs, attrs = {"X": x}, {"maxlen": -1, "out_dtype": int(to_vartype(dtype))}
+    if isinstance(maxlen, Variable):
+        inputs["MaxLenTensor"] = maxlen
+    elif maxlen is not None:
+        attrs["maxlen"] = maxlen
+    out: Variable = helper.apply("sequence_mask", inputs, ("Y",), attrs=attrs, dtype=dtype)
+    out.stop_gradient = True
+    return out
+
+
+def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """Repeats each row of `x` as often as the sequence of `y` in its place has rows
+    (`fluid.layers.sequence_expand_as`).
+
+    `y` has one level of sequences, which are also those of the result.
+    """
+    check_variable(x, "x", "sequence_expand_as")
+    check_variable(y, "y", "sequence_expand_as")
+    return _applied("sequence_expand_as", {"X": x, "Y": y}, x, "Out", name)
+
+
+def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
+    """A piece of each sequence of `input` (`fluid.layers.sequence_slice`).
+
+    `offset` and `length` are integers [sequences, 1]: where in its sequence a piece begins and how many rows it has.
+    """
+    check_variable(input, "input", "sequence_slice")
+    for name_, given in (("offset", offset), ("length", length)):
+        check_dtype(given, name_, "sequence_slice", INTEGERS)
+        given.stop_gradient = True
+    out = _applied("sequence_slice", {"X": input, "Offset": offset, "Length": length}, input, "Out", name)
+    out.lod_level = 0
+    return out
+
+
+def sequence_reshape(input: Variable, new_dim: int) -> Variable:
+    """The elements of each sequence of `input` in rows of `new_dim` (`fluid.layers.sequence_reshape`)."""
+    check_variable(input, "input", "sequence_reshape")
+    return _applied("sequence_reshape", {"X": input}, input, "Out", None, new_dim=new_dim)
+
+
+def sequence_scatter(
+    input: Variable, index: Variable, updates: Variable, name: str | None = None
+) -> Variable:
+    """`input` [rows, width] with `updates` added where `index` says (`fluid.layers.sequence_scatter`).
+
+    The sequence of `index` in place of a row holds columns of that row; ids that repeat add up. `updates` has one
+    element for each id.
+    """
+    check_dtype(input, "input", "sequence_scatter", (*FLOATS, *INTEGERS))
+    check_dtype(index, "index", "sequence_scatter", INTEGERS)
+    check_variable(updates, "updates", "sequence_scatter")
+    inputs = {"X": input, "Ids": index, "Updates": updates}
+    out = _applied("sequence_scatter", inputs, input, "Out", name)
+    out.lod_level = input.lod_level
+    return out
+
+
+def sequence_enumerate(
+    input: Variable, win_size: int, pad_value: int = 0, name: str | None = None
+) -> Variable:
+    """For each id the `win_size` ids from it on, `pad_value` beyond its sequence
+    (`fluid.layers.sequence_enumerate`).
+
+    `input`: integers [rows, 1] with sequences. Returns [rows, win_size].
+    """
+    check_dtype(input, "input", "sequence_enumerate", INTEGERS)
+    out = _applied(
+        "sequence_enumerate", {"X": input}, input, "Out", name, win_size=win_size, pad_value=pad_value
+    )
+    out.stop_gradient = True
+    return out

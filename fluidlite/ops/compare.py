@@ -199,6 +199,7 @@ def _infer_where_index(op: OpView) -> None:
 register(
     OpDef(
         "where_index",
+        keeps_lod=False,
         inputs=("Condition",),
         infer=_infer_where_index,
         kernel=lambda xp, Condition: xp.stack(xp.nonzero(Condition), axis=1).astype("int64"),

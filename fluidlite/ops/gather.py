@@ -45,6 +45,7 @@ def _gather_grad(xp: Any, X: Any, Index: Any, Out_grad: Any, overwrite: bool) ->
 register(
     OpDef(
         "gather",
+        keeps_lod=False,
         inputs=("X", "Index"),
         attrs={"overwrite": True},
         infer=_infer_gather,
@@ -101,6 +102,7 @@ def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
 register(
     OpDef(
         "gather_nd",
+        keeps_lod=False,
         inputs=("X", "Index"),
         infer=_infer_gather_nd,
         kernel=_gather_nd,

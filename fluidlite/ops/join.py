@@ -195,6 +195,7 @@ def _split_grad(op: OpView) -> list[OpSpec]:
 register(
     OpDef(
         "split",
+        keeps_lod=False,
         inputs=("X", "AxisTensor?", "SectionsTensorList*?"),
         outputs=("Out*",),
         attrs={"sections": [], "num": 0, "axis": 0},

@@ -215,7 +215,8 @@ class OpDef:
 
     `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
     docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
-    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `random`: each run draws new
+    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `keeps_lod`: of operators that do
+    not, outputs with the rows of an input have its sequences. `random`: each run draws new
     numbers. `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
     `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `rows`: what it does with
     SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of
@@ -234,6 +235,7 @@ class OpDef:
     inplace: tuple[tuple[str, str], ...] = ()
     view: tuple[str, str] | None = None
     lod: bool = False
+    keeps_lod: bool = True
     random: bool = False
     host: bool = False
     rows: RowRule | None = None

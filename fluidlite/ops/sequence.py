@@ -28,6 +28,25 @@ def levels(op_type: str, lod: Lods, slot: str, index: int = 0) -> list[list[int]
     return [list(level) for level in found]
 
 
+def one_level(op_type: str, lod: Lods, slot: str) -> list[int]:
+    """The offsets of an input whose rows are in sequences of one level; raises OperatorError if they are not."""
+    deep = levels(op_type, lod, slot)
+    if len(deep) != 1:
+        raise OperatorError(f"operator {op_type}: {slot} must have one level of sequences, got {len(deep)}")
+    return deep[0]
+
+
+def offsets_of(lengths: np.ndarray) -> list[int]:
+    """The offsets of sequences of these lengths."""
+    return [0, *np.cumsum(lengths).tolist()]
+
+
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers of all ranges [start, start + length), one after the other."""
+    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(starts, lengths) + np.arange(int(lengths.sum())) - before
+
+
 class Segments:
     """The sequences of one level: offsets, lengths, and the sequence of each row."""
 

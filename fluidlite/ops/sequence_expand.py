@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 
 from .infer import grads_like_inputs
+from .pairs import register_pair
 from .registry import LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
-from .sequence import Lods, levels
+from .sequence import Lods, levels, offsets_of, one_level, ranges
 
 DX, DOUT = grad_name("X"), grad_name("Out")
-
-
-def _offsets(lengths: np.ndarray) -> list[int]:
-    return [0, *np.cumsum(lengths).tolist()]
-
-
-def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The numbers of all ranges [start, start + length), one after the other."""
-    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.repeat(starts, lengths) + np.arange(int(lengths.sum())) - before
 
 
 def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[list[int]]]:
@@ -41,7 +32,7 @@ def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.n
             f"{len(times)}"
         )
     pieces = np.repeat(lengths, times)
-    return _ranges(np.repeat(starts, times), pieces), [_offsets(pieces)] if given else []
+    return ranges(np.repeat(starts, times), pieces), [offsets_of(pieces)] if given else []
 
 
 def _expand(xp: Any, X: Any, ref_level: int, lod: Lods) -> Any:
@@ -94,8 +85,8 @@ def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray],
         raise OperatorError(f"operator {op_type}: the inputs have {[len(o) - 1 for o in offsets]} sequences")
     lengths = np.stack([np.diff(o) for o in offsets], axis=1)
     starts = (np.cumsum(lengths.reshape(-1)) - lengths.reshape(-1)).reshape(lengths.shape)
-    places = [_ranges(starts[:, k], lengths[:, k]) for k in range(count)]
-    return places, _offsets(lengths.sum(axis=1))
+    places = [ranges(starts[:, k], lengths[:, k]) for k in range(count)]
+    return places, offsets_of(lengths.sum(axis=1))
 
 
 def _concat(xp: Any, X: Any, lod: Lods) -> Any:
@@ -133,4 +124,36 @@ register(
         lod=True,
         doc="The gradient of sequence_concat: each input's rows of it.",
     )
+)
+
+
+def _repeats(op_type: str, X: Any, lod: Lods) -> tuple[np.ndarray, list[int]]:
+    """Which row of X each row of the output is, and the sequences of Y."""
+    offsets = one_level(op_type, lod, "Y")
+    if len(X) != len(offsets) - 1:
+        raise OperatorError(f"operator {op_type}: X has {len(X)} rows but Y has {len(offsets) - 1} sequences")
+    return np.repeat(np.arange(len(X)), np.diff(offsets)), offsets
+
+
+def _expand_as(xp: Any, X: Any, lod: Lods) -> Any:
+    rows, offsets = _repeats("sequence_expand_as", X, lod)
+    return LodArray(X[xp.asarray(rows)], [offsets])
+
+
+def _expand_as_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
+    rows, _ = _repeats("sequence_expand_as_grad", X, lod)
+    dx = xp.zeros_like(X)
+    xp.add.at(dx, xp.asarray(rows), Out_grad)
+    return LodArray(dx, (lod.get("X") or [[]])[0])
+
+
+register_pair(
+    "sequence_expand_as",
+    ("X", "Y"),
+    _expand_as,
+    _expand_as_grad,
+    _rows_unknown,
+    "Repeats each row of X as often as the sequence of Y in its place has rows.",
+    gradable=("X",),
+    lod=True,
 )

@@ -99,3 +99,37 @@ def test_expand_and_concat(programs, rows):
 def test_what_is_refused(rows, build, message):
     with pytest.raises(ValueError, match=message):
         build(rows)
+
+
+def test_variables_say_which_sequences_they_have(programs, rows):
+    ids = data("ids", [None, 1], "int64", lod_level=1)
+    batch, lengths = layers.sequence_pad(layers.scale(rows, 2.0), layers.fill_constant([1], "float32", 0.0))
+    assert batch.shape == (-1, 1, 2) and batch.lod_level == lengths.lod_level == 0
+    back = layers.sequence_unpad(batch, lengths)
+    assert back.shape == (-1, 2) and back.lod_level == 1
+    assert layers.fc(layers.relu(rows), 3).lod_level == layers.embedding(ids, [9, 5]).lod_level == 1
+    assert layers.mean(rows).lod_level == layers.gather(rows, ids).lod_level == 0
+    assert layers.lod_append(layers.lod_reset(batch, y=rows), [0, 5]).lod_level == 2
+
+
+def test_padding_and_back(programs, rows):
+    batch, lengths = layers.sequence_pad(rows, layers.fill_constant([1], "float32", 0.0))
+    back = layers.sequence_unpad(batch, lengths)
+    padded, same = run(programs, [batch, back])
+    np.testing.assert_array_equal(np.array(padded), [[*X[:2], [0, 0]], X[2:]])
+    np.testing.assert_array_equal(np.array(same), X)
+    assert same.recursive_sequence_lengths() == [LENGTHS]
+
+
+def test_a_sum_over_a_batch_of_one_sequence_has_none(programs, rows):
+    total = layers.reduce_sum(layers.sequence_slice(rows, *[data(n, [None, 1], "int64") for n in "on"]))
+    one = {"rows": create_lod_tensor(X, [[5]], CPUPlace()), "o": np.array([[1]]), "n": np.array([[1]])}
+    (result,) = run(programs, [total], **one)
+    assert result.lod() == [] and np.array(result) == pytest.approx(X[1].sum())
+
+
+def test_lod_reset_needs_to_know(programs, rows):
+    with pytest.raises(ValueError, match="lod_reset needs y or target_lod"):
+        layers.lod_reset(rows)
+    with pytest.raises(ValueError, match="'level' of lod_append must be a list"):
+        layers.lod_append(rows, 3)
