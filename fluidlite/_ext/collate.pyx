@@ -47,7 +47,6 @@ cdef extern from "collate/convert.h" namespace "fluidlite" nogil:
 
     cbool store_real(Element type, char* to, double value)
     cbool store_whole(Element type, char* to, int64_t value)
-    uint64_t fingerprint(const void* memory, size_t size)
     double seconds()
 
 # Copies of at least this many bytes let other threads run meanwhile.
@@ -64,70 +63,31 @@ class FieldCountError(ValueError):
 
 include "collate/column.pxi"
 include "collate/rows.pxi"
-
-
-cdef enum Habit:
-    UNSEEN        # no batch was made yet
-    WATCHED       # the batches so far were copied
-    FRESH_MEMORY  # each batch has memory of its own
-    SAME_MEMORY   # each batch is written where the one before it was
-
-# How often the same array must come with the same content before it is taken for one that never changes.
-cdef int TRUSTED = 4
-# How many batches must come in memory of their own before it is taken for granted that all do: a generator may fill two
-# arrays in turn.
-cdef int DISTINCT = 3
+include "collate/handover.pxi"
 
 
 cdef class Collator:
-    """Puts samples together to batches, or checks batches that are ready.
+    """Puts samples together to batches.
 
-    `specs`: a `Spec` for each variable, in the order of a sample's items. `tensor`: the class of tensors
-    with an `array` and a `_lod`; `wrap(array, lod)` makes one without copying. Results are lists of such
-    tensors; their memory stays valid as long as somebody holds it. `fresh_memory`: ready-made batches of
-    this generator are known to have memory of their own each. `reader`: what messages call the generator. `memory`: where
-    batches are put together: `memory.block(size)` gives a writable buffer of at least `size` bytes, or None for ordinary
-    memory. For one epoch and one thread.
+    `specs`: a `Spec` for each variable, in the order of a sample's items. `wrap(array, lod)` makes a tensor without
+    copying. Results are lists of such tensors; their memory stays valid as long as somebody holds it. `reader`: what
+    messages call the generator. `memory`: where batches are put together: `memory.block(size)` gives a writable buffer of
+    at least `size` bytes, or None for ordinary memory. For one epoch and one thread.
     """
     cdef list columns
-    cdef object tensor
     cdef object wrap
     cdef str reader
     cdef readonly Py_ssize_t samples   # taken by `fill`
-    cdef readonly Py_ssize_t batches   # made by `collate`, passed on by `batch`
+    cdef readonly Py_ssize_t batches   # made by `collate`
     cdef readonly double reading       # seconds that `fill` spent in the iterator, about
     cdef uint32_t lottery              # which samples are timed
-    cdef Habit habit
-    cdef int unchanged                 # how often an earlier batch came again just as it was
-    cdef int distinct                  # how many batches came in memory of their own
 
-    def __init__(self, specs, tensor, wrap, bint fresh_memory=False, str reader="", memory=None):
+    def __init__(self, specs, wrap, str reader="", memory=None):
         self.columns = [Column(spec, memory) for spec in specs]
-        self.tensor = tensor
         self.wrap = wrap
         self.reader = f" of the reader {reader}" if reader else ""
-        self.habit = FRESH_MEMORY if fresh_memory else UNSEEN
-        self.unchanged = 0
-        self.distinct = 0
         self.reading = 0.0
         self.lottery = 1
-
-    def take_up(self, Collator previous) -> None:
-        """Go on with what `previous`, the collator of an earlier epoch, found out about the generator's memory."""
-        cdef Column mine, theirs
-        if previous.habit == FRESH_MEMORY:
-            self.habit = FRESH_MEMORY
-        elif previous.habit == WATCHED and previous.unchanged >= TRUSTED:
-            self.habit = WATCHED
-            self.unchanged = previous.unchanged
-            self.distinct = previous.distinct
-            for mine, theirs in zip(self.columns, previous.columns):
-                mine.seen = list(theirs.seen)
-
-    @property
-    def fresh_memory(self):
-        """Whether the generator was seen to use other memory for its second batch than for the first."""
-        return self.habit == FRESH_MEMORY
 
     def collate(self, samples):
         """The batch of a list of samples: tuples (or lists) with one item for each variable.
@@ -181,76 +141,6 @@ cdef class Collator:
             self.discard()
             return None
         return self.finish(i)
-
-    def batch(self, items):
-        """Ready-made arrays or tensors, one for each variable, checked and passed on.
-
-        An array of the right type that is contiguous is not copied, unless the generator was seen to write
-        a later batch into the same memory (the first two are copied to find out). One array that comes again
-        and again with the same content is copied a few times and passed on after that. Errors as in `collate`.
-        """
-        cdef Py_ssize_t i
-        cdef list out = []
-        cdef Column column
-        if not isinstance(items, (list, tuple)):
-            raise TypeError(f"batch {self.batches}{self.reader} must be a list or tuple with one array for each variable, "
-                            f"got {_brief(items)}")
-        if len(items) != len(self.columns):
-            raise FieldCountError(f"batch {self.batches}{self.reader} has {len(items)} items, but feed_list has "
-                                  f"{len(self.columns)}: {self.names()}{self.hint(items)}")
-        if self.habit == WATCHED:
-            self.judge(items)
-        cdef bint copying = self.habit != FRESH_MEMORY and not (
-            self.habit == WATCHED and self.unchanged >= TRUSTED)
-        for i in range(len(self.columns)):
-            column = <Column> self.columns[i]
-            item = items[i]
-            is_tensor = isinstance(item, self.tensor)
-            value = item.array if is_tensor else item
-            try:
-                if value is None:
-                    raise ValueError("the LoDTensor was never set")
-                array = column.ready(value, copying)
-            except (ValueError, TypeError, OverflowError) as error:
-                raise self.explained(error, column, f"batch {self.batches}{self.reader}") from None
-            if is_tensor:
-                out.append(item if array is value else self.wrap(array, item._lod))
-            else:
-                out.append(self.wrap(array, ()))
-        if self.habit == UNSEEN:
-            self.habit = WATCHED
-            self.remember(items)
-        self.batches += 1
-        return out
-
-    cdef judge(self, items):
-        """Find out from the later batches whether the generator writes all of them into the same memory."""
-        cdef Py_ssize_t i
-        cdef Column column
-        cdef int most = 0
-        for i in range(len(self.columns)):
-            column = <Column> self.columns[i]
-            most = max(most, column.again(self.array_of(items[i])))
-        if most == 1:
-            self.unchanged += 1
-        elif most == 0 and self.distinct < DISTINCT - 1:
-            self.remember(items)
-        else:
-            self.habit = SAME_MEMORY if most == 2 else FRESH_MEMORY
-            for column in self.columns:
-                column.seen.clear()
-
-    cdef remember(self, items):
-        """Note where the arrays of a batch stand, and what stands there."""
-        cdef Py_ssize_t i
-        self.distinct += 1
-        for i in range(len(self.columns)):
-            array = self.array_of(items[i])
-            if cnp.PyArray_Check(array):
-                (<Column> self.columns[i]).remember(<cnp.ndarray> array)
-
-    cdef array_of(self, item):
-        return item.array if isinstance(item, self.tensor) else item
 
     cdef begin(self, Py_ssize_t expected):
         cdef Column column
@@ -306,11 +196,6 @@ cdef class Collator:
 
     cdef str names(self):
         return ", ".join([repr((<Column> column).spec.name) for column in self.columns])
-
-    cdef str hint(self, items):
-        if items and all([isinstance(item, (list, tuple)) for item in items]):
-            return ("; lists of samples, as paddle.batch makes them, go to set_sample_list_generator")
-        return ""
 
     cdef object explained(self, error, Column column, str where):
         kind = TypeError if isinstance(error, TypeError) else ValueError

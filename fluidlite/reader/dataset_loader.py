@@ -131,7 +131,7 @@ class DataLoader(GeneratorLoaders):
             collate_fn,
             None
             if specs is None
-            else [(spec.name, spec.dtype, spec.shape, spec.lod_level) for spec in specs],
+            else [(spec.name, spec.dtype, spec.shape, spec.lod_level, spec.checked) for spec in specs],
             None if batch_size is None and batch_sampler is None else self.batch_size or 1,
             self.drop_last,
             self._nested,

@@ -46,7 +46,7 @@ NEXT = "next"  # asks for the next batch of an IterableDataset
 def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Made | None, None, None]:
     """What a worker does: makes the batch of each list of numbers, or the next one; None at the end of an epoch."""
     recipe: Recipe = info.payload
-    kitchen = recipe.kitchen(info.empty, info.memory)
+    kitchen = recipe.kitchen(info.empty, info.memory, passing=True)
     custom = recipe.collate_fn is not None or recipe.batch_size is None
     stream: Iterator[Made] = iter(())
     for request in requests:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .._ext.collate import Collator, Spec
+from .._ext.collate import Handover
 from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
 from ..framework import mode
 from .background import iterating
 from .collating import collate
-from .decorators import Reader
-from .feeding import Batch, Feeding, Ready, SampleLists, Samples, collator, pass_over
+from .feeding import Batch, Feeding, Ready, SampleLists, Samples, pass_over, plain_array
 from .loader import Epoch, IterableLoader, Loader, as_places
 from .moving import devices_at
 from .pipeline import LoaderError
@@ -75,45 +74,12 @@ def stacked(feeding: Feeding, samples: Any) -> Batch:
 class OpenReady(Ready):
     """Batches that are ready: arrays, tensors or nested lists of numbers."""
 
-    def __init__(self, reader: Reader, specs: Any) -> None:
-        super().__init__(reader, specs)
-        self._before: dict[tuple[np.dtype, ...], Collator] = {}  # those of the epoch before
-
-    def batches(self) -> Iterator[Batch]:
-        collators: dict[tuple[np.dtype, ...], Collator] = {}
-        before, self._before = self._before, collators
-        with iterating(self.reader) as batches:
-            pass_over(batches, self.skip)
-            for items in self.timed(batches):
-                begin = time.perf_counter()
-                arrays = self._arrays(items)
-                kinds = tuple(array.dtype for array in arrays)
-                if kinds not in collators:
-                    specs = [Spec(f"item {i}", kind, ()) for i, kind in enumerate(kinds)]
-                    collators[kinds] = collator(specs, self.name, self.copied, self.memory)
-                    if kinds in before:
-                        collators[kinds].take_up(before[kinds])
-                batch = collators[kinds].batch(arrays)
-                self.meter.collating += time.perf_counter() - begin
-                yield batch
-
-    def _arrays(self, items: Any) -> list[np.ndarray]:
-        arrays = []
-        for i, item in enumerate(items if isinstance(items, (list, tuple)) else [items]):
-            try:
-                array = np.asarray(item.array if isinstance(item, (Tensor, LoDTensor)) else item)
-            except ValueError:
-                raise ValueError(
-                    f"item {i} of a batch of the reader {self.name} is a ragged list, which makes no array: "
-                    f"{item!r:.80}"
-                ) from None
-            if array.dtype.kind not in "biuf":
-                raise TypeError(
-                    f"item {i} of a batch of the reader {self.name} is {type(item).__name__} {item!r:.80}, expected an "
-                    "array, a tensor or a list of numbers"
-                )
-            arrays.append(array)
-        return arrays
+    def tensors(self, items: Any, handover: Handover, where: str) -> Batch:
+        given = items if isinstance(items, (list, tuple)) else [items]
+        return [
+            LoDTensor.wrap(plain_array(item, handover, f"item {i} of {where}")[0])
+            for i, item in enumerate(given)
+        ]
 
 
 class EagerLoader(IterableLoader):

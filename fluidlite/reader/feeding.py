@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._ext.collate import Collator, Spec, empty
+from .._ext.collate import Collator, FieldCountError, Handover, Spec, empty
 from ..backend import on_device, to_host
 from ..base.dtypes import to_numpy
+from ..base.errors import EnforceNotMet
+from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
 from ..framework import Program, Variable, default_main_program
 from .background import describe, iterating
@@ -50,17 +52,15 @@ def variables(feed_list: Any, program: Program | None = None) -> list[Variable]:
 
 def spec_of(var: Variable) -> Spec:
     """What batches for a variable have to look like."""
-    return Spec(var.name, to_numpy(var.dtype), var.shape, var.lod_level)
+    return Spec(var.name, to_numpy(var.dtype), var.shape, var.lod_level, var.need_check_feed)
 
 
-def collator(
-    specs: Sequence[Spec], reader: str = "", fresh_memory: bool = False, memory: Any = None
-) -> Collator:
+def collator(specs: Sequence[Spec], reader: str = "", memory: Any = None) -> Collator:
     """A collator that makes LoDTensors; `reader` is what messages call the source of the samples.
 
-    For `fresh_memory` and `memory` see `Collator`.
+    For `memory` see `Collator`.
     """
-    return Collator(specs, LoDTensor, LoDTensor.wrap, fresh_memory, reader, memory)
+    return Collator(specs, LoDTensor.wrap, reader, memory)
 
 
 class Feeding:
@@ -92,7 +92,7 @@ class Feeding:
 
     def collator(self) -> Collator:
         """A new collator for one epoch."""
-        return collator(self.specs, self.name, self.copied, self.memory)
+        return collator(self.specs, self.name, self.memory)
 
     def timed(self, items: Iterator[Any]) -> Iterator[Any]:
         """The items, with the time that each takes counted as reading."""
@@ -165,36 +165,102 @@ class SampleLists(Feeding):
                 yield batch
 
 
+class ItemCountError(FieldCountError, EnforceNotMet):
+    """A batch that has not one item for each variable."""
+
+
 class Ready(Feeding):
     """A generator of batches that are ready: one array or LoDTensor for each variable."""
 
     kind = "set_batch_generator"
 
-    def __init__(self, reader: Reader, specs: Sequence[Spec]) -> None:
-        super().__init__(reader, specs)
-        self._previous: Collator | None = None  # of the epoch before
-
     def batches(self) -> Iterator[Batch]:
-        collate = self.collator()
-        if self._previous is not None:
-            collate.take_up(self._previous)
-        self._previous = collate
+        handover = Handover(self.memory, self.copied)
         with iterating(self.reader) as batches:
             pass_over(batches, self.skip)
-            for items in self.timed(batches):
-                begin = time.perf_counter()
-                batch = collate.batch(_of_host(items))
-                self.meter.collating += time.perf_counter() - begin
+            for number in itertools.count(self.skip):
+                begin, read = time.perf_counter(), handover.reading
+                try:
+                    items = handover.take(batches.__next__)
+                except StopIteration:
+                    return
+                batch = self.tensors(items, handover, f"batch {number} of the reader {self.name}")
+                read = handover.reading - read
+                self.meter.reading += read
+                self.meter.collating += time.perf_counter() - begin - read
                 yield batch
 
+    def tensors(self, items: Any, handover: Handover, where: str) -> Batch:
+        """The batch made of what the generator yielded, with arrays that are the loader's by now."""
+        return ready_tensors(items, self.specs, handover, where)
 
-def _of_host(items: Any) -> Any:
-    """A batch with its tensors on the host, where it is checked and put together, wherever the generator put them."""
-    if not isinstance(items, (list, tuple)) or not any(
-        type(item) is LoDTensor and on_device(item.array) for item in items
+
+def ready_tensors(items: Any, specs: Sequence[Spec], handover: Handover, where: str) -> Batch:
+    """One tensor for each variable from arrays, tensors or lists of numbers; arrays in `items` may be kept.
+
+    Variables of `fluid.layers.data` take any type and shape, as in Fluid; those of `fluid.data` what can be converted
+    to their type safely, in their shape (a lower rank is left to the step). Raises ItemCountError, and ValueError or
+    TypeError saying `where`, expected and got.
+    """
+    if isinstance(items, np.ndarray) and items.ndim:
+        items = list(items)
+    if not isinstance(items, (list, tuple)):
+        raise TypeError(
+            f"{where} must be a list or tuple with one array for each variable, got {items!r:.80} "
+            f"({type(items).__name__})"
+        )
+    if len(items) != len(specs):
+        names = ", ".join(repr(spec.name) for spec in specs)
+        lists = bool(items) and all(isinstance(item, (list, tuple)) for item in items)
+        hint = (
+            "; lists of samples, as paddle.batch makes them, go to set_sample_list_generator" if lists else ""
+        )
+        raise ItemCountError(f"{where} has {len(items)} items, but feed_list has {len(specs)}: {names}{hint}")
+    batch = []
+    for item, spec in zip(items, specs, strict=True):
+        this = f"{where}, variable {spec.name!r}"
+        array, lod = plain_array(item, handover, this)
+        batch.append(LoDTensor.wrap(fitting(array, spec, this) if spec.checked else array, lod))
+    return batch
+
+
+def fitting(array: np.ndarray, spec: Spec, where: str) -> np.ndarray:
+    """`array` in the type that `spec` asks for, after a look at its shape."""
+    rank = len(spec.shape)
+    if array.ndim > rank or (
+        array.ndim == rank and any(n not in (-1, m) for n, m in zip(spec.shape, array.shape, strict=True))
     ):
-        return items
-    return [LoDTensor.wrap(to_host(i.array), i._lod) if isinstance(i, LoDTensor) else i for i in items]
+        raise ValueError(f"{where}: expected shape {list(spec.shape)} (-1: any), got {list(array.shape)}")
+    if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+        raise TypeError(
+            f"{where}: expected dtype {spec.dtype}, got {array.dtype}, which cannot be converted safely"
+        )
+    return array.astype(spec.dtype, copy=False)
+
+
+def plain_array(item: Any, handover: Handover, where: str) -> tuple[np.ndarray, Sequence[Sequence[int]]]:
+    """The elements of an item on the host and its levels of detail; arrays are taken as they are, others are copied."""
+    array: np.ndarray
+    lod: Sequence[Sequence[int]] = ()
+    if type(item) is np.ndarray:
+        array = item
+    elif isinstance(item, (LoDTensor, Tensor)):
+        if item.array is None:
+            raise ValueError(f"{where}: the LoDTensor was never set")
+        if isinstance(item, LoDTensor):
+            lod = item._lod
+        array = to_host(item.array) if on_device(item.array) else handover.copy(item.array)
+    else:
+        try:
+            array = np.array(item)
+        except ValueError:
+            raise ValueError(f"{where} is a ragged list, which makes no array: {item!r:.80}") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{where}: expected an array, a tensor or a list of numbers, got {type(item).__name__} of type "
+            f"{array.dtype}: {item!r:.80}"
+        )
+    return array, lod
 
 
 class DeviceSets:

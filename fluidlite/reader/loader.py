@@ -76,10 +76,8 @@ class Loader:
     def set_batch_generator(self, reader: Reader, places: Any = None) -> Loader:
         """Read batches that are ready from `reader`: a NumPy array or LoDTensor for each variable.
 
-        Contiguous arrays of the variable's dtype are passed on without a copy, so that they must not be
-        changed after they were yielded. (A generator that fills the same array again and again is recognised
-        as soon as the array comes with other content, and its batches are copied.) `places` as in
-        `set_sample_generator`. Returns the loader.
+        Arrays may be changed after they were yielded: they are copied, unless nothing but the yielded list has hold of
+        them. `places` as in `set_sample_generator`. Returns the loader.
         """
         return self._set(self._ready(reader, self._specs), places)
 

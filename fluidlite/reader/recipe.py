@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .._ext.collate import Collator, Spec, empty
+import numpy as np
+
+from .._ext.collate import Handover, Spec, empty
+from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
 from .collating import Allocate, collate
 from .dataset import Dataset, IterableDataset
+from .feeding import collator, ready_tensors
+from .structure import transform
 
 
 class Made(NamedTuple):
@@ -55,31 +61,24 @@ class Recipe:
         """Whether the samples come one after the other."""
         return isinstance(self.dataset, IterableDataset)
 
-    def kitchen(self, allocate: Allocate = empty, memory: Any = None) -> Kitchen:
-        """What makes the batches in one thread; `allocate` and `memory` give the memory for them."""
-        return Kitchen(self, allocate, memory)
+    def kitchen(self, allocate: Allocate = empty, memory: Any = None, passing: bool = False) -> Kitchen:
+        """What makes the batches in one thread; `allocate` and `memory` give the memory for them.
+
+        `passing`: whether a batch is copied away before the next is made.
+        """
+        return Kitchen(self, allocate, memory, passing)
 
 
 class Kitchen:
     """Makes the batches of a `Recipe`, in one thread."""
 
-    def __init__(self, recipe: Recipe, allocate: Allocate, memory: Any) -> None:
+    def __init__(self, recipe: Recipe, allocate: Allocate, memory: Any, passing: bool) -> None:
         self.recipe = recipe
         self.allocate = allocate
         self._source = f"DataLoader of {type(recipe.dataset).__name__}"
-        self._names = [spec[0] for spec in recipe.specs or ()]
-        self._collator = (
-            None
-            if recipe.specs is None
-            else Collator(
-                [Spec(*spec) for spec in recipe.specs],
-                LoDTensor,
-                LoDTensor.wrap,
-                fresh_memory=True,
-                reader=self._source,
-                memory=memory,
-            )
-        )
+        self._specs = [Spec(*spec) for spec in recipe.specs or ()]
+        self._handover = Handover(memory, passing)
+        self._collator = None if recipe.specs is None else collator(self._specs, self._source, memory)
 
     def numbered(self, numbers: Any) -> Made:
         """The batch of the samples with these numbers; the sample itself for a single number."""
@@ -122,9 +121,8 @@ class Kitchen:
 
     def _alone(self, sample: Any, begin: float) -> Made:
         read = time.perf_counter()
-        made = sample if self.recipe.collate_fn is None else self.recipe.collate_fn(sample)
-        if self._collator is not None:
-            made = self._collator.batch(self._ordered(made))
+        collate_fn = self.recipe.collate_fn
+        made = self._taken((lambda: sample) if collate_fn is None else functools.partial(collate_fn, sample))
         return Made(made, 1, read - begin, time.perf_counter() - read)
 
     def _together(self, samples: list[Any], begin: float) -> Made:
@@ -135,21 +133,36 @@ class Kitchen:
     def _batch(self, samples: list[Any]) -> Any:
         recipe = self.recipe
         if recipe.collate_fn is not None:
-            made = recipe.collate_fn(samples)
-            return made if self._collator is None else self._collator.batch(self._ordered(made))
+            return self._taken(functools.partial(recipe.collate_fn, samples))
         if self._collator is None:
             return collate(samples, recipe.nested, self.allocate, self._source)
         if isinstance(samples[0], tuple):
             return self._collator.collate(samples)
         return self._collator.collate([tuple(self._ordered(sample)) for sample in samples])
 
+    def _taken(self, make: Callable[[], Any]) -> Any:
+        """What the user's code makes, in arrays that it cannot write later."""
+        made = self._handover.take(make)
+        if self._collator is None:
+            return transform(made, self._owned)
+        return ready_tensors(
+            self._ordered(made), self._specs, self._handover, f"a batch of the {self._source}"
+        )
+
+    def _owned(self, leaf: Any) -> Any:
+        if isinstance(leaf, LoDTensor) and isinstance(leaf.array, np.ndarray):
+            return LoDTensor.wrap(self._handover.copy(leaf.array), leaf._lod)
+        if isinstance(leaf, Tensor) and isinstance(leaf.array, np.ndarray):
+            return self._handover.copy(leaf.array)
+        return leaf
+
     def _ordered(self, items: Any) -> Any:
         """Items in the order of the variables: dicts by the variables' names, a lone item in a list."""
         if isinstance(items, Mapping):
-            missing = [name for name in self._names if name not in items]
+            missing = [spec.name for spec in self._specs if spec.name not in items]
             if missing:
                 raise ValueError(
                     f"the dataset gives the fields {list(items)}, but feed_list needs {missing} as well"
                 )
-            return [items[name] for name in self._names]
+            return [items[spec.name] for spec in self._specs]
         return items if isinstance(items, (tuple, list)) else [items]

@@ -63,16 +63,21 @@ def rows_of(value: Any) -> int:
     """How many samples batches hold, alone or in lists and dicts: rows, or sequences, of the first tensor of each."""
     items = _items(value)
     if items is None:
-        lod = getattr(value, "_lod", None)
-        return len(lod[0]) - 1 if lod else len(value.array)
+        return _rows(value.array, getattr(value, "_lod", None))
     count = 0
     for item in items:
         if type(item) is LoDTensor:  # here too, to spare most batches a call
-            return count + (len(item._lod[0]) - 1 if item._lod else len(item.array))  # type: ignore[arg-type]
+            return count + _rows(item.array, item._lod)
         count += rows_of(item)
         if _items(item) is None:
             break
     return count
+
+
+def _rows(array: Any, lod: Any) -> int:
+    if lod:
+        return len(lod[0]) - 1
+    return len(array) if array.shape else 1
 
 
 def size_of(value: Any) -> int:

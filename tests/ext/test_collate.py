@@ -18,7 +18,7 @@ class Tensor:
 
 
 def collator(*specs: tuple, **options: bool) -> Collator:
-    return Collator([Spec(*spec) for spec in specs], Tensor, Tensor, **options)
+    return Collator([Spec(*spec) for spec in specs], Tensor, **options)
 
 
 X = ("x", "float32", (-1, 2, 3))
@@ -222,106 +222,6 @@ def test_fill_numbers_the_samples_of_the_reader() -> None:
     collate.fill(samples, 4, True)
     with pytest.raises(TypeError, match="sample 5 of the reader, variable 'y'"):
         collate.fill(samples, 4, True)
-
-
-def test_a_batch_that_is_ready_is_passed_on_without_a_copy() -> None:
-    collate = collator(X, Y)
-    batches = [(np.full((4, 2, 3), i, "float32"), np.full((4, 1), i)) for i in range(3)]
-    got = [collate.batch(items) for items in batches]
-    assert [tensor.array is array for tensor, array in zip(got[2], batches[2], strict=True)] == [True, True]
-    assert [got[k][0].array is batches[k][0] for k in range(2)] == [False, False]
-    assert [got[k][0].array[0, 0, 0] for k in range(2)] == [0, 1]
-    tensor = Tensor(batches[2][1], [[0, 1, 4]])
-    assert collate.batch((batches[2][0], tensor))[1] is tensor
-
-
-def test_an_array_that_comes_again_and_again_unchanged_is_passed_on_until_it_changes() -> None:
-    x, y = np.full((4, 2, 3), 1, "float32"), np.zeros((4, 1), "int64")
-    collate = collator(X, Y)
-    passed = [collate.batch((x, y))[0].array is x for _ in range(8)]
-    assert passed == [False] * 4 + [True] * 4
-    later = collator(X, Y)
-    later.take_up(collate)
-    assert later.batch((x, y))[0].array is x
-    x[...] = 2
-    changed = [later.batch((x, y))[0].array for _ in range(2)]
-    assert all(array is not x and array[0, 0, 0] == 2 for array in changed)
-    unseen = collator(X, Y)
-    unseen.take_up(later)
-    assert unseen.batch((x, y))[0].array is not x
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_arrays_filled_in_turn_are_copied(count: int) -> None:
-    collate = collator(Y)
-    buffers = [np.zeros((3, 1), "int64") for _ in range(count)]
-    got = []
-    for number in range(20):
-        buffer = buffers[number % count]
-        buffer[...] = number
-        got.append(collate.batch((buffer,))[0].array)
-    assert [array[0, 0] for array in got] == list(range(20))
-
-
-def test_what_one_epoch_found_out_the_next_one_knows() -> None:
-    first, second = collator(Y), collator(Y)
-    for _ in range(3):
-        first.batch((np.zeros((3, 1), "int64"),))
-    second.take_up(first)
-    array = np.zeros((3, 1), "int64")
-    assert second.batch((array,))[0].array is array
-
-
-def test_ready_items_are_converted_where_that_is_safe() -> None:
-    collate = collator(X, Y, fresh_memory=True)
-    x, y = collate.batch([np.zeros((2, 3, 2)).transpose(0, 2, 1), [[1], [2]]])
-    assert x.array.dtype == np.float32 and x.array.flags.c_contiguous and y.array.tolist() == [[1], [2]]
-    tensor = Tensor(np.ones((3, 1), "int32"), [[0, 3]])
-    converted = collate.batch([x, tensor])[1]
-    assert converted.array.dtype == np.int64 and converted._lod == [[0, 3]]
-
-
-@pytest.mark.parametrize(
-    ("items", "message"),
-    [
-        (
-            (np.zeros((2, 6), "float32"), np.zeros((2, 1), "int64")),
-            r"'x': expected shape \[-1, 2, 3\] .*, got \[2, 6\]",
-        ),
-        ((np.zeros((2, 2, 4), "float32"), np.zeros((2, 1), "int64")), r"'x': expected shape"),
-        (
-            (np.zeros((2, 2, 3), "float32"), np.zeros(2, "int64")),
-            r"'y': expected shape \[-1, 1\] .*, got \[2\]",
-        ),
-        ((np.zeros((2, 2, 3), "float32"), np.zeros((2, 1))), "'y': expected dtype int64, got float64"),
-        ((np.array("a"), np.zeros((2, 1))), "'x'"),
-        ((np.zeros((2, 2, 3)),), r"batch 0 has 1 items, but feed_list has 2: 'x', 'y'"),
-        ([(np.zeros(6), 1), (np.zeros(6), 2), (np.zeros(6), 3)], "set_sample_list_generator"),
-        (7, "batch 0 must be a list or tuple"),
-        ((Tensor(None, ()), np.zeros((2, 1), "int64")), "never set"),
-    ],
-)
-def test_bad_batches(items: object, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
-        collator(X, Y).batch(items)
-
-
-def test_a_generator_that_writes_all_batches_into_one_array_is_recognised() -> None:
-    collate = collator(X, Y)
-    buffer, labels, kept = np.zeros((2, 2, 3), "float32"), np.zeros((2, 1), "int64"), []
-    for i in range(6):
-        buffer[:], labels[:] = i, i
-        kept.append(collate.batch((buffer, labels)))
-    assert [(x.array[0, 0, 0], y.array[1, 0]) for x, y in kept] == [(i, i) for i in range(6)]
-
-
-def test_a_generator_that_begins_with_equal_batches_is_recognised_later() -> None:
-    collate = collator(Y)
-    buffer, kept = np.zeros((2, 1), "int64"), []
-    for i in (0, 0, 0, 1, 2):
-        buffer[:] = i
-        kept.append(collate.batch((buffer,))[0])
-    assert [tensor.array[0, 0] for tensor in kept] == [0, 0, 0, 1, 2]
 
 
 def test_memory_is_used_again_but_never_while_somebody_holds_it() -> None:

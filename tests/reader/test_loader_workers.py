@@ -445,7 +445,7 @@ def test_dygraph_loaders_take_one_place_and_name_what_they_cannot_hold() -> None
         with pytest.raises(AssertionError, match="places must be 1"):
             loader.set_batch_generator(batches(1), places=fluid.cpu_places(2))
         loader.set_batch_generator(lambda: iter([["text"]]))
-        with pytest.raises(TypeError, match="item 0 of a batch .* expected an array"):
+        with pytest.raises(TypeError, match="item 0 of batch 0 .* expected an array"):
             list(loader())
         with pytest.warns(UserWarning, match="always iterable in dygraph mode"):
             fluid.io.DataLoader.from_generator(capacity=2, iterable=False)

@@ -27,21 +27,23 @@ cdef class Block:
 
 
 cdef class Spec:
-    """What one variable takes: `name`, `dtype` (NumPy), `shape` with the batch first and -1 unknown,
-    `lod_level`.
+    """What one variable takes: `name`, `dtype` (NumPy), `shape` with the batch first and -1 unknown, `lod_level`.
 
-    An empty shape takes samples of any one shape.
+    An empty shape takes samples of any one shape. `checked`: whether the shape is to be taken at its word (`fluid.data`);
+    otherwise (`fluid.layers.data`) the samples of a batch may have other sizes, all the same.
     """
     cdef readonly str name
     cdef readonly object dtype
     cdef readonly tuple shape
     cdef readonly int lod_level
+    cdef readonly bint checked
 
-    def __init__(self, str name, dtype, shape, int lod_level=0):
+    def __init__(self, str name, dtype, shape, int lod_level=0, bint checked=True):
         self.name = name
         self.dtype = np.dtype(dtype)
         self.shape = tuple([int(n) for n in shape])
         self.lod_level = lod_level
+        self.checked = checked
 
 
 cdef class Column:
@@ -59,12 +61,10 @@ cdef class Column:
     cdef size_t used
     cdef Py_ssize_t expected
     cdef list offsets
-    cdef list seen            # ready-made arrays and their fingerprints, until it is known whether they are written again
 
     def __cinit__(self, Spec spec, memory):
         self.spec = spec
         self.memory = memory
-        self.seen = []
         self.type_num = (<cnp.dtype> spec.dtype).type_num
         self.itemsize = spec.dtype.itemsize
         self.element = {"float32": Element.kFloat32, "float64": Element.kFloat64, "int32": Element.kInt32,
@@ -124,7 +124,7 @@ cdef class Column:
         cdef cnp.ndarray array = self.of_my_type(<cnp.ndarray> value)
         self.fit(array, 0)
         if cnp.PyArray_SIZE(array) != self.row_items:
-            raise ValueError(f"expected shape {list(self.row)}, got {_shape(array)}")
+            self.resize(array, 0, f"expected shape {list(self.row)}, got {_shape(array)}")
         self.reserve(1)
         return self.copy(cnp.PyArray_DATA(array), self.row_items * self.itemsize)
 
@@ -160,8 +160,8 @@ cdef class Column:
         array = self.of_my_type(array)
         self.fit(array, 1)
         if cnp.PyArray_SIZE(array) != rows * self.row_items:
-            raise ValueError(f"expected a sequence with elements of shape {list(self.row)}, "
-                             f"got shape {_shape(array)}")
+            self.resize(array, 1, f"expected a sequence with elements of shape {list(self.row)}, "
+                                  f"got shape {_shape(array)}")
         self.reserve(rows)
         self.copy(cnp.PyArray_DATA(array), rows * self.row_items * self.itemsize)
         return rows
@@ -214,6 +214,8 @@ cdef class Column:
         """`array` itself if it is contiguous and of the right type, a converted copy otherwise."""
         if cnp.PyArray_TYPE(array) == self.type_num and cnp.PyArray_ISCARRAY_RO(array):
             return array
+        if array.dtype.kind in "OUS":
+            return self.parsed(array)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"expected {self.spec.dtype} numbers, got {_brief(array)} of type {array.dtype}")
         if self.spec.dtype.kind not in "iu":
@@ -226,6 +228,14 @@ cdef class Column:
         if array.dtype.kind in "iu" and not np.array_equal(whole, array):
             raise ValueError(f"{_brief(array)} holds numbers that {self.spec.dtype} cannot")
         return whole
+
+    cdef cnp.ndarray parsed(self, cnp.ndarray array):
+        """The numbers that strings and Python objects stand for: "7" is 7 and None is not a number, as in Fluid."""
+        try:
+            return array.astype(self.spec.dtype, order="C")
+        except (TypeError, ValueError, OverflowError):
+            problem = f"expected {self.spec.dtype} numbers, got {_brief(array)} of type {array.dtype}"
+            raise TypeError(problem) from None
 
     cdef int fit(self, cnp.ndarray array, int skip) except -1:
         """Where the variable leaves the shape of rows open, take it from the first; the others have to be
@@ -244,6 +254,14 @@ cdef class Column:
         self.set_row(tuple(row))
         return 0
 
+    cdef int resize(self, cnp.ndarray array, int skip, str problem) except -1:
+        """Have rows of the size of `array`'s in this batch, if the variable's shape is not binding; ValueError if it is."""
+        cdef list row = _shape(array)[skip:]
+        if self.spec.checked or self.used or len(row) != len(self.row):
+            raise ValueError(problem)
+        self.set_row(tuple(row))
+        return 0
+
     cdef object finish(self, Py_ssize_t samples, object wrap):
         """The batch as a tensor made by `wrap(array, lod)`."""
         if not self.known:
@@ -255,53 +273,6 @@ cdef class Column:
         array = _array((rows, *self.row), self.type_num, self.block)
         self.block = None
         return wrap(array, self.offsets)
-
-    cdef cnp.ndarray ready(self, object value, bint copying):
-        """A ready-made array after a check of its type and shape; copied only if it has to be."""
-        cdef cnp.ndarray array
-        cdef Py_ssize_t i
-        cdef bint fits
-        array = <cnp.ndarray> (value if cnp.PyArray_Check(value) else self.to_array(value))
-        if self.spec.shape:
-            fits = cnp.PyArray_NDIM(array) == len(self.spec.shape)
-            if fits:
-                for i in range(len(self.spec.shape)):
-                    n = <Py_ssize_t> self.spec.shape[i]
-                    fits = fits and (n < 0 or n == cnp.PyArray_DIM(array, <int> i))
-            if not fits:
-                raise ValueError(f"expected shape {list(self.spec.shape)} (-1: any), got {_shape(array)}")
-        if cnp.PyArray_TYPE(array) == self.type_num and cnp.PyArray_ISCARRAY_RO(array):
-            return self.copied(array) if copying else array
-        if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, self.spec.dtype, "same_kind"):
-            raise TypeError(f"expected dtype {self.spec.dtype}, got {array.dtype}, which cannot be converted "
-                            "safely")
-        return self.of_my_type(array)
-
-    cdef cnp.ndarray copied(self, cnp.ndarray array):
-        cdef size_t size = cnp.PyArray_NBYTES(array)
-        cdef Block block = Block(size, self.memory)
-        self.block, self.used = block, 0
-        self.copy(cnp.PyArray_DATA(array), size)
-        self.block = None
-        return _array(tuple(_shape(array)), self.type_num, block)
-
-    cdef remember(self, cnp.ndarray array):
-        if cnp.PyArray_ISCARRAY_RO(array):
-            self.seen.append((array, fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))))
-
-    cdef int again(self, object value):
-        """Whether `value` is the memory of an earlier array (1), and whether something else stands there now
-        (2).
-        """
-        if not self.seen or not cnp.PyArray_Check(value):
-            return 0
-        cdef cnp.ndarray array = <cnp.ndarray> value
-        for earlier, print_then in self.seen:
-            if cnp.PyArray_DATA(array) == cnp.PyArray_DATA(<cnp.ndarray> earlier):
-                if not cnp.PyArray_ISCARRAY_RO(array):
-                    return 1
-                return 1 if print_then == fingerprint(cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array)) else 2
-        return 0
 
 
 cdef list _shape(cnp.ndarray array):

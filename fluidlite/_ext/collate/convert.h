@@ -60,19 +60,4 @@ inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A hash of samples taken all over the memory: enough to tell one batch of data from the next.
-inline std::uint64_t fingerprint(const void* memory, std::size_t bytes) {
-  constexpr std::size_t kSamples = 64;
-  const char* data = static_cast<const char*>(memory);
-  const std::size_t step = bytes / 8 <= kSamples ? 8 : bytes / kSamples / 8 * 8;
-  std::uint64_t hash = 1469598103934665603ull ^ bytes;
-  for (std::size_t at = 0; at < bytes; at += step) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, data + at, bytes - at < 8 ? bytes - at : 8);
-    hash = (hash ^ word) * 1099511628211ull;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
 }  // namespace fluidlite
