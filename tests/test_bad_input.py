@@ -126,9 +126,10 @@ WRONG_FEEDS = {
         fluid.core.EnforceNotMet,
         ["Label=y[3, 1]", "[2, 1]", HERE],
     ),
-    "ragged": ({"x": [[1, 2, 3, 4], [1]], "y": Y}, ValueError, ["'x'", "ragged", "create_lod_tensor"]),
-    "text": ({"x": [["a"] * 4], "y": Y}, ValueError, ["'x'", "array of float32", "'a'"]),
-    "object": ({"x": None, "y": Y}, TypeError, ["'x'", "NoneType", "an array or a LoDTensor"]),
+    "list": ({"x": [[1, 2, 3, 4], [1]], "y": Y}, RuntimeError, ["'x'", "np.array", "create_lod_tensor"]),
+    "ragged": ({"x": ((1, 2), (1,)), "y": Y}, ValueError, ["'x'", "tuple", "inhomogeneous"]),
+    "text": ({"x": "a", "y": Y}, ValueError, ["'x'", "could not convert", "'a'"]),
+    "object": ({"x": None, "y": Y}, fluid.core.EnforceNotMet, ["'x'", "NoneType", "an array or a LoDTensor"]),
     "list of feeds": ([{"x": X, "y": Y}] * 2, TypeError, ["2 devices", "CompiledProgram"]),
 }
 

@@ -1,5 +1,24 @@
 """Exceptions that Fluid code catches by name, and those for what does not exist here."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+_Error = TypeVar("_Error", bound=type[Exception])
+
+
+def called(name: str) -> Callable[[_Error], _Error]:
+    """A class decorator: `type(error).__name__` is the name that Fluid's exception has there, which scripts print and
+    compare; tracebacks show the class's own.
+    """
+
+    def rename(cls: _Error) -> _Error:
+        cls.__name__ = name
+        return cls
+
+    return rename
+
 
 class EOFException(Exception):
     """A non-iterable reader has no more data in this epoch (`fluid.core.EOFException`)."""
@@ -17,12 +36,19 @@ class StaticModeError(AssertionError, TypeError):
     """A Variable of a static program was asked for what only eager tensors have; Fluid raises AssertionError."""
 
 
+@called("EnforceNotMet")
 class FormatError(EnforceNotMet, ValueError):
     """A file, or bytes from one, is not what it should be: foreign, truncated or damaged."""
 
 
+@called("EnforceNotMet")
 class OperatorError(EnforceNotMet, ValueError):
     """An operator was given inputs or attributes that do not fit; also an EnforceNotMet and a ValueError."""
+
+
+@called("EnforceNotMet")
+class FeedError(EnforceNotMet, ValueError, TypeError):
+    """What was fed is nothing that a tensor can hold; also an EnforceNotMet, a ValueError and a TypeError."""
 
 
 def out_of_range(

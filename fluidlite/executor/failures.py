@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from ..base.errors import EnforceNotMet, EOFException
+from ..base.errors import EnforceNotMet, EOFException, called
 from ..framework import Operator, Variable
 from ..framework.callsite import describe
 from ..ops.native_errors import native_error
 from ..ops.registry import OperatorError
 
 
+@called("EnforceNotMet")
 class NotFed(EnforceNotMet):
     """An operator needs a variable that is to be fed and was not.
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..backend import device_of, moved, on_device
 from ..base.arrays import plain
-from ..base.dtypes import VarType, to_numpy
+from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.errors import FeedError
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
 from .failures import shape_text
-from .lod_tensor import Lod, LoDTensor
+from .lod_tensor import Lod, LoDTensor, LoDTensorArray
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
@@ -23,10 +24,12 @@ Feed = dict[str, tuple[Any, Lod]]
 """Arrays (or SelectedRows) and levels of detail by name."""
 
 
-def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
+def as_feed(program: Program, feed: Mapping[str, Any], checked: bool = True) -> Feed:
     """Arrays and levels of detail of the feeds that the program has variables for; others are ignored, as in Fluid.
 
-    Raises TypeError for what is no mapping, ValueError naming the variable, what it expects and what it got.
+    Unless `checked` is False they are compared with what the variables say of themselves; see `check`.
+    Raises TypeError for what is no mapping, ValueError naming the variable, what it expects and what it got, FeedError
+    for what no variable can hold, RuntimeError for lists.
     """
     block = program.global_block()
     out: Feed = {}
@@ -42,7 +45,8 @@ def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
             out[name] = _matching(value, var), []
             continue
         array, lod = as_array(value, var)
-        check(var, array, lod)
+        if checked:
+            check(var, array, lod)
         out[name] = array, lod
     return out
 
@@ -50,11 +54,13 @@ def as_feed(program: Program, feed: Mapping[str, Any]) -> Feed:
 def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
     """A plain array of the host, or one of a GPU, and the levels of detail of one fed value.
 
-    Scalars get one dimension.
+    A number gets the dtype of the variable and one dimension; so does an array without dimensions. Arrays keep their
+    dtype, whatever the variable's. Raises FeedError for what holds no numbers of a type that tensors have, RuntimeError
+    for a list.
     """
     if isinstance(value, LoDTensor):
         if value.array is None:
-            raise ValueError(f"the LoDTensor fed as {var.name!r} has not been set")
+            raise FeedError(f"the LoDTensor fed as {var.name!r} has not been set")
         array = value.array
         return (plain(array) if isinstance(array, np.ndarray) else array), value._lod
     if isinstance(value, np.ndarray):
@@ -64,37 +70,44 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
         assert device is not None
         array = device.adopt(value)
         return (array.reshape(1) if array.ndim == 0 else array), []
-    elif isinstance(value, (list, tuple)):
-        if any(isinstance(item, LoDTensor) for item in value):
-            raise TypeError(
-                f"a list of LoDTensors was fed as {var.name!r}: feed one tensor, or a list of feeds for several devices"
-            )
-        try:
-            array = np.array(value, dtype=to_numpy(var.dtype))
-        except (ValueError, TypeError, OverflowError) as error:
-            ragged = "inhomogeneous" in str(error)
-            raise ValueError(
-                f"the list fed as {var.name!r} {'is ragged and ' if ragged else ''}cannot become an array of "
-                f"{to_numpy(var.dtype).name} ({error})"
-                f"{'; use fluid.create_lod_tensor for sequences' if ragged else ''}"
-            ) from None
-    elif isinstance(value, (int, float, np.generic)):
-        array = np.asarray(value, dtype=to_numpy(var.dtype) if not isinstance(value, np.generic) else None)
-    elif hasattr(value, "__array__"):
-        array = _on_host(value, var)
-    else:
-        raise TypeError(
-            f"cannot feed {var.name!r} with {type(value).__name__}: expected an array or a LoDTensor"
+    elif isinstance(value, LoDTensorArray):
+        array = np.array([np.asarray(tensor) for tensor in value])
+    elif isinstance(value, list):
+        raise RuntimeError(
+            f"a list was fed as {var.name!r}: feed np.array(..., dtype={to_numpy(var.dtype).name!r}), "
+            "fluid.create_lod_tensor for sequences, or a list of feeds for several devices"
         )
-    if array.ndim == 0:
-        array = array.reshape(1)
-    return plain(array), []
+    elif np.isscalar(value):
+        array = _number(value, var)
+    else:
+        array = _on_host(value, var)
+    array = plain(array)
+    try:
+        to_vartype(array.dtype)
+    except TypeError as error:
+        raise FeedError(
+            f"variable {var.name!r} was fed with {type(value).__name__} ({value!r:.60}): {error}; feed an array or a "
+            "LoDTensor"
+        ) from None
+    return (array.reshape(1) if array.ndim == 0 else array), []
+
+
+def _number(value: Any, var: Variable) -> np.ndarray:
+    """A fed number, or one as text, as an array of one element of the variable's dtype; ValueError if it is none."""
+    try:
+        if isinstance(value, (complex, np.complexfloating)):
+            raise ValueError("it is complex")
+        return np.array([value]).astype(to_numpy(var.dtype))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{value!r} was fed as variable {var.name!r}: {error}") from None
 
 
 def _on_host(value: Any, var: Variable) -> np.ndarray:
     """What NumPy makes of an object of another library; TypeError that says what to do if that is on a GPU."""
     try:
         return np.asarray(value)
+    except ValueError as error:
+        raise FeedError(f"cannot feed {var.name!r} with a {type(value).__name__}: {error}") from None
     except TypeError as error:
         if not hasattr(value, "__cuda_array_interface__"):
             raise
@@ -125,12 +138,13 @@ def _matching(value: SelectedRows, var: Variable) -> SelectedRows:
 
 
 def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
-    """Raise ValueError unless dtype, rank and fixed dimensions are those of the variable (`fluid.data` asks for it)."""
-    if array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"variable {var.name!r} must be fed with numbers, got an array of dtype {array.dtype}"
-        )
-    if not (var.need_check_feed or var.is_data):
+    """Raise ValueError if `fluid.data` declared `var` with another dtype, fewer dimensions, or other sizes.
+
+    What is fed may have fewer dimensions, as in Fluid: its sizes are compared with the first ones of the variable. So
+    `[6]` goes for `[None, 1]`, and `[10, 10]` for `[None, 10, 10]`. Sequences may have any number of rows. Variables of
+    `fluid.layers.data` take everything.
+    """
+    if not var.need_check_feed:
         return
     expected = to_numpy(var.dtype)
     if array.dtype != expected:
@@ -138,10 +152,8 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
             f"The data type of fed Variable {var.name!r} must be {expected.name!r}, but received {array.dtype.name!r}; "
             f"convert it with .astype({expected.name!r})"
         )
-    fits = len(var.shape) == array.ndim and all(
-        n in (-1, m) for n, m in zip(var.shape, array.shape, strict=True)
-    )
-    if not fits and not (lod and not var.need_check_feed):
+    sizes = (-1, *var.shape[1:]) if lod else var.shape
+    if len(sizes) < array.ndim or any(n not in (-1, m) for n, m in zip(sizes, array.shape, strict=False)):
         raise ValueError(
             f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, "
             f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)} on each device"

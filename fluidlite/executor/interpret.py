@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend.cupy_ import library
-from ..base.dtypes import VarType, to_numpy
+from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import Block, Operator, Program, sequences
-from ..ops.registry import LodArray
+from ..framework.operator import BlockMeta
+from ..ops import kernel_types
+from ..ops.registry import LodArray, OpView, Shape
 from ..ops.rows import ROWS, VALUES
 from . import failures
 from .device import calls as device_calls
@@ -25,6 +27,29 @@ from .scope import Scope
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
+
+
+class RetypedMeta(BlockMeta):
+    """What operators are told when variables have other types of elements than the block says: `odd`, by name.
+
+    `made`: the types of what they make.
+    """
+
+    __slots__ = ("made", "odd")
+
+    def __init__(self, block: Block, odd: dict[str, VarType]) -> None:
+        super().__init__(block)
+        self.odd = odd
+        self.made: dict[str, VarType] = {}
+
+    def declared(self, name: str) -> VarType:
+        return super().dtype(name)
+
+    def dtype(self, name: str) -> VarType:
+        return self.odd[name] if name in self.odd else super().dtype(name)
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        self.made[name] = dtype
 
 
 class Interpreter:
@@ -59,6 +84,7 @@ class Interpreter:
         if definition.lod:
             lods = {slot: [self.lod_of(name) for name in names] for slot, names in op.inputs.items()}
         try:
+            types = self._retyped(op, inputs)
             if self.device is None:
                 results = definition.call(np, inputs, op.attrs, lods)
             else:
@@ -78,7 +104,26 @@ class Interpreter:
                 continue
             for name, value in zip(names, result if slot.many else [result], strict=False):
                 if value is not None:
-                    self.put(name, value, shared, op)
+                    self.put(name, value, shared, op, types.get(name))
+
+    def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
+        """The types of the outputs of `op` if an input has another type of elements than the program says."""
+        odd = {}
+        for slot, arrays in inputs.items():
+            for name, array in zip(op.inputs[slot], arrays, strict=True):
+                var = op.block._find_var_recursive(name)
+                if var is not None and var._dtype is not None and to_numpy(var._dtype) != array.dtype:
+                    odd[name] = to_vartype(array.dtype)
+        if not odd:
+            return odd
+        meta = RetypedMeta(op.block, odd)
+        view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
+        kind, _ = kernel_types.check(view, meta.declared)
+        if op.type.endswith("_grad") and kind is not None:
+            return dict.fromkeys(op.output_arg_names, kind)
+        if op.definition.infer is not None:
+            op.definition.infer(view)
+        return meta.made
 
     def get(self, name: str, op: Operator) -> Any:
         """The array of variable `name`; an error naming operator, variable and what to do if there is none."""
@@ -109,8 +154,18 @@ class Interpreter:
                     return name, len(array), lod
         return None
 
-    def put(self, name: str, value: Any, shared: tuple[str, int, Lod] | None, op: Operator) -> None:
-        """Store a result: persistable variables in the scope, all at once, others here."""
+    def put(
+        self,
+        name: str,
+        value: Any,
+        shared: tuple[str, int, Lod] | None,
+        op: Operator,
+        dtype: VarType | None = None,
+    ) -> None:
+        """Store a result: persistable variables in the scope, all at once, others here.
+
+        Its type of elements is `dtype`, or else what the program says.
+        """
         lod: Lod = []
         if isinstance(value, LodArray):
             value, lod = value.array, value.lod
@@ -120,7 +175,7 @@ class Interpreter:
         if isinstance(value, SelectedRows) and var is not None and var.persistable:
             value = value.dense(self.xp)
         if var is not None and var.type == VarType.LOD_TENSOR and var._dtype is not None:
-            value = self.xp.asarray(value, dtype=to_numpy(var.dtype))
+            value = self.xp.asarray(value, dtype=to_numpy(var.dtype if dtype is None else dtype))
         if var is not None and var.persistable:
             tensor = self.scope.find_var(name)
             holder = (tensor if tensor is not None else self.scope.var(name)).get_tensor()

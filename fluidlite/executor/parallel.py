@@ -18,7 +18,7 @@ from ..framework import OpRole, Program
 from ..ops.rows import parts
 from . import failures, readers
 from .executor import fetch_names, run_program
-from .feeding import as_feed, split
+from .feeding import Feed, as_feed, check, split
 from .lod_tensor import LoDTensor
 from .scope import Scope
 
@@ -77,7 +77,7 @@ class DataParallel:
         try:
             results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
         except failures.NotFed as error:
-            raise error.among(feed if isinstance(feed, Mapping) else feeds[0]) from None
+            raise error.among(feed if isinstance(feed, Mapping) else feed[0] if feed else ()) from None
         count = len(given)
         by_part = {name: [r[i].array for r in results] for i, name in enumerate(given)}
         by_name: dict[str, list[LoDTensor]] = {
@@ -149,30 +149,50 @@ class DataParallel:
 
     def _feeds(self, feed: Any) -> list[dict[str, Any]]:
         """One feed for each place: from the readers, a list, or one feed divided."""
-        count = len(self.places)
         if isinstance(feed, (list, tuple)):
-            if len(feed) != count:
-                raise EnforceNotMet(
-                    f"The feed data number {len(feed)} does not match the device number {count}. A DataLoader with "
-                    "drop_last=True leaves out incomplete sets of batches; CPU_NUM sets the number of CPU devices"
-                )
-            feeds = [dict(part) for part in feed]
-        elif feed is None or (isinstance(feed, Mapping) and not feed):
-            feeds = [{} for _ in self.places]
-        elif isinstance(feed, Mapping):
-            checked = as_feed(self.program, feed)
-            try:
-                parts = split(checked, self.places, every=bool(self.exchanged))
-            except ValueError as error:
-                raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
-            feeds = [{n: LoDTensor.wrap(array, lod) for n, (array, lod) in part.items()} for part in parts]
+            parts = [as_feed(self.program, part) for part in self._listed(feed)]
+        elif feed is None or isinstance(feed, Mapping):
+            parts = self._divided(feed or {})
         else:
             raise TypeError(
                 f"feed must be a dict, or a list of dicts for several devices, got {type(feed).__name__}"
             )
+        feeds: list[dict[str, Any]] = [
+            {name: LoDTensor.wrap(array, lod) for name, (array, lod) in part.items()} for part in parts
+        ]
         if self.program._has_readers():
             feeds = self._read(feeds)
         return feeds
+
+    def _divided(self, feed: Mapping[str, Any]) -> list[Feed]:
+        """The parts of one feed; without gradients to exchange the last places may get none."""
+        whole = as_feed(self.program, feed, checked=False)
+        if not whole:
+            return [{} for _ in self.places]
+        try:
+            parts = split(whole, self.places, every=bool(self.exchanged))
+        except ValueError as error:
+            raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
+        for part in parts:
+            for name, (array, lod) in part.items():
+                check(self.program.global_block().var(name), array, lod)
+        return parts
+
+    def _listed(self, feed: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
+        """A list of feeds, one for each place; without gradients to exchange the last places may get none."""
+        for part in feed:
+            if not isinstance(part, Mapping):
+                raise TypeError(f"Each element of feed list should be a dict, got {type(part).__name__}")
+        if len(feed) > len(self.places):
+            raise IndexError(
+                f"feed is a list for {len(feed)} devices, but the program has {len(self.places)} places"
+            )
+        if not feed or (len(feed) < len(self.places) and self.exchanged):
+            raise EnforceNotMet(
+                f"The feed data number {len(feed)} does not match the device number {len(self.places)}. A DataLoader "
+                "with drop_last=True leaves out incomplete sets of batches; CPU_NUM sets the number of CPU devices"
+            )
+        return feed
 
     def _read(self, feeds: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if wanted."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..framework import Operator, Program
+from ..ops import kernel_types
 from ..ops.registry import OpView, Shape
 from ..ops.rows import ROWS, parts
 from . import failures
@@ -35,9 +36,10 @@ class ExactMeta:
         self.persistable: dict[str, LoDTensor] = {}
         self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
+        self.retyped: set[str] = set()  # what has another type of elements than the program says
         for name, array in feeds.items():
             self.shapes[name] = array.shape
-            self.dtypes[name] = to_vartype(array.dtype)
+            self._type(name, to_vartype(array.dtype))
         for name in [name for name in feeds if name.endswith(ROWS)]:
             self._fed_rows(name.removesuffix(ROWS))
 
@@ -61,8 +63,18 @@ class ExactMeta:
             value.own()
         self.persistable[name] = value
         self.shapes[name] = value.array.shape
-        self.dtypes[name] = to_vartype(value.array.dtype)
+        self._type(name, to_vartype(value.array.dtype))
         return True
+
+    def _type(self, name: str, dtype: VarType) -> None:
+        self.dtypes[name] = dtype
+        if self.declared(name) not in (None, dtype):
+            self.retyped.add(name)
+
+    def declared(self, name: str) -> VarType | None:
+        """The element type that the program was built with; None for what it has no variable for."""
+        var = self.block._find_var_recursive(name)
+        return None if var is None else var._dtype
 
     def forget_scope(self) -> None:
         """Look at the scope no more: everything that will be asked for is known."""
@@ -75,14 +87,13 @@ class ExactMeta:
         return self.dtypes[name]
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
-        var = self.block._find_var_recursive(name)
-        if self.shapes.get(name, shape) != shape:
+        if self.shapes.get(name, shape) != shape or self.dtypes.get(name, dtype) != dtype:
             raise CannotPlan(
-                f"variable {name!r} gets another shape on the way: {shape} after {self.shapes[name]}"
+                f"variable {name!r} gets another shape or type on the way: {dtype} {shape} after "
+                f"{self.dtypes[name]} {self.shapes[name]}"
             )
         self.shapes[name] = shape
-        # What the program says of a variable's type counts, as it does when it is interpreted.
-        self.dtypes[name] = var._dtype if var is not None and var._dtype is not None else dtype
+        self._type(name, dtype)
 
     def value(self, name: str) -> np.ndarray | None:
         return self.known.get(name)
@@ -130,6 +141,9 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             raise failures.missing_value(op, name, fed)
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
     try:
+        if not meta.retyped.isdisjoint(op.input_arg_names):
+            if kernel_types.check(view, meta.declared)[1]:
+                raise CannotPlan(f"operator {op.type} gets data of several types")
         definition.infer(view)
         if definition.rows is not None:
             definition.rows.mark(view)

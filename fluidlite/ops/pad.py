@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .infer import grads_like_inputs, require_same_dtype
+from .infer import grads_like_inputs
 from .pairs import Rule, applied_again
 from .registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
@@ -161,7 +161,7 @@ def _infer_pad_like(op: OpView) -> None:
     x, y = op.shape("X"), op.shape("Y")
     if len(x) != len(y) or any(m < n and m >= 0 for m, n in zip(x, y, strict=True)):
         raise op.fail(f"Y of shape {list(y)} must not be larger than X of shape {list(x)}")
-    op.set("Out", x, require_same_dtype(op, "X", "Y"))
+    op.set("Out", x, op.dtype("Y"))
 
 
 def _pad_like(xp: Any, X: Any, Y: Any, pad_value: float) -> Any:

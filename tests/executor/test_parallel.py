@@ -192,3 +192,42 @@ def test_parallel_executor_counts_cpu_num(monkeypatch):
     monkeypatch.setenv("CPU_NUM", "many")
     with pytest.raises(ValueError, match="CPU_NUM must be a positive integer, got 'many'"):
         fluid.cpu_places()
+
+
+def test_a_short_list_of_feeds_runs_on_the_first_places_if_nothing_is_trained():
+    exe, pred, loss = network()
+    program = compiled(loss, 3)
+    (got,) = exe.run(program, feed=[batch(3), batch(2, 1)], fetch_list=[pred])
+    alone = [exe.run(feed=part, fetch_list=[pred])[0] for part in (batch(3), batch(2, 1))]
+    np.testing.assert_array_equal(got, np.concatenate(alone))
+    with pytest.raises(IndexError, match="4 devices.*3 places"):
+        exe.run(program, feed=[batch(1)] * 4, fetch_list=[pred])
+    with pytest.raises(TypeError, match="should be a dict"):
+        exe.run(program, feed=[batch(1), 3], fetch_list=[pred])
+
+
+def test_the_part_of_each_place_is_checked_before_any_runs():
+    x = fluid.data("x", [2, 3], "float32")
+    total = L.create_global_var([1], 0.0, "float32", persistable=True)
+    L.increment(total)
+    loss = L.reduce_mean(x)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    program = compiled(loss)
+    assert exe.run(program, feed={"x": np.ones((4, 3), "float32")}, fetch_list=[loss])[0].shape == (2,)
+    for rows, got in ((5, 3), (3, 1)):
+        with pytest.raises(ValueError, match=rf"'x'.*\[2, 3\].*\[{got}, 3\]"):
+            exe.run(program, feed={"x": np.ones((rows, 3), "float32")}, fetch_list=[loss])
+    assert parameter(total.name) == 1
+
+
+def test_placeholders_of_layers_data_take_any_width_and_type_on_all_places():
+    x = L.data("x", [2], dtype="float32")
+    y = L.scale(x, 2.0)
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        places=fluid.cpu_places(2)
+    )
+    exe = fluid.Executor(fluid.CPUPlace())
+    for value in (np.ones((4, 5), "float32"), np.ones(4), np.ones((3, 2, 2), "int64")):
+        (got,) = exe.run(program, feed={"x": value}, fetch_list=[y])
+        assert (got.shape, got.dtype, got.max()) == (value.shape, value.dtype, 2)

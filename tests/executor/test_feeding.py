@@ -1,0 +1,189 @@
+"""What may be fed, as real Paddle 1.8.5 decides it; and what is computed from data of another type than declared."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+
+layers = fluid.layers
+PLACE = fluid.CPUPlace()
+
+
+@pytest.fixture(autouse=True, params=["plan", "interpret"])
+def engine(request, monkeypatch):
+    monkeypatch.setenv("FLUIDLITE_ENGINE", request.param)
+
+
+def run(declare, build, value, steps=2):
+    """What `build(x)` is for x fed with `value`: several times, so that the last step is one of a plan."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = declare()
+        y = build(x)
+    exe = fluid.Executor(PLACE)
+    exe.run(startup)
+    for _ in range(steps):
+        (got,) = exe.run(main, feed={"x": value}, fetch_list=[y], return_numpy=False)
+    return got
+
+
+def old(*shape, dtype="float32", **kwargs):
+    return lambda: layers.data("x", list(shape), dtype=dtype, stop_gradient=False, **kwargs)
+
+
+def new(*shape, dtype="float32", **kwargs):
+    return lambda: fluid.data("x", list(shape), dtype, **kwargs)
+
+
+def twice(x):
+    return layers.scale(x, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("declared", "fed", "accepted"),
+    [
+        ((3, 1), (3,), True),
+        ((3, 1), (1,), False),
+        ((None, 1), (6,), True),
+        ((None, 2, 2), (2, 2), True),
+        ((None, 10, 10), (10, 10), True),
+        ((None, 2, 2), (5, 4), False),
+        ((None, 3, 4), (3, 4), False),
+        ((None, 3, 4), (9, 3), True),
+        ((4, 3), (4,), True),
+        ((4, 3), (5,), False),
+        ((None, 3), (2, 3, 1), False),
+        ((None,), (2, 3), False),
+    ],
+)
+def test_data_takes_fewer_dimensions_but_no_other_sizes(declared, fed, accepted):
+    value = np.ones(fed, "float32")
+    if accepted:
+        assert run(new(*declared), twice, value).shape() == list(fed)
+    else:
+        with pytest.raises(ValueError, match=r"'x' should have dimensions = .*received fed shape"):
+            run(new(*declared), twice, value)
+
+
+@pytest.mark.parametrize("fed", [(3,), (2, 4), (2, 3, 1), (5, 4), (2, 3)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+def test_layers_data_takes_any_shape_and_type(fed, dtype):
+    got = run(old(3), twice, np.ones(fed, dtype))
+    assert got.shape() == list(fed)
+    assert np.array(got).dtype == dtype
+    assert (np.array(got) == 2).all()
+
+
+def test_sequences_may_have_any_number_of_rows():
+    tensor = fluid.create_lod_tensor(np.ones((4, 3), "float32"), [[1, 3]], PLACE)
+    got = run(new(2, 3, lod_level=1), twice, tensor)
+    assert got.recursive_sequence_lengths() == [[1, 3]]
+    tensor = fluid.create_lod_tensor(np.ones((4, 2), "float32"), [[1, 3]], PLACE)
+    with pytest.raises(ValueError, match=r"\[4, 2\]"):
+        run(new(2, 3, lod_level=1), twice, tensor)
+
+
+@pytest.mark.parametrize("value", [3, 3.0, True, np.float64(3), np.int64(3), "3"])
+@pytest.mark.parametrize("declare", [old(1), new(None, 1)])
+def test_a_number_gets_the_type_of_the_variable(value, declare):
+    got = np.array(run(declare, twice, value))
+    assert (got.shape, got.dtype, got[0]) == ((1,), "float32", 2 * float(value))
+
+
+@pytest.mark.parametrize(
+    "value", [((1.0, 2.0),), range(2), np.array([[1.0, 2.0]], ">f4"), np.ma.masked_array([[1.0, 2.0]])]
+)
+def test_arrays_in_other_forms(value):
+    got = np.array(run(old(2), twice, value))
+    assert got.tolist() == (2 * np.array(value)).tolist()
+
+
+def test_arrays_of_tensors_are_stacked():
+    tensors = fluid.LoDTensorArray()
+    for n in (1.0, 2.0):
+        tensor = fluid.LoDTensor()
+        tensor.set(np.full(2, n, "float32"), PLACE)
+        tensors.append(tensor)
+    assert np.array(run(old(2), twice, tensors)).tolist() == [[2.0, 2.0], [4.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, {"a": 1}, {1}, np.array([None]), np.ones(2, "complex64"), np.ones(2, "uint32"), fluid.LoDTensor()],
+)
+def test_what_no_tensor_can_hold(value):
+    with pytest.raises(fluid.core.EnforceNotMet, match="'x'") as caught:
+        run(old(2), twice, value)
+    assert isinstance(caught.value, (ValueError, TypeError))
+    assert type(caught.value).__name__ == "EnforceNotMet"
+
+
+# Element types: what is computed, or refused, when others are fed than were declared.
+
+
+def gathered(x):
+    return layers.gather(x, layers.fill_constant([2], "int64", 1))
+
+
+@pytest.mark.parametrize(
+    ("build", "takes"),
+    [
+        (layers.sqrt, {"float64"}),
+        (layers.square, {"float64", "int64", "int32"}),
+        (layers.relu, {"float64"}),
+        (layers.softmax, {"float64"}),
+        (lambda x: layers.reduce_sum(x, 1), {"float64", "int64", "int32"}),
+        (lambda x: layers.transpose(x, [1, 0]), {"float64", "int64", "int32"}),
+        (lambda x: layers.reshape(x, [3, 4]), {"float64", "int64", "int32", "uint8"}),
+        (lambda x: x[1], {"float64", "int64", "int32"}),
+        (lambda x: x + 2.0, {"float64", "int64", "int32", "uint8"}),
+        (gathered, {"float64", "int64", "int32", "uint8"}),
+        (lambda x: layers.fc(x, 2), set()),
+        (layers.batch_norm, set()),
+        (lambda x: x / layers.ones([4, 3], "float32"), set()),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "uint8", "bool", "float16"])
+def test_another_type_is_computed_in_or_refused(build, takes, dtype):
+    value = (np.arange(12).reshape(4, 3) + 1).astype(dtype)
+    if dtype not in takes:
+        with pytest.raises(fluid.core.EnforceNotMet, match="does not have a kernel|of one data type"):
+            run(old(3), build, value)
+        return
+    got = np.array(run(old(3), build, value))
+    like = np.array(run(old(3), build, value.astype("float32")))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, like, rtol=1e-6)
+
+
+def test_gradients_have_the_type_of_what_they_are_made_from():
+    def gradient(x):
+        return fluid.gradients(layers.reduce_sum(gathered(x)), [x])[0]
+
+    for dtype in ("float64", "int64"):
+        got = np.array(run(old(3), gradient, np.ones((4, 3), dtype)))
+        assert (got.dtype, got.sum()) == ("float32", 3)
+
+
+def test_several_types_in_one_operator():
+    x, y = layers.data("x", [3]), layers.data("y", [3])
+    z = layers.elementwise_add(x, y)
+    exe = fluid.Executor(PLACE)
+    a, b = np.ones((2, 3), "float32"), np.ones((2, 3))
+    with pytest.raises(fluid.core.EnforceNotMet, match="x is float32 and y is float64"):
+        exe.run(feed={"x": a, "y": b}, fetch_list=[z])
+    assert exe.run(feed={"x": b, "y": b}, fetch_list=[z])[0].dtype == "float64"
+
+
+def test_labels_of_fewer_bits_give_the_same_loss():
+    x, label = layers.data("x", [3]), layers.data("label", [1], dtype="int64")
+    loss = layers.cross_entropy(x, label)
+    exe = fluid.Executor(PLACE)
+    value = np.full((2, 3), 0.25, "float32")
+    for dtype in ("int64", "int32"):
+        feed = {"x": value, "label": np.array([[1], [2]], dtype)}
+        for _ in range(2):
+            (got,) = exe.run(feed=feed, fetch_list=[loss])
+            np.testing.assert_allclose(got, np.log(4.0), rtol=1e-6)
+    with pytest.raises(fluid.core.EnforceNotMet, match="declared as int64 and is float32"):
+        exe.run(feed={"x": value, "label": np.ones((2, 1), "float32")}, fetch_list=[loss])
