@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fluidlite import layers
-from fluidlite.eager import Tensor
 from fluidlite.base.dtypes import VarType
+from fluidlite.eager import Tensor
 from fluidlite.ops.registry import OperatorError
 
 from .harness import check, infer, run_kernel
