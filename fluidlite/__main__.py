@@ -8,12 +8,12 @@ from functools import partial
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from . import __version__
+from . import __version__, old_scripts
 from .base import flags
 from .paddle import hook, script
 
 USAGE = """\
-usage: fluidlite [--device auto|cpu|gpu] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
+usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
 """
 
 HELP = f"""\
@@ -26,6 +26,9 @@ options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
                    CPU, with one warning; cpu always takes the CPU; gpu makes it an error if there is no
                    usable GPU
+  --strict         do not put back what is gone from today's Python and its packages (np.float, time.clock,
+                   collections.Callable, ...): the script gets today's errors
+  --list-old       print at exit, to standard error, what the script used of it: line, name, today's spelling
   --version        print the version and exit
   -h, --help       print this text and exit
 
@@ -33,6 +36,7 @@ environment:
   FLUIDLITE_DATA=DIRECTORY  where to look for data sets first: mnist/train-images-idx3-ubyte.gz, ...
   FLUIDLITE_OFFLINE=1       do not try to download data sets
   FLUIDLITE_REQUIRE_GPU=1   the same as --device gpu
+  FLUIDLITE_STRICT=1        the same as --strict
 """
 
 
@@ -81,6 +85,12 @@ def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
             return partial(script.from_module, value, args)
         if option == "-c":
             return partial(script.from_text, value, args)
+        if option == "--strict":
+            old_scripts.set_strict(True)
+            continue
+        if option == "--list-old":
+            old_scripts.list_at_exit()
+            continue
         if option != "--device":
             raise UsageError(f"unknown option {option}")
         try:

@@ -11,6 +11,7 @@ ROOT = Path(fluidlite.__file__).parent
 
 LAYERS = [
     {"base"},
+    {"old_scripts"},
     {"_ext"},
     {"backend"},
     {"ops"},

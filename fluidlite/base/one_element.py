@@ -1,4 +1,4 @@
-"""Arrays of one element that convert to numbers, as scripts for Fluid expect of a loss: `float(loss.numpy())`."""
+"""Results whose parts of one element convert to numbers, as scripts for Fluid expect: `float(loss.numpy())`."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from typing import Any
 import numpy as np
 
 
-class OneElement(np.ndarray):
-    """An array of one element, such as a loss of shape [1], of which `float` and `int` make a number.
+class Convertible(np.ndarray):
+    """An array of which, and of whose rows and slices, `float` and `int` make a number if there is one element.
 
-    Arrays with dimensions lost that in NumPy 2.4. Results of arithmetic that have one element convert too; what is
-    pickled, and everything larger, is a plain array.
+    Arrays with dimensions lost that in NumPy 2.4. Results of arithmetic that have one element convert too; other
+    results, and what is pickled, are plain arrays.
     """
 
+    def _number(self) -> Any:
+        # NumPy itself refuses arrays of other sizes, with its own error.
+        return self.item() if self.size == 1 else self.view(np.ndarray)
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __index__(self) -> int:
-        return self.item().__index__()  # type: ignore[no-any-return]
+        return self._number().__index__()  # type: ignore[no-any-return]
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         plain = array.view(np.ndarray)
-        return plain[()] if return_scalar or plain.ndim == 0 else convertible(plain)
+        if return_scalar or plain.ndim == 0:
+            return plain[()]
+        return convertible(plain) if plain.size == 1 else plain
 
     def __reduce__(self) -> Any:
         return self.view(np.ndarray).__reduce__()
@@ -41,5 +47,5 @@ class OneElement(np.ndarray):
 
 
 def convertible(array: np.ndarray) -> np.ndarray:
-    """`array`, as a `OneElement` if it has one element and dimensions."""
-    return array.view(OneElement) if array.size == 1 and array.ndim else array
+    """`array`, as a `Convertible` if it has dimensions; the memory is the same."""
+    return array.view(Convertible) if array.ndim else array

@@ -6,7 +6,6 @@ installed real Paddle is left alone: it is only out of reach in processes that c
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing.spawn
 import runpy
 import sys
@@ -17,24 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .. import old_scripts
 from ..base import flags, fluid_names, missing
+from ..base.alias import AliasLoader
 from ..base.fluid_modules import ABSENT, ADVICE, real_name
-
-
-class _Alias(Loader):
-    """Loads the module `real` under another name."""
-
-    def __init__(self, real: str) -> None:
-        self.real = real
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self.real)
-        # The import system puts the alias' spec into the module it is given: remember what was there.
-        self.spec = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self.spec
 
 
 class _InPlace(Loader):
@@ -66,7 +51,9 @@ class PaddleFinder(MetaPathFinder):
         real = real_name(fullname)
         found = None if short in ABSENT else missing.spec_of(real)
         if found is not None:
-            return ModuleSpec(fullname, _Alias(real), is_package=found.submodule_search_locations is not None)
+            return ModuleSpec(
+                fullname, AliasLoader(real), is_package=found.submodule_search_locations is not None
+            )
         if short in fluid_names.listed():
             return ModuleSpec(fullname, _InPlace(short), is_package=True)
         why = missing.explain(short) if short in ADVICE else "neither Fluid 1.8 nor fluidlite has it"
@@ -78,7 +65,8 @@ class _InstallInChild:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By path and not by module name: a child learns its sys.path only after this.
-        return runpy.run_path, (str(Path(__file__).with_name("in_child.py")), {"DEVICE": flags.device()})
+        given = {"DEVICE": flags.device(), "STRICT": old_scripts.strict()}
+        return runpy.run_path, (str(Path(__file__).with_name("in_child.py")), given)
 
 
 _finder = PaddleFinder()
@@ -86,6 +74,8 @@ _finder = PaddleFinder()
 
 def install() -> None:
     """Make `paddle` mean this package in this process and in those that `multiprocessing` starts from it.
+
+    Names that are gone from Python and its packages are put back for the user's code (`old_scripts.install`).
 
     Calling it again does nothing. Raises ImportError if another `paddle` has been imported already.
     """
@@ -100,6 +90,7 @@ def install() -> None:
             name="paddle",
         )
     sys.meta_path.insert(0, _finder)
+    old_scripts.install()
     _tell_children()
 
 

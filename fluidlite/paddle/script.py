@@ -10,6 +10,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
+from .. import old_scripts
+
 Program = tuple[CodeType, ModuleType]
 """Compiled code and the module, not yet in `sys.modules`, that it is to run in."""
 
@@ -26,7 +28,7 @@ def from_file(path: str, args: list[str]) -> Program:
         return _from_spec(spec)
     _search_first(str(Path(path).resolve().parent))
     module = _module(__file__=path, __loader__=SourceFileLoader("__main__", path))
-    return compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), module
+    return _compiled(Path(path).read_bytes(), path), module
 
 
 def from_module(name: str, args: list[str]) -> Program:
@@ -48,7 +50,7 @@ def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: st
     """The program `text`; `name` becomes `sys.argv[0]`, `filename` stands in tracebacks."""
     _search_first("")
     sys.argv = [name, *args]
-    return compile(text, filename, "exec", dont_inherit=True), _module()
+    return _compiled(text, filename), _module()
 
 
 def run(load: Callable[[], Program]) -> int:
@@ -73,8 +75,15 @@ def run(load: Callable[[], Program]) -> int:
     return 0
 
 
+def _compiled(source: str | bytes, filename: str) -> CodeType:
+    if old_scripts.active():
+        return old_scripts.rewriting.compiled(source, filename)
+    return compile(source, filename, "exec", dont_inherit=True)
+
+
 def _from_spec(spec: ModuleSpec) -> Program:
-    get_code = getattr(spec.loader, "get_code", None)
+    loader = old_scripts.for_user(spec.loader) if old_scripts.active() else spec.loader
+    get_code = getattr(loader, "get_code", None)
     code = get_code(spec.name) if get_code is not None else None
     if code is None:
         raise ImportError(f"{spec.name} has no Python code that can be run", name=spec.name)
@@ -105,7 +114,8 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(filename: str) -> bool:
-    return filename == __file__ or filename.startswith("<frozen importlib")
+    ours = (__file__, old_scripts.rewriting.__file__, old_scripts.finder.__file__)
+    return filename in ours or filename.startswith("<frozen importlib")
 
 
 def _last_line(traceback: TracebackType | None) -> str:

@@ -190,7 +190,7 @@ def test_copy_to_as_fluid_names_it(gpu):
 
 def test_elements_on_the_host(gpu):
     x = made([[1.5, -2.0], [3.0, 4.0]])
-    assert type(x.numpy()) is np.ndarray and x.tolist() == [[1.5, -2], [3, 4]]
+    assert isinstance(x.numpy(), np.ndarray) and x.tolist() == [[1.5, -2], [3, 4]]
     assert np.array(x).tolist() == x.tolist() and np.asarray(x, "float64").dtype == np.float64
     one = made([7.0])
     assert (float(one), int(one), bool(one), one.item(), float(one.numpy())) == (7, 7, True, 7, 7)

@@ -1,0 +1,54 @@
+"""What scripts of 2020 use of Python and its packages, and today's no longer have: put back for the user's code.
+
+`names.py` has the names, `adapters.py` and `calls.py` what changed its meaning, `docs/old_scripts.md` the whole list.
+Names are found by a `__getattr__` of their module that looks at who asks (`finder.py`); the rest needs the user's code
+to be rewritten before it is compiled (`rewriting.py`). Other packages see nothing of either.
+"""
+
+import atexit
+import os
+import sys
+
+from . import finder, rewriting
+from .finder import active, for_user
+from .notes import OldNameWarning, print_list
+
+__all__ = [
+    "OldNameWarning",
+    "active",
+    "for_user",
+    "install",
+    "list_at_exit",
+    "rewriting",
+    "set_strict",
+    "strict",
+]
+
+
+_strict: bool | None = None
+
+
+def strict() -> bool:
+    """Whether old names stay gone (`--strict`, FLUIDLITE_STRICT=1)."""
+    return _strict if _strict is not None else os.environ.get("FLUIDLITE_STRICT", "0") not in ("", "0")
+
+
+def set_strict(strict: bool) -> None:
+    """Choose whether old names stay gone, before `install`."""
+    global _strict
+    _strict = strict
+
+
+def install() -> None:
+    """Put old names back in this process, and in the cells of a notebook that runs in it, unless `strict()`."""
+    if active() or strict():
+        return
+    finder.install()
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:
+        shell.ast_transformers.append(rewriting.Transformer())
+
+
+def list_at_exit() -> None:
+    """Print what was used when the process ends."""
+    atexit.register(print_list)

@@ -1,0 +1,102 @@
+"""What rewritten code calls: each function gives the meaning that something had, where it would be an error today.
+
+What is not an error today is passed through as it is, so that nothing that works changes. `docs/old_scripts.md` has the
+list.
+"""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+import re
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..base.one_element import Convertible
+from . import rewriting
+from .adapters import ADAPTED
+from .names import METHODS
+from .notes import note
+
+_PLAIN = frozenset({int, float, str, bool})
+_CONVERSION = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d*)(?:\.(\*|\d*))?[hlL]?(.)", re.DOTALL)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether `value` is an array with dimensions and one element that does not convert by itself."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.size == 1
+        and value.ndim > 0
+        and not isinstance(value, Convertible)
+    )
+
+
+def one(function: Any, value: Any) -> Any:
+    """The argument of `float`, `int`, `complex` or a function of `math`: the element of an array that has one."""
+    if type(value) in _PLAIN or not _is_one(value) or function not in (float, int, complex, math):
+        return value
+    note(f"{function.__name__} of an array {list(value.shape)}", "array.item()", sys._getframe(1))
+    return value.item()
+
+
+def values(template: Any, args: Any) -> Any:
+    """What `template % args` formats: arrays of one element are numbers where numbers are wanted."""
+    single = type(args) is not tuple
+    items = [args] if single else list(args)
+    if not isinstance(template, str) or not any(map(_is_one, items)):
+        return args
+    place = 0
+    for width, precision, kind in _CONVERSION.findall(template):
+        place += (width == "*") + (precision == "*")
+        if kind == "%":
+            continue
+        if kind in "diouxXeEfFgG" and place < len(items) and _is_one(items[place]):
+            note(f"'%{kind}' % an array {list(items[place].shape)}", "array.item()", sys._getframe(1))
+            items[place] = items[place].item()
+        place += 1
+    return items[0] if single else tuple(items)
+
+
+def element(array: Any, indices: int, value: Any) -> Any:
+    """What is assigned to `array[i]`, with as many indices as dimensions: the element of an array that has one."""
+    if type(array) is not np.ndarray or array.ndim != indices or array.dtype.hasobject or not _is_one(value):
+        return value
+    note(f"array[i] = an array {list(value.shape)}", "array[i] = value.item()", sys._getframe(1))
+    return value[(0,) * value.ndim]
+
+
+def source(function: Any, text: Any) -> Any:
+    """What `exec` or `compile` gets: the user's code, rewritten as well."""
+    if not isinstance(text, (str, bytes)) or function not in (exec, compile):
+        return text
+    try:
+        if function is exec:
+            return rewriting.compiled(text, "<string>")
+        tree = rewriting.tree(text, "<string>")
+        compile(tree, "<string>", "exec")
+        return tree
+    except (SyntaxError, ValueError, RecursionError):
+        return text  # the function reports what is wrong; what is too deep for a tree it may still compile
+
+
+def method(value: Any, name: str) -> Any:
+    """The method `value.name`, also one that is gone."""
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        for cls in type(value).__mro__:
+            old = METHODS[name].get(f"{cls.__module__}.{cls.__qualname__}")
+            if old is not None:
+                note(f"{cls.__name__}.{name}", old.instead, sys._getframe(1))
+                return partial(pkgutil.resolve_name(old.target), value)
+        raise
+
+
+def adapted(function: Any) -> Any:
+    """`function`, or if it is one that has changed, what calls it and in case of an error gives the old meaning."""
+    adapter = ADAPTED.get(f"{getattr(function, '__module__', None)}.{getattr(function, '__name__', None)}")
+    return function if adapter is None else partial(adapter, function)

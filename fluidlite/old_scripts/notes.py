@@ -1,0 +1,66 @@
+"""What a script uses that is gone: one warning for each name and line, and the list that --list-old prints."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from types import FrameType
+
+_used: dict[tuple[str, str, int], str] = {}
+
+
+class OldNameWarning(UserWarning):
+    """A script uses a name that today's Python or its packages no longer have; it was put back for the script."""
+
+
+def users(frame: FrameType) -> FrameType | None:
+    """The frame of the user's own code that asks something of `frame`'s caller, or None if other code asks.
+
+    The user's are the script, what is typed in, and every module that is not installed (below the standard library
+    or `site-packages`) and no part of this package.
+    """
+    asking: FrameType | None = frame
+    while asking is not None and asking.f_code.co_filename.startswith(_IMPORTING):
+        asking = asking.f_back
+    if asking is None:
+        return None
+    filename = asking.f_code.co_filename
+    own = asking.f_globals.get("__name__") in ("__main__", "__mp_main__")
+    return asking if own or not (filename.startswith("<") or installed(filename)) else None
+
+
+_IMPORTING = ("<frozen importlib", importlib.__file__)
+_PACKAGE = __file__.removesuffix("old_scripts/notes.py")
+_LIBRARY = warnings.__file__.removesuffix("warnings.py")
+_INSTALLED: dict[str, bool] = {}
+
+
+def installed(filename: str) -> bool:
+    """Whether a file of code belongs to Python, to an installed package or to this one."""
+    found = _INSTALLED.get(filename)
+    if found is None:
+        path = filename.replace("\\", "/")
+        found = (
+            path.startswith((_LIBRARY, _PACKAGE)) or "/site-packages/" in path or "/dist-packages/" in path
+        )
+        _INSTALLED[filename] = found
+    return found
+
+
+def note(name: str, instead: str, frame: FrameType) -> None:
+    """Tell, once for each line, that the user's code in `frame` uses `name`, today spelt `instead`."""
+    place = (name, frame.f_code.co_filename, frame.f_lineno)
+    if place in _used:
+        return
+    _used[place] = instead
+    text = f"{name}: no longer in today's Python and packages; fluidlite puts it back. Today's spelling: {instead}"
+    _, filename, line = place
+    warnings.warn_explicit(text, OldNameWarning, filename, line, frame.f_globals.get("__name__", filename))
+
+
+def print_list() -> None:
+    """Print what `note` was told, in the order of files and lines, to standard error."""
+    print(f"old names used: {len(_used)}", file=sys.stderr)
+    for (name, filename, line), instead in sorted(_used.items(), key=lambda item: item[0][1:]):
+        print(f"{filename}:{line}: {name} -> {instead}", file=sys.stderr)

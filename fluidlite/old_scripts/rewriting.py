@@ -1,0 +1,179 @@
+"""Rewrites the user's code where today's Python or NumPy would refuse what it says, before it is compiled.
+
+Nothing but the user's code is touched: `float(x)` becomes `float(_fluidlite_old_.one(float, x))`, and so on with what
+`calls.py` describes. Lines, names and tracebacks stay.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from types import CodeType
+
+from .adapters import ADAPTED
+from .names import METHODS
+
+HELPER = "_fluidlite_old_"
+_NUMBERS = frozenset({"float", "int", "complex"})
+_FUNCTIONS = frozenset(name.rpartition(".")[2] for name in ADAPTED)
+
+
+def compiled(source: str | bytes, filename: str) -> CodeType:
+    """The code of a file of the user's, rewritten, unless it is too deep for that; raises SyntaxError."""
+    try:
+        return compile(tree(source, filename), filename, "exec", dont_inherit=True)
+    except RecursionError:
+        return compile(source, filename, "exec", dont_inherit=True)
+
+
+def tree(source: str | bytes, filename: str) -> ast.Module:
+    """The syntax tree of a file of the user's, rewritten."""
+    parsed = compile(source, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    assert isinstance(parsed, ast.Module)
+    return rewritten(parsed)
+
+
+def rewritten(module: ast.Module) -> ast.Module:
+    """`module`, changed in place.
+
+    Modules that use numba are left as they are: it compiles their bytecode, and knows no helpers.
+    """
+    calls, others, packages = _interesting(module)
+    if "numba" in packages:
+        return module
+    methods = set(METHODS) if "pandas" in packages else set(METHODS) - {"append"}
+    changed = [_call(node, methods) for node in calls]
+    changed += [_format(node) if isinstance(node, ast.BinOp) else _assignment(node) for node in others]
+    if any(changed):
+        _import_helper(module)
+    return module
+
+
+class Transformer:
+    """Rewrites cells of notebooks, as an element of IPython's `ast_transformers`."""
+
+    def visit(self, node: ast.Module) -> ast.Module:
+        """The cell, rewritten."""
+        return rewritten(node)
+
+
+def _interesting(
+    module: ast.Module,
+) -> tuple[list[ast.Call], list[ast.BinOp | ast.Assign | ast.AugAssign], set[str]]:
+    """All calls, what else may be rewritten, and the packages that are imported."""
+    calls: list[ast.Call] = []
+    others: list[ast.BinOp | ast.Assign | ast.AugAssign] = []
+    packages: set[str] = set()
+    nodes: list[ast.AST] = [module]
+    while nodes:  # ast.walk takes three times as long, and every import of the user's waits for this
+        node = nodes.pop()
+        if isinstance(node, ast.Call):
+            calls.append(node)
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            others.append(node)
+        elif isinstance(node, ast.BinOp):
+            if isinstance(node.op, ast.Mod):
+                others.append(node)
+        elif isinstance(node, ast.Import):
+            packages.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            packages.add((node.module or "").partition(".")[0])
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes.extend(each for each in value if isinstance(each, ast.AST))
+    return calls, others, packages
+
+
+def _call(node: ast.Call, methods: Collection[str]) -> bool:
+    """Rewrite arguments of functions that take numbers or source, and what looks up functions that have changed."""
+    func = node.func
+    if any(isinstance(arg, ast.Starred) for arg in node.args[:1]):
+        return False
+    if isinstance(func, ast.Name) and func.id in _NUMBERS:
+        plain = len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Constant)
+        return plain and _wrap(node.args, "one", func)
+    if isinstance(func, ast.Name) and (func.id == "exec" or func.id == "compile" and _compiles_module(node)):
+        return _wrap(node.args, "source", func)
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "math":
+        return _wrap(node.args, "one", func.value)
+    if isinstance(func, ast.Attribute) and func.attr in methods:
+        node.func = _helper("method", func, func.value, ast.Constant(func.attr))
+    if (func.id if isinstance(func, ast.Name) else getattr(func, "attr", None)) in _FUNCTIONS:
+        node.func = _helper("adapted", func, node.func)
+    return node.func is not func
+
+
+def _compiles_module(node: ast.Call) -> bool:
+    modes = [*node.args[2:3], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
+    return any(isinstance(mode, ast.Constant) and mode.value == "exec" for mode in modes)
+
+
+def _format(node: ast.BinOp) -> bool:
+    """`text % values`: which may be integers as well, unless one can see a text or a tuple."""
+    text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    if not (text or isinstance(node.right, ast.Tuple) and _repeatable(node.left)):
+        return False
+    node.right = _helper("values", node.right, _again(node.left), node.right)
+    return True
+
+
+def _assignment(node: ast.Assign | ast.AugAssign) -> bool:
+    """`array[i] = value` or `array[i] += value`."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if not isinstance(target, ast.Subscript) or not _repeatable(target.value):
+        return False
+    indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    if any(isinstance(index, (ast.Slice, ast.Starred)) for index in indices):
+        return False
+    if isinstance(node.value, (ast.Constant, ast.List, ast.Dict, ast.Tuple)):
+        return False
+    node.value = _helper("element", node.value, _again(target.value), ast.Constant(len(indices)), node.value)
+    return True
+
+
+def _wrap(args: list[ast.expr], helper: str, owner: ast.Name) -> bool:
+    """Have `helper` look at the first argument."""
+    if not args:
+        return False
+    args[0] = _helper(helper, args[0], _again(owner), args[0])
+    return True
+
+
+def _helper(name: str, place: ast.expr, *args: ast.expr) -> ast.Call:
+    """A call of a function of `calls.py`, where `place` stands."""
+    function = ast.Attribute(ast.Name(HELPER, ast.Load()), name, ast.Load())
+    return ast.fix_missing_locations(ast.copy_location(ast.Call(function, list(args), []), place))
+
+
+def _repeatable(node: ast.expr) -> bool:
+    """Whether an expression is a name, or an attribute of one, which may be evaluated twice."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _again(node: ast.expr) -> ast.expr:
+    """The expression `node` for a second place, where it is read."""
+    copy: ast.expr
+    if isinstance(node, ast.Attribute):
+        copy = ast.Attribute(_again(node.value), node.attr, ast.Load())
+    elif isinstance(node, ast.Name):
+        copy = ast.Name(node.id, ast.Load())
+    else:
+        copy = ast.Constant(node.value) if isinstance(node, ast.Constant) else node
+    return ast.copy_location(copy, node)
+
+
+def _import_helper(module: ast.Module) -> None:
+    """Import `calls.py` below the docstring and what must come first."""
+    place = 0
+    for node in module.body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_text and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        place += 1
+    statement = ast.ImportFrom("fluidlite.old_scripts", [ast.alias("calls", HELPER)], 0)
+    ast.copy_location(statement, module.body[min(place, len(module.body) - 1)])
+    module.body.insert(place, ast.fix_missing_locations(statement))

@@ -1,0 +1,184 @@
+"""Names that are gone are there for the user's code, and for nobody else."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import fluidlite
+from fluidlite.old_scripts import names
+
+HERE = Path(fluidlite.__file__).parents[1]
+
+EVERY_NAME = """
+import importlib, sys, warnings
+warnings.simplefilter("ignore")
+from fluidlite.old_scripts import names
+
+for module in names.NAMES:
+    top = module.partition(".")[0]
+    if importlib.util.find_spec(top) is None and module not in names.EMPTY:
+        continue
+    try:
+        there = __import__(module, fromlist=["x"])
+    except ImportError:
+        print("cannot import", module)
+        continue
+    for name in names.NAMES[module]:
+        try:
+            getattr(there, name)
+        except Exception as error:
+            print(module, name, repr(error))
+print("done")
+"""
+
+
+def test_every_name_has_a_value(python):
+    done = python("-m", "fluidlite", "-c", EVERY_NAME)
+    assert done.stdout == "done\n", done.stdout + done.stderr
+
+
+def test_every_name_is_in_the_table():
+    page = (HERE / "docs/old_scripts.md").read_text(encoding="utf8")
+    words = set(re.findall(r"`([^`]+)`", page))
+    for module, rows in names.NAMES.items():
+        missing = rows.keys() - words
+        assert not missing and (not rows or {"numpy": "np"}.get(module, module) in words), (module, missing)
+    assert names.METHODS.keys() <= words and names.MODULES.keys() <= words
+
+
+PACKAGE = """
+import collections, time
+import numpy as np
+def has():
+    found = [hasattr(np, "float"), hasattr(collections, "Callable"), hasattr(time, "clock")]
+    try:
+        from numpy import product
+    except ImportError:
+        found.append(False)
+    return found
+"""
+
+
+def test_only_the_users_code_sees_them(python, tmp_path):
+    """The same lines in an installed package, in the script and in a module of the script's folder."""
+    installed = tmp_path / "lib/site-packages"
+    installed.mkdir(parents=True)
+    (installed / "theirs.py").write_text(PACKAGE)
+    (tmp_path / "mine.py").write_text(PACKAGE)
+    (tmp_path / "script.py").write_text(
+        f"import sys; sys.path.append({str(installed)!r})\nimport theirs, mine\nimport numpy as np\n"
+        "print(theirs.has(), mine.has()[:3], np.float is float, 'float' in vars(np))\n"
+        "for name in ('no_such', 'float'):\n"
+        "    try: theirs.np.__getattr__(name) if name == 'no_such' else exec('np.float', vars(theirs))\n"
+        "    except AttributeError as error: print(str(error).splitlines()[0])\n"
+    )
+    done = python("-m", "fluidlite", str(tmp_path / "script.py"))
+    lines = done.stdout.splitlines()
+    assert lines[0] == "[False, False, False, False] [True, True, True] True False", done.stderr
+    assert lines[1] == "module 'numpy' has no attribute 'no_such'"
+    assert done.stderr.count("mine.py:5: OldNameWarning: np.float: no longer in today's Python") == 1
+
+
+SCRIPT = """\
+import numpy as np
+for _ in range(3):
+    x = np.float(1), np.int(2)
+y = np.float(3)
+"""
+
+
+def test_warnings_list_and_strict(python, tmp_path):
+    script = tmp_path / "old.py"
+    script.write_text(SCRIPT)
+    done = python("-m", "fluidlite", "--list-old", str(script))
+    assert done.returncode == 0 and done.stderr.count("OldNameWarning") == 3
+    assert f"{script}:3: OldNameWarning: np.int: " in done.stderr and "Today's spelling: int" in done.stderr
+    listed = done.stderr.partition("old names used: 3\n")[2].splitlines()
+    assert sorted(listed[:2]) == [f"{script}:3: np.float -> float", f"{script}:3: np.int -> int"]
+    assert listed[2:] == [f"{script}:4: np.float -> float"]
+    for how in (["--strict"], []):
+        environment = {"FLUIDLITE_STRICT": "0" if how else "1"}
+        done = python("-m", "fluidlite", *how, str(script), env=environment)
+        assert (
+            done.returncode == 1 and "AttributeError: module 'numpy' has no attribute 'float'" in done.stderr
+        )
+    done = python("-m", "fluidlite", "--strict", "--list-old", "-c", "1")
+    assert done.stderr == "old names used: 0\n"
+
+
+def test_notebooks_and_modules_after_as_paddle(python, tmp_path):
+    """The script itself gets names; modules of its folder, and cells of a notebook, get calls as well."""
+    (tmp_path / "mine.py").write_text("import numpy as np\nprint(np.float(1), float(np.ones((1, 1))))\n")
+    (tmp_path / "IPython.py").write_text(
+        "class Shell: ast_transformers = []\ndef get_ipython(): return Shell\n"
+    )
+    (tmp_path / "script.py").write_text(
+        "import ast, IPython, fluidlite.as_paddle\nimport numpy as np, mine\nprint(np.int(2))\n"
+        "[transformer] = IPython.Shell.ast_transformers\n"
+        "cell = transformer.visit(ast.parse('print(float(np.array([5])))'))\n"
+        "exec(compile(cell, '<cell>', 'exec'))\n"
+    )
+    done = python(str(tmp_path / "script.py"))
+    assert done.stdout == "1.0 1.0\n2\n5.0\n", done.stderr
+
+
+def test_processes_that_are_spawned_have_them(python, tmp_path):
+    (tmp_path / "work.py").write_text(
+        "import numpy as np\ndef work(x): return np.float(x), float(np.array([x]))\n"
+    )
+    (tmp_path / "script.py").write_text(
+        "import multiprocessing, work\nif __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool: print(pool.map(work.work, [3]))\n"
+    )
+    done = python("-W", "ignore", "-m", "fluidlite", str(tmp_path / "script.py"))
+    assert done.stdout == "[(3.0, 3.0)]\n", done.stderr
+
+
+def test_modules_that_are_gone(python, tmp_path):
+    """On every Python, by a name of each kind that is gone everywhere or put into the tables here."""
+    (tmp_path / "mm.py").write_text("X = 1\n")
+    code = f"""
+import sys
+from fluidlite.old_scripts import finder, names
+from importlib.machinery import PathFinder
+gone = {{'imp', 'distutils', 'pipes', 'cgi'}}
+for name in list(sys.modules):
+    if name.partition('.')[0] in gone: del sys.modules[name]
+sys.meta_path = [each for each in sys.meta_path if 'Distutils' not in type(each).__name__]
+find = PathFinder.find_spec
+finder.PathFinder = type('Without', (), {{'find_spec': staticmethod(
+    lambda name, *args: None if name.partition('.')[0] in gone else find(name, *args))}})
+import imp, distutils.util, distutils, cgi
+from distutils.version import LooseVersion, StrictVersion
+from pipes import quote
+print(distutils.util.strtobool('Yes'), distutils.util.strtobool('off'), quote('a b'), cgi.escape('<"'))
+print(LooseVersion('1.10') > '1.9', LooseVersion('2.0b1') == LooseVersion('2.0b1'), StrictVersion('1.2b1') < '1.2')
+found = imp.find_module('mm', [{str(tmp_path)!r}])
+print(imp.load_source('m1', found[1]).X, imp.load_module('m2', *found).X)
+import dummy_threading
+print(dummy_threading.__name__)
+try: imp.no_such
+except AttributeError as error: print(error)
+"""
+    done = python("-W", "ignore", "-m", "fluidlite", "-c", code)
+    assert done.stdout.splitlines() == [
+        "1 0 'a b' &lt;\"",
+        "True True True",
+        "1 1",
+        "threading",
+        "module 'imp' has no attribute 'no_such'",
+    ], done.stderr
+
+
+def test_nothing_is_imported_for_them(python):
+    code = "import sys; print({'scipy.misc', 'PIL', 'yaml', 'pandas', 'imp', 'distutils'} & set(sys.modules))"
+    assert python("-m", "fluidlite", "-c", code).stdout == "set()\n"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed")
+def test_sklearn_externals(python):
+    code = "from sklearn.externals import joblib; from sklearn.externals.joblib import dump; print(joblib.__name__)"
+    done = python("-W", "ignore", "-m", "fluidlite", "-c", code)
+    assert done.stdout == "joblib\n", done.stderr
