@@ -122,7 +122,7 @@ class LayerHelper:
         """
         if attr is False:
             return None
-        attr = copy.deepcopy(ParamAttr._to_attr(attr))
+        attr = copy.copy(ParamAttr._to_attr(attr))
         if not isinstance(attr, ParamAttr):
             raise TypeError(f"param_attr must be a ParamAttr, a name, an initializer or False, got {attr!r}")
         dtype = to_vartype(dtype if dtype is not None else VarType.FP32)

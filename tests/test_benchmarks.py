@@ -19,10 +19,26 @@ TINY = {
     "soak": ["--batches", "30"],
     "import_time": [],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
+    "growth": [
+        "--scale",
+        "0.002",
+        "--factor",
+        "2",
+        "--only",
+        "uses",
+        "--only",
+        "parameters",
+        "--only",
+        "encoder",
+    ],
     "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
     "gpu_tutorial": ["--epochs", "1", "--place", "cpu"],
     "gpu_loader": ["--batches", "3", "--images", "1", "--width", "8", "--layers", "1", "--place", "cpu"],
 }
+STAGES = [
+    *("build", "minimize", "clone", "prune", "serialize", "parse"),
+    *("startup", "plan", "interpret", "first step", "inference"),
+]
 ROWS = {
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
     "overhead": ["step", "engine alone"],
@@ -54,6 +70,11 @@ ROWS = {
     "soak": ["batches", "epochs", "an epoch, median, ms", "an epoch, longest, ms"],
     "import_time": ["import numpy", "import the package", "above numpy"],
     "networks": ["softmax regression"],
+    "growth": [
+        *(f"uses: {stage}{kind}" for stage in STAGES for kind in ("", ", growth")),
+        "uses: build + minimize + plan",
+        *(f"encoder: {stage}, s" for stage in STAGES),
+    ],
     "gpu_steps": ["mlp", "mlp, loss every 20 steps"],
     "gpu_tutorial": ["reading alone, s", "training, s", "training / reading"],
     "gpu_loader": [

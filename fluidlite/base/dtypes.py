@@ -38,6 +38,7 @@ class VarType(IntEnum):
     __repr__ = __str__
 
 
+_NUMBERED = {int(kind): kind for kind in VarType}
 _NUMPY = {
     VarType.BOOL: "bool",
     VarType.INT16: "int16",
@@ -69,10 +70,9 @@ def to_vartype(dtype: object) -> VarType:
     if isinstance(dtype, VarType):
         return dtype
     if isinstance(dtype, (int, np.integer)) and not isinstance(dtype, bool):
-        try:
-            return VarType(int(dtype))
-        except ValueError:
-            pass
+        found = _NUMBERED.get(int(dtype))
+        if found is not None:
+            return found
     else:
         try:
             return _FROM_NUMPY[np.dtype(dtype).newbyteorder("=")]  # type: ignore[call-overload]

@@ -49,29 +49,26 @@ class Analysis:
         self.steps = self._analyse(live(everything, sparse.wholes(fetches)), everything)
         self.fetches = self._fetches(fetches)
 
-    def lasting(self, name: str) -> bool:
-        """Whether a variable outlives the step."""
-        var = self.meta.block._find_var_recursive(name)
-        return name in self.meta.persistable or (var is not None and var.persistable)
-
     def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[Step]:
         """Exact shapes of everything; constants are computed and their operators left out."""
+        fed = set(self.feed_names)
         for op in everything:
-            fed = [name for name in op.output_arg_names if name in self.feed_names]
-            if fed and op.definition.kernel is not None:
-                raise CannotPlan(f"operator {op.type} writes to variable {fed[0]!r}, which is fed")
-            for name in op.input_arg_names:
+            if op.definition.kernel is not None and not fed.isdisjoint(op.writes()):
+                raise CannotPlan(
+                    f"operator {op.type} writes to {sorted(fed.intersection(op.writes()))}, which is fed"
+                )
+            for name in op.reads():
                 var = op.block._find_var_recursive(name)
                 if var is not None and var.is_data and not self.meta.has(name):
                     raise failures.missing_value(op, name, self.feed_names)
-        writes = Counter(name for op in ops for name in op.output_arg_names)
+        writes = Counter(name for op in ops for name in op.writes())
         once = {n for n, count in writes.items() if count == 1 and not _persistable(ops, n)}
         steps: list[Step] = []
         for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
             if op.definition.host and op.definition.kernel is None:
                 continue
-            for name in op.output_arg_names:
-                if self.lasting(name) and not self.meta.has(name):
+            for name in op.writes():
+                if self.meta.lasting(name) and not self.meta.has(name):
                     raise CannotPlan(
                         f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
                     )

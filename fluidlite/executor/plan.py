@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections import Counter
@@ -50,7 +51,8 @@ class Plan(ScopeFollower):
         self._failure = engine.KernelFailure
         analysis = Analysis(program, scope, feed, fetches, ops)
         self.feed_names = analysis.feed_names
-        self.meta, self._lasting = analysis.meta, analysis.lasting
+        self._fed = frozenset(self.feed_names)
+        self.meta = analysis.meta
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
         fetches = analysis.fetches
@@ -127,9 +129,9 @@ class Plan(ScopeFollower):
 
     def _may_share(self, out: str, source: str, written: Counter[str]) -> bool:
         """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
-        if out == source or written[out] > 1 or written[source] > 1 or self._lasting(out):
+        if out == source or written[out] > 1 or written[source] > 1 or self.meta.lasting(out):
             return False
-        if self._lasting(source) and written[source]:
+        if self.meta.lasting(source) and written[source]:
             return False
         self._aliases[out] = self._root(source)
         return True
@@ -159,7 +161,7 @@ class Plan(ScopeFollower):
         return [n for n in (*op.input_arg_names, *op.output_arg_names) if n in self.meta.shapes]
 
     def _temporary(self, name: str) -> bool:
-        return name not in self.meta.known and name not in self.feed_names and not self._lasting(name)
+        return name not in self.meta.known and name not in self._fed and not self.meta.lasting(name)
 
     def _storage(self, name: str) -> memory.Storage:
         storage = self._storages.get(name)
@@ -168,7 +170,7 @@ class Plan(ScopeFollower):
         return storage
 
     def _bytes(self, name: str) -> int:
-        return int(np.prod(self.meta.shapes[name])) * to_numpy(self.meta.dtypes[name]).itemsize
+        return math.prod(self.meta.shapes[name]) * to_numpy(self.meta.dtypes[name]).itemsize
 
     def _share_in_place(self, instructions: list[Instruction]) -> None:
         """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
@@ -341,10 +343,13 @@ def _overwrites_input(op: Operator) -> bool:
 
     Those are updates (`Param` and `ParamOut`) and the pairs of slots its declaration allows to share memory.
     """
+    read = {name for names in op.inputs.values() for name in names}
+    if all(read.isdisjoint(names) for names in op.outputs.values()) or op._is_optimize_op():
+        return False
     for out_slot, names in op.outputs.items():
         for in_slot, sources in op.inputs.items():
             if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.inplace:
                 continue
-            if not set(names).isdisjoint(sources) and not op._is_optimize_op():
+            if not set(names).isdisjoint(sources):
                 return True
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -76,6 +77,13 @@ class ExactMeta:
         var = self.block._find_var_recursive(name)
         return None if var is None else var._dtype
 
+    def lasting(self, name: str) -> bool:
+        """Whether a variable outlives the step."""
+        if name in self.persistable:
+            return True
+        var = self.block._find_var_recursive(name)
+        return var is not None and var.persistable
+
     def forget_scope(self) -> None:
         """Look at the scope no more: everything that will be asked for is known."""
         self._scope = None
@@ -114,10 +122,10 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     needed = set(targets)
     kept = []
     for op in reversed(ops):
-        lasting = op.definition.host or any(_lasts(op, name) for name in op.output_arg_names)
-        if lasting or needed.intersection(op.output_arg_names):
+        lasting = op.definition.host or any(_lasts(op, name) for name in op.writes())
+        if lasting or not needed.isdisjoint(op.writes()):
             kept.append(op)
-            needed.update(op.input_arg_names)
+            needed.update(op.reads())
     return kept[::-1]
 
 
@@ -136,7 +144,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     needs_sequences = definition.lod and definition.native is None
     if needs_sequences or op.sub_blocks() or definition.infer is None:
         raise CannotPlan(f"operator {op.type} works on sequences or blocks")
-    for name in op.input_arg_names:
+    for name in op.reads():
         if not meta.has(name):
             raise failures.missing_value(op, name, fed)
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
@@ -154,7 +162,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
         if located is error:
             raise
         raise located from error
-    for name in op.output_arg_names:
+    for name in op.writes():
         if min(meta.shapes.get(name, (-1,)), default=0) < 0:
             raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data")
     return view
@@ -165,18 +173,18 @@ def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) ->
     definition = op.definition
     if definition.random or definition.host or definition.kernel is None:
         return False
+    if op.type != "shape" and not all(name in meta.known for name in op.reads()):
+        return False
     outputs = op.output_arg_names
     if not outputs or not all(name in written_once for name in outputs):
         return False
-    if sum(int(np.prod(meta.shapes[name])) for name in outputs) > FOLD_LIMIT:
+    if sum(math.prod(meta.shapes[name]) for name in outputs) > FOLD_LIMIT:
         return False
     if op.type == "shape":
         results: list[Any] = [np.array(view.shape("Input"), dtype="int32")]
-    elif all(name in meta.known for name in op.input_arg_names):
+    else:
         inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
         results = definition.call(np, inputs, op.attrs)
-    else:
-        return False
     for slot, result in zip(definition.output_slots, results, strict=True):
         for name, value in zip(
             op.outputs.get(slot.name, []), result if slot.many else [result], strict=False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from ..base.selected_rows import SelectedRows
@@ -38,14 +38,17 @@ def wholes(names: Iterable[str]) -> list[str]:
 
 def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
     """Raise CannotPlan if it shows how many different rows there are: that is known only when the program runs."""
-    for op in ops:
-        if op.type != "get_tensor_from_selected_rows":
-            continue
+    unpacking = [op for op in ops if op.type == "get_tensor_from_selected_rows"]
+    read_by: defaultdict[str, list[Operator]] = defaultdict(list)
+    for op in ops if unpacking else ():
+        for name in op.input_arg_names:
+            read_by[name].append(op)
+    for op in unpacking:
         names, kind = set(op.output_arg_names), op.type
         while kind in _READS_VALUES_ONLY:
             if names.intersection(fetches):
                 raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
-            readers = [reader for reader in ops if names.intersection(reader.input_arg_names)]
+            readers = [reader for name in names for reader in read_by[name]]
             kind = _READS_VALUES_ONLY[kind]
             if any(reader.type != kind or reader.attr("reduce_all") is False for reader in readers):
                 raise CannotPlan(
@@ -56,9 +59,11 @@ def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
 
 def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
     """What to run for `op`: itself, or operators that make its SelectedRows dense and one that reads those."""
+    if meta.sparse.keys().isdisjoint(op.reads()):
+        return [op]
     sparse = [name for name in op.input_arg_names if name in meta.sparse]
     view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
-    if not sparse or rule(op, view) is not None:
+    if rule(op, view) is not None:
         if set(sparse).intersection(op.output_arg_names):
             raise CannotPlan(f"operator {op.type} overwrites the SelectedRows that it reads")
         return [op]
@@ -93,7 +98,6 @@ def rule(op: Operator, view: OpView) -> RowRule | None:
 
 def check_written_once(op: Operator, meta: ExactMeta, writes: Counter[str]) -> None:
     """Raise CannotPlan for SelectedRows that last or that several operators write."""
-    for name in op.output_arg_names:
-        var = meta.block._find_var_recursive(name)
-        if name in meta.sparse and (writes[name] > 1 or (var is not None and var.persistable)):
+    for name in op.writes():
+        if name in meta.sparse and (writes[name] > 1 or meta.lasting(name)):
             raise CannotPlan(f"the SelectedRows {name!r} change")

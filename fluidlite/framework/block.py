@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import sequences, verify
@@ -23,7 +24,21 @@ class Block:
         self.parent_idx = parent_idx
         self.forward_block_idx = -1
         self.vars: OrderedDict[str, Variable] = OrderedDict()
-        self.ops: list[Operator] = []
+        self._ops: list[Operator] = []
+        self._first: list[Operator] = []  # operators put before those, the last one first
+
+    @property
+    def ops(self) -> list[Operator]:
+        """The operators, in the order in which they run."""
+        if self._first:
+            self._ops[:0] = self._first[::-1]
+            self._first.clear()
+        return self._ops
+
+    @ops.setter
+    def ops(self, ops: list[Operator]) -> None:
+        self._ops = ops
+        self._first.clear()
 
     def var(self, name: str) -> Variable:
         """The variable `name` of this block itself; ValueError if there is none, TypeError if `name` is no string."""
@@ -38,13 +53,10 @@ class Block:
         return name in self.vars
 
     def _find_var_recursive(self, name: str) -> Variable | None:
-        block: Block | None = self
-        while block is not None:
-            found = block.vars.get(name)
-            if found is not None:
-                return found
-            block = block.program.blocks[block.parent_idx] if block.parent_idx >= 0 else None
-        return None
+        found = self.vars.get(name)
+        if found is None and self.parent_idx >= 0:
+            return self.program.blocks[self.parent_idx]._find_var_recursive(name)
+        return found
 
     def _var_recursive(self, name: str) -> Variable:
         """The variable `name` of this block or of one around it; ValueError if there is none."""
@@ -84,7 +96,7 @@ class Block:
             param = Parameter(home, *args, **kwargs)
             home.vars[param.name] = param
         if initializer is not None:
-            filled = any(param.name in op.output_arg_names for op in self.ops)
+            filled = known is not None and known.op is not None and known.op.block is self
             if not filled:
                 initializer(param, self)
         self.program._changed()
@@ -101,17 +113,17 @@ class Block:
 
         Raises an error that names the operator, its variables and the user's line if they do not fit.
         """
-        return self._add(len(self.ops), *args, **kwargs)
+        return self._add(self._ops.append, *args, **kwargs)
 
     def _prepend_op(self, *args: Any, **kwargs: Any) -> Operator:
-        return self._add(0, *args, **kwargs)
+        return self._add(self._first.append, *args, **kwargs)
 
     def _insert_op(self, index: int, *args: Any, **kwargs: Any) -> Operator:
-        return self._add(index, *args, **kwargs)
+        return self._add(partial(self.ops.insert, index), *args, **kwargs)
 
     def _add(
         self,
-        index: int,
+        put: Callable[[Operator], None],
         type: str,
         inputs: dict[str, Any] | None = None,
         outputs: dict[str, Any] | None = None,
@@ -122,7 +134,7 @@ class Block:
         self.program._stamp(op)
         verify.operator(op)
         sequences.carry_over(op)
-        self.ops.insert(index, op)
+        put(op)
         for name in op.output_arg_names:
             var = self._find_var_recursive(name)
             if var is not None:
@@ -135,7 +147,11 @@ class Block:
         return op
 
     def _remove_op(self, index: int) -> None:
-        del self.ops[index]
+        gone = self.ops.pop(index)
+        for name in gone.output_arg_names:
+            var = self._find_var_recursive(name)
+            if var is not None and var.op is gone:
+                var.op = next((op for op in reversed(self.ops) if name in op.output_arg_names), None)
         self.program._changed()
 
     def _remove_var(self, name: str) -> None:

@@ -7,16 +7,16 @@ from pathlib import Path
 from types import FrameType
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+_OURS: dict[str, bool] = {}
+"""Files seen so far, and whether they belong to fluidlite."""
 
 
 def user_line() -> tuple[str, int] | None:
     """File and line of the innermost frame outside of fluidlite, or None."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if not _is_ours(frame):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (_OURS.get(frame.f_code.co_filename) or _is_ours(frame)):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def stacklevel() -> int:
@@ -29,7 +29,10 @@ def stacklevel() -> int:
 
 def _is_ours(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
-    return filename.startswith((_PACKAGE, "<frozen"))
+    ours = _OURS.get(filename)
+    if ours is None:
+        ours = _OURS[filename] = filename.startswith((_PACKAGE, "<frozen"))
+    return ours
 
 
 def describe(line: tuple[str, int] | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,10 @@ from .variable import Variable
 
 if TYPE_CHECKING:
     from .program import Block
+
+
+_PLAIN = {bool, int, float, str, list, tuple}
+"""The types that most attributes have."""
 
 
 class OpRole:
@@ -36,7 +42,7 @@ class BlockMeta:
         self.block = block
 
     def shape(self, name: str) -> Shape:
-        return self.block._var_recursive(name).shape
+        return self.block._var_recursive(name)._shape
 
     def dtype(self, name: str) -> VarType:
         return self.block._var_recursive(name).dtype
@@ -101,11 +107,19 @@ class Operator:
 
     @property
     def input_arg_names(self) -> list[str]:
-        return [name for slot in sorted(self.inputs) for name in self.inputs[slot]]
+        return _in_order(self.inputs)
 
     @property
     def output_arg_names(self) -> list[str]:
-        return [name for slot in sorted(self.outputs) for name in self.outputs[slot]]
+        return _in_order(self.outputs)
+
+    def reads(self) -> Iterator[str]:
+        """The names of all inputs, in no particular order."""
+        return chain.from_iterable(self.inputs.values())
+
+    def writes(self) -> Iterator[str]:
+        """The names of all outputs, in no particular order."""
+        return chain.from_iterable(self.outputs.values())
 
     @property
     def attr_names(self) -> list[str]:
@@ -150,6 +164,8 @@ class Operator:
 
     def sub_blocks(self) -> list[Block]:
         """The blocks that attributes of this operator name."""
+        if _PLAIN.issuperset(map(type, self.attrs.values())):
+            return []
         from .program import Block
 
         return [value for value in self.attrs.values() if isinstance(value, Block)]
@@ -166,6 +182,14 @@ class Operator:
     __str__ = __repr__
 
 
+def _in_order(slots: dict[str, list[str]]) -> list[str]:
+    """The names in all slots, in the order of these."""
+    if len(slots) == 1:
+        (names,) = slots.values()
+        return list(names)
+    return [name for slot in sorted(slots) for name in slots[slot]]
+
+
 def _names(slots: dict[str, Any] | None, block: Block) -> dict[str, list[str]]:
     """Slot -> names, from a Variable, a name, or a list of either per slot; eager tensors where a trace goes on."""
     out: dict[str, list[str]] = {}
@@ -173,7 +197,7 @@ def _names(slots: dict[str, Any] | None, block: Block) -> dict[str, list[str]]:
         if given is None:
             continue
         items = given if isinstance(given, (list, tuple)) else [given]
-        out[slot] = [_name(slot, item, block) for item in items]
+        out[slot] = [item if type(item) is str else _name(slot, item, block) for item in items]
     return out
 
 

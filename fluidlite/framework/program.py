@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -114,17 +114,12 @@ class Program:
         for mine, theirs in zip(self.blocks, copy.blocks, strict=True):
             theirs.forward_block_idx = mine.forward_block_idx
             ops = mine.ops
+            unused: set[str] = set()
             if for_test:
                 ops = [op for op in ops if not _is_training(op)]
-            used = {name for op in ops for name in (*op.input_arg_names, *op.output_arg_names)}
-            gone = {
-                name
-                for op in mine.ops
-                if op not in ops
-                for name in (*op.input_arg_names, *op.output_arg_names)
-            }
+                unused = _touched(op for op in mine.ops if _is_training(op)) - _touched(ops)
             for name, var in mine.vars.items():
-                if not (for_test and name in gone and name not in used):
+                if name not in unused:
                     theirs.vars[name] = _copy_var(var, theirs)
             theirs.ops = [_copy_op(op, theirs, for_test) for op in ops]
         return copy
@@ -133,17 +128,16 @@ class Program:
         """A copy with only what is needed to compute the variables `targets` from `feeds` and persistables."""
         copy = self.clone()
         block = copy.global_block()
-        needed = set(targets)
+        needed, fed = set(targets), set(feeds)
         kept = []
         for op in reversed(block.ops):
-            if needed.intersection(op.output_arg_names) and not set(op.output_arg_names) <= set(feeds):
+            if not needed.isdisjoint(op.writes()) and not fed.issuperset(op.writes()):
                 kept.append(op)
-                needed.update(name for name in op.input_arg_names if name not in feeds)
+                needed.update(name for name in op.reads() if name not in fed)
                 for sub in op.sub_blocks():
                     needed.update(name for inner in sub.ops for name in inner.input_arg_names)
         block.ops = kept[::-1]
-        used = {name for op in block.ops for name in (*op.input_arg_names, *op.output_arg_names)}
-        used |= {*targets, *feeds}
+        used = _touched(block.ops) | {*targets, *feeds}
         for name in [name for name in block.vars if name not in used]:
             del block.vars[name]
         copy._changed()
@@ -199,6 +193,11 @@ class Program:
         return self.to_string()
 
     __str__ = __repr__
+
+
+def _touched(ops: Iterable[Operator]) -> set[str]:
+    """The names of all variables that the operators read or write."""
+    return {name for op in ops for name in (*op.reads(), *op.writes())}
 
 
 def _is_training(op: Operator) -> bool:

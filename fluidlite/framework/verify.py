@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..base.errors import EnforceNotMet
-from ..ops.registry import OperatorError
+from ..ops.registry import OperatorError, Slot
 from . import callsite
 
 if TYPE_CHECKING:
@@ -42,30 +42,27 @@ def _located(op: Operator, error: Exception) -> Exception:
 
 def slots(op: Operator) -> None:
     """Check that the slots of `op` are declared and filled and that its variables exist; raises OperatorError."""
-    for kind, given, declared in (
-        ("input", op.inputs, op.definition.input_slots),
-        ("output", op.outputs, op.definition.output_slots),
-    ):
-        by_name = {slot.name: slot for slot in declared}
-        for slot_name, names in given.items():
-            slot = by_name.get(slot_name)
-            if slot is None:
-                expected = ", ".join(by_name) or "none"
+    _check(op, "input", op.inputs, op.definition.inputs_by_name)
+    _check(op, "output", op.outputs, op.definition.outputs_by_name)
+    for slot in op.definition.input_slots:
+        if not slot.optional and not op.inputs.get(slot.name):
+            raise OperatorError(f"operator {op.type}: input {slot.name} is missing")
+
+
+def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[str, Slot]) -> None:
+    for slot_name, names in given.items():
+        slot = declared.get(slot_name)
+        if slot is None:
+            expected = ", ".join(declared) or "none"
+            raise OperatorError(f"operator {op.type} has no {kind} {slot_name!r}: its {kind}s are {expected}")
+        if len(names) > 1 and not slot.many:
+            raise OperatorError(f"operator {op.type}: {kind} {slot_name} takes one variable, got {names}")
+        if slot_name == "blocking_queue":
+            continue  # names a loader of this process: no program has a variable for it
+        for name in names:
+            if op.block._find_var_recursive(name) is None:
+                known = op.block.vars
                 raise OperatorError(
-                    f"operator {op.type} has no {kind} {slot_name!r}: its {kind}s are {expected}"
+                    f"operator {op.type}: {kind} {slot_name} names variable {name!r}, which is not in the program"
+                    f"{suggest(name, known)}"
                 )
-            if len(names) > 1 and not slot.many:
-                raise OperatorError(f"operator {op.type}: {kind} {slot_name} takes one variable, got {names}")
-            if slot_name == "blocking_queue":
-                continue  # names a loader of this process: no program has a variable for it
-            for name in names:
-                if op.block._find_var_recursive(name) is None:
-                    known = op.block.vars
-                    raise OperatorError(
-                        f"operator {op.type}: {kind} {slot_name} names variable {name!r}, which is not in the program"
-                        f"{suggest(name, known)}"
-                    )
-        if kind == "input":
-            for slot in declared:
-                if not slot.optional and not given.get(slot.name):
-                    raise OperatorError(f"operator {op.type}: input {slot.name} is missing")

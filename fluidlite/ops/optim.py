@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from ..base.dtypes import rest
@@ -75,25 +76,24 @@ _LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
 
 def fuse(calls: list[Call]) -> list[Call]:
     """Join neighbouring updates of the same kind, rate and constants into one call over many parameters."""
-    out: list[Call] = []
-    for call in calls:
-        leading = _LEADING_INTS.get(call.kernel.split(".")[0])
-        if leading is not None and out and _alike(out[-1], call, leading):
-            before = out[-1]
-            operands = [*before.operands, *call.operands[1:]]
-            out[-1] = Call(call.kernel, operands, [*before.ints, *call.ints[leading:]], call.floats)
-        else:
-            out.append(call)
-    return out
+    return [_joined(kind[1], list(run)) for kind, run in groupby(calls, _update_kind)]
 
 
-def _alike(first: Call, second: Call, leading: int) -> bool:
-    return (
-        first.kernel == second.kernel
-        and first.operands[0] == second.operands[0]
-        and list(first.floats) == list(second.floats)
-        and list(first.ints[:leading]) == list(second.ints[:leading])
-    )
+def _update_kind(call: Call) -> tuple[Any, ...]:
+    """What updates have in common that one call can make, and how many integers they have in common."""
+    leading = _LEADING_INTS.get(call.kernel.split(".")[0])
+    if leading is None:
+        return id(call), None
+    return call.kernel, leading, call.operands[0], *call.floats, *call.ints[:leading]
+
+
+def _joined(leading: int | None, calls: list[Call]) -> Call:
+    first = calls[0]
+    if leading is None or len(calls) == 1:
+        return first
+    operands = [first.operands[0], *(name for call in calls for name in call.operands[1:])]
+    sizes = [number for call in calls for number in call.ints[leading:]]
+    return Call(first.kernel, operands, [*first.ints[:leading], *sizes], first.floats)
 
 
 def update(

@@ -153,7 +153,7 @@ class OpView:
         """Say shape and dtype of an output; nothing happens if it is not wanted."""
         names = self.outputs.get(slot)
         if names and index < len(names) and names[index]:
-            self.meta.set(names[index], tuple(int(n) for n in shape), dtype)
+            self.meta.set(names[index], tuple(map(int, shape)), dtype)
 
     def fail(self, message: str) -> OperatorError:
         """The error to raise when inputs or attributes do not fit: names the operator and its variables."""
@@ -247,7 +247,9 @@ class OpDef:
     def __post_init__(self) -> None:
         self.input_slots = tuple(Slot.parse(text) for text in self.inputs)
         self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
-        self.slots = {slot.name: slot for slot in (*self.input_slots, *self.output_slots)}
+        self.inputs_by_name = {slot.name: slot for slot in self.input_slots}
+        self.outputs_by_name = {slot.name: slot for slot in self.output_slots}
+        self.slots = {**self.inputs_by_name, **self.outputs_by_name}
         self._takes = self._parameters(self.kernel)
         self.hosted: bool = getattr(self.kernel, "hosted", False)
         self._rows_takes = self._parameters(self.rows.kernel) if self.rows is not None else self._takes

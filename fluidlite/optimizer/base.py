@@ -93,12 +93,16 @@ class Optimizer:
         self._dtype: VarType | None = None
         self._learning_rate_map: dict[Program, Variable] = {}
         self._accumulators: dict[str, dict[str, Any]] = {}
-        self._opti_name_list: list[str] = []
+        self._opti_names: dict[str, None] = {}
         self.helper: LayerHelper | None = None
 
     def get_opti_var_name_list(self) -> list[str]:
         """The names of the accumulators made so far."""
-        return self._opti_name_list
+        return list(self._opti_names)
+
+    @property
+    def _opti_name_list(self) -> list[str]:
+        return self.get_opti_var_name_list()
 
     def minimize(
         self,
@@ -338,8 +342,7 @@ class Optimizer:
             fill_value,
             belong_to_optimizer=True,
         )
-        if var.name not in self._opti_name_list:
-            self._opti_name_list.append(var.name)
+        self._opti_names[var.name] = None
         mine[param.name] = var
         return var
 

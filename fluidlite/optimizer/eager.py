@@ -7,7 +7,6 @@ every step bind the arrays of gradients and parameters and run the plan.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +94,7 @@ class EagerSteps:
         self._names: dict[str, str] = {}
         self._tensors: dict[str, Tensor] = {}
         self._given: dict[str, Tensor] = {}
-        self._loaded: dict[str, np.ndarray] = {}
+        self._loaded = _Saved({})
         self._rate_array: Any = None
         self._rate_written: float | None = None
         self._device: CudaDevice | None = None
@@ -166,15 +165,15 @@ class EagerSteps:
             for name, value in state.items()
         }
         own = self.accumulators()
-        found = {}
+        found, saved = {}, _Saved(arrays)
         for name, tensor in own.items():
-            array = _saved(arrays, name)
+            array = saved.find(name)
             if array is None:
                 raise AssertionError(f"optimizer variable {name} not found{_among(arrays)}")
             found[name] = _fitting(name, array, tensor.array)
         for name, array in found.items():
             placing.overwrite(own[name].array, array)
-        self._loaded = {name: array.copy() for name, array in arrays.items()}
+        self._loaded = _Saved({name: array.copy() for name, array in arrays.items()})
 
     def _update(self, chosen: list[Parameter], grads: list[Any]) -> None:
         if not chosen:
@@ -266,11 +265,11 @@ class EagerSteps:
                 assert var is not None
                 new[name] = np.array(var.get_tensor().array)
         for name, array in new.items():
-            if self._loaded and name != self._names.get(RATE):
-                saved = _saved(self._loaded, name)
+            if self._loaded.arrays and name != self._names.get(RATE):
+                saved = self._loaded.find(name)
                 if saved is None:
                     raise AssertionError(
-                        f"Optimizer set error, {name} should in state dict{_among(self._loaded)}"
+                        f"Optimizer set error, {name} should in state dict{_among(self._loaded.arrays)}"
                     )
                 np.copyto(array, _fitting(name, saved, array))
         for name, array in new.items():
@@ -302,16 +301,24 @@ def _fed(param: Parameter, grad: Any, block: Block) -> Variable:
     )
 
 
-def _saved(state: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
-    """The value saved for accumulator `name`; its number counts optimizers and may be another one.
+class _Saved:
+    """The accumulators of a state dict. A name's number counts optimizers and may be another one than ours.
 
     A second optimizer for the same parameters, in the same process, numbers its accumulators on.
     """
-    if name in state:
-        return state[name]
-    stem = name.rpartition("_")[0]
-    alike = [array for other, array in state.items() if re.fullmatch(re.escape(stem) + r"_\d+", other)]
-    return alike[0] if len(alike) == 1 else None
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self.arrays = arrays
+        self._alike: dict[str, list[np.ndarray]] = {}
+        for name, array in arrays.items():
+            stem, _, number = name.rpartition("_")
+            if number.isdecimal():
+                self._alike.setdefault(stem, []).append(array)
+
+    def find(self, name: str) -> np.ndarray | None:
+        """The value saved for accumulator `name`, or for the only one that differs from it in its number."""
+        alike = self._alike.get(name.rpartition("_")[0], [])
+        return self.arrays.get(name, alike[0] if len(alike) == 1 else None)
 
 
 def _fitting(name: str, array: np.ndarray, like: np.ndarray) -> np.ndarray:

@@ -67,7 +67,7 @@ class DevicePlan(ScopeFollower):
         self.feed_names = analysis.feed_names
         self._fetched = analysis.fetches
         launches = [of_operator(op, view) for op, view in analysis.steps]
-        lasting = {n for launch in launches for n in launch.writes if analysis.lasting(n)}
+        lasting = {n for launch in launches for n in launch.writes if analysis.meta.lasting(n)}
         self.launches = self._fused(launches, {*analysis.fetches, *lasting})
         self.uncaptured_reason = self._reason(capture)
         self._resources = Resources(device, self.lock)
