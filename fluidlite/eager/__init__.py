@@ -13,6 +13,7 @@ from .autograd import _recording as _slot
 from .autograd import add_up, backward, grad, is_recording, no_grad, recording, set_recording
 from .dispatch import explain, form
 from .diverting import divert
+from .elements import as_number_list, as_numbers
 from .parameters import initial_value
 from .tensor import Parameter, Tensor, apply, apply_into, empty, to_variable
 
@@ -34,6 +35,8 @@ __all__ = [
     "mixture",
     "no_grad",
     "placing",
+    "as_numbers",
+    "as_number_list",
     "record_call",
     "recording",
     "serial",

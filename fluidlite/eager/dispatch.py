@@ -15,6 +15,7 @@ from ..base.selected_rows import SelectedRows
 from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, find, grad_name
 from . import device_calls
+from .elements import as_numbers
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
@@ -125,6 +126,10 @@ def cached_form(
     key = (op_type, slots, outputs, frozen_attrs(attrs) if attrs else ())
     found = _forms.get(key)
     if found is None:
+        if attrs and _tensors(attrs):
+            return cached_form(
+                op_type, slots, outputs, {name: as_numbers(value) for name, value in attrs.items()}
+            )
         pairs = [(item, 1) if isinstance(item, str) else (item[0], item[1]) for item in outputs]
         found = form(op_type, slots, pairs, attrs)
         if attrs and any(isinstance(value, list) and len(value) > _LONGEST_KEPT for value in attrs.values()):
@@ -133,6 +138,15 @@ def cached_form(
             _forms.clear()
         _forms[key] = found
     return found
+
+
+def _tensors(attrs: Mapping[str, Any]) -> bool:
+    """Whether eager tensors stand for numbers among attributes."""
+    return any(
+        isinstance(item, core.Value)
+        for value in attrs.values()
+        for item in (value if isinstance(value, (list, tuple)) else (value,))
+    )
 
 
 def _specialise(form: core.Form, arrays: list[Array], device: CudaDevice | None) -> core.Variant:

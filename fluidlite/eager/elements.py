@@ -8,6 +8,7 @@ import numpy as np
 
 from .._ext import eager as core
 from ..base.one_element import convertible
+from ..framework import tracing
 from . import placing
 
 
@@ -76,3 +77,22 @@ class Elements(core.Value):
                 f"only a tensor of one element becomes a number, this one has shape {list(self.array.shape)}"
             )
         return self._on_host.reshape(-1)[0]
+
+
+def as_numbers(value: Any) -> Any:
+    """`value` with numbers of Python for what stands for them: NumPy's numbers, arrays and eager tensors.
+
+    One element gives a number, several give a list; lists and tuples become lists of what their items give. Anything
+    else stays as it is: Variables of programs, and eager tensors too while a program is traced.
+    """
+    if isinstance(value, Elements):
+        return value if tracing.current() is not None else as_numbers(value._on_host)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.item() if value.size == 1 else value.tolist()
+    return [as_numbers(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def as_number_list(value: Any) -> Any:
+    """As `as_numbers`, for what must be a list: an array or eager tensor gives a list of its elements, even of one."""
+    found = as_numbers(value)
+    return [found] if found is not value and not isinstance(found, list) else found

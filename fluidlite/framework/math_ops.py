@@ -86,7 +86,9 @@ class VariableMath:
         return self._scaled(1.0, other) if _is_number(other) else self._binary("elementwise_add", other, True)
 
     def __sub__(self, other: Any) -> Variable:
-        return self._scaled(1.0, -other) if _is_number(other) else self._binary("elementwise_sub", other)
+        return (
+            self._scaled(1.0, -float(other)) if _is_number(other) else self._binary("elementwise_sub", other)
+        )
 
     def __rsub__(self, other: Any) -> Variable:
         return (
@@ -175,7 +177,7 @@ _COMPARISONS = frozenset({"less_than", "less_equal", "greater_than", "greater_eq
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating))
+    return isinstance(value, (int, float, np.integer, np.floating, np.bool_))
 
 
 def check_whole(var: Any, *numbers: float) -> None:
@@ -202,15 +204,15 @@ def _indexed(var: Variable, index: Any) -> Variable:
         raise IndexError(
             f"too many indices for variable {var.name!r} of shape {list(var.shape)}: got {len(items)}"
         )
-    axes, starts, ends, drop, reverse = [], [], [], [], []
-    tensors: list[tuple[Any, Any] | None] = []
+    axes: list[int] = []
+    starts: list[Any] = []  # integers and variables
+    ends: list[Any] = []
+    drop, reverse = [], []
     strided: dict[int, int] = {}
     for axis, item in enumerate(items):
         if isinstance(item, VariableMath):
             axes.append(axis)
             drop.append(axis)
-            starts.append(-1)
-            ends.append(-1)
             # Of the type of the index: Fluid always takes int32, and then refuses places of int64.
             kind = VarType.INT64 if item.dtype == VarType.INT64 else VarType.INT32  # type: ignore[attr-defined]
             one = var._temporary(kind, "_generated_var")
@@ -218,7 +220,8 @@ def _indexed(var: Variable, index: Any) -> Variable:
             one.stop_gradient = True
             stop = var._temporary(item.dtype, "_generated_var")  # type: ignore[attr-defined]
             var._append("elementwise_add", {"X": [item], "Y": [one]}, stop, {"axis": -1})
-            tensors.append((item, stop))
+            starts.append(item)
+            ends.append(stop)
         elif isinstance(item, slice):
             if item.start is None and item.stop is None and item.step in (None, 1):
                 continue
@@ -229,17 +232,16 @@ def _indexed(var: Variable, index: Any) -> Variable:
             if step == 0:
                 raise ValueError(f"the step of an index of variable {var.name!r} must not be 0")
             axes.append(axis)
-            starts.append((0 if step > 0 else _ALL) if item.start is None else int(item.start))
-            ends.append((_ALL if step > 0 else -_ALL) if item.stop is None else int(item.stop))
-            tensors.append(None)
+            starts.append((0 if step > 0 else _ALL) if item.start is None else _bound(item.start))
+            ends.append((_ALL if step > 0 else -_ALL) if item.stop is None else _bound(item.stop))
             if step != 1:
                 strided[len(axes) - 1] = step
-        elif isinstance(item, (int, np.integer)):
+        elif isinstance(item, (int, np.integer)) or (isinstance(item, np.ndarray) and item.size == 1):
+            item = _bound(item)
             axes.append(axis)
             drop.append(axis)
-            starts.append(int(item))
-            ends.append(int(item) + 1 if item != -1 else _ALL)
-            tensors.append(None)
+            starts.append(item)
+            ends.append(item + 1 if item != -1 else _ALL)
         else:
             raise TypeError(
                 f"variable {var.name!r} can be indexed with integers, slices and variables, got {item!r}"
@@ -247,27 +249,33 @@ def _indexed(var: Variable, index: Any) -> Variable:
     out = var
     if axes:
         out = var._temporary(var.dtype, var.name + "_slice")
-        attrs: dict[str, Any] = {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": drop}
         inputs: dict[str, Any] = {"Input": [var]}
+        attrs: dict[str, Any] = {"axes": axes, "decrease_axis": drop}
+        open_ends = [
+            any(isinstance(bound, VariableMath) for bound in pair) for pair in zip(starts, ends, strict=True)
+        ]
+        attrs["infer_flags"] = [-1 if unknown else 1 for unknown in open_ends]
+        for name, bounds in (("starts", starts), ("ends", ends)):
+            attrs[name] = [-1 if isinstance(bound, VariableMath) else bound for bound in bounds]
+            if any(isinstance(bound, VariableMath) for bound in bounds):
+                inputs[f"{name.capitalize()}TensorList"] = [
+                    bound if isinstance(bound, VariableMath) else _known(var, bound) for bound in bounds
+                ]
         if strided:
             attrs["strides"] = [strided.get(k, 1) for k in range(len(axes))]
-            attrs["infer_flags"] = [1] * len(axes)
-            var._append("strided_slice", inputs, out, attrs)
-        else:
-            attrs["infer_flags"] = [-1 if t else 1 for t in tensors]
-            if any(tensors):
-                inputs["StartsTensorList"] = [
-                    t[0] if t else _known(var, s) for t, s in zip(tensors, starts, strict=True)
-                ]
-                inputs["EndsTensorList"] = [
-                    t[1] if t else _known(var, e) for t, e in zip(tensors, ends, strict=True)
-                ]
-            var._append("slice", inputs, out, attrs)
+        var._append("strided_slice" if strided else "slice", inputs, out, attrs)
     if reverse:
         flipped = var._temporary(var.dtype, var.name + "_slice_reverse")
         var._append("reverse", {"X": [out]}, flipped, {"axis": reverse})
         out = flipped
     return out
+
+
+def _bound(value: Any) -> Any:
+    """Where a slice begins or ends: an integer, or a variable of a program as it is."""
+    if isinstance(value, VariableMath) and not hasattr(value, "stands_for"):
+        return value
+    return int(value.item() if isinstance(value, np.ndarray) else value)
 
 
 def _known(var: Variable, number: int) -> Variable:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType
+from ..eager import as_numbers
 from ..framework import Variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper, check_variable
@@ -140,7 +141,7 @@ def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) ->
         factor.stop_gradient = True
         inputs["FactorTensor"] = factor
     else:
-        attrs["factor"] = float(factor)
+        attrs["factor"] = float(as_numbers(factor))
     out: Variable = LayerHelper("pow", name=name).apply("pow", inputs, attrs=attrs, dtype=x.dtype)
     return out
 

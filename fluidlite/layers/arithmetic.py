@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 
@@ -158,9 +159,9 @@ def scale(
     check_variable(x, "x", "scale")
     helper = LayerHelper("scale", name=name, act=act)
     inputs: dict[str, Any] = {"X": x}
-    attrs: dict[str, Any] = {"bias": float(bias), "bias_after_scale": bias_after_scale}
+    attrs: dict[str, Any] = {"bias": float(as_numbers(bias)), "bias_after_scale": bias_after_scale}
     if isinstance(scale, Variable):
         inputs["ScaleTensor"] = scale
     else:
-        attrs["scale"] = float(scale)
+        attrs["scale"] = float(as_numbers(scale))
     return helper.append_activation(helper.apply("scale", inputs, attrs=attrs, dtype=x.dtype))

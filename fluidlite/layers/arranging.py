@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..eager import as_number_list, as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_choice
@@ -28,6 +29,7 @@ def expand(
         ValueError: a number is not positive.
     """
     check_variable(x, "x", "expand")
+    expand_times = as_number_list(expand_times)
     check_list(expand_times, "expand_times", "expand")
     helper = LayerHelper("expand", name=name)
     inputs: dict[str, Any] = {"X": x}
@@ -86,7 +88,7 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
     `paddings`: how much before and after, dimension by dimension: two numbers for each.
     """
     check_variable(x, "x", "pad")
-    attrs = {"paddings": list(paddings), "pad_value": float(pad_value)}
+    attrs = {"paddings": as_number_list(paddings), "pad_value": float(as_numbers(pad_value))}
     out: Variable = LayerHelper("pad", name=name).apply("pad", {"X": x}, attrs=attrs, dtype=x.dtype)
     return out
 

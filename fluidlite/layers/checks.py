@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
+from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import check_variable
 
@@ -32,6 +33,7 @@ def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
 
     Raises ValueError for another number of elements, TypeError for anything else.
     """
+    value = as_numbers(value)
     if isinstance(value, (list, tuple)):
         if len(value) == 1:
             value = list(value) * count

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..eager import Tensor
+from ..eager import Tensor, as_number_list, as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
-from .variables import assign, cast, check_shape
+from .variables import assign, cast, known_shape
 
 __all__ = [
     "arange",
@@ -85,6 +85,7 @@ def _filled(
         names = ", ".join(sorted(str(to_numpy(known)) for known in _KINDS))
         raise TypeError(f"The data type of 'dtype' in {layer} must be one of {names}, but received {dtype}")
     sizes, inputs = shape_inputs(shape, layer)
+    value = as_numbers(value)
     attrs: dict[str, Any] = {"shape": sizes, "dtype": int(kind), "force_cpu": force_cpu}
     if isinstance(value, Variable):
         inputs["ValueTensor"] = value
@@ -110,8 +111,12 @@ def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
 def shape_inputs(shape: Any, layer: str) -> tuple[list[int], dict[str, Any]]:
     """A shape as attribute `shape` (-1 where a Variable tells) and inputs `ShapeTensor`, `ShapeTensorList`.
 
-    Raises TypeError for anything but a Variable or a list of integers and Variables.
+    Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Raises TypeError for
+    anything but a Variable or a list of numbers and Variables.
     """
+    shape = as_number_list(shape)
+    if isinstance(shape, list):
+        shape = [int(n) if isinstance(n, float) else n for n in shape]
     if isinstance(shape, Variable):
         return [], {"ShapeTensor": _as_int32(shape)}
     if not isinstance(shape, (list, tuple)):
@@ -119,18 +124,15 @@ def shape_inputs(shape: Any, layer: str) -> tuple[list[int], dict[str, Any]]:
             f"The type of 'shape' in {layer} must be a list, tuple or Variable, but received {shape!r}"
         )
     if not any(isinstance(n, Variable) for n in shape):
-        check_shape(shape, layer)
-        return [int(n) for n in shape], {}
+        return known_shape(shape, layer), {}
     sizes, tensors = [], []
-    given = [n for n in shape if isinstance(n, Variable)]
     for n in shape:
         if isinstance(n, Variable):
             sizes.append(-1)
             tensors.append(_as_int32(n))
         else:
             sizes.append(int(n))
-            out = LayerHelper("fill_constant").create_variable_for_type_inference("int32", like=given)
-            tensors.append(fill_constant([1], "int32", int(n), force_cpu=True, out=out))
+            tensors.append(fill_constant([1], "int32", int(n), force_cpu=True))
     return sizes, {"ShapeTensorList": tensors}
 
 
@@ -138,16 +140,19 @@ def _as_int32(var: Variable) -> Variable:
     return cast(var, "int32") if var.dtype == VarType.INT64 else var
 
 
-def zeros(shape: Sequence[int], dtype: Any, force_cpu: bool = False) -> Variable:
-    """Zeros (`fluid.layers.zeros`); raises TypeError if `shape` is no list of integers."""
-    check_shape(shape, "zeros")
-    return fill_constant(shape, dtype, 0.0, force_cpu)
+def _listed(shape: Any, layer: str) -> Any:
+    """`shape` if it is a list, a tuple or a Variable; TypeError naming `layer` otherwise."""
+    return shape if isinstance(shape, (list, tuple, Variable)) else known_shape(shape, layer)
 
 
-def ones(shape: Sequence[int], dtype: Any, force_cpu: bool = False) -> Variable:
-    """Ones (`fluid.layers.ones`); raises TypeError if `shape` is no list of integers."""
-    check_shape(shape, "ones")
-    return fill_constant(shape, dtype, 1.0, force_cpu)
+def zeros(shape: Sequence[int | Variable] | Variable, dtype: Any, force_cpu: bool = False) -> Variable:
+    """Zeros (`fluid.layers.zeros`); `shape` and errors as of `fill_constant`."""
+    return fill_constant(_listed(shape, "zeros"), dtype, 0.0, force_cpu)
+
+
+def ones(shape: Sequence[int | Variable] | Variable, dtype: Any, force_cpu: bool = False) -> Variable:
+    """Ones (`fluid.layers.ones`); `shape` and errors as of `fill_constant`."""
+    return fill_constant(_listed(shape, "ones"), dtype, 1.0, force_cpu)
 
 
 def fill_constant_batch_size_like(
@@ -173,15 +178,14 @@ def fill_constant_batch_size_like(
     Follows `fluid.layers.fill_constant_batch_size_like`.
     """
     check_variable(input, "input", "fill_constant_batch_size_like")
-    check_shape(shape, "fill_constant_batch_size_like")
     kind = to_vartype(dtype)
     attrs = {
-        "shape": [int(n) for n in shape],
+        "shape": known_shape(shape, "fill_constant_batch_size_like"),
         "dtype": int(kind),
         "input_dim_idx": input_dim_idx,
         "output_dim_idx": output_dim_idx,
         "force_cpu": force_cpu,
-        **_value_attrs(value, kind),
+        **_value_attrs(as_numbers(value), kind),
     }
     return _frozen("fill_constant_batch_size_like", {"Input": input}, kind, attrs)
 
@@ -281,7 +285,9 @@ def eye(
     `batch_shape` repeats it along new leading dimensions. Raises TypeError for sizes that are no positive
     integers.
     """
-    columns = num_rows if num_columns is None else num_columns
+    num_rows = as_numbers(num_rows)
+    columns = num_rows if num_columns is None else as_numbers(num_columns)
+    batch_shape = as_number_list(batch_shape)
     for size in (num_rows, columns, *(batch_shape or ())):
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
             raise TypeError(f"the sizes of eye must be positive integers, got {size!r}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import VarType
+from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_dtype
@@ -49,7 +50,7 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         axis.stop_gradient = True
         inputs["AxisTensor"] = axis
     else:
-        attrs["axis"] = axis
+        attrs["axis"] = as_numbers(axis)
     out: Variable = LayerHelper("concat", name=name).apply(
         "concat", inputs, attrs=attrs, dtype=items[0].dtype
     )
@@ -76,6 +77,8 @@ def split(
         ValueError: the dimension cannot be cut like that.
     """
     check_variable(input, "input", "split")
+    num_or_sections = as_numbers(num_or_sections)
+    dim = dim if isinstance(dim, Variable) else as_numbers(dim)
     if not isinstance(num_or_sections, (int, list, tuple)):
         raise TypeError(
             "The type of 'num_or_sections' in split must be int, list or tuple, but received "
@@ -117,7 +120,9 @@ def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
     Raises TypeError for anything but Variables, OperatorError for shapes that differ.
     """
     items = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
-    out: Variable = LayerHelper("stack").apply("stack", {"X": items}, ("Y",), {"axis": axis}, items[0].dtype)
+    out: Variable = LayerHelper("stack").apply(
+        "stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)}, items[0].dtype
+    )
     return out
 
 

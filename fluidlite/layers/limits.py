@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .variables import assign
@@ -18,7 +19,7 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
 
     `name` becomes the name of the result.
     """
-    return _limited("clip", x, {"min": float(min), "max": float(max)}, name)
+    return _limited("clip", x, {"min": float(as_numbers(min)), "max": float(as_numbers(max))}, name)
 
 
 def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
@@ -26,7 +27,7 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
 
     `name` becomes the name of the result.
     """
-    return _limited("clip_by_norm", x, {"max_norm": float(max_norm)}, name)
+    return _limited("clip_by_norm", x, {"max_norm": float(as_numbers(max_norm))}, name)
 
 
 def _limited(op_type: str, x: Variable, attrs: dict[str, Any], name: str | None) -> Variable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..eager import as_number_list
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import INTEGERS, check_dtype
@@ -71,6 +72,7 @@ def slice(input: Variable, axes: Sequence[int], starts: Numbers, ends: Numbers) 
         OperatorError: nothing would be left.
     """
     check_variable(input, "input", "slice")
+    axes, starts, ends = as_number_list(axes), as_number_list(starts), as_number_list(ends)
     if not isinstance(axes, (list, tuple)):
         raise ValueError(f"'axes' of slice must be a list or tuple, got {axes!r}")
     for name, value in (("starts", starts), ("ends", ends)):
@@ -92,6 +94,7 @@ def strided_slice(
     Arguments and errors as in `slice`; a negative stride goes backwards.
     """
     check_variable(input, "input", "strided_slice")
+    axes, starts, ends, strides = (as_number_list(value) for value in (axes, starts, ends, strides))
     for name, value in (("axes", axes), ("starts", starts), ("ends", ends), ("strides", strides)):
         check_list(value, name, "strided_slice")
     helper = LayerHelper("strided_slice")
@@ -152,7 +155,7 @@ def crop_tensor(
         TypeError: `shape` or `offsets` is of another type.
     """
     check_variable(x, "x", "crop_tensor")
-    offsets = [0] * len(x.shape) if offsets is None else offsets
+    shape, offsets = as_number_list(shape), as_number_list([0] * len(x.shape) if offsets is None else offsets)
     check_list(shape, "shape", "crop_tensor")
     check_list(offsets, "offsets", "crop_tensor")
     helper = LayerHelper("crop_tensor", name=name)

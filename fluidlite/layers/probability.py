@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import VarType, to_vartype
-from ..eager import Tensor
+from ..eager import Tensor, as_numbers
 from ..framework import Variable, mode
 from ..layer_helper import LayerHelper, check_variable
 from .checks import INTEGERS, check_choice, check_dtype
@@ -122,7 +122,7 @@ def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_r
     if isinstance(depth, Variable):
         inputs["depth_tensor"] = depth
     else:
-        attrs["depth"] = int(depth)
+        attrs["depth"] = int(as_numbers(depth))
     out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=VarType.FP32)
     return out
 
@@ -142,7 +142,7 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
         type="top_k",
         inputs={"X": [input], **({"K": [k]} if given else {})},
         outputs={"Out": [values], "Indices": [places]},
-        attrs=None if given else {"k": k},
+        attrs=None if given else {"k": as_numbers(k)},
     )
     return values, places
 

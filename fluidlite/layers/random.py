@@ -9,7 +9,7 @@ from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .constants import shape_inputs
-from .variables import check_shape
+from .variables import known_shape
 
 __all__ = [
     "gaussian_random",
@@ -160,10 +160,9 @@ def _like(
     op_type: str, input: Variable, shape: Any, dtype: Any, source: int, into: int, attrs: dict[str, Any]
 ) -> Variable:
     check_variable(input, "input", op_type)
-    check_shape(shape, op_type)
     kind = _float(dtype, op_type)
     attrs = {
-        "shape": [int(n) for n in shape],
+        "shape": known_shape(shape, op_type),
         "input_dim_idx": source,
         "output_dim_idx": into,
         "dtype": int(kind),

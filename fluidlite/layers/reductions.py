@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import VarType
+from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .activations import log
@@ -41,6 +42,7 @@ def _reduced(op_type: str, input: Variable, dim: Dim, keep_dim: bool, name: str 
     [1].
     """
     check_variable(input, "input", op_type)
+    dim = as_numbers(dim)
     if dim is not None and not isinstance(dim, (int, list, tuple)):
         raise TypeError(
             f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..eager import as_number_list, as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from .checks import FORMATS, check_choice, check_dtype
@@ -90,7 +91,7 @@ def image_resize(
     elif scale <= 0:
         raise ValueError(f"'scale' of image_resize must be greater than zero, got {scale}")
     else:
-        attrs["scale"] = float(scale)
+        attrs["scale"] = float(as_numbers(scale))
     if actual_shape is not None:
         actual_shape.stop_gradient = True
         inputs["OutSize"] = actual_shape
@@ -102,6 +103,7 @@ def _given_sizes(
     out_shape: OutShape, names: Sequence[str], attrs: dict[str, Any], helper: LayerHelper
 ) -> dict[str, Any]:
     """Inputs for the new sizes that only variables know; those that are numbers go into `attrs`."""
+    out_shape = as_number_list(out_shape)
     if isinstance(out_shape, Variable):
         out_shape.stop_gradient = True
         return {"OutSize": out_shape}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager import Tensor, as_number_list
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .dims import check_list, has_variables, known, one_by_one
@@ -50,7 +51,7 @@ def reshape(
         x: a tensor.
         shape: its new sizes: 0 keeps the size of that dimension of `x`, one -1 is worked out, a Variable of
             one element tells when the program runs; or a Variable that holds them all.
-        actual_shape: a Variable with the sizes, which then count instead of `shape`.
+        actual_shape: a Variable with the sizes, which then count instead of `shape`; ignored for eager tensors.
         act: the name of an activation of the result.
         inplace: return `x` itself, changed.
         name: what the result is called.
@@ -60,8 +61,11 @@ def reshape(
         ValueError: `shape` cannot fit `x`.
     """
     check_variable(x, "x", "reshape")
+    shape = as_number_list(shape)
     check_list(shape, "shape", "reshape")
-    if actual_shape is not None:
+    if isinstance(x, Tensor):
+        actual_shape = None
+    elif actual_shape is not None:
         check_variable(actual_shape, "actual_shape", "reshape")
     helper = LayerHelper("reshape2", name=name, act=act)
     inputs: dict[str, Any] = {"X": [x]}
@@ -89,6 +93,7 @@ def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Va
     Raises TypeError for `axes` that is no list, OperatorError for a dimension of another size.
     """
     check_variable(input, "input", "squeeze")
+    axes = as_number_list(axes)
     if not isinstance(axes, (list, tuple)):
         raise TypeError(
             f"The type of 'axes' in squeeze must be a list or tuple, but received {type(axes).__name__}"
@@ -107,18 +112,18 @@ def unsqueeze(
     else.
     """
     check_variable(input, "input", "unsqueeze")
-    axes = [axes] if isinstance(axes, int) else axes
-    check_list(axes, "axes", "unsqueeze")
+    places: Any = as_number_list([axes] if isinstance(axes, int) else axes)
+    check_list(places, "axes", "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {}
-    if isinstance(axes, Variable):
-        axes.stop_gradient = True
-        inputs["AxesTensor"] = axes
-    elif has_variables(axes):
-        inputs["AxesTensorList"] = one_by_one(helper, axes)
+    if isinstance(places, Variable):
+        places.stop_gradient = True
+        inputs["AxesTensor"] = places
+    elif has_variables(places):
+        inputs["AxesTensorList"] = one_by_one(helper, places)
     else:
-        attrs["axes"] = known(axes)
+        attrs["axes"] = known(places)
     out, _ = helper.apply("unsqueeze2", inputs, ("Out", "XShape"), attrs, input.dtype)
     return out
 
@@ -145,6 +150,7 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     dimensions of `x`.
     """
     check_variable(x, "x", "transpose")
+    perm = as_number_list(perm)
     if not isinstance(perm, (list, tuple)):
         raise TypeError(f"The type of 'perm' in transpose must be a list, but received {type(perm).__name__}")
     if sorted(perm) != list(range(len(x.shape))):

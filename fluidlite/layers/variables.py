@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..eager import Tensor, placing
+from ..eager import Tensor, as_numbers, placing
 from ..framework import Parameter, Variable, mode
 from ..initializer import Constant, Initializer
 from ..layer_helper import LayerHelper, check_variable
@@ -17,13 +17,15 @@ from ..param_attr import ParamAttr
 __all__ = ["assign", "cast", "create_global_var", "create_parameter", "create_tensor"]
 
 
-def check_shape(shape: Any, layer: str) -> None:
-    """Raise TypeError unless `shape` is a list or tuple of integers."""
+def known_shape(shape: Any, layer: str) -> list[int]:
+    """`shape` as a list of integers; TypeError unless it is a list or tuple of what `as_numbers` makes integers of."""
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"The type of 'shape' in {layer} must be a list or tuple, but received {shape!r}")
-    for item in shape:
-        if isinstance(item, bool) or not isinstance(item, (int, np.integer)):
+    sizes = as_numbers(shape)
+    for item in sizes:
+        if isinstance(item, bool) or not isinstance(item, int):
             raise TypeError(f"The items of 'shape' in {layer} must be integers, but received {item!r}")
+    return sizes  # type: ignore[no-any-return]
 
 
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
@@ -53,7 +55,7 @@ def create_parameter(
     Raises:
         TypeError: `shape` is no list of integers.
     """
-    check_shape(shape, "create_parameter")
+    shape = known_shape(shape, "create_parameter")
     helper = LayerHelper("create_parameter", name=name)
     attr = ParamAttr(name=name) if attr is None else attr
     param: Parameter = helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
@@ -73,13 +75,13 @@ def create_global_var(
     With `persistable` it keeps its value from run to run. In dygraph mode a tensor. Raises TypeError if `shape` is no
     list of integers.
     """
-    check_shape(shape, "create_global_var")
+    shape, value = known_shape(shape, "create_global_var"), as_numbers(value)
     if mode.in_dygraph_mode():
         array = placing.here(np.full(shape, value, to_numpy(to_vartype(dtype))))
         return Tensor(array, name, persistable=persistable)  # type: ignore[return-value]
     helper = LayerHelper("global_var")
     var = helper.main_program.global_block().create_var(
-        name=name, shape=list(shape), dtype=dtype, persistable=persistable, stop_gradient=True
+        name=name, shape=shape, dtype=dtype, persistable=persistable, stop_gradient=True
     )
     helper.set_variable_initializer(var, Constant(float(value), force_cpu=force_cpu))
     return var

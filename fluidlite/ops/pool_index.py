@@ -76,6 +76,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         "strides": [1] * dims,
         "paddings": [0] * dims,
         "adaptive": False,
+        "pooling_type": "max",
     }
     register_pair(
         op_type,

@@ -140,6 +140,11 @@ class OpView:
         """The elements of an input when they are known without running, else None."""
         return self.meta.value(self.name(slot, index))
 
+    @property
+    def exact(self) -> bool:
+        """Whether shapes are those of a run, which a plan relies on, and not what a program declares."""
+        return getattr(self.meta, "exact", False)
+
     def attr(self, name: str) -> Any:
         """An attribute, or its declared default."""
         if name in self.attrs:
