@@ -5,6 +5,7 @@ that import paddle.
 """
 
 from . import (
+    average,
     backward,
     clip,
     compiler,
@@ -23,9 +24,12 @@ from . import (
     param_attr,
     reader,
     regularizer,
+    unique_name,
+    wrapped_decorator,
 )
 from .backward import append_backward, gradients
-from .base import missing, unique_name
+from .base import missing
+from .base.fluid_flags import get_flags, set_flags
 from .base.place import (
     CPUPlace,
     CUDAPinnedPlace,
@@ -135,6 +139,7 @@ __all__ = [
     "Variable",
     "WeightNormParamAttr",
     "append_backward",
+    "average",
     "backward",
     "clip",
     "compiler",
@@ -156,6 +161,7 @@ __all__ = [
     "enable_imperative",
     "executor",
     "framework",
+    "get_flags",
     "global_scope",
     "gradients",
     "in_dygraph_mode",
@@ -180,8 +186,10 @@ __all__ = [
     "save",
     "save_dygraph",
     "scope_guard",
+    "set_flags",
     "set_program_state",
     "unique_name",
+    "wrapped_decorator",
 ]
 
 __getattr__ = missing.reporter(__name__)

@@ -178,7 +178,7 @@ assert fluid.layers.nn.utils is not fluid.layers and fluid.optimizer.framework i
         ("paddle.fluid", "fluidlite"),
         ("paddle.fluid.io", "fluidlite.io"),
         ("paddle.fluid.layers.nn", "fluidlite.layers"),
-        ("paddle.fluid.unique_name", "fluidlite.base.unique_name"),
+        ("paddle.fluid.unique_name", "fluidlite.unique_name"),
         ("paddle.dataset.mnist", "fluidlite.dataset.mnist"),
         ("paddle.reader.creator", "fluidlite.paddle.reader.creator"),
     ],
@@ -190,7 +190,6 @@ def test_real_names(name, real):
 def test_fluid_names():
     assert fluid_name("fluidlite") == "fluid"
     assert fluid_name("fluidlite.layers") == "fluid.layers"
-    assert fluid_name("fluidlite.base.unique_name") == "fluid.unique_name"
     assert fluid_name("fluidlite.paddle.reader") == "paddle.reader"
     assert fluid_name("fluidlite.dataset.mnist") == "paddle.dataset.mnist"
     for name, real in ALIASES.items():

@@ -22,7 +22,6 @@ ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
-    "fluid.unique_name": "fluidlite.base.unique_name",
     "fluid.dygraph.dygraph_to_static": "fluidlite.dygraph.jit",
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }

@@ -1,50 +1,77 @@
-"""Unique names for variables, parameters and operators (`fluid.unique_name`)."""
+"""Unique names for variables, parameters and operators."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from . import context, missing
+from . import context
 
 
 class UniqueNameGenerator:
-    """Counts per key: `fc` gives `fc_0`, `fc_1`, ..."""
+    """Counts per key: `fc` gives `fc_0`, `fc_1`, ..., with `prefix` before each name."""
 
-    def __init__(self, prefix: str = "") -> None:
-        self.prefix = prefix
-        self.ids: dict[str, int] = {}
-        self.claimed: set[str] = set()
+    def __init__(self, prefix: str | None = None) -> None:
+        self.prefix = prefix or ""
+        self.ids: defaultdict[str, int] = defaultdict(int)
 
     def __call__(self, key: str) -> str:
-        number = self.ids.get(key, 0)
+        number = self.ids[key]
         self.ids[key] = number + 1
         return f"{self.prefix}{key}_{number}"
 
 
-_first = UniqueNameGenerator()
-_current: context.Slot[UniqueNameGenerator] = context.Slot("unique_name", _first)
+class DygraphParameterNameChecker:
+    """Knows the names that users gave to parameters of dygraph mode, each of which may be used once."""
+
+    def __init__(self) -> None:
+        self._name_set: set[str] = set()
+
+    def __call__(self, name: str) -> bool:
+        """Whether `name` was asked for before."""
+        known = name in self._name_set
+        self._name_set.add(name)
+        return known
+
+
+State = tuple[UniqueNameGenerator, DygraphParameterNameChecker]
+
+_current: context.Slot[State] = context.Slot(
+    "unique_name", (UniqueNameGenerator(), DygraphParameterNameChecker())
+)
+
+
+def current() -> State:
+    """What counts names now, and what knows those of parameters."""
+    return _current.get()
 
 
 def generate(key: str) -> str:
     """A name `key_N` that the current generator has not given out yet."""
-    return _current.get()(key)
+    return _current.get()[0](key)
 
 
-def claim(name: str) -> bool:
-    """Whether the user may call a parameter of dygraph mode `name`: only once with the current generator."""
-    claimed = _current.get().claimed
-    if name in claimed:
-        return False
-    claimed.add(name)
-    return True
+def is_taken(name: str) -> bool:
+    """Whether a parameter of dygraph mode is called `name`; from now on one is."""
+    return _current.get()[1](name)
 
 
-def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
-    """Make `new_generator` (or a fresh one) the current generator; returns the one replaced."""
+def switch(
+    new_generator: UniqueNameGenerator | None = None,
+    new_para_name_checker: DygraphParameterNameChecker | None = None,
+) -> State:
+    """Go on with these, or with fresh ones; returns those replaced, to be put back by `switch(*old)`."""
     old = _current.get()
-    _current.set(new_generator if new_generator is not None else UniqueNameGenerator())
+    _current.set(_state(new_generator, new_para_name_checker))
     return old
+
+
+def _state(generator: UniqueNameGenerator | None, checker: DygraphParameterNameChecker | None = None) -> State:
+    return (
+        UniqueNameGenerator() if generator is None else generator,
+        DygraphParameterNameChecker() if checker is None else checker,
+    )
 
 
 @contextmanager
@@ -57,8 +84,5 @@ def guard(new_generator: UniqueNameGenerator | str | bytes | None = None) -> Ite
         new_generator = new_generator.decode()
     if isinstance(new_generator, str):
         new_generator = UniqueNameGenerator(new_generator)
-    with _current.hold(new_generator if new_generator is not None else UniqueNameGenerator()):
+    with _current.hold(_state(new_generator)):
         yield
-
-
-__getattr__ = missing.reporter(__name__)

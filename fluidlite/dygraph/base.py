@@ -101,7 +101,7 @@ class _Before:
         eager.set_serial(self.number)
         switch_main_program(self.programs[0])
         switch_startup_program(self.programs[1])
-        unique_name.switch(self.names)
+        unique_name.switch(*self.names)
 
 
 _before: context.Slot[_Before | None] = context.Slot("dygraph.before", None)

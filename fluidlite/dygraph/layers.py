@@ -183,7 +183,7 @@ class Layer(Members):
         """
         attr = ParamAttr._to_attr(attr)
         named = isinstance(attr, ParamAttr) and attr.name is not None
-        if named and mode.in_dygraph_mode() and not unique_name.claim(attr.name):
+        if named and mode.in_dygraph_mode() and unique_name.is_taken(attr.name):
             raise ValueError(
                 f"parameter name [{attr.name}] have be been used. In dygraph mode each parameter needs a name of its "
                 "own, because optimizers and saved models tell them apart by it"

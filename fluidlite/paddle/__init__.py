@@ -15,7 +15,7 @@ from ..dygraph import DataParallel
 from ..eager import Parameter, Tensor, grad, no_grad
 from ..eager import is_recording as is_grad_enabled
 from ..eager import recording as set_grad_enabled
-from . import device, dtypes, modes, reader, tensor, version
+from . import compat, device, dtypes, modes, reader, tensor, version
 from .batch import batch
 from .device import *  # noqa: F403
 from .dtypes import *  # noqa: F403
@@ -33,6 +33,7 @@ __all__ = [
     "Tensor",
     "__version__",
     "batch",
+    "compat",
     "dataset",
     "device",
     "fluid",

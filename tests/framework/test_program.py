@@ -50,7 +50,7 @@ def test_unique_names_count_per_key_and_guards_begin_anew():
     with unique_name.guard():
         old = unique_name.switch()
         assert unique_name.generate("a") == "a_0"
-        unique_name.switch(old)
+        unique_name.switch(*old)
 
 
 def test_names_of_parameters_and_temporaries_are_those_of_fluid(programs):
