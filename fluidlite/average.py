@@ -23,7 +23,9 @@ class WeightedAverage:
 
     def __init__(self) -> None:
         warnings.warn(
-            "The WeightedAverage is deprecated, please use fluid.metrics.Accuracy instead.", Warning, stacklevel=2
+            "The WeightedAverage is deprecated, please use fluid.metrics.Accuracy instead.",
+            Warning,
+            stacklevel=2,
         )
         self.reset()
 
@@ -54,7 +56,9 @@ class WeightedAverage:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) or (isinstance(value, np.ndarray) and value.shape == (1,))
+    return isinstance(value, (int, float, np.number)) or (
+        isinstance(value, np.ndarray) and value.shape == (1,)
+    )
 
 
 __getattr__ = missing.reporter(__name__)

@@ -53,9 +53,7 @@ def page() -> str:
         found = states(module)
         if found:
             rows.append((module, found))
-    total = {kind: sum(len(found.get(kind, ())) for _, found in rows) for kind in KINDS}
     parts.append(HEAD)
-    parts.append(", ".join(f"{count} {kind}" for kind, count in total.items() if count) + ".\n")
     for module, found in rows:
         parts.append(f"## {module}\n")
         for kind in KINDS:

@@ -22,8 +22,8 @@ LAYERS = [
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
-        "metrics", "io", "data", "input", "average", "wrapped_decorator", "backward", "compiler", "core", "data_feeder", "lod_tensor",
-        "parallel_executor", "unique_name", "weight_norm",
+        "metrics", "io", "data", "input", "average", "wrapped_decorator", "op", "default_scope_funcs", "backward",
+        "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
     },
     {"dygraph"},
     {"__init__"},

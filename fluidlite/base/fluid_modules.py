@@ -70,5 +70,5 @@ def fluid_name(module: str) -> str:
         ("fluidlite", "fluid"),
     ):
         if module == prefix or module.startswith(prefix + "."):
-            return (name + module[len(prefix) :]).replace("fluid.base.", "fluid.")
+            return name + module[len(prefix) :]
     return module

@@ -10,27 +10,71 @@ from . import flags
 
 
 class Place:
-    """Base of all places; places of the same kind and number are equal."""
+    """Base of all places; places of the same kind and number are equal.
 
-    __slots__ = ("device",)
+    As Fluid has it, a place by itself is no place until `set_place` says which it stands for.
+    """
+
+    __slots__ = ("_stands_for", "device")
+
+    kind = 0
 
     def __init__(self, device: int = 0) -> None:
         self.device = device
+        self._stands_for: Place | None = None
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.device == other.device  # type: ignore[attr-defined]
+        if not isinstance(other, Place):
+            return NotImplemented
+        mine, theirs = self._meant(), other._meant()
+        return type(mine) is type(theirs) and mine.device == theirs.device
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self.device))
+        meant = self._meant()
+        return hash((type(meant).__name__, meant.device))
 
     def __repr__(self) -> str:
-        return type(self).__name__
+        return type(self).__name__ if self._stands_for is None else repr(self._stands_for)
+
+    def _meant(self) -> Place:
+        return self if self._stands_for is None else self._stands_for
+
+    def set_place(self, place: Place) -> None:
+        """Stand for `place` (`fluid.core.Place.set_place`)."""
+        self._stands_for = place._meant()
+
+    def _type(self) -> int:
+        """The number that Fluid gives to this kind of place."""
+        return self._meant().kind
+
+    def _equals(self, other: Place) -> bool:
+        """Whether both are the same place; TypeError for anything but a place."""
+        if not isinstance(other, Place):
+            raise TypeError(f"_equals takes a place, got {other!r}")
+        return self == other
+
+    def is_cpu_place(self) -> bool:
+        return isinstance(self._meant(), CPUPlace)
+
+    def is_gpu_place(self) -> bool:
+        return isinstance(self._meant(), CUDAPlace)
+
+    def is_cuda_pinned_place(self) -> bool:
+        return isinstance(self._meant(), CUDAPinnedPlace)
+
+    def gpu_device_id(self) -> int:
+        """The number of the GPU; RuntimeError for a place that is none."""
+        if not self.is_gpu_place():
+            raise RuntimeError(f"{self!r} is not a GPU")
+        return self._meant().device
 
 
 class CPUPlace(Place):
     """The CPU (`fluid.CPUPlace()`)."""
 
     __slots__ = ()
+
+    kind = 1
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -45,6 +89,8 @@ class CUDAPlace(Place):
 
     __slots__ = ()
 
+    kind = 0
+
     def __init__(self, device: int = 0) -> None:
         if isinstance(device, bool) or not isinstance(device, int) or device < 0:
             raise ValueError(f"CUDAPlace takes the number of a GPU (0, 1, ...), got {device!r}")
@@ -58,6 +104,8 @@ class CUDAPinnedPlace(Place):
     """Page-locked memory of the host (`fluid.CUDAPinnedPlace()`)."""
 
     __slots__ = ()
+
+    kind = 2
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -91,6 +139,7 @@ def resolve(place: Place) -> Place:
     Warns once per process; raises RuntimeError instead if a GPU is required (see `CUDAPlace`).
     """
     global _warned
+    place = place._meant()
     if isinstance(place, CPUPlace) or cuda_device_count():
         return place
     if flags.device() == "gpu":

@@ -67,7 +67,9 @@ def switch(
     return old
 
 
-def _state(generator: UniqueNameGenerator | None, checker: DygraphParameterNameChecker | None = None) -> State:
+def _state(
+    generator: UniqueNameGenerator | None, checker: DygraphParameterNameChecker | None = None
+) -> State:
     return (
         UniqueNameGenerator() if generator is None else generator,
         DygraphParameterNameChecker() if checker is None else checker,

@@ -14,6 +14,7 @@ from ..base.arrays import owned, plain_copy
 from ..base.dtypes import to_vartype
 from ..base.errors import EnforceNotMet
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
+from .tensor_memory import TensorMemory
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Lod = list[list[int]]
 
 
-class LoDTensor:
+class LoDTensor(TensorMemory):
     """An n-dimensional array whose rows may be grouped into sequences (and sequences of sequences).
 
     A level of detail is a list of offsets that begins with 0; the last level ends with the number of rows. The elements
@@ -144,10 +145,6 @@ class LoDTensor:
         """Whether the levels of detail fit each other and the number of rows."""
         return _lod_problem(self._lod, None if self.array is None else self.array.shape) is None
 
-    def shape(self) -> list[int]:
-        """The dimensions; [0] for a tensor that has not been set."""
-        return [0] if self.array is None else list(self.array.shape)
-
     def numpy(self) -> np.ndarray:
         """A copy of the elements as an array of the host."""
         return self.__array__()
@@ -215,6 +212,12 @@ def _host_place(array: Any) -> Place:
 
 class LoDTensorArray(list):
     """A list of `LoDTensor` (`fluid.LoDTensorArray`)."""
+
+    def _move_to_list(self) -> list[LoDTensor]:
+        """The tensors in a plain list; the array is empty afterwards."""
+        tensors = list(self)
+        self.clear()
+        return tensors
 
 
 def from_dlpack(source: Any) -> LoDTensor:

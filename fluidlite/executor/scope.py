@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from ..base.context import Slot
+from ..base.errors import EnforceNotMet
 from .lod_tensor import LoDTensor, LoDTensorArray
+from .rows_in_scope import RowsInScope
+
+T = TypeVar("T")
 
 
 class VersionCell:
@@ -54,6 +58,49 @@ class ScopeVariable:
             raise TypeError(
                 f"variable {self.name!r} holds a {type(self._value).__name__}, not a LoDTensorArray"
             )
+        return self._value
+
+    def get_selected_rows(self) -> RowsInScope:
+        """The rows that this variable holds; none of a table without rows are made if there is nothing yet.
+
+        Raises EnforceNotMet if the variable holds something else.
+        """
+        if self._value is None:
+            self._value = RowsInScope()
+        return self._held(RowsInScope, "SelectedRows")
+
+    def set_int(self, value: int) -> None:
+        """Hold a whole number; EnforceNotMet if the variable holds something of another kind."""
+        self._set_number(int, value)
+
+    def get_int(self) -> int:
+        """The whole number that was set; EnforceNotMet if there is none."""
+        return self._held(int, "whole number")
+
+    def is_int(self) -> bool:
+        return type(self._value) is int
+
+    def set_float(self, value: float) -> None:
+        """Hold a number; EnforceNotMet if the variable holds something of another kind."""
+        self._set_number(float, value)
+
+    def get_float(self) -> float:
+        """The number that was set; EnforceNotMet if there is none."""
+        return self._held(float, "number")
+
+    def is_float(self) -> bool:
+        return type(self._value) is float
+
+    def _set_number(self, kind: type[T], value: Any) -> None:
+        if self._value is not None:
+            self._held(kind, kind.__name__)
+        self.set(kind(value))  # type: ignore[call-arg]
+
+    def _held(self, kind: type[T], what: str) -> T:
+        if self._value is None:
+            raise EnforceNotMet(f"Variable {self.name!r} is not initialized: it holds no {what}")
+        if type(self._value) is not kind:
+            raise EnforceNotMet(f"variable {self.name!r} holds a {type(self._value).__name__}, not a {what}")
         return self._value
 
     def get(self) -> Any:
@@ -109,6 +156,9 @@ class Scope:
         kid = Scope(self)
         self._kids.append(kid)
         return kid
+
+    def _remove_from_pool(self) -> None:
+        """Nothing is left to do: a scope is freed when nobody has it any more."""
 
     def drop_kids(self) -> None:
         """Forget all child scopes."""

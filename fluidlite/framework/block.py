@@ -12,6 +12,7 @@ from .operator import Operator, OpRole
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
+    from .descs import BlockDesc
     from .program import Program
 
 
@@ -146,6 +147,16 @@ class Block:
             self.program._tracer.appended(op)
         return op
 
+    def _insert_blank(self, index: int) -> Operator:
+        """A new operator at `index` that has no type and no variables yet."""
+        op = Operator.blank(self)
+        self.ops.insert(index, op)
+        self.program._changed()
+        return op
+
+    def _slice_ops(self, start: int, end: int) -> list[Operator]:
+        return self.ops[start:end]
+
     def _remove_op(self, index: int) -> None:
         gone = self.ops.pop(index)
         for name in gone.output_arg_names:
@@ -177,6 +188,24 @@ class Block:
             persistable=True if force_persistable else var.persistable, is_data=var.is_data,
             need_check_feed=var.need_check_feed,
         )  # fmt: skip
+
+    @property
+    def desc(self) -> BlockDesc:
+        """This block as Fluid's native module shows it."""
+        from .descs import BlockDesc
+
+        return BlockDesc(self)
+
+    @property
+    def backward_block_idx(self) -> int:
+        """The block that computes the gradients of this one; -1 if there is none."""
+        return next((b.idx for b in self.program.blocks if b.forward_block_idx == self.idx), -1)
+
+    def _set_forward_block_idx(self, idx: int) -> None:
+        self.forward_block_idx = idx
+
+    def _sync_with_cpp(self) -> None:
+        """Nothing is left to do: what `desc` shows is this block itself."""
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The block as text, in the form of a saved program."""

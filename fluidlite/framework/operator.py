@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from . import callsite, tracing
 from .variable import Variable
 
 if TYPE_CHECKING:
+    from .descs import AttrType, OpDesc
     from .program import Block
 
 
@@ -31,6 +32,18 @@ class OpRole:
     Dist = 8
     LRSched = 16
     Loss = 256
+
+
+COMMON_ATTRS: dict[str, Callable[[], Any]] = {
+    "op_callstack": list,
+    "op_device": str,
+    "op_namescope": lambda: "/",
+    "op_role": lambda: OpRole.Forward,
+    "op_role_var": list,
+}
+"""Attributes that every operator has, and what makes their values where they are not written down."""
+
+_NOTHING = OpDef("", outputs=(), doc="What an operator is that has no type yet.")
 
 
 class BlockMeta:
@@ -85,6 +98,22 @@ class Operator:
         self.attrs = {name: value for name, value in (attrs or {}).items() if value is not None}
         self.line = callsite.user_line()
 
+    @classmethod
+    def blank(cls, block: Block) -> Operator:
+        """An operator without type and variables, to be filled through its `desc`; it cannot run as it is."""
+        op = cls.__new__(cls)
+        op.block, op.type, op.definition = block, "", _NOTHING
+        op.inputs, op.outputs, op.attrs = {}, {}, {}
+        op.line = callsite.user_line()
+        return op
+
+    @property
+    def desc(self) -> OpDesc:
+        """This operator as Fluid's native module shows it."""
+        from .descs import OpDesc
+
+        return OpDesc(self)
+
     def view(self) -> OpView:
         """This operator as its declaration sees it."""
         return OpView(self.definition, self.inputs, self.outputs, self.attrs, BlockMeta(self.block))
@@ -123,21 +152,58 @@ class Operator:
 
     @property
     def attr_names(self) -> list[str]:
-        return sorted({*self.definition.attrs, *self.attrs})
+        return sorted({*COMMON_ATTRS, *self.definition.attrs, *self.attrs})
 
     def has_attr(self, name: str) -> bool:
-        return name in self.attrs or name in self.definition.attrs
+        return name in self.attrs or name in self.definition.attrs or name in COMMON_ATTRS
 
     def attr(self, name: str) -> Any:
         """The value of an attribute, or its default; None if the operator has no such attribute."""
-        return self.attrs.get(name, self.definition.attrs.get(name))
+        if name in self.attrs:
+            return self.attrs[name]
+        if name in COMMON_ATTRS:
+            return self._call_stack() if name == "op_callstack" else COMMON_ATTRS[name]()
+        return self.definition.attrs.get(name)
+
+    def attr_type(self, name: str) -> AttrType:
+        """The type of an attribute; EnforceNotMet if the operator has none of that name."""
+        return self.desc.attr_type(name)
 
     def all_attrs(self) -> dict[str, Any]:
+        """All attributes with their values."""
+        return {name: self.attr(name) for name in self.attr_names}
+
+    def declared_attrs(self) -> dict[str, Any]:
+        """The attributes that the operator declares or was given."""
         return {**self.definition.attrs, **self.attrs}
+
+    def _call_stack(self) -> list[str]:
+        return [] if self.line is None else [f'  File "{self.line[0]}", line {self.line[1]}']
 
     def _set_attr(self, name: str, value: Any) -> None:
         self.attrs[name] = value
         self.block.program._changed()
+
+    _update_desc_attr = _set_attr
+
+    def _block_attr(self, name: str) -> Block:
+        """The block that an attribute names."""
+        block: Block = self.attr(name)
+        return block
+
+    def _block_attr_id(self, name: str) -> int:
+        return self.desc._block_attr_id(name)
+
+    def _blocks_attr(self, name: str) -> list[Block]:
+        """The blocks that an attribute names."""
+        return list(self.attr(name))
+
+    def _blocks_attr_ids(self, name: str) -> list[int]:
+        return self.desc._blocks_attr_ids(name)
+
+    def _has_kernel(self, op_type: str) -> bool:
+        """Whether operators of this type compute something."""
+        return find(op_type).kernel is not None
 
     def _remove_attr(self, name: str) -> None:
         self.attrs.pop(name, None)

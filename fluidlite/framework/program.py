@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
@@ -13,6 +13,9 @@ from .block import Block
 from .operator import Operator, OpRole
 from .tracing import Tracer
 from .variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from .descs import ProgramDesc
 
 _SEED: Slot[int] = Slot("seed", 0)
 
@@ -170,11 +173,53 @@ class Program:
             self._op_role, self._op_role_vars = before
 
     @property
-    def desc(self) -> Any:
-        """The program in the form of a saved one: `desc.serialize_to_string()`."""
-        from . import proto
+    def desc(self) -> ProgramDesc:
+        """This program as Fluid's native module shows it: `desc.serialize_to_string()`."""
+        from .descs import ProgramDesc
 
-        return proto.ProgramDescView(self)
+        return ProgramDesc(self)
+
+    def _get_desc(self) -> ProgramDesc:
+        return self.desc
+
+    @staticmethod
+    def _construct_from_desc(desc: ProgramDesc) -> Program:
+        """The program that `desc` shows."""
+        return desc._shown
+
+    def _take_blocks(self, other: Program) -> None:
+        """Have the blocks of `other`, which goes without them, in place of one's own."""
+        self.blocks, other.blocks = other.blocks, [Block(other, 0)]
+        self.current_block_idx = 0
+        for block in self.blocks:
+            block.program = self
+        self._changed()
+
+    def _sync_with_cpp(self) -> None:
+        """Nothing is left to do: what `desc` shows is this program itself."""
+
+    def _copy_param_info_from(self, other: Program) -> None:
+        """Make parameters of the variables of the global block that are parameters of `other`, with all they say."""
+        block = self.global_block()
+        for param in other.global_block().iter_parameters():
+            known = block.vars.get(param.name)
+            if known is not None:
+                block.vars[param.name] = _copy_var(param, block)
+                block.vars[param.name].op = known.op
+        self._changed()
+
+    def _copy_data_info_from(
+        self, other: Program, pruned_origin_block_id_map: dict[int, int] | None = None
+    ) -> None:
+        """Mark what is fed, and what stops gradients, as in `other`; blocks are matched by number, or by the map."""
+        origins = pruned_origin_block_id_map or {index: index for index in range(len(self.blocks))}
+        for block in self.blocks:
+            for name, var in other.block(origins[block.idx]).vars.items():
+                mine = block.vars.get(name)
+                if mine is not None:
+                    mine.is_data, mine.need_check_feed = var.is_data, var.need_check_feed
+                    mine.stop_gradient = var.stop_gradient
+        self._changed()
 
     @staticmethod
     def parse_from_string(binary_str: bytes) -> Program:

@@ -39,26 +39,23 @@ _DESCRIBED = {
 _NOT_SAVED = frozenset({"op_callstack"})
 
 
-class ProgramDescView:
-    """What `program.desc` gives: the saved form of a program (`fluid.core.ProgramDesc`)."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def serialize_to_string(self) -> bytes:
-        """The program as bytes; `Program.parse_from_string` reads them."""
-        return serialize(self._program)
-
-    def num_blocks(self) -> int:
-        return len(self._program.blocks)
-
-
 def serialize(program: Program) -> bytes:
     """`program` as Fluid 1.8 saves it (`program.desc.serialize_to_string()`).
 
     Raises TypeError naming operator and attribute for a value that the format cannot hold.
     """
     return bytes(_program_message(program).SerializeToString(deterministic=True))
+
+
+def message_bytes(thing: Block | Operator | Variable) -> bytes:
+    """A part of a program in its saved form (`desc.serialize_to_string()`); raises as `serialize` does."""
+    if isinstance(thing, Block):
+        message = _block_message(thing)
+    elif isinstance(thing, Operator):
+        message = _fill_op(messages().OpDesc(), thing)
+    else:
+        message = _fill_var(messages().VarDesc(), thing)
+    return bytes(message.SerializeToString(deterministic=True))
 
 
 def program_text(program: Program, with_details: bool = False) -> str:
@@ -159,7 +156,7 @@ def _fill_op(message: Any, op: Operator) -> Any:
     definition = op.definition
     _fill_slots(message.inputs, op.inputs, (slot.name for slot in definition.input_slots))
     _fill_slots(message.outputs, op.outputs, (slot.name for slot in definition.output_slots))
-    for name, value in sorted(op.all_attrs().items()):
+    for name, value in sorted(op.declared_attrs().items()):
         if value is not None and name not in _NOT_SAVED:
             _fill_attr(message.attrs.add(), op, name, value)
     return message

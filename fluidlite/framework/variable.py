@@ -12,6 +12,7 @@ from ..ops.registry import grad_name
 from .math_ops import VariableMath
 
 if TYPE_CHECKING:
+    from .descs import VarDesc
     from .operator import Operator
     from .program import Block
 
@@ -100,6 +101,23 @@ class Variable(VariableMath, metaclass=_VariableKind):
         out = self._temporary(to_vartype(dtype))
         self._append("cast", {"X": [self]}, out, {"in_dtype": int(self.dtype), "out_dtype": int(out.dtype)})
         return out
+
+    @property
+    def desc(self) -> VarDesc:
+        """This variable as Fluid's native module shows it."""
+        from .descs import VarDesc
+
+        return VarDesc(self)
+
+    def _set_error_clip(self, error_clip: Any) -> None:
+        self.error_clip = error_clip
+
+    def _set_info(self, key: str, value: Any) -> None:
+        """Note something about this variable, which `_get_info` gives back."""
+        self.__dict__.setdefault("_info", {})[key] = value
+
+    def _get_info(self, key: str) -> Any:
+        return self.__dict__.get("_info", {}).get(key)
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The variable as text, in the form of a saved program."""

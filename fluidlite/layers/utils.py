@@ -102,7 +102,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
 
 def _packed(structure: Any, elements: Iterator[Any]) -> Any:
-    made = [_packed(value, elements) if is_sequence(value) else next(elements) for value in _values(structure)]
+    made = [
+        _packed(value, elements) if is_sequence(value) else next(elements) for value in _values(structure)
+    ]
     if isinstance(structure, dict):
         by_key = dict(zip(_sorted_keys(structure), made, strict=True))
         return type(structure)((key, by_key[key]) for key in structure)

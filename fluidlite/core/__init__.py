@@ -1,0 +1,64 @@
+"""`fluid.core`: the names that Fluid code takes from Fluid's native module."""
+
+from ..base import missing
+from ..base.errors import EnforceNotMet, EOFException
+from ..base.fluid_flags import Globals as GlobalVarGetterSetterRegistry
+from ..base.fluid_flags import all_flags as globals
+from ..base.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled_with_cuda
+from ..base.place import cuda_device_count as get_cuda_device_count
+from ..eager import Tensor as VarBase
+from ..eager.strategy import BackwardStrategy
+from ..executor.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
+from ..executor.rows_in_scope import RowsInScope as SelectedRows
+from ..executor.scope import Scope
+from ..executor.scope import ScopeVariable as Variable
+from ..executor.single import BoundOperator as Operator
+from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
+from . import constants, operators, settings
+from . import roles as op_proto_and_checker_maker
+from .constants import *  # noqa: F403
+from .operators import *  # noqa: F403
+from .settings import *  # noqa: F403
+
+_Scope = Scope
+_set_eager_deletion_mode = settings._set_eager_deletion_mode
+_set_fuse_parameter_group_size = settings._set_fuse_parameter_group_size
+_set_fuse_parameter_memory_size = settings._set_fuse_parameter_memory_size
+_dygraph_debug_level = settings._dygraph_debug_level
+_is_dygraph_debug_enabled = settings._is_dygraph_debug_enabled
+_is_program_version_supported = constants._is_program_version_supported
+Tensor = LoDTensor
+
+__all__ = [
+    "AttrType",
+    "BackwardStrategy",
+    "BlockDesc",
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "EOFException",
+    "EnforceNotMet",
+    "GlobalVarGetterSetterRegistry",
+    "LoDTensor",
+    "LoDTensorArray",
+    "OpDesc",
+    "Operator",
+    "Place",
+    "ProgramDesc",
+    "Scope",
+    "SelectedRows",
+    "Tensor",
+    "VarBase",
+    "VarDesc",
+    "Variable",
+    "from_dlpack",
+    "get_cuda_device_count",
+    "globals",
+    "is_compiled_with_cuda",
+    "op_proto_and_checker_maker",
+]
+__all__ += constants.__all__
+__all__ += operators.__all__
+__all__ += settings.__all__
+
+__getattr__ = missing.reporter(__name__)

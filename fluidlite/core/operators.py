@@ -1,0 +1,94 @@
+"""What `fluid.core` tells about operators."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ..base.errors import EnforceNotMet
+from ..executor.lod_tensor import LoDTensor
+from ..executor.scope import Scope
+from ..framework.descs import BlockDesc, OpDesc
+from ..framework.operator import Operator
+from ..ops.registry import OpDef, OpSpec, find, known_types
+
+__all__ = [
+    "get_grad_op_desc",
+    "get_op_attrs_default_value",
+    "get_variable_tensor",
+    "has_grad_op_maker",
+    "has_infer_inplace",
+    "has_non_empty_grad_op_maker",
+    "op_support_gpu",
+]
+
+_EMPTY = "@EMPTY@"
+
+
+def _declared(op_type: str) -> OpDef:
+    if op_type not in known_types():
+        raise EnforceNotMet(f"Operator {op_type} has not been registered")
+    return find(op_type)
+
+
+def has_grad_op_maker(op_type: str) -> bool:
+    """Whether gradients can go through operators of this type; EnforceNotMet for an unknown one."""
+    return _declared(op_type).grad is not None
+
+
+has_non_empty_grad_op_maker = has_grad_op_maker
+
+
+def has_infer_inplace(op_type: str) -> bool:
+    """Whether an output may take the memory of an input; EnforceNotMet for an unknown operator."""
+    return bool(_declared(op_type).inplace)
+
+
+def op_support_gpu(op_type: str) -> bool:
+    """Whether operators of this type compute on GPUs, which all do but those of the host."""
+    definition = _declared(op_type)
+    return definition.kernel is not None and not definition.host
+
+
+def get_op_attrs_default_value(op_type: str | bytes) -> dict[str, Any]:
+    """The attributes that an operator declares with their defaults; empty for an unknown operator."""
+    name = op_type.decode() if isinstance(op_type, bytes) else op_type
+    return dict(find(name).attrs) if name in known_types() else {}
+
+
+def get_grad_op_desc(
+    op_desc: OpDesc, no_grad_set: Collection[str], grad_sub_blocks: Sequence[BlockDesc] = ()
+) -> tuple[list[OpDesc], dict[str, str]]:
+    """The operators that compute the gradients of one, and whose gradient each variable of theirs is.
+
+    They stand in no block yet. Gradients in `no_grad_set`, such as 'x@GRAD', are left out of their outputs.
+    Follows `fluid.core.get_grad_op_desc`. An operator without gradients has none.
+    """
+    op = op_desc._shown
+    rule = op.definition.grad
+    specs = [] if rule is None else rule(op.view())
+    made = [_detached(op, spec, no_grad_set) for spec in specs]
+    plain = {name for names in (*op.inputs.values(), *op.outputs.values()) for name in names}
+    whose = {f"{name}@GRAD": name for name in sorted(plain)}
+    used = {name for grad in made for name in (*grad.input_arg_names(), *grad.output_arg_names())}
+    return made, {name: variable for name, variable in whose.items() if name in used}
+
+
+def _detached(op: Operator, spec: OpSpec, no_grad_set: Collection[str]) -> OpDesc:
+    grad = Operator.blank(op.block)
+    grad.type, grad.definition = spec.type, find(spec.type)
+    grad.inputs = {slot: list(names) for slot, names in spec.inputs.items()}
+    grad.outputs = {
+        slot: [name for name in names if name not in no_grad_set and name != _EMPTY]
+        for slot, names in spec.outputs.items()
+    }
+    grad.attrs = dict(spec.attrs)
+    return OpDesc(grad)
+
+
+def get_variable_tensor(scope: Scope, name: str) -> LoDTensor:
+    """The tensor of a variable of a scope; EnforceNotMet if there is no such variable."""
+    found = scope.find_var(name)
+    if found is None:
+        raise EnforceNotMet(f"the scope has no variable {name!r}")
+    return found.get_tensor()

@@ -1,0 +1,135 @@
+"""`fluid.op`: operators by their types, run one at a time on the variables of a scope."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .base import missing
+from .executor.single import BoundOperator
+from .framework.operator import COMMON_ATTRS
+from .ops.registry import OpDef, Slot, find, known_types
+
+__all__ = ["OpInfo", "Operator", "OperatorFactory", "is_str"]
+
+
+class OpInfo(NamedTuple):
+    """What an operator takes and gives: slots, each with whether it takes several variables, and attributes."""
+
+    name: str
+    inputs: list[tuple[str, bool]]
+    outputs: list[tuple[str, bool]]
+    attrs: list[str]
+
+
+class OperatorFactory:
+    """Makes operators: `Operator('mul', X='x', Y='y', Out='out').run(scope, place)` (`fluid.op.Operator`).
+
+    Slots take names of variables of the scope, or lists of names; other keywords are attributes.
+    """
+
+    def __call__(self, *args: str, **kwargs: Any) -> BoundOperator:
+        """An operator of the type that is the only argument, or `type=`.
+
+        Raises ValueError for an unknown type, a second argument, and several variables where one belongs; TypeError
+        for slots that hold no names and attributes of another type than that of their default.
+        """
+        if "type" in kwargs:
+            args = (*args, kwargs.pop("type"))
+        if len(args) != 1:
+            raise ValueError(
+                f'Except the argument "type",all of the other arguments should be keyword arguments. Got {args}'
+            )
+        definition = _definition(args[0])
+        inputs = _taken(definition, definition.input_slots, kwargs, "Input")
+        outputs = _taken(definition, definition.output_slots, kwargs, "Output")
+        attrs = {
+            name: _attribute(definition, name, value)
+            for name, value in kwargs.items()
+            if name not in definition.slots and (name in definition.attrs or name in COMMON_ATTRS)
+        }
+        return BoundOperator(definition.type, inputs, outputs, attrs)
+
+    def types(self) -> list[str]:
+        """The types that there are."""
+        return [name for name in known_types() if not _is_gradient(name)]
+
+    def get_op_info(self, t: str) -> OpInfo:
+        """What an operator takes and gives; ValueError for an unknown type."""
+        definition = _definition(t)
+        return OpInfo(
+            t,
+            [(slot.name, slot.many) for slot in definition.input_slots],
+            [(slot.name, slot.many) for slot in definition.output_slots],
+            [*definition.attrs, *COMMON_ATTRS],
+        )
+
+    def get_op_input_names(self, type: str) -> list[str]:
+        return [name for name, _ in self.get_op_info(type).inputs]
+
+    def get_op_inputs(self, type: str) -> list[tuple[str, bool]]:
+        return self.get_op_info(type).inputs
+
+    def get_op_output_names(self, type: str) -> list[str]:
+        return [name for name, _ in self.get_op_info(type).outputs]
+
+    def get_op_outputs(self, type: str) -> list[tuple[str, bool]]:
+        return self.get_op_info(type).outputs
+
+    def get_op_attr_names(self, type: str) -> list[str]:
+        return self.get_op_info(type).attrs
+
+
+Operator = OperatorFactory()
+
+
+def is_str(s: Any) -> bool:
+    """Whether `s` is text (`fluid.op.is_str`)."""
+    return isinstance(s, str)
+
+
+def _is_gradient(op_type: str) -> bool:
+    return op_type.endswith("_grad") and op_type.removesuffix("_grad") in known_types()
+
+
+def _definition(op_type: str) -> OpDef:
+    if op_type not in known_types() or _is_gradient(op_type):
+        raise ValueError(f"The operator: {op_type} is not registered.")
+    return find(op_type)
+
+
+def _taken(
+    definition: OpDef, slots: tuple[Slot, ...], given: dict[str, Any], kind: str
+) -> dict[str, list[str]]:
+    """The names in `given` for these slots."""
+    out = {}
+    for slot in slots:
+        if slot.name not in given:
+            continue
+        names = given[slot.name]
+        names = [names] if isinstance(names, str) else names
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"{kind} {slot.name} of {definition.type} takes names of variables, got {names!r}"
+            )
+        if len(names) > 1 and not slot.many:
+            raise ValueError(
+                f"{kind} {slot.name} expects only one {kind.lower()}, but {len(names)} are given."
+            )
+        out[slot.name] = list(names)
+    return out
+
+
+def _attribute(definition: OpDef, name: str, value: Any) -> Any:
+    """`value`; TypeError if the attribute has a default of another type."""
+    default = definition.attrs.get(name)
+    if default is None or isinstance(default, (list, tuple)):
+        return value
+    takes = {bool: (bool, int), int: (int,), float: (float, int)}.get(type(default), (type(default),))
+    if not isinstance(value, (*takes, np.generic)):
+        raise TypeError(f"attribute {name} of {definition.type} must be a {takes[0].__name__}, got {value!r}")
+    return value
+
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,134 @@
+"""`fluid.op.Operator` on scopes, and `fluid.default_scope_funcs`; as in Paddle 1.8.5."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite import default_scope_funcs as scopes
+from fluidlite.base.errors import EnforceNotMet
+from fluidlite.op import Operator
+
+CPU = fluid.CPUPlace()
+
+
+@pytest.fixture
+def scope():
+    made = fluid.Scope()
+    for name, value in {
+        "a": np.arange(6, dtype="float32").reshape(2, 3),
+        "b": np.ones((3, 4), "float32"),
+        "rate": np.ones(1, "float32"),
+    }.items():
+        made.var(name).get_tensor().set(value, CPU)
+    made.var("out").get_tensor()
+    return made
+
+
+def value(scope, name):
+    return np.array(scope.find_var(name).get_tensor())
+
+
+def test_an_operator_runs_on_a_scope(scope):
+    op = Operator("mul", X="a", Y="b", Out="out")
+    op.run(scope, CPU)
+    assert value(scope, "out").tolist() == [[3.0] * 4, [12.0] * 4]
+    assert (op.type(), op.inputs(), op.outputs()) == ("mul", {"X": ["a"], "Y": ["b"]}, {"Out": ["out"]})
+    assert (op.input_vars(), op.output_vars()) == (["a", "b"], ["out"])
+    assert str(op) == "Op(mul), inputs:{X[a], Y[b]}, outputs:{Out[out]}."
+
+
+def test_lists_attributes_and_variables_that_are_both(scope):
+    Operator("sum", X=["a", "a"], Out="out").run(scope, CPU)
+    assert value(scope, "out").tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
+    Operator("scale", X="a", Out="a", scale=2).run(scope, CPU)
+    assert value(scope, "a").tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
+    Operator("sgd", Param="a", Grad="a", LearningRate="rate", ParamOut="a").run(scope, CPU)
+    assert not value(scope, "a").any()
+    Operator(type="uniform_random", Out="out", shape=[2, 2], seed=3).run(scope, CPU)
+    assert np.allclose(value(scope, "out"), [[-0.99986511, -0.48980528], [0.60811567, 0.34966767]])
+    Operator("transpose", X="a", Out="out", axis=[1, 0]).run(scope, CPU)
+    assert value(scope, "out").shape == (3, 2)
+
+
+def test_rows_of_a_table(scope):
+    rows = scope.var("rows").get_selected_rows()
+    rows.set_height(3)
+    rows.set_rows([2, 2])
+    rows.get_tensor().set(np.ones((2, 4), "float32"), CPU)
+    Operator("sgd", Param="b", Grad="rows", LearningRate="rate", ParamOut="b").run(scope, CPU)
+    assert value(scope, "b")[:, 0].tolist() == [1.0, 1.0, -1.0]
+    assert (rows.height(), rows.rows(), rows.numel()) == (3, [2, 2], 8)
+
+
+def test_sequences_go_through(scope):
+    scope.find_var("a").get_tensor().set_recursive_sequence_lengths([[1, 1]])
+    Operator("relu", X="a", Out="out").run(scope, CPU)
+    assert scope.find_var("out").get_tensor().recursive_sequence_lengths() == [[1, 1]]
+
+
+@pytest.mark.parametrize(
+    "slots, message",
+    [
+        ({"X": "nobody", "Y": "b", "Out": "out"}, "nobody"),
+        ({"X": "a", "Y": "b", "Out": "nobody"}, r"No Output\(Out\)"),
+        ({"X": "a", "Out": "out"}, "input Y is missing"),
+        ({"X": "a", "Y": "b"}, r"No Output\(Out\)"),
+        ({"X": "b", "Y": "a", "Out": "out"}, "mul"),
+    ],
+)
+def test_what_cannot_run(scope, slots, message):
+    with pytest.raises(EnforceNotMet, match=message):
+        Operator("mul", **slots).run(scope, CPU)
+    assert not scope.find_var("out").is_set()
+
+
+@pytest.mark.parametrize(
+    "arguments, keywords, error",
+    [
+        (("no_such_operator",), {}, ValueError),
+        ((), {"X": "a"}, ValueError),
+        (("mul", "a"), {}, ValueError),
+        (("relu_grad",), {"Out": "a"}, ValueError),
+        (("mul",), {"X": ["a", "a"]}, ValueError),
+        (("mul",), {"X": 3}, TypeError),
+        (("mul",), {"X": None}, TypeError),
+        (("mul",), {"X": "a", "x_num_col_dims": "q"}, TypeError),
+    ],
+)
+def test_what_cannot_be_made(arguments, keywords, error):
+    with pytest.raises(error):
+        Operator(*arguments, **keywords)
+
+
+def test_what_operators_take():
+    assert Operator.get_op_input_names("mul") == ["X", "Y"] and Operator.get_op_inputs("sum") == [("X", True)]
+    assert Operator.get_op_output_names("top_k") == ["Out", "Indices"]
+    assert Operator.get_op_outputs("mul") == [("Out", False)]
+    assert "y_num_col_dims" in Operator.get_op_attr_names("mul") and "op_role" in Operator.get_op_attr_names(
+        "relu"
+    )
+    assert "mul" in Operator.types() and "mul_grad" not in Operator.types()
+    assert Operator("mul", X="a", nothing=1).type() == "mul"
+
+
+def test_scopes_of_a_thread():
+    outer = scopes.get_cur_scope()
+    made = scopes.var("kept")
+    scopes.enter_local_scope()
+    scopes.var("inner")
+    assert scopes.find_var("kept") is made and scopes.find_var("inner") is not None
+    scopes.leave_local_scope()
+    assert scopes.find_var("inner") is None and scopes.get_cur_scope() is outer is not fluid.global_scope()
+    seen = []
+    assert scopes.scoped_function(lambda: seen.append(scopes.var("inner"))) is None
+    with pytest.raises(ZeroDivisionError):
+        scopes.scoped_function(lambda: 1 / 0)
+    assert scopes.get_cur_scope() is outer and seen and scopes.find_var("inner") is None
+    thread = threading.Thread(target=lambda: seen.append(scopes.find_var("kept")))
+    thread.start()
+    thread.join()
+    assert seen[-1] is None
+    scopes.leave_local_scope()
+    assert scopes.find_var("kept") is None
