@@ -15,6 +15,7 @@ from . import (
     dygraph,
     executor,
     framework,
+    incubate,
     initializer,
     io,
     layers,
@@ -94,6 +95,7 @@ from .io import load, load_program_state, save, set_program_state
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
+from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
 
 Tensor = LoDTensor
 __version__ = "0.1.0"
@@ -112,6 +114,7 @@ __all__ = [
     "Conv3D",
     "Conv3DTranspose",
     "DataFeeder",
+    "DatasetFactory",
     "Dropout",
     "Embedding",
     "ErrorClipByValue",
@@ -119,6 +122,7 @@ __all__ = [
     "Executor",
     "GRUUnit",
     "GroupNorm",
+    "InMemoryDataset",
     "InstanceNorm",
     "L1Loss",
     "Layer",
@@ -134,6 +138,7 @@ __all__ = [
     "ParamAttr",
     "Pool2D",
     "Program",
+    "QueueDataset",
     "Scope",
     "SpectralNorm",
     "Tensor",
@@ -168,6 +173,7 @@ __all__ = [
     "global_scope",
     "gradients",
     "in_dygraph_mode",
+    "incubate",
     "initializer",
     "io",
     "is_compiled_with_cuda",

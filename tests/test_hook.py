@@ -75,9 +75,9 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.dataset.DatasetFactory()",
+            "import paddle.fluid as fluid; fluid.DataFeedDesc()",
             "NotSupportedError",
-            "fluid.DatasetFactory exists in Fluid 1.8",
+            "fluid.DataFeedDesc exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
@@ -117,15 +117,15 @@ def test_missing_attributes():
 def test_what_is_only_imported_does_not_stop_a_script(python):
     code = """
 import paddle.fluid.contrib.mixed_precision.decorator as amp
-import paddle.fluid.incubate.data_generator as dg
+import paddle.fluid.transpiler.ps_dispatcher as dispatcher
 from paddle.fluid.transpiler import *
 from paddle.fluid.incubate.fleet.collective import fleet, DistributedStrategy
 from paddle.fluid.layers import RNNCell, yolov3_loss
-from paddle.fluid.dataset import DatasetFactory
+from paddle.fluid.dataset import BoxPSDataset
 import paddle.fluid as fluid
 import abc, functools
 
-assert fluid.contrib.mixed_precision.decorator is amp and fluid.incubate.data_generator is dg
+assert fluid.contrib.mixed_precision.decorator is amp and fluid.transpiler.ps_dispatcher is dispatcher
 assert fluid.layers.yolov3_loss is yolov3_loss is fluid.layers.detection.yolov3_loss
 assert fluid.transpiler.DistributeTranspiler is fluid.DistributeTranspiler
 
@@ -139,7 +139,7 @@ class Mixed(DistributeTranspiler, fluid.layers.GRUCell, abc.ABC):
 
 later = functools.partial(yolov3_loss, 1)
 assert Cell.size == 3 and issubclass(Cell, RNNCell) and not isinstance(3, RNNCell)
-for use in (later, Cell, Mixed, amp.decorate, lambda: fleet.init(1), lambda: Cell.other, lambda: list(DatasetFactory)):
+for use in (later, Cell, Mixed, amp.decorate, lambda: fleet.init(1), lambda: Cell.other, lambda: list(BoxPSDataset)):
     try:
         use()
     except NotImplementedError as error:
@@ -152,7 +152,7 @@ for use in (later, Cell, Mixed, amp.decorate, lambda: fleet.init(1), lambda: Cel
         "fluid.contrib.decorate",
         "fluid.incubate.fleet.collective.fleet",
         "fluid.layers.RNNCell",
-        "fluid.DatasetFactory",
+        "fluid.dataset.BoxPSDataset",
     ]
 
 

@@ -23,7 +23,7 @@ LAYERS = [
     {
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
         "metrics", "io", "data", "input", "average", "wrapped_decorator", "op", "default_scope_funcs", "backward",
-        "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
+        "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm", "incubate",
     },
     {"dygraph"},
     {"__init__"},

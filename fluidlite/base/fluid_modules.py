@@ -22,13 +22,11 @@ ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
+    "fluid.dataset": "fluidlite.reader.slot_datasets",
     "fluid.dygraph.dygraph_to_static": "fluidlite.dygraph.jit",
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }
 """Modules of Fluid whose names live in a module of another name here."""
-
-ABSENT = frozenset({"fluid.dataset"})
-"""Modules of Fluid that do not exist here although a module of that name does, with another topic."""
 
 
 ADVICE = {

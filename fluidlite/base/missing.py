@@ -19,7 +19,7 @@ from typing import Any
 
 from . import fluid_names
 from .errors import NotSupportedError
-from .fluid_modules import ABSENT, ADVICE, ALIASES, fluid_name, real_name
+from .fluid_modules import ADVICE, ALIASES, fluid_name, real_name
 from .fluid_names import Origin
 from .stand_ins import StandInModule, is_stand_in, stand_in
 
@@ -47,7 +47,7 @@ def explain(name: str) -> str:
 def module_here(name: str) -> ModuleType | None:
     """The module of this package that plays the module `name` of Fluid (`fluid.io`); None if there is none."""
     real = real_name(name)
-    if name in ABSENT or spec_of(real) is None:
+    if spec_of(real) is None:
         return None
     return importlib.import_module(real)
 
@@ -148,9 +148,9 @@ def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[st
 
 @cache
 def _played_by(module: str) -> list[str]:
-    """The modules of Fluid that a module of this package plays, or stands in front of (`fluid.dataset`)."""
+    """The modules of Fluid that a module of this package plays."""
     others = [name for name, real in ALIASES.items() if real == module]
-    return [fluid_name(module), *others, *(name for name in sorted(ABSENT) if real_name(name) == module)]
+    return [fluid_name(module), *others]
 
 
 def _import_asks(caller: FrameType) -> str:

@@ -17,6 +17,7 @@ from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
 from . import failures, readers
 from .feeding import Feed, as_feed, placed
+from .from_dataset import FetchHandler, run_over
 from .interpret import Interpreter
 from .lod_tensor import LoDTensor
 from .plan import Plan
@@ -159,19 +160,53 @@ class Executor:
             program = pruned(program, names, tuple(feed))
         return run_program(program, feed, names, scope, return_numpy, self._device)
 
-    def infer_from_dataset(self, *args: Any, **kwargs: Any) -> None:
-        raise _no_datasets("infer_from_dataset")
+    def train_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Sequence[Any] | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: FetchHandler | None = None,
+    ) -> None:
+        """Run `program` on every batch of a data set of files (`fluid.DatasetFactory`).
 
-    def train_from_dataset(self, *args: Any, **kwargs: Any) -> None:
-        raise _no_datasets("train_from_dataset")
+        Args:
+            program: a Program or CompiledProgram; the default main program if None.
+            dataset: a `QueueDataset` or `InMemoryDataset`.
+            scope: where parameters live; the global scope if None.
+            thread, debug: accepted; batches are computed one after the other, as Fluid does with one thread.
+            fetch_list, fetch_info: Variables whose values are printed every `print_period` batches, and what is printed
+                before each (by default their names).
+            fetch_handler: looks at variables from time to time.
 
+        Raises:
+            RuntimeError: no data set was given.
+            AssertionError: `fetch_info` does not belong to `fetch_list`.
+            FormatError: a line of a file is no sample; and what `run` raises.
+        """
+        if dataset is None:
+            raise RuntimeError("dataset is needed: make one with fluid.DatasetFactory().create_dataset(...)")
+        fetches = [fetch_list] if isinstance(fetch_list, (str, Variable)) else list(fetch_list or [])
+        if fetch_info is None:
+            info: list[str] = list(fetch_names(fetches))
+        else:
+            info = [fetch_info] if isinstance(fetch_info, str) else list(fetch_info)
+        assert len(info) == len(fetches), (
+            f"{len(fetches)} variables in fetch_list, {len(info)} texts in fetch_info"
+        )
 
-def _no_datasets(what: str) -> Exception:
-    from ..base.errors import NotSupportedError
+        def step(feed: dict[str, Any], wanted: list[Any]) -> list[Any]:
+            found = self.run(program, feed=feed, fetch_list=wanted, scope=scope, return_numpy=False)
+            return [np.asarray(to_host(tensor.array)) for tensor in found]
 
-    return NotSupportedError(
-        f"Executor.{what} exists in Fluid 1.8 but not in fluidlite; read with a DataLoader"
-    )
+        run_over(dataset, step, fetches, info, print_period, fetch_handler)
+
+    infer_from_dataset = train_from_dataset
+    """The same: what a program computes, and whether it updates parameters, depends on its operators."""
 
 
 def fetch_names(fetch_list: Any) -> tuple[str, ...]:

@@ -180,6 +180,9 @@ class LoDTensor(TensorMemory):
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.device_code(self._elements())
 
+    def __bool__(self) -> bool:
+        return True  # whatever it holds, and if it has not been set, as in Fluid
+
     def __len__(self) -> int:
         return len(self._elements())
 

@@ -75,9 +75,10 @@ def auc(
     helper = LayerHelper("auc")
     area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
     batch_area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
-    window = [(1 + slide_steps) * (num_thresholds + 1) + 1]
+    total = [1, num_thresholds + 1]
+    window = [(1 + slide_steps) * (num_thresholds + 1) + 1] if slide_steps else total
     counters = []
-    for shape in (window, window, [1, num_thresholds + 1], [1, num_thresholds + 1]):
+    for shape in (window, window, total, total):
         counter = helper.create_global_variable(
             persistable=True, dtype=VarType.INT64, shape=shape, name=unique_name.generate("_generated_var")
         )

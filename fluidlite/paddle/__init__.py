@@ -8,8 +8,10 @@ script needs are loaded when they are first used.
 
 import fluidlite as fluid
 
+# Not `from .. import`: the attribute of that name is what `fluid.dataset` means until this is loaded.
+import fluidlite.dataset as dataset
+
 from .. import __version__ as fluidlite_version
-from .. import dataset
 from ..base import missing
 from ..dygraph import DataParallel
 from ..eager import Parameter, Tensor, grad, no_grad

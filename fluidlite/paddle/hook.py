@@ -19,7 +19,7 @@ from typing import Any
 from .. import old_scripts
 from ..base import flags, fluid_names, missing
 from ..base.alias import AliasLoader
-from ..base.fluid_modules import ABSENT, ADVICE, real_name
+from ..base.fluid_modules import ADVICE, real_name
 
 
 class _InPlace(Loader):
@@ -49,7 +49,7 @@ class PaddleFinder(MetaPathFinder):
             return None
         short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname
         real = real_name(fullname)
-        found = None if short in ABSENT else missing.spec_of(real)
+        found = missing.spec_of(real)
         if found is not None:
             return ModuleSpec(
                 fullname, AliasLoader(real), is_package=found.submodule_search_locations is not None

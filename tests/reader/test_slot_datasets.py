@@ -1,0 +1,220 @@
+"""Training from slot files: parsing, batches, pipe commands, shuffling, and what goes wrong."""
+
+import random
+import sys
+
+import numpy as np
+import pytest
+
+from fluidlite import DatasetFactory, layers
+from fluidlite.base.dtypes import VarType
+from fluidlite.base.errors import FormatError
+from fluidlite.base.place import CPUPlace
+from fluidlite.data import data
+from fluidlite.executor import Executor, FetchHandler, Scope, scope_guard
+from fluidlite.framework import program_guard
+from fluidlite.incubate import data_generator
+from fluidlite.optimizer import SGD
+
+LINES = "2 1 2 3 0.5 1 2\n1 5 3 1 2 3\n3 7 8 9 3 4 5 6\n"
+
+
+@pytest.fixture
+def variables(programs):
+    return [data("ids", [None, 1], "int64", lod_level=1), data("dense", [None, 3], "float32")]
+
+
+def made(variables, *paths, kind="QueueDataset", batch_size=2, **more):
+    dataset = DatasetFactory().create_dataset(kind)
+    dataset.set_use_var(variables)
+    dataset.set_batch_size(batch_size)
+    dataset.set_filelist([str(path) for path in paths])
+    dataset.set_pipe_command(more.get("command", "cat"))
+    return dataset
+
+
+def written(folder, text, name="part-0"):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def seen(dataset):
+    return [
+        (
+            feed["ids"].recursive_sequence_lengths()[0],
+            np.array(feed["ids"]).ravel().tolist(),
+            feed["dense"].tolist(),
+        )
+        for feed in dataset._feeds()
+    ]
+
+
+def test_batches_go_on_across_files(variables, tmp_path):
+    paths = [written(tmp_path, LINES, f"part-{k}") for k in range(2)]
+    dataset = made(variables, *paths)
+    want = [
+        ([2, 1], [1, 2, 5], [[0.5, 1, 2], [1, 2, 3]]),
+        ([3, 2], [7, 8, 9, 1, 2], [[4, 5, 6], [0.5, 1, 2]]),
+        ([1, 3], [5, 7, 8, 9], [[1, 2, 3], [4, 5, 6]]),
+    ]
+    assert seen(dataset) == want and seen(dataset) == want
+
+
+def test_hashes_beyond_int64_keep_their_bits_and_what_follows_is_ignored(variables, tmp_path):
+    path = written(tmp_path, "2 18446744073709551615 -5 3 1 2 3 9 9\n")
+    assert seen(made(variables, path)) == [([2], [-1, -5], [[1, 2, 3]])]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0 3 1 2 3", "slot 'ids' needs a count of at least 1"),
+        ("2 1 2 3 0.1 0.2", "slot 'dense' should have 3 numbers, but the line ends after 2"),
+        ("2 1 2 2 0.1 0.2", r"slot 'dense' has 2 numbers, but its variable has shape \[-1, 3,?\]"),
+        ("2 1 2", "slot 'dense' needs a count"),
+        ("a b c", "slot 'ids' invalid literal"),
+        ("1 2.5 3 1 2 3", "slot 'ids' invalid literal"),
+        ("-3 1", "slot 'ids' needs a count of at least 1"),
+        ("999999999999999999999 1", "slot 'ids' should have 999999999999999999999 numbers"),
+        ("", "slot 'ids' needs a count"),
+    ],
+)
+def test_lines_that_are_no_sample(variables, tmp_path, line, message):
+    path = written(tmp_path, LINES + line + "\n")
+    with pytest.raises(FormatError, match=f"part-0, line 4: {message}"):
+        seen(made(variables, path, batch_size=1))
+
+
+def test_a_pipe_command_makes_the_lines(variables, tmp_path):
+    path = written(tmp_path, LINES)
+    assert len(seen(made(variables, path, command="head -n 1", batch_size=1))) == 1
+    with pytest.raises(RuntimeError, match="'head -n 1; exit 3' failed on .*part-0 with status 3"):
+        seen(made(variables, path, command="head -n 1; exit 3"))
+    with pytest.raises(FileNotFoundError):
+        seen(made(variables, tmp_path / "nothing"))
+
+
+def test_a_script_in_the_pipe_knows_paddle(tmp_path, python):
+    script = tmp_path / "make.py"
+    script.write_text(
+        "import paddle.fluid.incubate.data_generator as dg\n"
+        "class Made(dg.MultiSlotDataGenerator):\n"
+        "    def generate_sample(self, line):\n"
+        "        return lambda: iter([[('a', [int(line)])], None, [('a', [int(line) * 2])]])\n"
+        "Made().run_from_stdin()\n"
+    )
+    written(tmp_path, "1\n5\n")
+    code = f"""
+import numpy as np, paddle.fluid as fluid
+dataset = fluid.DatasetFactory().create_dataset()
+dataset.set_use_var([fluid.data('a', [None, 1], 'int64')])
+dataset.set_filelist([{str(tmp_path / "part-0")!r}])
+dataset.set_pipe_command('python {script}')
+print([feed['a'].tolist() for feed in dataset._feeds()])
+"""
+    assert python("-m", "fluidlite", "-c", code).strip() == "[[[1]], [[2]], [[5]], [[10]]]"
+
+
+@pytest.fixture
+def python():
+    import subprocess
+
+    def run(*args):
+        done = subprocess.run(
+            [sys.executable, *args], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_shuffling_in_memory(variables, tmp_path):
+    dataset = made(variables, written(tmp_path, LINES), kind="InMemoryDataset", batch_size=1)
+    assert seen(dataset) == [] and dataset.get_memory_data_size() == 0
+    dataset.load_into_memory()
+    before = seen(dataset)
+    assert len(before) == dataset.get_memory_data_size() == 3
+    random.seed(1)
+    dataset.local_shuffle()
+    after = seen(dataset)
+    assert after != before and sorted(after) == sorted(before)
+    dataset.release_memory()
+    assert seen(dataset) == []
+    with pytest.raises(NotImplementedError, match="use InMemoryDataset"):
+        made(variables).local_shuffle()
+
+
+def test_wrong_use(variables):
+    with pytest.raises(ValueError, match="no data set class 'Other', only QueueDataset, InMemoryDataset"):
+        DatasetFactory().create_dataset("Other")
+    with pytest.raises(ValueError, match="float32 and int64, but 'small' is int32"):
+        made([data("small", [None, 1], "int32")])
+    with pytest.raises(ValueError, match="call set_use_var first"):
+        next(DatasetFactory().create_dataset()._feeds())
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        made(variables, batch_size=0)
+    with pytest.raises(RuntimeError, match="dataset is needed"):
+        Executor(CPUPlace()).train_from_dataset()
+
+
+def test_training_prints_and_watches(programs, tmp_path, capsys):
+    x, y = data("x", [None, 2], "float32"), data("y", [None, 1], "float32")
+    loss = layers.mean(layers.square_error_cost(layers.fc(x, 1), y))
+    with program_guard(*programs):
+        SGD(0.1).minimize(loss)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (40, 2))
+    text = "".join(f"2 {a:.4f} {b:.4f} 1 {a - 2 * b:.4f}\n" for a, b in rows)
+    dataset = made([x, y], written(tmp_path, text), batch_size=8)
+    watched = []
+
+    class Watcher(FetchHandler):
+        def handler(self, values):
+            watched.append(values["seen"])
+
+    with scope_guard(Scope()):
+        executor = Executor(CPUPlace())
+        executor.run(programs[1])
+        for _ in range(8):
+            executor.train_from_dataset(
+                programs[0], dataset, fetch_list=[loss], fetch_info=["loss"], print_period=2,
+                fetch_handler=Watcher({"seen": loss}, period_secs=0),
+            )  # fmt: skip
+        printed = [float(line.split("[")[1].strip("]")) for line in capsys.readouterr().out.splitlines()]
+        assert len(printed) == 8 * 3 and printed[-1] < printed[0] / 10
+        assert len(watched) == 8 * 5 and watched[0].dtype == np.float32
+        with pytest.raises(AssertionError, match="1 variables in fetch_list, 2 texts in fetch_info"):
+            executor.train_from_dataset(programs[0], dataset, fetch_list=[loss], fetch_info=["a", "b"])
+
+
+def test_generators_write_lines(capsys):
+    generator = data_generator.MultiSlotDataGenerator()
+    assert generator._gen_str([("ids", [1, 2]), ("dense", [0.5, 1])]) == "2 1 2 2 0.5 1\n"
+    assert generator._proto_info == [("ids", "uint64"), ("dense", "float")]
+    for wrong, message in (
+        ([("ids", [1]), ("other", [2])], "slot 1 was 'dense'"),
+        ([("ids", [1])], "the samples before had the slots"),
+        ([("ids", []), ("dense", [1])], "slot 'ids' has no values"),
+        ("text", "must be a list or tuple"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            generator._gen_str(wrong)
+    texts = data_generator.MultiSlotStringDataGenerator()
+    assert texts._gen_str([("a", ["1", "2"]), ("b", ["x"])]) == "2 1 2 1 x\n"
+    with pytest.raises(NotImplementedError, match="must override generate_sample"):
+        data_generator.DataGenerator().run_from_memory()
+
+
+def test_auc_without_a_window_has_the_states_of_all_batches(programs):
+    scores, label = data("scores", [None, 2], "float32"), data("label", [None, 1], "int64")
+    area, batch_area, states = layers.auc(scores, label, slide_steps=0, num_thresholds=7)
+    assert {state.shape for state in states} == {(1, 8)} and states[0].dtype == VarType.INT64
+    with scope_guard(Scope()):
+        executor = Executor(CPUPlace())
+        executor.run(programs[1])
+        feed = {"scores": np.array([[0.4, 0.6], [0.8, 0.2]], "float32"), "label": np.array([[1], [0]])}
+        for _ in range(2):
+            found = executor.run(programs[0], feed=feed, fetch_list=[area, batch_area])
+        assert [float(value) for value in found] == [1.0, 1.0]
