@@ -1,6 +1,7 @@
 """Children of a fork: what the parent has used works there, or says clearly why it cannot."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -146,6 +147,50 @@ finally:
 """
 
 
+GATE = """
+from fluidlite._ext.forks import library_call
+
+began, end, order = threading.Event(), threading.Event(), []
+
+def work():
+    began.set()
+    end.wait()
+    time.sleep(0.2)
+    order.append("left")
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(library_call(int))  # does not wait for who is not there
+    assert os.waitpid(pid, 0)[1] == 0
+    order.append("forked")
+
+def quick():
+    library_call(order.append, "entered")
+
+threads = [threading.Thread(target=library_call, args=(work,))]
+threads[0].start()
+began.wait()
+threads.append(threading.Thread(target=fork))
+threads[1].start()
+time.sleep(0.2)
+threads.append(threading.Thread(target=quick))
+threads[2].start()
+time.sleep(0.2)
+assert order == [], order
+end.set()
+for thread in threads:
+    thread.join()
+assert order[0] == "left" and set(order) == {"left", "forked", "entered"}, order
+try:
+    library_call(lambda: 1 / 0)
+except ZeroDivisionError:
+    library_call(fork)  # does not wait for itself
+    assert library_call(max, [1, 2], key=lambda x: -x) == 1
+    print("done")
+"""
+
+
 def run(python, tmp_path, text):
     (tmp_path / "script.py").write_text(SETUP + text)
     done = python("-m", "fluidlite", "script.py")
@@ -167,6 +212,16 @@ def test_forks_while_threads_read_and_train(python, tmp_path):
     told = run(python, tmp_path, BUSY).splitlines()
     assert len(told) == 10 and len(set(told)) == 1
     assert "before the process was forked" in told[0] and "reset() and start()" in told[0]
+
+
+@pytest.mark.parametrize("how", ["plan", "eager", "interpreter", "conv"])
+def test_forks_beside_steps(python, how):
+    done = python("-m", "fluidlite", str(Path(__file__).with_name("fork_stress.py")), how, "0.8")
+    assert (done.returncode, done.stderr) == (0, "") and "steps beside" in done.stdout
+
+
+def test_library_calls_hold_forks_back_and_wait_for_them(tmp_path, python):
+    assert run(python, tmp_path, GATE) == "done\n"
 
 
 def test_a_multiprocess_reader_inside_another_is_refused(python, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._ext.forks import library_call
 from ..backend.products import matmul
 from .hosting import hosted
 from .pairs import register_pair
@@ -23,7 +24,7 @@ def _square(slot: str, out: str) -> Any:
 @hosted
 def _inverse(xp: Any, Input: Any) -> Any:
     try:
-        return xp.linalg.inv(Input)
+        return library_call(xp.linalg.inv, Input)
     except xp.linalg.LinAlgError:
         raise OperatorError("operator inverse: Input has no inverse: it is singular") from None
 
@@ -51,7 +52,7 @@ def _cholesky(xp: Any, X: Any, upper: bool) -> Any:
     # Only the triangle that is asked for is read.
     low = X.swapaxes(-1, -2) if upper else X
     try:
-        factor = xp.linalg.cholesky(low)
+        factor = library_call(xp.linalg.cholesky, low)
     except xp.linalg.LinAlgError:
         raise OperatorError("operator cholesky: X must be symmetric and positive definite") from None
     return xp.ascontiguousarray(factor.swapaxes(-1, -2)) if upper else factor
@@ -62,10 +63,10 @@ def _cholesky_grad(xp: Any, Out: Any, Out_grad: Any, upper: bool) -> Any:
     """The symmetric gradient, by Murray (2016)."""
     low, dlow = (a.swapaxes(-1, -2) if upper else a for a in (Out, Out_grad))
     turned = low.swapaxes(-1, -2)
-    half = xp.tril(turned @ dlow)
+    half = xp.tril(matmul(xp, turned, dlow))
     half = half - 0.5 * half * xp.eye(half.shape[-1], dtype=half.dtype)
-    inverse = xp.linalg.inv(low)
-    found = inverse.swapaxes(-1, -2) @ half @ inverse
+    inverse = library_call(xp.linalg.inv, low)
+    found = matmul(xp, matmul(xp, inverse.swapaxes(-1, -2), half), inverse)
     return 0.5 * (found + found.swapaxes(-1, -2))
 
 

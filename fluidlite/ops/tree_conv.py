@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._ext.forks import library_call
 from ..backend import to_host
 from .infer import require_same_dtype
 from .pairs import register_pair
@@ -55,7 +56,7 @@ def _all_patches(xp: Any, NodesVector: Any, EdgeSet: Any, max_depth: int) -> Any
 
 def _tree_conv(xp: Any, NodesVector: Any, EdgeSet: Any, Filter: Any, max_depth: int) -> Any:
     shares = _all_patches(xp, NodesVector, EdgeSet, max_depth)
-    return xp.einsum("brnk,bnf,fkoc->broc", shares, NodesVector, Filter, optimize=True)
+    return library_call(xp.einsum, "brnk,bnf,fkoc->broc", shares, NodesVector, Filter, optimize=True)
 
 
 def _tree_conv_grad(
@@ -64,8 +65,10 @@ def _tree_conv_grad(
     shares = _all_patches(xp, NodesVector, EdgeSet, max_depth)
     # Fluid reads the filter as if its second axis came last, and models are trained with that.
     misread = Filter.reshape(len(Filter), *Filter.shape[2:], 3)
-    dnodes = xp.einsum("brnk,broc,fock->bnf", shares, Out_grad, misread, optimize=True)
-    return dnodes, xp.einsum("brnk,bnf,broc->fkoc", shares, NodesVector, Out_grad, optimize=True)
+    dnodes = library_call(xp.einsum, "brnk,broc,fock->bnf", shares, Out_grad, misread, optimize=True)
+    return dnodes, library_call(
+        xp.einsum, "brnk,bnf,broc->fkoc", shares, NodesVector, Out_grad, optimize=True
+    )
 
 
 def _infer(op: OpView) -> None:

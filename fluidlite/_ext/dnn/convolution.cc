@@ -3,6 +3,7 @@
 #include "dnn/convolution.h"
 
 #include "dnn/library.h"
+#include "fork_gate.h"
 
 #if FL_HAVE_DNNL
 
@@ -229,6 +230,7 @@ void free_convolution(void *state) { delete static_cast<Convolution *>(state); }
 
 template <class Kind> int convolve(fl_call *call) {
     try {
+        const LibraryCall inside;
         if (call->state == nullptr) {
             const Geometry g(call);
             if (g.output[2] < 0 || g.output[3] < 0) throw Failure{dnnl_invalid_arguments};

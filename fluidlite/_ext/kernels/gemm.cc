@@ -1,6 +1,7 @@
 /* Matrix products: BLAS for all but tiny ones, where its set-up costs more than the work. */
 #ifndef FL_NS
 
+#include "fork_gate.h"
 #include "kernels/blas.h"
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
@@ -50,6 +51,7 @@ template <class T> void large(const Product<T> &g) {
     int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n), ldc = m;
     char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
     T alpha = g.alpha, beta = g.beta;
+    const LibraryCall inside;
     choose_threads(static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k));
     call_blas(&tb, &ta, &m, &n, &k, &alpha, const_cast<T *>(g.b), &ldb, const_cast<T *>(g.a), &lda, &beta, g.c, &ldc);
 }

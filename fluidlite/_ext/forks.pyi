@@ -1,0 +1,4 @@
+from collections.abc import Callable
+from typing import Any
+
+def library_call(function: Callable[..., Any], *args: Any, **options: Any) -> Any: ...
