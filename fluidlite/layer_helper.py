@@ -22,6 +22,7 @@ from .framework import (
     mode,
 )
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
+from .ops import input_types
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .weight_norm import WeightNorm
 
@@ -29,7 +30,9 @@ from .weight_norm import WeightNorm
 class LayerHelper:
     """One use of a layer: `LayerHelper('fc', name=name, param_attr=..., bias_attr=..., act=...)`.
 
-    Names are made from `name` (or the layer's type, numbered). Follows `fluid.layer_helper.LayerHelper`.
+    Names are made from `name` (or the layer's type, numbered). While a program is built, the element types of inputs
+    are those that the layers of Fluid take, unless `any_type` is true (Paddle 2.0 takes more).
+    Follows `fluid.layer_helper.LayerHelper`.
     """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
@@ -245,6 +248,8 @@ class LayerHelper:
                 for item in _flat(results.values()):
                     item.stop_gradient = True
             return None
+        if not self.kwargs.get("any_type"):
+            input_types.check(type, self.layer_type, given)
         return self.main_program.current_block().append_op(
             type=type, inputs=inputs, outputs=outputs, attrs=attrs, stop_gradient=stop_gradient
         )

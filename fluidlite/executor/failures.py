@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..base.errors import EnforceNotMet, EOFException, called
 from ..framework import Operator, Variable
 from ..framework.callsite import describe
+from ..ops.feed_fetch import ENDS
 from ..ops.native_errors import native_error
 from ..ops.registry import OperatorError
 
@@ -42,7 +43,7 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
             f"{where}, which has not been initialized. Run the startup program first: exe.run(startup_program), "
             "after optimizer.minimize and in the same scope"
         )
-    if var is not None and var.is_data:
+    if var is not None and (var.is_data or (var.op is not None and var.op.type in ENDS)):
         return NotFed(where, name, fed)
     return EnforceNotMet(f"{where}, which no operator before it has computed")
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..framework import Operator, Program
 from ..ops import kernel_types
+from ..ops.feed_fetch import ENDS
 from ..ops.registry import OpView, Shape
 from ..ops.rows import ROWS, parts
 from . import failures
@@ -124,6 +125,8 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     needed = set(targets)
     kept = []
     for op in reversed(ops):
+        if op.type in ENDS:
+            continue  # feeds and fetches go by name
         lasting = op.definition.host or any(_lasts(op, name) for name in op.writes())
         if lasting or not needed.isdisjoint(op.writes()):
             kept.append(op)

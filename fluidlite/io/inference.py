@@ -15,6 +15,7 @@ from ..base.errors import FormatError, NotSupportedError
 from ..base.files import atomic_writer
 from ..framework import Program, Variable
 from ..framework.proto import parse_program
+from ..ops.feed_fetch import ENDS
 from .saving import Folder, load_persistables, save_persistables
 from .selection import as_program
 
@@ -100,7 +101,7 @@ def load_inference_model(
         path = Path(dirname) / name
         data, source = path.read_bytes(), str(path)
     program = parse_program(data, source)
-    feeds, fetches = _take_ends(program, source)
+    feeds, fetches = _ends(program, source)
     if any(True for var in program.list_vars() if var.persistable):
         load_persistables(executor, dirname, program, params_filename)
     return [program, feeds, [program.global_block().var(name) for name in fetches]]
@@ -139,6 +140,7 @@ def _for_inference(program: Program, feeds: list[str], targets: list[Variable]) 
     outputs.
     """
     copy = program.clone()
+    _remove_ends(copy)
     block = copy.global_block()
     for name in [*feeds, *(var.name for var in targets)]:
         block.var(name)
@@ -178,13 +180,11 @@ def _scaled(program: Program, number: int, target: Variable) -> str:
     return out.name
 
 
-def _take_ends(program: Program, source: str) -> tuple[list[str], list[str]]:
-    """Take the `feed` and `fetch` operators off a loaded program (it is fed by name); the names of inputs and
-    outputs.
-    """
-    block = program.global_block()
-    feeds = {op.attr("col"): op.output("Out")[0] for op in block.ops if op.type == "feed"}
-    fetches = {op.attr("col"): op.input("X")[0] for op in block.ops if op.type == "fetch"}
+def _ends(program: Program, source: str) -> tuple[list[str], list[str]]:
+    """The names of the inputs and outputs of a loaded program, by its `feed` and `fetch` operators."""
+    ops = program.global_block().ops
+    feeds = {op.attr("col"): op.output("Out")[0] for op in ops if op.type == "feed"}
+    fetches = {op.attr("col"): op.input("X")[0] for op in ops if op.type == "fetch"}
     for ends in (feeds, fetches):
         if sorted(ends) != list(range(len(ends))):
             raise FormatError(
@@ -194,9 +194,13 @@ def _take_ends(program: Program, source: str) -> tuple[list[str], list[str]]:
         raise FormatError(
             f"{source} is not an inference model: it has no outputs (save it with save_inference_model)"
         )
-    holders = {op.input("X")[0] for op in block.ops if op.type == "feed"}
-    holders |= {op.output("Out")[0] for op in block.ops if op.type == "fetch"}
-    block.ops = [op for op in block.ops if op.type not in ("feed", "fetch")]
-    for name in holders:
-        block._remove_var(name)
     return [feeds[n] for n in sorted(feeds)], [fetches[n] for n in sorted(fetches)]
+
+
+def _remove_ends(program: Program) -> None:
+    """Take the `feed` and `fetch` operators off a copy of a loaded program, which is to get others."""
+    block = program.global_block()
+    ends = [op for op in block.ops if op.type in ENDS]
+    block.ops = [op for op in block.ops if op.type not in ENDS]
+    for name in {(op.input("X") if op.type == "feed" else op.output("Out"))[0] for op in ends}:
+        block._remove_var(name)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from .registry import OpDef, register
 
+ENDS = frozenset({"feed", "fetch"})
+"""The types of operators that mark the ends of a program."""
+
 register(
     OpDef(
         "feed",

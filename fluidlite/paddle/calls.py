@@ -38,7 +38,9 @@ def run(
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if item is not None:
                 check_variable(item, slot, op_type)
-    return LayerHelper(op_type, name=name).apply(op_type, inputs, outputs, attrs, frozen=frozen)
+    return LayerHelper(op_type, name=name, any_type=True).apply(
+        op_type, inputs, outputs, attrs, frozen=frozen
+    )
 
 
 def reshaped(op_type: str, x: Any, attrs: dict[str, Any], name: str | None = None) -> Any:

@@ -46,7 +46,7 @@ def test_a_model_of_paddle_gives_what_paddle_says(scope):
     model, feeds, fetches = io.load_inference_model(DATA / "inference", executor, params_filename="params")
     assert feeds == ["x"]
     assert [var.name for var in fetches] == ["save_infer_model/scale_0.tmp_0"]
-    assert [op.type for op in model.global_block().ops][0] == "mul"
+    assert [op.type for op in model.global_block().ops][:2] == ["feed", "mul"]
     (out,) = executor.run(model, feed={"x": X}, fetch_list=fetches)
     np.testing.assert_allclose(out, PADDLE_SAYS, rtol=1e-5, atol=1e-6)
 
@@ -84,7 +84,8 @@ def test_saved_here(program, prediction, values, tmp_path):
             found = np.array(global_scope().find_var(name).get_tensor())
             np.testing.assert_array_equal(found, values.arrays[name])
     assert (feeds, [var.name for var in fetches]) == (["x"], outputs)
-    assert [op.type for op in model.global_block().ops][-1] == "scale"
+    assert [op.type for op in model.global_block().ops][-2:] == ["scale", "fetch"]
+    assert set(model.global_block().vars) == set(theirs.global_block().vars)
 
 
 def test_file_names(program, prediction, values, tmp_path):

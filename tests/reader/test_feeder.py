@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.executor.lod_tensor import LoDTensor
@@ -71,3 +72,29 @@ def test_several_devices() -> None:
     assert [len(feeds) for feeds in two()] == [2]
     with pytest.raises(ValueError, match="the last 1 batches are too few for 2 devices"):
         list(feeder.decorate_reader(lambda: iter([batch] * 3), True, 2, drop_last=False)())
+
+
+def test_checks_for_layers_of_ones_own():
+    checks = fluid.data_feeder
+    x = fluid.data("x", [2], "int64")
+    checks.check_variable_and_dtype(x, "x", ["int64"], "mine")
+    checks.check_type([], "x", (list, tuple), "mine")
+    for wrong, message in (
+        (
+            lambda: checks.check_type(3, "x", list, "mine", "More."),
+            r"type of 'x' in mine must be .*list.*int.* More\.",
+        ),
+        (
+            lambda: checks.check_dtype("int64", "x", ["float32"], "mine"),
+            r"data type of 'x' in mine must be \['float32'\]",
+        ),
+        (lambda: checks.check_variable_and_dtype(x, "x", ["bool"], "mine"), "but received int64"),
+        (lambda: checks.check_variable_and_dtype(3, "x", ["bool"], "mine"), "but received .*int"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            wrong()
+    with pytest.raises(ValueError, match="unknown data type 'foo'"):
+        checks.check_dtype("foo", "x", ["bool"], "mine")
+    with fluid.dygraph.guard():
+        checks.check_type(3, "x", list, "mine")
+        checks.check_dtype("int64", "x", ["float32"], "mine")

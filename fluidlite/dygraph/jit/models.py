@@ -13,6 +13,7 @@ from ...eager.placing import here, host
 from ...executor import Scope, scope_guard
 from ...framework import Operator, Program
 from ...io import load_inference_model
+from ...ops.feed_fetch import ENDS
 from ..layers import Layer
 from . import input_spec as specs
 from . import saving
@@ -123,7 +124,8 @@ class TranslatedLayer(Layer):
         values = {name: self._parameters[name] for name in self._lasting}
         values.update(zip(self._feeds, inputs, strict=True))
         for op in self._program.global_block().ops:
-            _apply(op, values)
+            if op.type not in ENDS:
+                _apply(op, values)
         results = [values[name] for name in self._fetches]
         return results[0] if len(results) == 1 else results
 

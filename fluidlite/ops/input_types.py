@@ -1,0 +1,113 @@
+"""Which element types the layers of Fluid 1.8 take while a program is built; others are a TypeError there.
+
+What an operator could compute is another question: `kernel_types` answers it when a program runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.dtypes import VarType, to_numpy
+
+_TAKEN = {
+    "FP16 FP32 FP64": """
+        acos asin atan batch_norm bilinear_tensor_product bpr_loss brelu ceil clip conv2d:Input
+        conv2d_transpose:Input conv3d:Input conv3d_transpose:Input cos cross_entropy cross_entropy2 dropout
+        elu floor hard_shrink hard_sigmoid hard_swish leaky_relu logsigmoid matmul:X,Y mean mul:X,Y
+        reciprocal relu relu6 round rsqrt sigmoid sigmoid_cross_entropy_with_logits sign sin soft_relu
+        softmax softplus softshrink softsign sqrt stanh swish tanh tanh_shrink thresholded_relu
+    """,
+    "FP32 FP64": """
+        addmm:X,Y affine_channel affine_grid:Theta auc:Predict dist:X,Y grid_sampler:Grid,X group_norm
+        gru_unit:HiddenPrev,Input hierarchical_sigmoid huber_loss:X,Y instance_norm kldiv_loss:Target,X
+        label_smooth layer_norm linspace:Start,Stop log log1p maxout mish nce:Input pixel_shuffle prelu selu
+        sequence_conv sequence_softmax smooth_l1_loss:X,Y spectral_norm:Weight square_error_cost:X,Y
+        teacher_student_sigmoid_loss:Label,X temporal_shift unfold
+    """,
+    "INT32 INT64 FP16 FP32 FP64": """
+        abs concat diag_embed:Input elementwise_add:X,Y elementwise_div:X,Y elementwise_floordiv:X,Y
+        elementwise_max:X,Y elementwise_min:X,Y elementwise_mod:X,Y elementwise_mul:X,Y elementwise_pow:X,Y
+        elementwise_sub:X,Y exp kron:X,Y meshgrid pad pad2d reshape2 roll space_to_depth square trace:Input
+        transpose2
+    """,
+    "INT32 INT64 FP32 FP64": """
+        crop_tensor diag:Diagonal dot:X,Y equal:X,Y greater_equal:X,Y greater_than:X,Y increment
+        index_sample index_select is_empty isfinite less_equal:X,Y less_than:X,Y multiplex not_equal:X,Y
+        pad_constant_like:Y pow reduce_mean reduce_sum sequence_expand shape:Input strided_slice:Input sum
+        tril_triu unique unique_with_counts
+    """,
+    "FP32": """
+        clip_by_norm cos_sim:X,Y crop log_loss:Labels,Predicted lrn margin_rank_loss:Label pow:FactorTensor
+        rank_loss:Label,Left,Right row_conv sequence_pool warpctc:Logits
+    """,
+    "BOOL": """
+        logical_and:X,Y logical_not logical_or:X,Y logical_xor:X,Y reduce_all reduce_any
+    """,
+    "INT32 INT64": """
+        auc:Label index_sample:Index index_select:Index mean_iou:Labels,Predictions multiplex:Ids one_hot
+    """,
+    "INT64": """
+        hierarchical_sigmoid:Label lookup_table:Ids lookup_table_v2:Ids nce:Label shard_index
+        warpctc:LabelLength,LogitsLength
+    """,
+    "BOOL INT32 INT64 FP32 FP64": """
+        expand expand_as:X,target_tensor fill_zeros_like ones_like print:In
+    """,
+    "BOOL UINT8 INT32 INT64 FP16 FP32 FP64": """
+        cast range:End,Start,Step
+    """,
+    "UINT8 INT16 INT32 INT64 FP32 FP64": """
+        arg_max arg_min argsort
+    """,
+    "BOOL INT32 INT64 FP16 FP32 FP64": """
+        assign flip
+    """,
+    "INT8 INT32 INT64 FP32 FP64": """
+        flatten2 sequence_reverse
+    """,
+    "INT32": """
+        linspace:Num warpctc:Label
+    """,
+    "UINT8 INT32 INT64 FP32 FP64": """
+        reverse
+    """,
+    "UINT8 INT8 INT16 INT32 INT64 FP16 FP32 FP64": """
+        scale
+    """,
+    "INT64 FP32 FP64": """
+        sequence_concat
+    """,
+    "INT8 INT32 INT64 FP16 FP32 FP64": """
+        squeeze2
+    """,
+}
+"""By type of operator (or of layer, where it takes less than its operator): those of `X`, or of the inputs named."""
+
+
+def _by_input() -> dict[tuple[str, str], frozenset[VarType]]:
+    found: dict[tuple[str, str], frozenset[VarType]] = {}
+    for kinds, words in _TAKEN.items():
+        taken = frozenset(VarType[kind] for kind in kinds.split())
+        for word in words.split():
+            name, _, slots = word.partition(":")
+            found.update(((name, slot), taken) for slot in (slots or "X").split(","))
+    return found
+
+
+_BY_INPUT = _by_input()
+
+
+def check(op_type: str, layer: str, inputs: dict[str, Any]) -> None:
+    """Raise TypeError naming layer, input and what it takes if a Variable among `inputs` has another element type."""
+    for slot, given in inputs.items():
+        taken = _BY_INPUT.get((layer, slot)) or _BY_INPUT.get((op_type, slot))
+        if taken is None:
+            continue
+        for var in given if isinstance(given, (list, tuple)) else (given,):
+            dtype = getattr(var, "dtype", None)
+            if isinstance(dtype, VarType) and dtype not in taken:
+                names = [str(to_numpy(kind)) for kind in sorted(taken)]
+                raise TypeError(
+                    f"The data type of '{slot.lower()}' in {layer} must be {names}, but received {to_numpy(dtype)} "
+                    f"({var.name!r}); fluid.layers.cast converts it"
+                )
