@@ -1,9 +1,10 @@
 """The CPU kernels: C functions of the type in `abi.h`, found by name. `docs/kernels.md` lists what each expects.
 
-Every kernel is compiled for several instruction sets, of which the best that the machine has is used. Convolutions
-come from the `dnn` extension, which is loaded when the first of them is asked for.
+Every kernel is compiled for several instruction sets, of which the best that the machine has is used, or the one that
+FLUIDLITE_ISA names. Convolutions come from the `dnn` extension, which is loaded when the first of them is asked for.
 """
 import ctypes
+import os
 import re
 
 import numpy as np
@@ -154,7 +155,7 @@ def check(str name, operands, ints=(), floats=()) -> None:
         raise ValueError(f"kernel {name!r} was given {wrong}")
 
 
-_best = next(iter(_targets))
+_used = next(iter(_targets))
 
 
 def targets() -> tuple:
@@ -162,13 +163,34 @@ def targets() -> tuple:
     return tuple(_targets)
 
 
+def use(str target) -> str:
+    """Take kernels of another instruction set from now on; plans and eager calls made before keep theirs.
+
+    FLUIDLITE_ISA in the environment names the one to begin with. For comparing results: all sets give the same numbers
+    but for the order of sums.
+
+    Args:
+        target: one of `targets()`.
+
+    Returns:
+        The one used so far.
+
+    Raises:
+        ValueError: this machine cannot run it, or there is no such set.
+    """
+    global _used
+    _own_table(target)
+    before, _used = _used, target
+    return before
+
+
 def table(target=None) -> dict:
     """Every kernel this build and machine have, name -> address.
 
     Args:
-        target: one of `targets()`; the best by default.
+        target: one of `targets()`; the one in use by default.
     """
-    return {**_own_table(target or _best), **_convolutions()}
+    return {**_own_table(target or _used), **_convolutions()}
 
 
 def _convolutions():
@@ -182,7 +204,7 @@ def _convolutions():
 
 def available(str name) -> bool:
     """Whether there is a kernel of this name; for convolutions that needs the oneDNN library."""
-    return name in _own_table(_best) or (name.startswith("conv2d") and name in _convolutions())
+    return name in _own_table(_used) or (name.startswith("conv2d") and name in _convolutions())
 
 
 def address(str name) -> int:
@@ -191,7 +213,7 @@ def address(str name) -> int:
     Raises:
         KeyError: there is none of that name, or oneDNN, which it needs, is missing.
     """
-    found = _own_table(_best).get(name)
+    found = _own_table(_used).get(name)
     if found is None and name.startswith("conv2d"):
         found = _convolutions().get(name)
     if found is None:
@@ -207,7 +229,7 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
         arrays: its operands in order, C-contiguous arrays of the types it expects; None for one left out.
         ints: its integer arguments.
         floats: its real arguments.
-        target: the instruction set, one of `targets()`; the best by default.
+        target: the instruction set, one of `targets()`; the one in use by default.
 
     Raises:
         KeyError: there is no such kernel.
@@ -243,3 +265,7 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
         arguments.free_state(arguments.state)
     if code:
         raise KernelFailure(0, code, tuple([arguments.err[k] for k in range(4)]))
+
+
+if os.environ.get("FLUIDLITE_ISA"):
+    use(os.environ["FLUIDLITE_ISA"])

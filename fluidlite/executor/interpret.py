@@ -52,6 +52,13 @@ class RetypedMeta(BlockMeta):
         self.made[name] = dtype
 
 
+def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
+    """Whether a result may be (part of) the memory of an operand."""
+    if getattr(value, "base", None) is not None:
+        return True
+    return any(value is array for arrays in inputs.values() for array in arrays)
+
+
 class Interpreter:
     """One run of a program: `values` and `lods` hold what is not persistable, by name.
 
@@ -98,12 +105,17 @@ class Interpreter:
                 raise
             raise located from error
         shared = self._shared_lod(op, inputs)
+        lasting = any(name not in self.values for names in op.inputs.values() for name in names)
         for slot, result in zip(definition.output_slots, results, strict=True):
             names = op.outputs.get(slot.name)
             if not names:
                 continue
             for name, value in zip(names, result if slot.many else [result], strict=False):
                 if value is not None:
+                    if lasting and _is_part(value, inputs):
+                        value = self.xp.array(
+                            value
+                        )  # a later operator may overwrite the variable of the scope
                     self.put(name, value, shared, op, types.get(name))
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ..backend.special import erf
 from .pointwise import register_function
 
@@ -38,9 +36,9 @@ register_function(
 )
 register_function(
     "leaky_relu",
-    lambda xp, X, alpha: xp.where(X > 0, X, X * alpha),
+    lambda xp, X, alpha: xp.where(X * alpha > X, X * alpha, X),
     lambda xp, Out, Out_grad, alpha: xp.where(Out > 0, Out_grad, Out_grad * alpha),
-    "x where positive, alpha x elsewhere.",
+    "The larger of x and alpha x.",
     {"alpha": 0.02},
     linear=True,
 )
@@ -162,15 +160,19 @@ register_function(
 )
 
 
+def _soft_relu_bends(Out: Any, threshold: float) -> Any:
+    """Where the gradient is not zero: Fluid compares the output, not the input, with the threshold."""
+    return (Out > -threshold) & (Out < threshold)
+
+
 def _soft_relu_grad(xp: Any, Out: Any, Out_grad: Any, threshold: float) -> Any:
-    low, high = _softplus(np, np.asarray([-threshold, threshold], dtype=Out.dtype))
-    return xp.where((Out > low) & (Out < high), Out_grad * -xp.expm1(-Out), 0)
+    return xp.where(_soft_relu_bends(Out, threshold), Out_grad * -xp.expm1(-Out), 0)
 
 
 def _soft_relu_twice(xp: Any, Out: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
-    low, high = _softplus(np, np.asarray([-threshold, threshold], dtype=Out.dtype))
-    within = (Out > low) & (Out < high)
-    return xp.where(within, DOut * DDX * xp.exp(-Out), 0), _soft_relu_grad(xp, Out, DDX, threshold)
+    return xp.where(_soft_relu_bends(Out, threshold), DOut * DDX * xp.exp(-Out), 0), _soft_relu_grad(
+        xp, Out, DDX, threshold
+    )
 
 
 register_function(
@@ -241,8 +243,9 @@ register_function(
 
 def _hard_swish_grad(xp: Any, X: Any, Out_grad: Any, threshold: float, scale: float, offset: float) -> Any:
     moved = X + offset
-    slope = xp.where(moved < threshold, 2 * X + offset, threshold)
-    return xp.where(moved > 0, Out_grad * slope / scale, 0)
+    # Fluid takes the slope beyond the threshold for 1, which threshold / scale need not be.
+    slope = xp.where(moved < threshold, (2 * X + offset) / scale, 1)
+    return xp.where(moved > 0, Out_grad * slope, 0)
 
 
 def _hard_swish_twice(
@@ -264,21 +267,31 @@ register_function(
 )
 
 
-def _mish_grad(xp: Any, X: Any, Out_grad: Any) -> Any:
-    inner = xp.tanh(_softplus(xp, X))
-    return Out_grad * (inner + X * stable_sigmoid(xp, X) * (1 - inner * inner))
+def _cut_softplus(xp: Any, X: Any, threshold: float) -> Any:
+    """log(1 + exp(x)), taken for x above the threshold and for exp(x) below its negative."""
+    small = xp.exp(xp.minimum(X, 0))
+    return xp.where(X > threshold, X, xp.where(X < -threshold, small, _softplus(xp, X)))
 
 
-def _mish_twice(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
-    inner, gate = xp.tanh(_softplus(xp, X)), stable_sigmoid(xp, X)
+def _mish_grad(xp: Any, X: Any, Out_grad: Any, threshold: float) -> Any:
+    inner = xp.tanh(_cut_softplus(xp, X, threshold))
+    return Out_grad * (inner + X * _mish_gate(xp, X, threshold) * (1 - inner * inner))
+
+
+def _mish_gate(xp: Any, X: Any, threshold: float) -> Any:
+    return -xp.expm1(-_cut_softplus(xp, X, threshold))
+
+
+def _mish_twice(xp: Any, X: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
+    inner, gate = xp.tanh(_cut_softplus(xp, X, threshold)), _mish_gate(xp, X, threshold)
     open_ = 1 - inner * inner
     bend = open_ * (2 * gate + X * (gate * (1 - gate) - 2 * inner * gate * gate))
-    return DOut * DDX * bend, _mish_grad(xp, X, DDX)
+    return DOut * DDX * bend, _mish_grad(xp, X, DDX, threshold)
 
 
 register_function(
     "mish",
-    lambda xp, X: X * xp.tanh(_softplus(xp, X)),
+    lambda xp, X, threshold: X * xp.tanh(_cut_softplus(xp, X, threshold)),
     _mish_grad,
     "x tanh(softplus(x)).",
     {"threshold": 20.0},

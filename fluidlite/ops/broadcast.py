@@ -12,6 +12,8 @@ from .registry import OpView, Shape
 def broadcast_shape(op: OpView, axis: int) -> Shape:
     """The shape of X and Y broadcast together; raises the operator's error if they do not fit."""
     x, y = op.shape("X"), op.shape("Y")
+    if x == y:
+        return x  # whatever the axis
     rank = max(len(x), len(y))
     if not -1 <= axis < max(rank, 1):
         raise op.fail(f"axis must be in [-1, {rank}), got {axis}")

@@ -192,6 +192,8 @@ def _infer_transposed(op: OpView) -> None:
     if channels >= 0 and channels != weights[0]:
         raise op.fail(f"Input must have {weights[0]} channels for this Filter, got {channels}")
     image = _geometry(op, sizes, weights[2:], transposed=True).image
+    if any(n == 0 or n < -1 for n in image):
+        raise op.fail(f"nothing is left of images of size {list(sizes)}: the output would be {list(image)}")
     op.set("Output", _layout(op, shape[0], weights[1] * groups, image), op.dtype("Input"))
 
 

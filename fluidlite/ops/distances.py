@@ -10,6 +10,7 @@ from .infer import normalize_axis, require_same_dtype, same_as
 from .pairs import register_pair
 from .reduce import axes_of
 from .registry import OpView
+from .sign import sign_of
 
 
 def _length(xp: Any, x: Any, p: float, axes: Any) -> Any:
@@ -136,7 +137,7 @@ register_pair(
     "l1_norm",
     ("X",),
     lambda xp, X: _length(xp, X, 1.0, None).reshape(1),
-    lambda xp, X, Out_grad: xp.sign(X) * Out_grad.reshape((1,) * X.ndim),
+    lambda xp, X, Out_grad: sign_of(xp, X) * Out_grad.reshape((1,) * X.ndim),
     lambda op: op.set("Out", (1,), op.dtype("X")),
     "The sum of the absolute values, of shape [1].",
 )
@@ -148,7 +149,8 @@ def _rows(x: Any) -> Any:
 
 def _cos_sim(xp: Any, X: Any, Y: Any) -> Any:
     x, y = _rows(X), _rows(Y)
-    long_x, long_y = (xp.sqrt((v * v).sum(axis=1, keepdims=True)) for v in (x, y))
+    # Fluid takes rows shorter than 1e-4 for that long.
+    long_x, long_y = (xp.sqrt(xp.maximum((v * v).sum(axis=1, keepdims=True), 1e-8)) for v in (x, y))
     return (x * y).sum(axis=1, keepdims=True) / long_x / long_y, long_x, long_y
 
 

@@ -29,9 +29,9 @@ def _seed(given: int, fixed: bool) -> int:
     return (int(given) or 1) if fixed else int(given)
 
 
-def _masked(values: Any, mask: Any, prob: float, kind: str) -> Any:
+def _masked(xp: Any, values: Any, mask: Any, prob: float, kind: str) -> Any:
     """`values` where they are kept, scaled as `kind` asks, and 0 elsewhere."""
-    kept = values * mask.astype(values.dtype)
+    kept = xp.where(mask != 0, values, values.dtype.type(0))
     return kept / values.dtype.type(1.0 - prob) if kind == UPSCALE and prob < 1 else kept
 
 
@@ -51,11 +51,11 @@ def _dropout(
         seed, fix_seed = int(Seed.ravel()[0]), True
     drawn = rng.dropout_mask(_seed(seed, fix_seed) or fresh_seed(), dropout_prob, product(X.shape))
     mask = xp.asarray(drawn).reshape(X.shape)
-    return _masked(X, mask, dropout_prob, dropout_implementation), mask
+    return _masked(xp, X, mask, dropout_prob, dropout_implementation), mask
 
 
 def _dropout_grad(xp: Any, Mask: Any, Out_grad: Any, dropout_prob: float, dropout_implementation: str) -> Any:
-    return _masked(Out_grad, Mask, dropout_prob, dropout_implementation)
+    return _masked(xp, Out_grad, Mask, dropout_prob, dropout_implementation)
 
 
 def _infer(op: OpView) -> None:

@@ -262,17 +262,17 @@ _register(
 )
 _register(
     "max",
-    lambda xp, x, y: xp.maximum(x, y),
+    lambda xp, x, y: xp.where(x > y, x, y),
     "The larger of X and Y; where they are equal Y gets the gradient.",
-    grads=lambda xp, x, y, dout: (xp.where(x > y, dout, 0), xp.where(x > y, 0, dout)),
+    grads=lambda xp, x, y, dout: (xp.where(x > y, dout, 0), xp.where(x <= y, dout, 0)),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, (x > y) * ddx + (x <= y) * ddy),
     needs=("X Y", "X Y"),
 )
 _register(
     "min",
-    lambda xp, x, y: xp.minimum(x, y),
+    lambda xp, x, y: xp.where(x < y, x, y),
     "The smaller of X and Y; where they are equal Y gets the gradient.",
-    grads=lambda xp, x, y, dout: (xp.where(x < y, dout, 0), xp.where(x < y, 0, dout)),
+    grads=lambda xp, x, y, dout: (xp.where(x < y, dout, 0), xp.where(x >= y, dout, 0)),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, (x < y) * ddx + (x >= y) * ddy),
     needs=("X Y", "X Y"),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..backend.special import erf
 from .pointwise import register_function
+from .sign import sign_of
 
 
 def _round(xp: Any, x: Any) -> Any:
@@ -22,7 +23,7 @@ def _zero_grad(xp: Any, Out_grad: Any) -> Any:
 register_function(
     "abs",
     lambda xp, X: xp.abs(X),
-    lambda xp, X, Out_grad: Out_grad * xp.sign(X),
+    lambda xp, X, Out_grad: Out_grad * sign_of(xp, X),
     "The absolute value.",
     linear=True,
 )

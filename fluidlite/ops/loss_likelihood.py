@@ -82,7 +82,7 @@ def _nll(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int, reduction:
     losses = -weight * xp.take_along_axis(X, label[:, None], axis=1)[:, 0]
     total = weight.sum().reshape(1)
     if reduction == "none":
-        return losses, total
+        return losses, xp.zeros_like(total)  # as in Fluid, which adds nothing up then
     loss = losses.sum().reshape(1)
     return (loss / xp.where(total == 0, 1, total) if reduction == "mean" else loss), total
 

@@ -8,6 +8,7 @@ from typing import Any
 from .infer import grads_like_inputs, same_as
 from .ranges import require_in_range
 from .registry import OpDef, OpView, grad_name, register, standard_grad
+from .sign import sign_of
 
 
 def _softplus(xp: Any, x: Any) -> Any:
@@ -139,7 +140,7 @@ def _smooth_l1_grad(
     xp: Any, InsideWeight: Any, OutsideWeight: Any, Diff: Any, Out_grad: Any, sigma: float
 ) -> Any:
     square = Diff.dtype.type(sigma * sigma)
-    slope = xp.where(xp.abs(Diff) < 1 / square, square * Diff, xp.sign(Diff))
+    slope = xp.where(xp.abs(Diff) < 1 / square, square * Diff, sign_of(xp, Diff))
     slope = slope * Out_grad.reshape(-1, *[1] * (Diff.ndim - 1))
     for weight in (InsideWeight, OutsideWeight):
         if weight is not None:

@@ -282,7 +282,7 @@ def _infer_stack_grad(op: OpView) -> None:
 
 def _unstacked(xp: Any, whole: Any, axis: int) -> list[Any]:
     moved = xp.moveaxis(whole, axis, 0)
-    return [xp.ascontiguousarray(moved[k]) for k in range(moved.shape[0])]
+    return [moved[k, ...].copy() for k in range(moved.shape[0])]
 
 
 register(

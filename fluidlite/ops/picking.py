@@ -219,15 +219,20 @@ def _diagonal(xp: Any, array: Any, offset: int, first: int, second: int) -> tupl
     return moved, (xp.arange(rows.start, rows.stop), xp.arange(columns.start, columns.stop))
 
 
+def _in_order(array: Any, dim1: int, dim2: int) -> list[int]:
+    """The dimensions of a trace: in Fluid the offset always counts along the later one."""
+    return sorted((dim1 % array.ndim, dim2 % array.ndim))
+
+
 def _trace(xp: Any, Input: Any, offset: int, dim1: int, dim2: int) -> Any:
-    moved, places = _diagonal(xp, Input, offset, dim1, dim2)
+    moved, places = _diagonal(xp, Input, offset, *_in_order(Input, dim1, dim2))
     total = moved[places].sum(axis=0, dtype=Input.dtype)
     return total if total.ndim else total.reshape(1)
 
 
 def _trace_grad(xp: Any, Input: Any, Out_grad: Any, offset: int, dim1: int, dim2: int) -> Any:
     whole = xp.zeros_like(Input)
-    moved, places = _diagonal(xp, whole, offset, dim1, dim2)
+    moved, places = _diagonal(xp, whole, offset, *_in_order(Input, dim1, dim2))
     moved[places] = Out_grad.reshape(moved.shape[2:])
     return whole
 

@@ -54,7 +54,7 @@ class Pooling:
 
     def gathered(self, fill: float) -> Any:
         """[N, C, places, elements] with `fill` outside of the image."""
-        rows = self.x.reshape(*self.lead, -1)[:, :, self.flat]
+        rows = self.x.reshape(*self.lead, product(self.sizes))[:, :, self.flat]
         return self.xp.where(self.valid, rows, rows.dtype.type(fill))
 
     def divisors(self, exclusive: bool, adaptive: bool, ksize: Sequence[int], global_pooling: bool) -> Any:
@@ -72,7 +72,7 @@ class Pooling:
     def rows(self, image: Any) -> Any:
         """The inverse of `placed`: [N, C, places]."""
         image = self.xp.moveaxis(image, -1, 1) if self.last else image
-        return image.reshape(*self.lead, -1)
+        return image.reshape(*self.lead, product(image.shape[2:]))
 
     def picked(self, image: Any, places: Any) -> Any:
         """The elements of `image` at the flat indices `places` [N, C, places]."""
@@ -150,7 +150,7 @@ def _pool_grad(
     )
     dout = pooling.rows(Out_grad)
     if pooling_type == "max":
-        nothing = pooling.gathered(-np.inf).max(axis=3) == -np.inf  # as where a window is padding alone
+        nothing = ~(pooling.gathered(-np.inf).max(axis=3) > -np.inf)  # padding alone, or not a number
         dout = xp.where(nothing, xp.zeros((), dtype=dout.dtype), dout)
         return pooling.scattered(winners(pooling), dout)
     share = dout / pooling.divisors(exclusive, adaptive, ksize, global_pooling)

@@ -237,9 +237,23 @@ _register_reduction(
     native_grad="reduce_fill",
     types=REAL,
 )
+
+
+def _extreme(xp: Any, x: Any, axes: Any, which: str) -> Any:
+    """The largest ("max") or smallest over `axes`; of nothing it is the lowest or highest number that there is."""
+    if x.size:
+        return getattr(x, which)(axis=axes)
+    if x.dtype.kind == "f":
+        bound = -xp.inf if which == "max" else xp.inf
+    else:
+        info = xp.iinfo(x.dtype)
+        bound = info.min if which == "max" else info.max
+    return xp.full_like(x.sum(axis=axes, dtype=x.dtype), bound)
+
+
 _register_reduction(
     "max",
-    lambda xp, x, axes: x.max(axis=axes),
+    lambda xp, x, axes: _extreme(xp, x, axes, "max"),
     "The largest over the dimensions `dim`; every element as large gets the gradient.",
     grad=_extreme_grad,
     again=twice("Out", ()),
@@ -249,7 +263,7 @@ _register_reduction(
 )
 _register_reduction(
     "min",
-    lambda xp, x, axes: x.min(axis=axes),
+    lambda xp, x, axes: _extreme(xp, x, axes, "min"),
     "The smallest over the dimensions `dim`; every element as small gets the gradient.",
     grad=_extreme_grad,
     again=twice("Out", ()),
@@ -283,7 +297,9 @@ def _cumsum(xp: Any, X: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     source = xp.flip(X, axis) if reverse else X
     total = xp.cumsum(source, axis=axis, dtype=X.dtype)
     if exclusive:
-        total = total - source
+        # Shifted, since subtracting would round, and leave NaN where infinities come later.
+        total = xp.roll(total, 1, axis)
+        total[(slice(None),) * (axis % X.ndim) + (slice(0, 1),)] = 0
     return xp.ascontiguousarray(xp.flip(total, axis) if reverse else total)
 
 

@@ -20,6 +20,8 @@ def _arg_infer(op: OpView) -> None:
 
 def _arg_kernel(find: str) -> Any:
     def kernel(xp: Any, X: Any, axis: int, keepdims: bool, dtype: int) -> Any:
+        if X.dtype.kind == "f":  # what is not a number is never the best
+            X = xp.where(xp.isnan(X), -xp.inf if find == "argmax" else xp.inf, X)
         found = getattr(xp, find)(X, axis=axis)
         if keepdims:
             found = xp.expand_dims(found, axis)

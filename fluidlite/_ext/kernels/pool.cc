@@ -36,7 +36,8 @@ struct Shape {
 
     /* What an average divides by: the elements inside the image, or the whole window. */
     template <class T> FL_INLINE T share(const Window &v) const {
-        return T(1) / static_cast<T>(exclusive ? (v.h1 - v.h0) * (v.w1 - v.w0) : kh * kw);
+        if (!exclusive) return T(1) / static_cast<T>(kh * kw);
+        return v.h1 > v.h0 && v.w1 > v.w0 ? T(1) / static_cast<T>((v.h1 - v.h0) * (v.w1 - v.w0)) : T(0);
     }
 
     bool halves() const {
@@ -45,15 +46,16 @@ struct Shape {
     }
 };
 
+/* What is not a number wins, so that it does not vanish. */
+template <class T> FL_INLINE T larger(T a, T b) { return a > b || a != a ? a : b; }
+
 /* The usual 2 x 2 window with stride 2, a row at a time. */
 template <class T> void max_of_quads(const Shape &s, const T *x, T *out) {
     for (int64_t plane = 0; plane < s.planes; ++plane, x += s.h * s.w) {
         for (int64_t r = 0; r < s.oh; ++r, out += s.ow) {
             const T *FL_RESTRICT a = x + 2 * r * s.w, *FL_RESTRICT b = a + s.w;
             for (int64_t c = 0; c < s.ow; ++c) {
-                const T top = a[2 * c + 1] > a[2 * c] ? a[2 * c + 1] : a[2 * c];
-                const T bottom = b[2 * c + 1] > b[2 * c] ? b[2 * c + 1] : b[2 * c];
-                out[c] = bottom > top ? bottom : top;
+                out[c] = larger(larger(b[2 * c + 1], b[2 * c]), larger(a[2 * c + 1], a[2 * c]));
             }
         }
     }
@@ -73,7 +75,7 @@ template <class T> int pool_max(fl_call *call) {
                 const Window v = s.window(r, c);
                 T best = std::numeric_limits<T>::lowest();
                 for (int64_t y = v.h0; y < v.h1; ++y) {
-                    for (int64_t z = v.w0; z < v.w1; ++z) best = x[y * s.w + z] > best ? x[y * s.w + z] : best;
+                    for (int64_t z = v.w0; z < v.w1; ++z) best = larger(x[y * s.w + z], best);
                 }
                 *out++ = best;
             }

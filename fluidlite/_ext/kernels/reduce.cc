@@ -49,19 +49,20 @@ template <class T> int reduce_sum(fl_call *call) {
     return FL_OK;
 }
 
+/* What is not a number must not vanish from a largest or smallest element; its place is never the best. */
 struct Largest {
-    template <class T> static FL_INLINE bool better(T a, T b) { return a > b; }
-    template <class T> static FL_INLINE T join(T a, T b) { return a > b ? a : b; }
+    template <class T> static FL_INLINE bool better(T a, T b) { return a > b || (b != b && a == a); }
+    template <class T> static FL_INLINE T join(T a, T b) { return a > b || a != a ? a : b; }
 };
 struct Smallest {
-    template <class T> static FL_INLINE bool better(T a, T b) { return a < b; }
-    template <class T> static FL_INLINE T join(T a, T b) { return a < b ? a : b; }
+    template <class T> static FL_INLINE bool better(T a, T b) { return a < b || (b != b && a == a); }
+    template <class T> static FL_INLINE T join(T a, T b) { return a < b || a != a ? a : b; }
 };
 struct Product {
     template <class T> static FL_INLINE T join(T a, T b) { return static_cast<T>(a * b); }
 };
 
-/* Out = x[0] joined with x[1], x[2], ...; over nothing it is 0. */
+/* Out = x[0] joined with x[1], x[2], ... */
 template <class Op, class T> int reduce_join(fl_call *call) {
     const T *x = at<T>(call, 0);
     T *out = at<T>(call, 1);
@@ -142,7 +143,7 @@ template <class T> int clip_by_norm(fl_call *call) {
 #pragma omp simd reduction(+ : sum)
     for (int64_t k = 0; k < call->i[0]; ++k) sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
     const double norm = std::sqrt(sum);
-    const T factor = static_cast<T>(norm > call->f[0] ? call->f[0] / norm : 1.0);
+    const T factor = static_cast<T>(norm <= call->f[0] ? 1.0 : call->f[0] / norm);
     FL_LOOP
     for (int64_t k = 0; k < call->i[0]; ++k) out[k] = x[k] * factor;
     return FL_OK;

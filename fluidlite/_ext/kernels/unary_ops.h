@@ -111,7 +111,7 @@ FL_RULE(Round, reads_nothing)
     FL_DX { return T(0); }
 };
 FL_RULE_1(LeakyRelu, reads_x, alpha)
-    FL_F { return x > T(0) ? x : alpha * x; }
+    FL_F { return alpha * x > x ? alpha * x : x; }
     FL_DX { return x > T(0) ? g : alpha * g; }
 };
 FL_RULE_1(Elu, reads_x, alpha)

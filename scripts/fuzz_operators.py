@@ -1,0 +1,121 @@
+#!/usr/bin/env python
+"""Runs random cases of operators in every way there is and reports what differs; see docs/fuzzing.md.
+
+    PYTHONPATH=. python scripts/fuzz_operators.py --examples 20 --seed 1 [--only REGEX] [--real PYTHON]
+
+`--examples`: cases of each operator. `--real`: the interpreter of a Python with Paddle 1.8.5, which then computes the
+same cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.ops.fuzz import compare, recipes, ways
+from tests.ops.fuzz.cases import RECIPES, Case, Chooser, from_json, to_json
+
+REAL = Path(recipes.__file__).with_name("real.py")
+
+
+def draw(op: str, seed: int) -> Case:
+    """The case of an operator with this number."""
+    rng = np.random.default_rng([zlib.crc32(op.encode()), seed])
+    return RECIPES[op](Chooser(lambda low, high: int(rng.integers(low, high + 1))), op)
+
+
+def on_real(python: str, cases: list[Case]) -> list[dict]:
+    """The results of Paddle; a process that dies is started again behind the case that killed it."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder, "cases"), Path(folder, "results")
+        given.write_text("".join(json.dumps(to_json(case)) + "\n" for case in cases))
+        while _runs(python, given, made) != 0:
+            if not Path(f"{made}.began").exists():
+                raise SystemExit(f"{python} cannot run the cases")
+        return [from_json(json.loads(line)) for line in made.read_text().splitlines()]
+
+
+def _runs(python: str, given: Path, made: Path) -> int:
+    """One process of Paddle, ended when a case takes longer than half a minute."""
+    process = subprocess.Popen([python, str(REAL), str(given), str(made)], stderr=subprocess.DEVNULL)
+    size = -1
+    while True:
+        try:
+            return process.wait(30)
+        except subprocess.TimeoutExpired:
+            before, size = size, made.stat().st_size if made.exists() else 0
+            if size == before:
+                process.kill()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--real")
+    parser.add_argument(
+        "--keep", type=Path, help="file for what Paddle computed, which is then not computed again"
+    )
+    parser.add_argument("--show", type=int, default=3, help="differences of a kind to print in full")
+    options = parser.parse_args()
+    faulthandler.enable()
+    found: Counter[tuple[str, str]] = Counter()
+    cases, results, errors = [], [], Counter()
+
+    def report(op: str, number: int, way: str, case: Case, told: list[str]) -> None:
+        found[op, way] += 1
+        if found[op, way] <= options.show:
+            print(f"{op} {number} [{way}]: {'; '.join(told)[:700]}\n    {case!r:.700}", flush=True)
+
+    for op in sorted(RECIPES):
+        if not re.fullmatch(options.only or ".*", op):
+            continue
+        for number in range(options.seed * options.examples, (options.seed + 1) * options.examples):
+            case = draw(op, number)
+            Path("/tmp/fuzz_last").write_text(f"{op} {number}\n")
+            want = ways.complete(case)
+            errors[op] += "error" in want
+            for way, got in ways.all_ways(case, number + 1):
+                told = compare.differences(want, got)
+                if told:
+                    report(op, number, way, case, told)
+            cases.append((number, case))
+            results.append(want)
+    if options.real:
+        known = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
+        new = [(f"{case.op} {number}", case) for number, case in cases if f"{case.op} {number}" not in known]
+        if new:
+            made = on_real(options.real, [case for _, case in new])
+            known.update((key, to_json(result)) for (key, _), result in zip(new, made, strict=True))
+            if options.keep:
+                options.keep.write_text(json.dumps(known))
+        for (number, case), want in zip(cases, results, strict=True):
+            real = from_json(known[f"{case.op} {number}"])
+            told = compare.differences(real, want, classes=False)
+            if told:
+                stricter = "error" in want or "error" in want.get("@GRAD", {})
+                laxer = "error" in real or "crash" in real or "error" in real.get("@GRAD", {})
+                kind = "laxer" if laxer else "stricter" if stricter else "real"
+                if kind == "real" and all(compare.NOT_FINITE in text for text in told):
+                    kind = "not finite"
+                report(case.op, number, kind, case, told)
+    print(f"{len(cases)} cases, {len(RECIPES)} operators, {sum(errors.values())} raise")
+    print("mostly errors:", {op: n for op, n in errors.items() if n > 0.6 * options.examples})
+    for (op, way), count in sorted(found.items()):
+        print(f"{count:5d} {op} [{way}]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""All recipes: importing this declares them."""
+
+from . import recipes_dense, recipes_loss, recipes_moving, recipes_pointwise, recipes_sequence, recipes_update
+
+__all__ = [
+    "recipes_dense",
+    "recipes_loss",
+    "recipes_moving",
+    "recipes_pointwise",
+    "recipes_sequence",
+    "recipes_update",
+]
