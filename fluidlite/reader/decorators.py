@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
+import numbers
 import operator
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
+
+import numpy as np
 
 from .background import iterating
 
@@ -34,15 +39,32 @@ def check_reader(reader: Any, what: str) -> None:
         )
 
 
+class SizeError(ValueError, AssertionError):
+    """A size below its least value."""
+
+
 def whole(value: Any, what: str, least: int) -> int:
-    """`value` as an int; TypeError if it is no integer, ValueError if it is below `least`."""
+    """`value` as an int; TypeError if it is no whole number, SizeError if it is below `least`."""
+    if isinstance(value, (float, np.floating)) and value.is_integer():
+        value = int(value)
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{what} must be an integer, got {value!r} ({type(value).__name__})") from None
     if number < least:
-        raise ValueError(f"{what} must be at least {least}, got {number}")
+        raise SizeError(f"{what} must be at least {least}, got {number}")
     return number
+
+
+def room(value: Any, what: str) -> int:
+    """How many items a buffer of this size holds: fractions count as the next number, less than 1 as 1, as in Fluid.
+
+    Raises TypeError for what is no number.
+    """
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{what} must be a number, got {value!r} ({type(value).__name__})")
+    size = float(value)
+    return sys.maxsize if size >= sys.maxsize else max(math.ceil(size), 1)
 
 
 def after(reader: Reader) -> Callable[[Reader], Reader]:
@@ -81,7 +103,7 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     `random`.
     """
     check_reader(reader, "shuffle")
-    size = max(whole(buf_size, "buf_size", 0), 1)
+    size = room(buf_size, "buf_size")
 
     @after(reader)
     def shuffled() -> Iterator[Any]:
@@ -136,10 +158,10 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
     return composed
 
 
-def firstn(reader: Reader, n: int) -> Reader:
-    """A reader of the first `n` samples."""
+def firstn(reader: Reader, n: int | None) -> Reader:
+    """A reader of the first `n` samples; of all if `n` is None or -1."""
     check_reader(reader, "firstn")
-    count = whole(n, "n", 0)
+    count = None if n is None or n == -1 else whole(n, "n", 0)
 
     @after(reader)
     def first() -> Iterator[Any]:
@@ -153,14 +175,11 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     """A reader of lists of `batch_size` samples (`paddle.batch`); the last, shorter one is left out if
     `drop_last`.
 
-    Raises ValueError if `batch_size` is not a positive whole number.
+    Fractions of a `batch_size` do not count. Raises ValueError if it is less than 1, TypeError if it is no number.
     """
     check_reader(reader, "batch")
-    try:
-        size = int(batch_size)
-    except (TypeError, ValueError):
-        size = 0
-    if size <= 0 or (isinstance(batch_size, float) and batch_size != size):
+    size = int(batch_size)
+    if size <= 0:
         raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size!r}")
 
     @after(reader)

@@ -119,6 +119,10 @@ class Loader:
         """Stop reading and release the generator's thread or process. The loader can be used again afterwards."""
         self._pipeline.stop()
 
+    def _reset(self) -> None:
+        """End the epoch, wherever it stands, of any kind of loader; programs of Fluid's time call it."""
+        self._pipeline.stop()
+
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer is: the number of the `epoch`, and the `batches` taken in it (sets of them, with several
         devices). Batches that were read ahead do not count.
@@ -159,6 +163,8 @@ class Loader:
         """The queue of the current epoch, None outside of an epoch."""
         stream = self._pipeline.stream
         return None if stream is None else stream.queue
+
+    _queue = queue
 
 
 class IterableLoader(Loader):

@@ -98,12 +98,36 @@ class PyReader:
     next = __next__
 
 
+class ReaderQueue:
+    """The queue behind a reader variable, of whatever epoch is on."""
+
+    def __init__(self, loader: ProgramLoader, capacity: int) -> None:
+        self._loader = loader
+        self._capacity = capacity
+
+    def capacity(self) -> int:
+        """How many batches may wait."""
+        return self._capacity
+
+    def size(self) -> int:
+        """How many batches wait; 0 outside of an epoch."""
+        queue = self._loader.queue
+        return 0 if queue is None else queue.size()
+
+    def close(self) -> None:
+        """End the epoch."""
+        self._loader.reset()
+
+    kill = close
+
+
 class ReaderItems:
     """What a reader variable gives, for `read_file`, and the loader behind it."""
 
-    def __init__(self, loader: ProgramLoader, items: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, loader: ProgramLoader, items: Sequence[dict[str, Any]], capacity: int) -> None:
         self.loader = loader
         self.items = items
+        self.queue = ReaderQueue(loader, capacity)
 
 
 def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, double_buffer: bool) -> Variable:
@@ -116,7 +140,9 @@ def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, dou
     reader = f"{name}_reader" if name is not None else process_name("create_py_reader")
     loader = ProgramLoader(
         [
-            Spec(f"{reader}[{i}]", to_numpy(to_vartype(item["dtype"])), item["shape"], item["lod_level"])
+            Spec(
+                f"{reader}[{i}]", to_numpy(to_vartype(item["dtype"])), item["shape"], item["lod_level"], False
+            )
             for i, item in enumerate(items)
         ],
         size,
@@ -130,7 +156,7 @@ def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, dou
     if double_buffer:
         ahead = f"{name}_double_buffer" if name is not None else process_name("double_buffer")
         var = buffer(block, var, ahead)
-    attach(var, ReaderItems(loader, items))
+    attach(var, ReaderItems(loader, items, size))
     return var
 
 
@@ -145,6 +171,7 @@ def attach(var: Variable, made: ReaderItems) -> None:
         "decorate_paddle_reader": loader.set_sample_list_generator,
         "decorate_sample_list_generator": loader.set_sample_list_generator,
         "decorate_sample_generator": loader.set_sample_generator,
+        "queue": made.queue,
         "reader_items": made,
     }
     for key, value in methods.items():

@@ -8,16 +8,16 @@ from typing import Any
 
 from .._ext.queue import Queue, QueueClosed
 from .background import Stream, drain, iterating, join, spawn, without_frames
-from .decorators import Reader, after, check_reader, whole
+from .decorators import Reader, after, check_reader, room, whole
 
 
 def buffered(reader: Reader, size: int) -> Reader:
-    """A reader of the same samples, read ahead by a thread: up to `size` (0 counts as 1) wait in a buffer.
+    """A reader of the same samples, read ahead by a thread: up to `size` (see `decorators.room`) wait in a buffer.
 
     An error of `reader` is raised after the samples before it. Follows `paddle.reader.buffered`.
     """
     check_reader(reader, "buffered")
-    capacity = max(whole(size, "size", 0), 1)
+    capacity = room(size, "size")
 
     @after(reader)
     def reading_ahead() -> Iterator[Any]:
@@ -38,7 +38,7 @@ def xmap_readers(
     """
     check_reader(reader, "xmap_readers")
     workers = whole(process_num, "process_num", 1)
-    capacity = max(whole(buffer_size, "buffer_size", 0), 1)
+    capacity = room(buffer_size, "buffer_size")
     if not callable(mapper):
         raise TypeError(f"the mapper of xmap_readers must be callable, got {type(mapper).__name__}")
 

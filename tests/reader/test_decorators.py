@@ -21,10 +21,18 @@ def test_batch() -> None:
     assert list(r.batch(numbers(6), 3.0)()) == [[0, 1, 2], [3, 4, 5]]
     assert list(r.batch(lambda: [1, 2, 3], 2)()) == [[1, 2], [3]]
 
+    assert list(r.batch(numbers(6), 3.7)()) == list(r.batch(numbers(6), "3")()) == [[0, 1, 2], [3, 4, 5]]
 
-@pytest.mark.parametrize("size", [0, -1, 2.5, None, "x"])
+
+@pytest.mark.parametrize("size", [0, -1, 0.5])
 def test_batch_size_must_be_positive(size: object) -> None:
     with pytest.raises(ValueError, match="batch_size should be a positive integer"):
+        r.batch(numbers(3), size)
+
+
+@pytest.mark.parametrize(("size", "error"), [(None, TypeError), ("x", ValueError)])
+def test_batch_size_must_be_a_number(size: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"int\(\)"):
         r.batch(numbers(3), size)
 
 
@@ -72,8 +80,30 @@ def test_shuffle_draws_as_fluid_does() -> None:
     random.seed(5)
     assert list(r.shuffle(numbers(10), 4)()) == [0, 1, 3, 2, 6, 7, 5, 4, 9, 8]
     assert list(r.shuffle(numbers(3), 0)()) == [0, 1, 2]
-    with pytest.raises(ValueError, match="buf_size must be at least 0, got -1"):
-        r.shuffle(numbers(3), -1)
+    assert list(r.shuffle(numbers(3), -1)()) == [0, 1, 2]
+    random.seed(5)
+    assert list(r.shuffle(numbers(10), 3.5)()) == [0, 1, 3, 2, 6, 7, 5, 4, 9, 8]
+
+
+@pytest.mark.parametrize("size", [4, 4.0, 4.5, 0, -1, np.float32(2), float("inf"), True])
+def test_sizes_of_buffers(size: object) -> None:
+    assert sorted(r.shuffle(numbers(9), size)()) == list(range(9))
+    assert list(r.buffered(numbers(9), size)()) == list(range(9))
+    assert sorted(r.xmap_readers(lambda x: x, numbers(9), 2, size)()) == list(range(9))
+
+
+@pytest.mark.parametrize("size", ["3", None, 1j])
+def test_what_is_no_size_of_a_buffer(size: object) -> None:
+    for decorate in (r.shuffle, r.buffered):
+        with pytest.raises(TypeError, match="size must be a number, got"):
+            decorate(numbers(3), size)
+
+
+def test_firstn() -> None:
+    counts = (0, 2, 2.0, 9, None, -1)
+    assert [len(list(r.firstn(numbers(4), n)())) for n in counts] == [0, 2, 2, 4, 4, 4]
+    with pytest.raises(TypeError, match=r"n must be an integer, got 2.5"):
+        r.firstn(numbers(4), 2.5)
 
 
 @pytest.mark.parametrize(

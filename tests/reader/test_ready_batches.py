@@ -180,3 +180,44 @@ def test_samples_of_another_width() -> None:
             loose.feed([(sample,) for sample in samples])
     with pytest.raises(ValueError, match=r"'y': expected shape \[2\], got \[3\]"):
         fluid.DataFeeder([fluid.data("y", [None, 2])], PLACE).feed([([0.0] * 3,)])
+
+
+@pytest.mark.parametrize("size", [2, 2.0, np.float32(2), np.int64(2)])
+def test_sizes_of_batches(size) -> None:
+    loader = fluid.io.DataLoader.from_generator([fluid.data("x", [None, 1])], capacity=2)
+    loader.set_sample_generator(lambda: ((k,) for k in range(5)), size, places=PLACE)
+    assert [feed["x"].shape() for (feed,) in loader] == [[2, 1], [2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("size", "error"), [(0, AssertionError), (-1, ValueError), (2.5, TypeError), ("2", TypeError)]
+)
+def test_wrong_sizes_of_batches(size, error: type[Exception]) -> None:
+    loader = fluid.io.DataLoader.from_generator([fluid.data("x", [None, 1])], capacity=2)
+    with pytest.raises(error, match="batch_size must be"):
+        loader.set_sample_generator(lambda: iter([]), size, places=PLACE)
+
+
+def test_an_epoch_is_given_up() -> None:
+    x = fluid.layers.data("x", [3])
+    loader = fluid.io.DataLoader.from_generator([x], capacity=2)
+    loader.set_batch_generator(refilled(2), PLACE)
+    epoch = iter(loader)
+    next(epoch)
+    assert loader._queue is loader.queue is not None
+    loader._reset()
+    assert loader.queue is None and numbers([feed["x"] for (feed,) in loader]) == list(range(20))
+
+
+def test_the_queue_of_a_reader_variable() -> None:
+    reader = fluid.layers.py_reader(4, [(-1, 3)], ["float32"])
+    out = fluid.layers.scale(fluid.layers.read_file(reader), 1.0)
+    reader.decorate_tensor_provider(
+        lambda: iter([[np.ones((2, 3), "float32")], [np.ones((2, 5), "float32")]])
+    )
+    assert (reader.queue.size(), reader.queue.capacity()) == (0, 4)
+    reader.start()
+    got = [fluid.Executor(PLACE).run(fetch_list=[out])[0].shape for _ in range(2)]
+    assert got == [(2, 3), (2, 5)] and reader.queue.size() == 0
+    reader.queue.close()
+    assert reader.queue.size() == 0

@@ -155,9 +155,8 @@ def test_a_reader_that_fails_while_it_is_closed_is_reported(monkeypatch: pytest.
     assert [str(error) for error in seen] == ["cannot close the file"]
 
 
-@pytest.mark.parametrize(("arguments", "what"), [((0, 1), "process_num"), ((1, -1), "buffer_size")])
-def test_numbers_are_checked(arguments: tuple[int, int], what: str) -> None:
-    with pytest.raises(ValueError, match=f"{what} must be at least"):
-        xmap_readers(str, numbers(1), *arguments)
-    with pytest.raises(TypeError, match="must be an integer, got 'x'"):
+def test_numbers_are_checked() -> None:
+    with pytest.raises(ValueError, match="process_num must be at least"):
+        xmap_readers(str, numbers(1), 0, 1)
+    with pytest.raises(TypeError, match="must be a number, got 'x'"):
         buffered(numbers(1), "x")
