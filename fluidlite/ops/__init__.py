@@ -15,6 +15,7 @@ from . import (  # noqa: F401
     elementwise,
     embedding,
     factorize,
+    fc,
     feed_fetch,
     fill,
     functions,

@@ -95,6 +95,44 @@ def _register_view(
     )
 
 
+def _register_plain(
+    op_type: str,
+    inputs: tuple[str, ...],
+    attrs: dict[str, Any],
+    infer: Callable[[OpView], Shape],
+    kernel: Callable[..., Any],
+    outputs_too: bool = False,
+) -> None:
+    """Declare the older form of an operator, without XShape: its gradient takes X (and Out, if `outputs_too`)."""
+    register(
+        OpDef(
+            op_type,
+            inputs=inputs,
+            attrs=attrs,
+            infer=lambda op: op.set("Out", infer(op), op.dtype("X")),
+            kernel=kernel,
+            grad=standard_grad(inputs=("X",), outputs=("Out",) if outputs_too else ()),
+            gradable=("X",),
+            native=copy("X", "Out"),
+            view=("Out", "X"),
+            doc=f"{op_type}2 without XShape, which older programs have.",
+        )
+    )
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Out", DOUT) if outputs_too else ("X", DOUT),
+            outputs=(DX,),
+            attrs=attrs,
+            infer=grads_like_inputs,
+            kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
+            native=copy(DOUT, DX),
+            view=(DX, DOUT),
+            doc=f"Gradient of {op_type}.",
+        )
+    )
+
+
 def _twice(op: OpView) -> list[OpSpec]:
     """The gradient of a reshape back is a reshape to the shape of Out@GRAD."""
     takes = {"X": [grad_name(op.name(DX))]}
@@ -166,38 +204,13 @@ _register_view(
 )
 
 
-def _infer_plain_reshape(op: OpView) -> None:
-    op.set("Out", _infer_reshape(op), op.dtype("X"))
-
-
-register(
-    OpDef(
-        "reshape",
-        inputs=("X", "Shape?", "ShapeTensor*?"),
-        attrs={"shape": []},
-        infer=_infer_plain_reshape,
-        kernel=lambda xp, X, Shape, ShapeTensor, shape: X.reshape(
-            _reshape_target(X, Shape, ShapeTensor, shape)
-        ),
-        grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        gradable=("X",),
-        native=copy("X", "Out"),
-        view=("Out", "X"),
-        doc="reshape2 without XShape, for gradients of gradients and weight normalisation.",
-    )
-)
-register(
-    OpDef(
-        "reshape_grad",
-        inputs=("X", "Out", DOUT),
-        outputs=(DX,),
-        attrs={"shape": []},
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
-        native=copy(DOUT, DX),
-        view=(DX, DOUT),
-        doc="The gradient of reshape.",
-    )
+_register_plain(
+    "reshape",
+    ("X", "Shape?", "ShapeTensor*?"),
+    {"shape": []},
+    _infer_reshape,
+    lambda xp, X, Shape, ShapeTensor, shape: X.reshape(_reshape_target(X, Shape, ShapeTensor, shape)),
+    outputs_too=True,
 )
 
 
@@ -223,6 +236,15 @@ _register_view(
     lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
     lambda xp, X, axes: (X.reshape(_squeezed(_fail, X.shape, axes)), no_elements(xp, X)),
     "X without the dimensions of size 1 at `axes`, or without any if `axes` is empty.",
+)
+
+
+_register_plain(
+    "squeeze",
+    ("X",),
+    {"axes": []},
+    lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
+    lambda xp, X, axes: X.reshape(_squeezed(_fail, X.shape, axes)),
 )
 
 
@@ -266,6 +288,17 @@ _register_view(
 )
 
 
+_register_plain(
+    "unsqueeze",
+    ("X", "AxesTensor?", "AxesTensorList*?"),
+    {"axes": []},
+    _infer_unsqueeze,
+    lambda xp, X, AxesTensor, AxesTensorList, axes: X.reshape(
+        _unsqueezed(_fail, X.shape, _axes(AxesTensor, AxesTensorList, axes))
+    ),
+)
+
+
 def _infer_flatten(op: OpView) -> Shape:
     x, axis = op.shape("X"), op.attr("axis")
     if not 0 <= axis <= len(x):
@@ -280,4 +313,11 @@ _register_view(
     _infer_flatten,
     lambda xp, X, axis: (X.reshape(product(X.shape[:axis]), product(X.shape[axis:])), no_elements(xp, X)),
     "X as a matrix whose rows are its first `axis` dimensions.",
+)
+_register_plain(
+    "flatten",
+    ("X",),
+    {"axis": 1},
+    _infer_flatten,
+    lambda xp, X, axis: X.reshape(product(X.shape[:axis]), product(X.shape[axis:])),
 )

@@ -29,13 +29,13 @@ and functions are rounded differently. Integers and booleans are equal."""
 WAITING = frozenset(
     """
     affine_grid affine_grid_grad argsort argsort_grad bilinear_interp cholesky cholesky_grad clip clip_by_norm concat
-    concat_grad crop crop_grad crop_tensor crop_tensor_grad dpsgd dropout expand expand_grad fill_constant
+    concat_grad crop crop_grad crop_tensor crop_tensor_grad dpsgd dropout expand expand_grad fc fill_constant
     gaussian_random inverse linspace masked_select masked_select_grad merge_selected_rows nce one_hot one_hot_v2 pad2d
     pad2d_grad randint randperm range reshape2 sampling_id seed slice slice_grad split strided_slice strided_slice_grad
     top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 warpctc where_index
     """.split()
 )
-"""Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there, the sizes of
+"""Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there (or, of `fc`, call cuBLAS), the sizes of
 their results depend on elements, or (most of them only then) sizes, positions or numbers come from a tensor. All others
 are recorded as well, and a replay has to give the same."""
 

@@ -105,3 +105,16 @@ def test_flatten(axis, shape):
 def test_flatten_beyond_the_end():
     with pytest.raises(OperatorError, match="axis must be in"):
         infer("flatten2", {"X": X}, {"axis": 5})
+
+
+@pytest.mark.parametrize(
+    "op_type, attrs, shape",
+    [
+        ("squeeze", {"axes": [1]}, (2, 3, 4)),
+        ("unsqueeze", {"axes": [-1, 0]}, (1, 2, 1, 3, 4, 1)),
+        ("flatten", {"axis": 3}, (6, 4)),
+        ("reshape", {"shape": [4, -1]}, (4, 6)),
+    ],
+)
+def test_older_forms_have_no_xshape(op_type, attrs, shape):
+    check(op_type, {"X": X}, attrs, {"Out": X.reshape(shape)}, grads=["X"])
