@@ -35,7 +35,7 @@ WAITING = frozenset(
     top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 warpctc where_index
     """.split()
 )
-"""Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there (or, of `fc`, call cuBLAS), the sizes of
+"""Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there, the sizes of
 their results depend on elements, or (most of them only then) sizes, positions or numbers come from a tensor. All others
 are recorded as well, and a replay has to give the same."""
 
