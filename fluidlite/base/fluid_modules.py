@@ -5,7 +5,6 @@ from __future__ import annotations
 _LAYERS = [
     "control_flow",
     "detection",
-    "device",
     "distributions",
     "io",
     "learning_rate_scheduler",

@@ -5,7 +5,13 @@ from .ends import check_feed_shape_type, has_feed_operators, has_fetch_operators
 from .executor import Executor
 from .from_dataset import FetchHandler
 from .lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
+from .questions import _fetch_var as _fetch_var
+from .questions import _to_name_str as _to_name_str
+from .questions import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with
 from .scope import Scope, global_scope, scope_guard
+from .scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
+
+g_scope = global_scope()
 
 __all__ = [
     "Executor",
@@ -13,9 +19,13 @@ __all__ = [
     "LoDTensor",
     "LoDTensorArray",
     "Scope",
+    "as_numpy",
     "check_feed_shape_type",
     "create_lod_tensor",
     "create_random_int_lodtensor",
+    "dimension_is_compatible_with",
+    "dtype_is_compatible_with",
+    "g_scope",
     "global_scope",
     "has_feed_operators",
     "has_fetch_operators",

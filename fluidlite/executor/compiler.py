@@ -163,6 +163,10 @@ class CompiledProgram:
         self._places = list(places) if places is not None else None
         return self
 
+    def _compile(self, scope: Scope, place: Place) -> CompiledProgram:
+        """This program, ready to be run: executors make what they need when they run it for the first time."""
+        return self
+
     def _devices(self, executor: Executor) -> list[Place]:
         if self._places is not None:
             return self._places

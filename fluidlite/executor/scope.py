@@ -183,6 +183,13 @@ def global_scope() -> Scope:
     return _current.get()
 
 
+def switch_scope(scope: Scope) -> Scope:
+    """Make `scope` the global scope; returns the one before."""
+    before = _current.get()
+    _current.set(scope)
+    return before
+
+
 @contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
     """Make `scope` the global scope inside the block (`fluid.scope_guard`)."""

@@ -6,6 +6,7 @@ Follows `fluid.framework`.
 from ..base import missing
 from ..base.dtypes import VarType
 from ..base.dtypes import to_vartype as convert_np_dtype_to_dtype_
+from ..base.fluid_flags import get_flags, set_flags
 from ..base.place import (
     CPUPlace,
     CUDAPinnedPlace,
@@ -18,8 +19,23 @@ from ..base.place import (
 from ..base.version import require_version
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
+from .devices import device_guard, switch_device
 from .mode import _current_expected_place as _current_expected_place
 from .mode import in_dygraph_mode
+from .names import (
+    CONTROL_DEP_VAR_PREFIX,
+    EMPTY_VAR_NAME,
+    GRAD_VAR_SUFFIX,
+    TEMP_VAR_NAME,
+    ZERO_VAR_SUFFIX,
+    NameScope,
+    dtype_is_floating,
+    generate_control_dev_var_name,
+)
+from .names import _debug_string_ as _debug_string_
+from .names import _full_name_scope as _full_name_scope
+from .names import _get_var as _get_var
+from .op_protos import OpProtoHolder, get_all_op_protos
 from .operator import Operator, OpRole
 from .program import (
     Program,
@@ -33,10 +49,17 @@ from .program import (
 from .variable import Parameter, Variable
 
 __all__ = [
+    "CONTROL_DEP_VAR_PREFIX",
+    "EMPTY_VAR_NAME",
+    "GRAD_VAR_SUFFIX",
+    "TEMP_VAR_NAME",
+    "ZERO_VAR_SUFFIX",
     "Block",
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "NameScope",
+    "OpProtoHolder",
     "OpRole",
     "Operator",
     "Parameter",
@@ -49,12 +72,19 @@ __all__ = [
     "cuda_places",
     "default_main_program",
     "default_startup_program",
+    "device_guard",
+    "dtype_is_floating",
+    "generate_control_dev_var_name",
+    "get_all_op_protos",
+    "get_flags",
     "grad_var_name",
     "in_dygraph_mode",
     "is_compiled_with_cuda",
     "name_scope",
     "program_guard",
     "require_version",
+    "set_flags",
+    "switch_device",
     "switch_main_program",
     "switch_startup_program",
 ]

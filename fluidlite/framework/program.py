@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from ..base.context import Slot
 from . import mode
 from .block import Block
+from .devices import current_device
 from .operator import Operator, OpRole
 from .tracing import Tracer
 from .variable import Parameter, Variable
@@ -48,6 +49,9 @@ class Program:
         scope = _name_scope.get()
         if scope:
             op.attrs.setdefault("op_namescope", "/" + "/".join(scope) + "/")
+        device = current_device()
+        if device:
+            op.attrs.setdefault("op_device", device)
 
     def _reader_ops(self) -> list[Operator]:
         """The `read` operators of the global block."""
@@ -327,6 +331,11 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
         else:
             with _startup.hold(startup_program):
                 yield
+
+
+def current_name_scope() -> tuple[str, ...]:
+    """The prefixes of the enclosing `name_scope` blocks, outermost first."""
+    return _name_scope.get()
 
 
 @contextmanager

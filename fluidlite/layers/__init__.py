@@ -54,6 +54,7 @@ from .inputs import *  # noqa: F403
 from .io import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
+from .learning_rate_scheduler import _decay_step_counter as _decay_step_counter
 from .limits import *  # noqa: F403
 from .lod import *  # noqa: F403
 from .loss import *  # noqa: F403

@@ -58,7 +58,7 @@ def _eager_piecewise(boundaries: Sequence[int], values: Sequence[float]) -> sche
     return schedules.PiecewiseDecay(boundaries, values, begin=0)
 
 
-def _step(begin: int = 0) -> Variable:
+def _decay_step_counter(begin: int = 0) -> Variable:
     """The number of the step as float32; `begin` in the first run."""
     return cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
 
@@ -78,7 +78,7 @@ def _choose(condition: Variable, yes: Any, no: Any) -> Variable:
 
 def _periods(decay_steps: int, staircase: bool) -> Variable:
     """How many times `decay_steps` steps have passed; whole times only with `staircase`."""
-    passed = _step() / decay_steps
+    passed = _decay_step_counter() / decay_steps
     return _apply("floor", passed) if staircase else passed
 
 
@@ -128,7 +128,7 @@ def polynomial_decay(
     With `cycle` the descent begins again, each time `decay_steps` longer, instead of ending. Follows
     `fluid.layers.polynomial_decay`.
     """
-    step = _step()
+    step = _decay_step_counter()
     if cycle:
         times = _apply("ceil", step / decay_steps)
         rounds = _apply("elementwise_max", times, fill_constant([1], "float32", 1.0))
@@ -145,7 +145,7 @@ def noam_decay(d_model: int, warmup_steps: int, learning_rate: Any = 1.0) -> Var
 
     The first step is number 1 (Vaswani et al. 2017). Follows `fluid.layers.noam_decay`.
     """
-    step = _step(1)
+    step = _decay_step_counter(1)
     falling = step**-0.5
     rising = (warmup_steps**-1.5) * step
     return learning_rate * (d_model**-0.5) * _apply("elementwise_min", falling, rising)
@@ -157,7 +157,7 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Varia
 
     Follows `fluid.layers.cosine_decay`.
     """
-    epoch = _apply("floor", _step() / step_each_epoch)
+    epoch = _apply("floor", _decay_step_counter() / step_each_epoch)
     return learning_rate * 0.5 * (_apply("cos", epoch * math.pi / epochs) + 1)
 
 
@@ -172,7 +172,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
             f"len(values) - len(boundaries) should be 1, got {len(values)} values "
             f"and {len(boundaries)} boundaries"
         )
-    step = _step()
+    step = _decay_step_counter()
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
     chosen: Any = fill_constant([1], "float32", float(values[-1]))
     for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
@@ -191,7 +191,7 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{name} of linear_lr_warmup must be a number, got {value!r}")
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate_warmup")
-    step = _step()
+    step = _decay_step_counter()
     early = step < float(warmup_steps)
     warm = start_lr + float(end_lr - start_lr) * (step / float(warmup_steps))
     after = learning_rate if isinstance(learning_rate, Variable) else float(learning_rate)

@@ -1,4 +1,4 @@
-"""`feed` and `fetch`: where a saved inference program takes its inputs and gives its outputs.
+"""`feed` and `fetch`: where a saved inference program takes its inputs and gives its outputs; `get_places`.
 
 They mark the two ends of a program file and compute nothing: `Executor.run` feeds and fetches by name.
 """
@@ -28,5 +28,14 @@ register(
         attrs={"col": 0},
         host=True,
         doc="Names `X` as output number `col` of a saved inference program; Out holds all outputs.",
+    )
+)
+register(
+    OpDef(
+        "get_places",
+        outputs=("Out",),
+        attrs={"device_count": 0, "device_type": "AUTO"},
+        host=True,
+        doc="Names a list of devices, which nothing uses any more.",
     )
 )
