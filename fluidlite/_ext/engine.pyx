@@ -12,6 +12,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
+from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
 cnp.import_array()
@@ -84,6 +85,15 @@ class KernelFailure(Exception):
         self.index = index
         self.code = code
         self.err = err
+
+
+cdef struct Range:
+    uintptr_t begin
+    uintptr_t end
+
+
+cdef bint begins_before(const Range &a, const Range &b) noexcept nogil:
+    return a.begin < b.begin
 
 
 cdef struct Layout:
@@ -160,6 +170,7 @@ cdef class Engine:
     cdef list callables
     cdef Layouts signature
     cdef Layouts fetches
+    cdef vector[Range] written
     cdef bint running
     cdef bint timed
     cdef public bint release_gil
@@ -271,8 +282,8 @@ cdef class Engine:
         """Bind a list or tuple of arrays to the slots of the signature.
 
         Returns:
-            False when the number of values or any type, shape or memory layout differs from the signature. All its slots
-            are empty then, so that nothing runs on the arrays of an earlier step; the caller converts or complains.
+            False when the number of values or any type, shape or memory layout differs from the signature, or when an
+            array that is only read has memory in common with one of `set_written`. All slots of the signature are empty then, so that nothing runs on the arrays of an earlier step; the caller converts or complains.
         """
         cdef Py_ssize_t k
         cdef Layouts wanted = self.signature
@@ -281,12 +292,46 @@ cdef class Engine:
             self.unbind(wanted)
             return False
         for k in range(wanted.n):
-            if not fits(&wanted.items[k], values[k]):
+            if not fits(&wanted.items[k], values[k]) or (
+                    not wanted.items[k].written and self.is_written(cnp.PyArray_DATA(<cnp.ndarray> values[k]),
+                                                                    wanted.items[k].size)):
                 self.unbind(wanted)
                 return False
         for k in range(wanted.n):
             self.bind_array(wanted.items[k].slot, values[k])
         return True
+
+    def set_written(self, arrays) -> None:
+        """Say which arrays the instructions write to, besides those of the signature.
+
+        `bind_arrays` refuses what shares memory with them: it would change while the instructions run.
+        """
+        cdef Range one
+        cdef vector[Range] found
+        for array in arrays:
+            one.begin = <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray?> array)
+            one.end = one.begin + <uintptr_t> cnp.PyArray_NBYTES(<cnp.ndarray> array)
+            if one.end > one.begin:
+                found.push_back(one)
+        sort(found.begin(), found.end(), begins_before)
+        self.written.clear()
+        for one in found:
+            if self.written.empty() or self.written.back().end < one.begin:
+                self.written.push_back(one)
+            elif self.written.back().end < one.end:
+                self.written.back().end = one.end
+
+    cdef bint is_written(self, void *address, Py_ssize_t size) noexcept:
+        """Whether one of the written arrays has memory among these bytes."""
+        cdef uintptr_t begin = <uintptr_t> address
+        cdef size_t low = 0, high = self.written.size(), middle
+        while low < high:  # the first that ends behind `begin`; no two overlap
+            middle = (low + high) // 2
+            if self.written[middle].end <= begin:
+                low = middle + 1
+            else:
+                high = middle
+        return low < self.written.size() and self.written[low].begin < begin + <uintptr_t> size
 
     cdef int unbind(self, Layouts layouts) except -1:
         cdef Py_ssize_t k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class SelectedRows:
     @property
     def size(self) -> int:
         """How many elements the table has."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     def merged(self, xp: Any = np) -> SelectedRows:
         """The same with every row once, in ascending order."""

@@ -13,7 +13,7 @@ from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
 from ..ops.native_errors import native_error
-from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, find, grad_name
+from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
 from . import device_calls
 from .elements import as_numbers
 
@@ -294,7 +294,10 @@ def _reference(
         for (declared, names), result in zip(wanted, results, strict=True):
             for name, value in zip(names, result if declared.many else [result], strict=False):
                 if value is not None and name:
-                    made[order[name]] = own(value, outputs[order[name]], arrays)
+                    layout = outputs[order[name]]
+                    if layout is not None and isinstance(value, (np.ndarray, np.generic)):
+                        check_result(definition.type, value, layout[1], layout[0])
+                    made[order[name]] = own(value, layout, arrays)
         return made
 
     if device is None:

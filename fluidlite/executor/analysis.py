@@ -97,6 +97,8 @@ class ScopeFollower:
     version: int
     feed_names: list[str]
     meta: ExactMeta
+    followed: int = 0
+    """How many of `feed_names`, at their end, are lasting variables."""
     _scope: weakref.ref[Scope]
     _scope_version: int
     """The version of the scope that the plan was bound to last."""
@@ -108,8 +110,11 @@ class ScopeFollower:
 
     def take(self, arrays: list[Any]) -> None:
         """`accepts` for arrays that have to fit; raises ValueError naming the first that does not."""
-        if self.accepts(arrays):
-            return
+        count = len(arrays) - self.followed
+        if self.accepts(arrays) or self.accepts(
+            [*[array.copy() for array in arrays[:count]], *arrays[count:]]
+        ):
+            return  # a copy is needed of what shares its memory with variables that the program writes
         for name, array in zip(self.feed_names, arrays, strict=True):
             wanted = f"{to_numpy(self.meta.dtypes[name])} {list(self.meta.shapes[name])}"
             got = f"{array.dtype} {list(array.shape)}"

@@ -254,9 +254,9 @@ def run_program(
     cache = _cache(program, scope, (tuple(feed), names), device)
     cache.runs += 1
     plan = cache.last
-    if plan is not None and plan.ready(program) and plan.lock.acquire(blocking=False):
+    if plan is not None and plan.lock.acquire(blocking=False):
         try:
-            if plan.accepts_raw(feed):
+            if plan.ready(program) and plan.accepts_raw(feed):
                 cache.hits += 1
                 return _finish(plan, return_numpy)
         except MemoryError:
@@ -283,9 +283,10 @@ def _run_checked(
         checked = placed(checked, None)
     if flags.engine() == "plan" and (checked or cache.runs > 1):
         parts = expanded(checked)
-        plan = find_plan(cache, program, scope, parts, names, device)
-        if plan is not None:
+        while (plan := find_plan(cache, program, scope, parts, names, device)) is not None:
             with plan.lock:
+                if not plan.ready(program):
+                    continue  # meanwhile another thread has replaced a variable of the scope
                 plan.take([parts[name][0] for name in plan.feed_names])
                 try:
                     return _finish(plan, return_numpy)
@@ -308,7 +309,7 @@ def find_plan(
         return None
     signature = tuple((name, array.shape, array.dtype.num) for name, (array, _) in feed.items())
     plan = cache.plans.get(signature)
-    if plan is not None and plan.ready(program):
+    if plan is not None and _is_ready(plan, program):
         cache.hits += 1
     else:
         if cache.refused is not None or not cache.worth_planning():
@@ -323,6 +324,11 @@ def find_plan(
         cache.add(signature, plan)
     cache.last = plan
     return plan
+
+
+def _is_ready(plan: Plan | DevicePlan, program: Program) -> bool:
+    with plan.lock:
+        return plan.ready(program)
 
 
 def _planned(

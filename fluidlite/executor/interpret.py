@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend.cupy_ import library
-from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.selected_rows import SelectedRows, as_dense
-from ..framework import Block, Operator, Program, sequences
+from ..framework import Block, Operator, Program, Variable, sequences
 from ..framework.operator import BlockMeta
 from ..ops import kernel_types
 from ..ops.registry import LodArray, OpView, Shape
@@ -72,7 +72,19 @@ class Interpreter:
         self.xp: Any = np if device is None else device.xp
         self.fed = list(feed)
         self.values: dict[str, Any] = {name: array for name, (array, _) in placed(feed, device).items()}
+        self._part_from_scope()
         self.lods: dict[str, Lod] = {name: lod for name, (_, lod) in feed.items() if lod}
+
+    def _part_from_scope(self) -> None:
+        """Copy what is fed and shares memory with variables that the program writes: it must not change meanwhile."""
+        shared = [name for name, array in self.values.items() if isinstance(array, np.ndarray)]
+        written = {name for block in self.program.blocks for op in block.ops for name in op.output_arg_names}
+        for name in written if shared else ():
+            found = self.scope.find_var(name)
+            array = found.get().array if found is not None and isinstance(found.get(), LoDTensor) else None
+            for fed in shared:
+                if isinstance(array, np.ndarray) and np.may_share_memory(self.values[fed], array):
+                    self.values[fed] = self.values[fed].copy()
 
     def run(self, ops: list[Operator] | None = None) -> None:
         """Run all operators of the global block, or just `ops`."""
@@ -176,7 +188,7 @@ class Interpreter:
     ) -> None:
         """Store a result: persistable variables in the scope, all at once, others here.
 
-        Its type of elements is `dtype`, or else what the program says.
+        Its type of elements is `dtype`, or else what the kernel has made; see `_typed`.
         """
         lod: Lod = []
         if isinstance(value, LodArray):
@@ -186,8 +198,7 @@ class Interpreter:
         var = op.block._find_var_recursive(name)
         if isinstance(value, SelectedRows) and var is not None and var.persistable:
             value = value.dense(self.xp)
-        if var is not None and var.type == VarType.LOD_TENSOR and var._dtype is not None:
-            value = self.xp.asarray(value, dtype=to_numpy(var.dtype if dtype is None else dtype))
+        value = self._typed(value, var, dtype)
         if var is not None and var.persistable:
             tensor = self.scope.find_var(name)
             holder = (tensor if tensor is not None else self.scope.var(name)).get_tensor()
@@ -202,6 +213,19 @@ class Interpreter:
             self.lods[name] = lod
         else:
             self.lods.pop(name, None)
+
+    def _typed(self, value: Any, var: Variable | None, dtype: VarType | None) -> Any:
+        """A result as an array: of type `dtype`, or what the kernel made, in the declared precision if that is less.
+
+        Other types that are declared and not computed make no difference, as in Fluid.
+        """
+        if var is None or var.type != VarType.LOD_TENSOR:
+            return value
+        made = self.xp.asarray(value, dtype=None if dtype is None else to_numpy(dtype))
+        if dtype is None and var._dtype in FLOATS and made.dtype.kind == "f":
+            declared = to_numpy(var._dtype)
+            return made.astype(declared) if made.itemsize > declared.itemsize else made
+        return made
 
     def fetch(self, name: str) -> LoDTensor:
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""

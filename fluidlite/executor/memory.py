@@ -29,13 +29,19 @@ class Storage:
         self.last = max(self.last, step)
 
 
+_MOST = 1 << 60
+"""Bytes of which sums still fit 64 bits."""
+
+
 def place(storages: Iterable[Storage]) -> int:
     """Give each storage an offset such that no two that live at the same time overlap; returns the bytes needed.
 
     The largest `_FITTED` are packed tightest, which takes the square of their number; what is left, and small by
-    comparison, comes behind them.
+    comparison, comes behind them. Raises MemoryError if all together are more than could be counted.
     """
     ordered = sorted(storages, key=lambda s: (-s.bytes, s.first))
+    if sum(storage.bytes for storage in ordered) > _MOST:
+        raise MemoryError("no machine has as much memory")
     begin = _fit(ordered[:_FITTED])
     return begin + _stack(ordered[_FITTED:], begin)
 
@@ -103,6 +109,11 @@ def _stack(storages: Iterable[Storage], origin: int) -> int:
         storage.offset = origin + begin
         heappush(busy, (storage.last, begin, begin + size))
     return total
+
+
+def part(block: np.ndarray, storage: Storage, size: int) -> np.ndarray:
+    """The bytes of an arena that a variable of `size` bytes has in its storage."""
+    return block[storage.offset : storage.offset + size]
 
 
 def _rounded(size: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
-from ..ops.registry import Call, OpView
+from ..ops.registry import Call, OperatorError, OpView, check_result
 from . import failures, fusion, memory, sparse
 from .analysis import Analysis, ScopeFollower, lasting_tensors
 from .feeding import Feed
@@ -57,6 +57,7 @@ class Plan(ScopeFollower):
         self._slots: dict[str, int] = {}
         fetches = analysis.fetches
         instructions = self._lower(analysis.steps, fetches)
+        self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
         self._allocate(instructions, fetches)
         self._emit(engine, instructions)
         self._bind_constants()
@@ -86,6 +87,7 @@ class Plan(ScopeFollower):
         For variables whose memory belongs to somebody else, who may replace it from one step to the next.
         """
         self.feed_names = [*self.feed_names, *names]
+        self.followed = len(names)
         self._sign(len(names))
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
@@ -102,7 +104,10 @@ class Plan(ScopeFollower):
             select = op.definition.native if by_rows is None else by_rows.native
             calls = None
             if select is not None and not _overwrites_input(op):
-                calls = select(view)
+                try:
+                    calls = select(view)
+                except Exception as error:
+                    raise failures.in_operator(op, error) from error
             listed = [calls] if isinstance(calls, Call) else calls
             if listed is not None and all(kernels.available(call.kernel) for call in listed):
                 out += [(op, call) for call in listed if not self._is_part_view(call, written)]
@@ -152,8 +157,15 @@ class Plan(ScopeFollower):
             if self._temporary(self._root(name)):
                 self._storage(self._root(name)).touch(end)
         self._share_in_place(instructions)
-        self.arena_bytes = memory.place({id(s): s for s in self._storages.values()}.values())
-        self._arena = memory.arena(self.arena_bytes)
+        try:
+            self.arena_bytes = memory.place({id(s): s for s in self._storages.values()}.values())
+            self._arena = memory.arena(self.arena_bytes)
+        except (MemoryError, ValueError, OverflowError) as error:
+            largest = max(self._storages, key=self._bytes)
+            raise MemoryError(
+                f"this program needs more memory than there is: variable {largest!r} {list(self.meta.shapes[largest])} "
+                f"alone takes {self._bytes(largest)} bytes"
+            ) from error
 
     def _touched(self, op: Operator, action: Any) -> list[str]:
         if isinstance(action, Call):
@@ -214,14 +226,17 @@ class Plan(ScopeFollower):
         self.is_native = [item is not None for item in native]
         self.engine = engine.Engine(len(self._slots))
         remaining = iter(python)
-        for item in native:
+        for op, item in zip(self.ops, native, strict=True):
             if item is None:
                 self.engine.add_python(next(remaining))
-            else:
+                continue
+            try:
                 self.engine.add(*item)
+            except ValueError as error:
+                raise failures.in_operator(op, error) from error
         self._views: dict[str, np.ndarray] = {}
         for name, storage in self._storages.items():
-            view = self._arena[storage.offset : storage.offset + self._bytes(name)]
+            view = memory.part(self._arena, storage, self._bytes(name))
             array = view.view(to_numpy(self.meta.dtypes[name])).reshape(self.meta.shapes[name])
             self._views[name] = array
             if name in self._slots:
@@ -245,6 +260,7 @@ class Plan(ScopeFollower):
             self._views[name] = array
             if name in self._slots:
                 self.engine.bind(self._slots[name], array)
+        self.engine.set_written([self._views[name] for name in tensors if name in self._changed])
         self._scope_version = scope._cell.version
         return True
 
@@ -333,9 +349,18 @@ class Plan(ScopeFollower):
                 names = op.outputs.get(slot.name) or []
                 for name, value in zip(names, result if slot.many else [result], strict=False):
                     if value is not None:
-                        np.copyto(self._array(name), value, casting="unsafe")
+                        self._store(op, name, value)
 
         return step
+
+    def _store(self, op: Operator, name: str, value: Any) -> None:
+        """Copy what a reference kernel made to where a variable is; it must be of that variable's shape and type."""
+        array = self._array(name)
+        try:
+            check_result(op.type, value, array.shape, array.dtype)
+        except OperatorError as error:
+            raise failures.in_operator(op, error) from None
+        np.copyto(array, value, casting="same_kind")
 
 
 def _overwrites_input(op: Operator) -> bool:

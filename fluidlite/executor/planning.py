@@ -12,7 +12,7 @@ from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..framework import Operator, Program
 from ..ops import kernel_types
 from ..ops.feed_fetch import ENDS
-from ..ops.registry import OpView, Shape
+from ..ops.registry import OpView, Shape, check_result
 from ..ops.rows import ROWS, parts
 from . import failures
 from .lod_tensor import LoDTensor
@@ -103,6 +103,7 @@ class ExactMeta:
                 f"variable {name!r} gets another shape or type on the way: {dtype} {shape} after "
                 f"{self.dtypes[name]} {self.shapes[name]}"
             )
+        # What the program declares is not asked: kernels write what is inferred, and that is what gets memory.
         self.shapes[name] = shape
         self._type(name, dtype)
 
@@ -189,11 +190,16 @@ def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) ->
         results: list[Any] = [np.array(view.shape("Input"), dtype="int32")]
     else:
         inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
-        results = definition.call(np, inputs, op.attrs)
+        try:
+            results = definition.call(np, inputs, op.attrs)
+        except Exception as error:
+            raise failures.in_operator(op, error) from error
     for slot, result in zip(definition.output_slots, results, strict=True):
         for name, value in zip(
             op.outputs.get(slot.name, []), result if slot.many else [result], strict=False
         ):
             if value is not None:
-                meta.known[name] = np.ascontiguousarray(value, dtype=to_numpy(meta.dtypes[name]))
+                dtype = to_numpy(meta.dtypes[name])
+                check_result(op.type, value, meta.shapes[name], dtype)
+                meta.known[name] = np.array(value, dtype, order="C")
     return True

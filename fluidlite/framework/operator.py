@@ -64,8 +64,8 @@ class BlockMeta:
         var = self.block._var_recursive(name)
         var._shape = shape
         var._shaped = True
-        if var._dtype is None:
-            var._dtype = dtype
+        # As in Fluid, what an operator computes does not depend on what was declared.
+        var._dtype = dtype
 
     def value(self, name: str) -> np.ndarray | None:
         return None

@@ -360,6 +360,20 @@ class OpDef:
         return all(type(value) is SelectedRows for slot in rule.slots for value in inputs.get(slot, ()))
 
 
+def check_result(op_type: str, value: Any, shape: Sequence[int], dtype: np.dtype) -> None:
+    """Raise OperatorError unless what a reference kernel made is of the inferred shape (-1: any) and type.
+
+    Real numbers may have another precision; nothing else is converted: it would hide a wrong kernel or shape rule.
+    """
+    made = np.shape(value)
+    fits = len(made) == len(shape) and all(n in (-1, m) for n, m in zip(shape, made, strict=True))
+    kind = getattr(value, "dtype", None) or np.result_type(value)
+    if not fits or (kind != dtype and not kind.kind == dtype.kind == "f"):
+        raise OperatorError(
+            f"operator {op_type}: its kernel made {kind} {list(made)}, but {dtype} {list(shape)} was inferred"
+        )
+
+
 def _sparse(inputs: dict[str, list[Any]]) -> bool:
     """Whether there are SelectedRows among the inputs."""
     return any(type(value) is SelectedRows for given in inputs.values() for value in given)

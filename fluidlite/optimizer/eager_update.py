@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.arrays import owned, plain
+from ..base.arrays import owned, plain_copy
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
@@ -103,7 +103,7 @@ class EagerUpdate:
             return False
         for tensor in self._tensors:
             tensor.array = owned(tensor.array)
-        return plan.accepts([*[plain(grad) for grad in grads], *self._arrays()])
+        return plan.accepts([*[plain_copy(grad) for grad in grads], *self._arrays()])
 
     def run(self, grads: Sequence[Any]) -> None:
         """Update the parameters, after `takes` has agreed to the gradients."""

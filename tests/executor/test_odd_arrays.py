@@ -1,11 +1,14 @@
 """Arrays as users have them (unaligned, read-only, of another byte order or type), through every door."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import unique_name
+from fluidlite.base import flags, unique_name
 from fluidlite.base.arrays import is_plain, owned, plain
+from fluidlite.ops import registry
 
 X = np.arange(12, dtype="float32").reshape(4, 3)
 Y = np.array([[0], [2], [1], [2]], "int64")
@@ -224,3 +227,80 @@ def test_a_plan_names_the_array_that_does_not_fit():
         plan.take([X[:2], Y])
     with pytest.raises(RuntimeError, match="holds nothing"):
         plan.run()
+
+
+def counter():
+    """A program that changes a lasting variable, and reads what is fed afterwards."""
+    x = fluid.data("x", [2, 3], "float32")
+    state = fluid.layers.create_global_var([2, 3], 1.0, "float32", persistable=True, name="state")
+    block = fluid.default_main_program().global_block()
+    block.append_op(type="scale", inputs={"X": [state]}, outputs={"Out": [state]}, attrs={"scale": 2.0})
+    out = fluid.layers.scale(x, 1.0)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    return exe, out
+
+
+@pytest.mark.parametrize("engine", ["plan", "interpret"])
+def test_what_is_fed_is_not_changed_by_the_step(engine):
+    """The memory of a variable of the scope, fed: Fluid copies it when the step begins."""
+    exe, out = counter()
+    tensor = fluid.global_scope().find_var("state").get_tensor()
+    flags.set_engine(engine)
+    try:
+        for number in range(3):
+            (got,) = exe.run(feed={"x": tensor.array}, fetch_list=[out])
+            np.testing.assert_array_equal(got, np.full((2, 3), 2.0**number, "float32"))
+            (got,) = exe.run(feed={"x": fluid.LoDTensor.wrap(tensor.array)}, fetch_list=[out])
+            np.testing.assert_array_equal(got, np.full((2, 3), 2.0 ** (number + 1), "float32"))
+            tensor.set(tensor.array / 2, fluid.CPUPlace())
+    finally:
+        flags.set_engine("plan")
+
+
+def test_one_array_may_be_fed_twice():
+    a, b = fluid.data("a", [4, 3], "float32"), fluid.data("b", [4, 3], "float32")
+    out = fluid.layers.elementwise_sub(a * 2.0, b)
+    exe = fluid.Executor(fluid.CPUPlace())
+    for _ in range(3):
+        np.testing.assert_array_equal(exe.run(feed={"a": X, "b": X}, fetch_list=[out])[0], X)
+        fed, got = exe.run(feed={"a": X, "b": X[::-1]}, fetch_list=["a", out])
+        np.testing.assert_array_equal(got, 2 * X - X[::-1])
+        assert not np.shares_memory(fed, X)
+
+
+def test_variables_may_be_replaced_while_another_thread_runs_the_program(monkeypatch):
+    """The plan was bound anew in the middle of the other thread's step: RuntimeError."""
+    x = fluid.data("x", [None, 3], "float32")
+    out = fluid.layers.cumsum(fluid.layers.fc(x, 3, param_attr="w", bias_attr=False), axis=1)
+    exe, main, scope = fluid.Executor(fluid.CPUPlace()), fluid.default_main_program(), fluid.global_scope()
+    exe.run(fluid.default_startup_program())
+    exe.run(feed={"x": X}, fetch_list=[out])
+    definition = registry.find("cumsum")
+    inside, proceed, results = threading.Event(), threading.Event(), []
+
+    def call(*args):
+        inside.set()
+        assert proceed.wait(20)
+        return type(definition).call(definition, *args)
+
+    monkeypatch.setattr(definition, "call", call)
+
+    def step():
+        try:
+            results.append(exe.run(main, feed={"x": X}, fetch_list=[out], scope=scope)[0])
+        except RuntimeError as error:
+            results.append(error)
+
+    first, second = threading.Thread(target=step), threading.Thread(target=step)
+    first.start()
+    assert inside.wait(20)
+    weight = np.eye(3, dtype="float32")
+    scope.find_var("w").set(fluid.LoDTensor.wrap(weight))
+    second.start()
+    second.join(0.2)
+    proceed.set()
+    first.join()
+    second.join()
+    np.testing.assert_array_equal(results[1], np.cumsum(X, axis=1))
+    assert results[0].shape == X.shape
