@@ -94,6 +94,7 @@ from .framework import (
 from .input import embedding, one_hot
 from .io import load, load_program_state, save, set_program_state
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .no_longer import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
 from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
@@ -184,7 +185,10 @@ __all__ = [
     "load_dygraph",
     "load_program_state",
     "lod_tensor",
+    "memory_optimize",
     "metrics",
+    "monkey_patch_varbase",
+    "monkey_patch_variable",
     "name_scope",
     "nets",
     "one_hot",
@@ -194,6 +198,7 @@ __all__ = [
     "program_guard",
     "reader",
     "regularizer",
+    "release_memory",
     "require_version",
     "save",
     "save_dygraph",

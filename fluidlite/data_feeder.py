@@ -7,9 +7,17 @@ from .base import missing
 from .base.dtypes import to_numpy
 from .framework import Variable
 from .framework.mode import in_dygraph_mode
+from .reader.converting import DataToLoDTensorConverter
 from .reader.feeder import DataFeeder
 
-__all__ = ["DataFeeder", "check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]
+__all__ = [
+    "DataFeeder",
+    "DataToLoDTensorConverter",
+    "check_dtype",
+    "check_type",
+    "check_variable_and_dtype",
+    "convert_dtype",
+]
 
 
 def convert_dtype(dtype: Any) -> str:

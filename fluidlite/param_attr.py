@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .base import missing
-from .initializer import Initializer
+from .initializer import ConstantInitializer, Initializer, XavierInitializer
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
@@ -54,6 +54,14 @@ class ParamAttr:
         """Use `initializer` unless the user chose one."""
         if self.initializer is None:
             self.initializer = initializer
+
+    def _set_default_param_initializer(self) -> None:
+        """Draw weights by Xavier unless the user chose otherwise."""
+        self._set_default_initializer(XavierInitializer())
+
+    def _set_default_bias_initializer(self) -> None:
+        """Begin biases at zero unless the user chose otherwise."""
+        self._set_default_initializer(ConstantInitializer(0.0))
 
     @staticmethod
     def _to_attr(arg: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite import core, executor, framework, install_check, layers, log_helper
+from fluidlite import backward, core, dygraph_utils, executor, framework, install_check, layers, log_helper
 from fluidlite.annotations import deprecated
 from fluidlite.layer_helper import LayerHelper
 from fluidlite.layer_helper_base import LayerHelperBase
@@ -203,3 +203,79 @@ def test_inputs_with_their_parameters(programs):
     helper = LayerHelper("fc", input=[x, y], param_attr=fluid.ParamAttr(learning_rate=0.5))
     pairs = list(helper.iter_inputs_and_params())
     assert [var.name for var, _ in pairs] == ["x", "y"] and {attr.learning_rate for _, attr in pairs} == {0.5}
+
+
+def test_names_of_gradients(programs):
+    x = fluid.data("x", [2])
+    assert [backward._strip_grad_suffix_(name) for name in ("a@GRAD", "a", "a@GRAD@RENAME@block0@1")] == [
+        "a"
+    ] * 3
+    assert backward._append_grad_suffix_("a") == "a@GRAD" and backward._is_grad_var_("a@GRAD")
+    assert (
+        backward._get_no_grad_set_name([x, "y"]) == {"x", "y"}
+        and backward._get_no_grad_set_name(None) == set()
+    )
+    for wrong in ("x", {3}):
+        with pytest.raises(TypeError, match="no_grad_set"):
+            backward._get_no_grad_set_name(wrong)
+    assert (backward._as_list(None), backward._as_list((1,)), backward._as_list(3)) == ([], [1], [3])
+    assert backward._some_in_set_(["a", "b"], {"a"}) and not backward._all_in_set_(["a", "b"], {"a"})
+    assert not backward._all_in_set_([], {"a"}) and backward.calc_gradient is backward.gradients
+
+
+def test_parts_of_programs(programs):
+    main = programs[0]
+    x = fluid.data("x", [2, 2], "float32")
+    hidden = layers.fc(x, 2)
+    loss = layers.mean(layers.dropout(hidden, 0.5))
+
+    def types(program):
+        return [op.type for op in program.global_block().ops]
+
+    assert types(main._prune_with_input([hidden.name], [loss])) == ["dropout", "mean"]
+    assert types(main._prune(hidden)) == types(main._prune([hidden.name])) == ["mul", "elementwise_add"]
+    test = main._inference_optimize()
+    assert test.global_block().ops[2].attr("is_test") and not main.global_block().ops[2].attr("is_test")
+    assert main._op_role_var == [] and main._copy_dist_param_info_from(test) is None
+
+
+def test_values_of_samples_become_a_tensor():
+    converter = fluid.data_feeder.DataToLoDTensorConverter(CPU, 1, [-1, 1], "int64")
+    converter.feed([1, 2, 3])
+    converter.feed([4])
+    tensor = converter.done()
+    assert np.array(tensor).tolist() == [[1], [2], [3], [4]] and tensor.lod() == [[0, 3, 4]]
+    with pytest.raises(ValueError, match="nothing"):
+        converter.done()
+    converter = fluid.data_feeder.DataToLoDTensorConverter(CPU, 0, [-1, 2], "float32")
+    converter.feed([1, 2])
+    assert np.array(converter.done()).tolist() == [[1, 2]]
+    converter.feed([1, 2, 3])
+    assert np.array(converter.done()).tolist() == [[1, 2, 3]]
+
+
+def test_bias_and_activation_of_eager_layers():
+    with fluid.dygraph.guard():
+        x = fluid.dygraph.to_variable(np.array([[1.0, -2.0]], "float32"))
+        bias = fluid.dygraph.to_variable(np.ones(2, "float32"))
+        assert dygraph_utils._append_activation_in_dygraph(x, "relu").numpy().tolist() == [[1, 0]]
+        assert dygraph_utils._append_bias_in_dygraph(x, bias).numpy().tolist() == [[2, -1]]
+        assert dygraph_utils._append_activation_in_dygraph(x) is x is dygraph_utils._append_bias_in_dygraph(x)
+
+
+def test_what_does_nothing_any_more(programs, caplog):
+    fluid.memory_optimize(programs[0])
+    fluid.release_memory(programs[0])
+    assert [record.message.split("()")[0] for record in caplog.records] == [
+        "paddle.fluid.memory_optimize",
+        "paddle.fluid.release_memory",
+    ]
+    assert fluid.monkey_patch_variable() is None and layers.math_op_patch.monkey_patch_variable() is None
+
+
+def test_default_initializers():
+    attr = fluid.ParamAttr()
+    attr._set_default_param_initializer()
+    assert isinstance(attr.initializer, fluid.initializer.XavierInitializer)
+    attr._set_default_bias_initializer()
+    assert isinstance(attr.initializer, fluid.initializer.XavierInitializer)

@@ -21,13 +21,13 @@ LAYERS = [
     {"reader"},
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
-        "annotations", "log_helper", "layer_helper_base",
+        "annotations", "log_helper", "no_longer", "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
         "metrics", "io", "data", "input", "average", "wrapped_decorator", "op", "default_scope_funcs", "backward",
         "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm", "incubate",
     },
     {"dygraph"},
-    {"install_check"},
+    {"install_check", "dygraph_utils"},
     {"__init__"},
     {"dataset"},
     {"paddle"},

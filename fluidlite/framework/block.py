@@ -204,6 +204,16 @@ class Block:
     def _set_forward_block_idx(self, idx: int) -> None:
         self.forward_block_idx = idx
 
+    def _copy_param_info_from(self, other: Block) -> None:
+        """Make parameters of the variables that are parameters of `other`, a block of another program."""
+        for param in other.iter_parameters():
+            known = self.vars.get(param.name)
+            if known is not None:
+                copy = param._copied_to(self)
+                copy.op = known.op
+                self.vars[param.name] = copy
+        self.program._changed()
+
     def _sync_with_cpp(self) -> None:
         """Nothing is left to do: what `desc` shows is this block itself."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from .variable import Parameter, Variable
 if TYPE_CHECKING:
     from .descs import ProgramDesc
 
+_READING = frozenset({"create_py_reader", "create_double_buffer_reader", "read"})
 _SEED: Slot[int] = Slot("seed", 0)
 
 
@@ -127,12 +128,35 @@ class Program:
                 unused = _touched(op for op in mine.ops if _is_training(op)) - _touched(ops)
             for name, var in mine.vars.items():
                 if name not in unused:
-                    theirs.vars[name] = _copy_var(var, theirs)
+                    theirs.vars[name] = var._copied_to(theirs)
             theirs.ops = [_copy_op(op, theirs, for_test) for op in ops]
         return copy
 
-    def _prune(self, targets: list[str], feeds: list[str] | tuple[str, ...] = ()) -> Program:
-        """A copy with only what is needed to compute the variables `targets` from `feeds` and persistables."""
+    def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
+        """A copy with only what is needed to compute `targets` from the variables that are fed."""
+        return self._prune(targets, feeded_var_names)
+
+    def _inference_optimize(self, prune_read_op: bool = True) -> Program:
+        """A copy for inference, see `clone`; without what reads from loaders if `prune_read_op`."""
+        copy = self.clone(for_test=True)
+        if prune_read_op:
+            block = copy.global_block()
+            block.ops = [op for op in block.ops if op.type not in _READING]
+            copy._changed()
+        return copy
+
+    @property
+    def _op_role_var(self) -> list[str]:
+        """The parameter and gradient that operators built now work on, for those that belong to an update."""
+        return self._op_role_vars
+
+    def _prune(self, targets: Any, feeds: Sequence[str] = ()) -> Program:
+        """A copy with only what is needed to compute `targets` from `feeds` and persistables.
+
+        `targets`: a Variable or its name, or several.
+        """
+        listed = targets if isinstance(targets, (list, tuple, set)) else [targets]
+        targets = [target if isinstance(target, str) else target.name for target in listed]
         copy = self.clone()
         block = copy.global_block()
         needed, fed = set(targets), set(feeds)
@@ -204,13 +228,10 @@ class Program:
 
     def _copy_param_info_from(self, other: Program) -> None:
         """Make parameters of the variables of the global block that are parameters of `other`, with all they say."""
-        block = self.global_block()
-        for param in other.global_block().iter_parameters():
-            known = block.vars.get(param.name)
-            if known is not None:
-                block.vars[param.name] = _copy_var(param, block)
-                block.vars[param.name].op = known.op
-        self._changed()
+        self.global_block()._copy_param_info_from(other.global_block())
+
+    def _copy_dist_param_info_from(self, other: Program) -> None:
+        """Nothing is left to do: no parameters are kept on other machines."""
 
     def _copy_data_info_from(
         self, other: Program, pruned_origin_block_id_map: dict[int, int] | None = None
@@ -256,14 +277,6 @@ def _is_training(op: Operator) -> bool:
         and not role & OpRole.Loss
         or role == OpRole.Loss | OpRole.Backward
     )
-
-
-def _copy_var(var: Variable, block: Block) -> Variable:
-    copy: Variable = object.__new__(type(var))
-    copy.__dict__.update(var.__dict__)
-    copy.block = block
-    copy.op = None
-    return copy
 
 
 def _copy_op(op: Operator, block: Block, for_test: bool) -> Operator:

@@ -12,6 +12,8 @@ from ..ops.registry import grad_name
 from .math_ops import VariableMath
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .descs import VarDesc
     from .operator import Operator
     from .program import Block
@@ -108,6 +110,14 @@ class Variable(VariableMath, metaclass=_VariableKind):
         from .descs import VarDesc
 
         return VarDesc(self)
+
+    def _copied_to(self, block: Block) -> Self:
+        """The same variable in `block`, with no operator that computes it yet."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.block = block
+        copy.op = None
+        return copy
 
     def _set_error_clip(self, error_clip: Any) -> None:
         self.error_clip = error_clip

@@ -1,0 +1,57 @@
+"""Small functions of `fluid.backward` about the names of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from ..ops.registry import GRAD, grad_name
+from .descs import OpDesc
+from .variable import Variable
+
+_append_grad_suffix_ = grad_name
+
+
+def _strip_grad_suffix_(name: str) -> str:
+    """The variable whose gradient `name` is, however often it was taken and whatever it was renamed to."""
+    return name.partition(GRAD)[0]
+
+
+def _is_grad_var_(var_name: str) -> bool:
+    return GRAD in var_name
+
+
+def _as_list(x: Any) -> list[Any]:
+    """A list of one thing, of the elements of a list or tuple, or of nothing for None."""
+    if x is None:
+        return []
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def _some_in_set_(cands: Iterable[Any], s: Collection[Any]) -> bool:
+    return any(item in s for item in cands)
+
+
+def _all_in_set_(cands: Collection[Any], s: Collection[Any]) -> bool:
+    """Whether there are candidates, and all of them are in the set."""
+    return bool(cands) and all(item in s for item in cands)
+
+
+def _get_no_grad_set_name(no_grad_set: Collection[Variable | str] | None) -> set[str]:
+    """The names of Variables and names; TypeError for anything else, as Fluid."""
+    if not isinstance(no_grad_set, (set, list, tuple, type(None))):
+        raise TypeError(
+            f"The type of no_grad_set should be set or list or tuple, but received {type(no_grad_set)}"
+        )
+    for member in no_grad_set or ():
+        if not isinstance(member, (Variable, str)):
+            raise TypeError(
+                "The type of no_grad_set's member must be paddle.fluid.Variable or str, but received "
+                f"{type(member)}."
+            )
+    return {member if isinstance(member, str) else member.name for member in no_grad_set or ()}
+
+
+def serialize_op_decs(op_desc: OpDesc) -> str:
+    """An operator as text."""
+    return str(op_desc._shown)
