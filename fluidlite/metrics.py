@@ -67,6 +67,14 @@ def _array(value: Any, name: str) -> np.ndarray:
     return value
 
 
+def _paired(preds: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A prediction for each label, both as arrays; as in Fluid there may be more predictions, which do not count."""
+    guesses, truths = _array(preds, "preds"), _array(labels, "labels").reshape(-1)
+    if len(guesses) < len(truths):
+        raise IndexError(f"there are {len(guesses)} predictions in 'preds' for {len(truths)} labels in 'labels'")
+    return guesses[: len(truths)], truths
+
+
 def _number(value: Any, name: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number, np.ndarray)):
         raise ValueError(
@@ -113,10 +121,8 @@ class _Counting(MetricBase):
         setattr(self, wrong, 0)
 
     def _count(self, preds: Any, labels: Any, wanted: str) -> None:
-        guesses = np.rint(_array(preds, "preds")).astype("int32").reshape(-1)
-        truths = _array(labels, "labels").reshape(-1)
-        if guesses.size != truths.size:
-            raise ValueError(f"'preds' and 'labels' must be as many, got {guesses.size} and {truths.size}")
+        probabilities, truths = _paired(preds, labels)
+        guesses = np.rint(probabilities).astype("int32").reshape(-1)
         among = guesses == 1 if wanted == "guesses" else truths == 1
         hits = int((among & (guesses == truths)).sum())
         self.tp += hits
@@ -234,6 +240,10 @@ class EditDistance(MetricBase):
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 
+class NotProbability(AssertionError, ValueError):
+    """A prediction is no probability; Fluid raises AssertionError."""
+
+
 class Auc(MetricBase):
     """The area under the ROC curve (`fluid.metrics.Auc`).
 
@@ -256,11 +266,12 @@ class Auc(MetricBase):
         """Add a batch: probabilities [N, 2] (the second is that of a positive) and zeros and ones [N, 1], as
         arrays.
         """
-        scores = _array(preds, "preds")[:, 1]
-        truths = _array(labels, "labels").reshape(-1) != 0
-        if not ((scores >= 0) & (scores <= 1)).all():
-            raise ValueError("'preds' must hold probabilities in [0, 1]")
-        buckets = (scores * self._num_thresholds).astype("int64")
+        scores, given = _paired(preds, labels)
+        truths = given != 0
+        scaled = scores[:, 1] * self._num_thresholds
+        if not ((scaled >= 0) & (scaled < self._num_thresholds + 1)).all():
+            raise NotProbability(f"'preds' must hold probabilities in [0, 1], got {scores[:, 1]}")
+        buckets = scaled.astype("int64")
         np.add.at(self._stat_pos, buckets[truths], 1)
         np.add.at(self._stat_neg, buckets[~truths], 1)
 

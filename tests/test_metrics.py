@@ -43,8 +43,8 @@ def test_precision_and_recall():
 def test_arrays_are_needed():
     with pytest.raises(ValueError, match="The 'preds' must be a numpy ndarray, got list"):
         metrics.Precision().update([0.5], P)
-    with pytest.raises(ValueError, match="as many, got 3 and 2"):
-        metrics.Recall().update(P, P[:2])
+    with pytest.raises(IndexError, match="there are 2 predictions in 'preds' for 3 labels"):
+        metrics.Recall().update(P[:2], P)
     with pytest.raises(ValueError, match="inherit from MetricBase"):
         metrics.CompositeMetric().add_metric("precision")
 
@@ -98,3 +98,13 @@ def test_own_metrics_must_say_what_they_do():
         Own("own").update(P, P)
     with pytest.raises(NotImplementedError, match=r"Own .* override eval\(\)"):
         Own("own").eval()
+
+
+@pytest.mark.parametrize("kind", [metrics.Precision, metrics.Recall, lambda: metrics.Auc("auc")])
+def test_predictions_without_a_label_do_not_count(kind):
+    """As in Fluid: programs hand over the predictions of all batches, with the labels of some."""
+    scores, labels = np.array([[0.3, 0.7], [0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), np.array([[1], [0], [0]])
+    few, more = kind(), kind()
+    few.update(scores[:3] if isinstance(few, metrics.Auc) else scores[:3, 1:], labels)
+    more.update(scores if isinstance(more, metrics.Auc) else scores[:, 1:], labels)
+    assert more.eval() == few.eval()
