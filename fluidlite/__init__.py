@@ -82,6 +82,7 @@ from .dygraph.nn import (
 )
 from .executor import Executor, LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
 from .framework import (
+    ComplexVariable,
     Program,
     Variable,
     default_main_program,
@@ -111,6 +112,7 @@ __all__ = [
     "CUDAPinnedPlace",
     "CUDAPlace",
     "CompiledProgram",
+    "ComplexVariable",
     "Conv2D",
     "Conv2DTranspose",
     "Conv3D",

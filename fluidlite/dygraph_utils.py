@@ -1,27 +1,28 @@
-"""`fluid.dygraph_utils`: bias and activation of eager layers."""
+"""What layers of dygraph mode put behind their result (`fluid.dygraph_utils`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import eager
 from .base import missing
+from .eager import apply
+from .framework import dygraph_only
 
 __all__: list[str] = []
 
 
+@dygraph_only
 def _append_activation_in_dygraph(
-    input: Any, act: str | None = None, use_cudnn: bool | None = None, use_mkldnn: bool | None = None
+    input: Any, act: str | None = None, use_cudnn: Any = None, use_mkldnn: Any = None
 ) -> Any:
-    """The activation of the name `act` of a tensor; the tensor itself for None."""
-    return eager.apply(act, {"X": input}, ("Out",), None) if act else input
+    """The activation `act`, an operator from X to Out, of a tensor; the tensor itself for None."""
+    return input if act is None else apply(act, {"X": input})
 
 
+@dygraph_only
 def _append_bias_in_dygraph(input: Any, bias: Any = None, axis: int = 1) -> Any:
-    """A tensor plus a bias, which begins at dimension `axis`; the tensor itself without one."""
-    if bias is None:
-        return input
-    return eager.apply("elementwise_add", {"X": input, "Y": bias}, ("Out",), {"axis": axis})
+    """A tensor plus `bias` along `axis`; the tensor itself for None."""
+    return input if bias is None else apply("elementwise_add", {"X": input, "Y": bias}, attrs={"axis": axis})
 
 
 __getattr__ = missing.reporter(__name__)

@@ -170,9 +170,14 @@ class LayerHelper(LayerHelperBase):
             "elementwise_add", {"X": input_var, "Y": bias}, attrs={"axis": dim_start}, dtype=input_var.dtype
         )
 
-    def append_activation(self, input_var: Variable) -> Variable:
-        """The activation that `act` names (a string, or a dict with `type` and attributes) of `input_var`."""
-        act = self.kwargs.get("act")
+    def append_activation(
+        self, input_var: Variable, act: Any = None, use_cudnn: Any = None, use_mkl_dnn: Any = None
+    ) -> Variable:
+        """The activation that `act` names (a string, or a dict with `type` and attributes) of `input_var`.
+
+        By default that of the layer; the other arguments have no effect.
+        """
+        act = self.kwargs.get("act") if act is None else act
         if act is None:
             return input_var
         if isinstance(act, str):

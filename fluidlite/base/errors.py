@@ -32,8 +32,14 @@ class NotSupportedError(AttributeError, NotImplementedError):
     """A name, operator or option that Fluid 1.8 has and fluidlite does not have yet."""
 
 
+@called("AssertionError")
 class StaticModeError(AssertionError, TypeError):
     """A Variable of a static program was asked for what only eager tensors have; Fluid raises AssertionError."""
+
+
+@called("AssertionError")
+class ArgumentError(AssertionError, TypeError):
+    """An argument is of another type than it should be, where Fluid raises AssertionError; also a TypeError."""
 
 
 @called("EnforceNotMet")

@@ -3,6 +3,7 @@
 from ..base import missing
 from .backward_strategy import BackwardStrategy
 from .base import (
+    Tracer,
     disable_dygraph,
     disable_imperative,
     enable_dygraph,
@@ -100,6 +101,7 @@ __all__ = [
     "SpectralNorm",
     "StepDecay",
     "TracedLayer",
+    "Tracer",
     "TreeConv",
     "declarative",
     "disable_dygraph",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 from .. import backend, eager
 from ..base import context, missing, unique_name
 from ..base.dtypes import to_vartype
+from ..base.errors import FeedError
 from ..base.place import Place
 from ..eager import grad, no_grad
 from ..framework import (
+    ComplexVariable,
     Program,
     Variable,
     mode,
@@ -134,28 +137,69 @@ def enabled() -> bool:
     return in_dygraph_mode()
 
 
+@contextmanager
+def _switch_tracer_mode_guard_(is_train: bool = True) -> Iterator[None]:
+    """Have gradients recorded inside the block, or not."""
+    with eager.recording(is_train):
+        yield
+
+
+@contextmanager
+def param_guard(parameters: Any) -> Iterator[None]:
+    """Without effect: traced functions know the parameters of layers by themselves."""
+    yield
+
+
+@contextmanager
+def program_desc_tracing_guard(enable: bool) -> Iterator[None]:
+    """Without effect: tracing is a matter of `fluid.dygraph.jit`."""
+    yield
+
+
+def _switch_to_static_graph_(func: Callable[..., Any]) -> Callable[..., Any]:
+    """`func`, run in static mode."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with mode.guard(False):
+            return func(*args, **kwargs)
+
+    return call
+
+
+switch_to_static_graph = _switch_to_static_graph_
+Tracer = eager.Tracer
+
+
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Any:
     """A tensor with the elements of a NumPy array, where tensors are made (`fluid.dygraph.to_variable`; see `guard`).
 
     Args:
-        value: the array; a tensor or Variable is returned as it is.
+        value: the array; a tensor or Variable is returned as it is. Complex numbers give a ComplexVariable.
         name: the tensor's name, by default a generated one.
         zero_copy: False: copy the array. By default a tensor on the CPU shares its memory, as in Fluid, if it is
             contiguous: what is written into the array later shows in the tensor.
 
     Raises:
-        AssertionError, as in Fluid: outside of dygraph mode. TypeError: `value` is neither array nor tensor, or its
-        elements are of a type that Fluid does not have.
+        AssertionError, as in Fluid: outside of dygraph mode. TypeError: `value` is neither array nor tensor. FeedError
+        (an EnforceNotMet and TypeError): its elements are of a type that Fluid does not have.
     """
     if not in_dygraph_mode() and tracing.current() is None:
         raise AssertionError(
             "to_variable works in dygraph mode only: use it inside `with fluid.dygraph.guard():` or after "
             "fluid.enable_dygraph()"
         )
-    if isinstance(value, Variable):
+    if isinstance(value, (Variable, ComplexVariable)):
         return value
+    if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+        real, imag = (eager.to_variable(np.ascontiguousarray(part)) for part in (value.real, value.imag))
+        return ComplexVariable.from_parts(real, imag, name)
+    if isinstance(value, np.ndarray):
+        try:
+            to_vartype(value.dtype)
+        except TypeError as error:
+            raise FeedError(f"to_variable: {error}") from None
     if zero_copy is not False and isinstance(value, np.ndarray):
-        to_vartype(value.dtype)
         return eager.Tensor(eager.placing.here(np.asarray(value, order="C")), name)
     return eager.to_variable(value, name)
 

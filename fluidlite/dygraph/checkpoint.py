@@ -13,6 +13,7 @@ from .state import NAME_TABLE
 
 __all__ = ["load_dygraph", "save_dygraph"]
 
+ParamBase = Parameter
 _PARAMETERS, _OPTIMIZER = ".pdparams", ".pdopt"
 
 

@@ -15,9 +15,9 @@ from ..base.place import as_place
 from ..eager import Tensor, placing, set_recording
 from ..framework import default_main_program, mode
 from ..initializer import Initializer
-from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from . import state
+from .layer_object_helper import LayerObjectHelper
 from .members import Members
 
 __all__ = ["Layer"]
@@ -62,7 +62,7 @@ class Layer(Members):
             raise TypeError(f"the name_scope of a Layer must be a string, got {name_scope!r}")
         self.training = True
         self._full_name = unique_name.generate(name_scope)
-        self._helper = LayerHelper(self._full_name, name=self._full_name)
+        self._helper = LayerObjectHelper(self._full_name)
         self._dtype = dtype if dtype is None else to_vartype(dtype)
         self._built = type(self)._build_once is Layer._build_once
         self._forward_pre_hooks: dict[int, Callable[..., Any]] = OrderedDict()

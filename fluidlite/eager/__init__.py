@@ -7,6 +7,7 @@ from .._ext import eager as _core
 from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
 from ..base.arrays import NUMBERS, plain
 from ..framework import tracing
+from ..framework.switching import set_tracer
 from ..framework.variable import Variable
 from . import placing
 from .autograd import _recording as _slot
@@ -16,13 +17,16 @@ from .diverting import divert
 from .elements import as_number_list, as_numbers
 from .parameters import initial_value
 from .tensor import Parameter, Tensor, apply, apply_into, empty, to_variable
+from .tracer import Tracer
 
 _core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain, plain, NUMBERS)
 _core.setup_tracing(divert, tracing.current)
+set_tracer(Tracer())
 
 __all__ = [
     "Parameter",
     "Tensor",
+    "Tracer",
     "apply",
     "apply_into",
     "backward",

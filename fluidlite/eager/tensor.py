@@ -18,9 +18,10 @@ from ..framework.math_ops import VariableMath
 from . import autograd, dispatch, placing
 from .elements import Elements
 from .located import Located
+from .private_names import PrivateNames
 
 
-class Tensor(Elements, Located, VariableMath):
+class Tensor(Elements, Located, PrivateNames, VariableMath):
     """An array that operators compute with at once, and that remembers how it was computed.
 
     Args:

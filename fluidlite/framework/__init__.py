@@ -19,6 +19,7 @@ from ..base.place import (
 from ..base.version import require_version
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
+from .complex_variable import ComplexVariable
 from .devices import device_guard, switch_device
 from .mode import _current_expected_place as _current_expected_place
 from .mode import in_dygraph_mode
@@ -46,6 +47,10 @@ from .program import (
     switch_main_program,
     switch_startup_program,
 )
+from .switching import _dygraph_guard as _dygraph_guard
+from .switching import _dygraph_place_guard as _dygraph_place_guard
+from .switching import _dygraph_tracer as _dygraph_tracer
+from .switching import dygraph_not_support, dygraph_only, fake_interface_only
 from .variable import Parameter, Variable
 
 __all__ = [
@@ -60,6 +65,7 @@ __all__ = [
     "CUDAPlace",
     "NameScope",
     "OpProtoHolder",
+    "ComplexVariable",
     "OpRole",
     "Operator",
     "Parameter",
@@ -77,6 +83,9 @@ __all__ = [
     "generate_control_dev_var_name",
     "get_all_op_protos",
     "get_flags",
+    "dygraph_not_support",
+    "dygraph_only",
+    "fake_interface_only",
     "grad_var_name",
     "in_dygraph_mode",
     "is_compiled_with_cuda",

@@ -17,6 +17,12 @@ class AdamOptimizer(Optimizer):
     """
 
     type = "adam"
+    _moment1_acc_str, _moment2_acc_str, _beta1_pow_acc_str, _beta2_pow_acc_str = (
+        "moment1",
+        "moment2",
+        "beta1_pow_acc",
+        "beta2_pow_acc",
+    )
 
     def __init__(
         self,
@@ -116,6 +122,7 @@ class AdamaxOptimizer(Optimizer):
     """Adam with the infinity norm (Kingma and Ba 2015; `fluid.optimizer.Adamax`)."""
 
     type = "adamax"
+    _moment_acc_str, _inf_norm_acc_str, _beta1_pow_acc_str = "moment", "inf_norm", "beta1_pow_acc"
 
     def __init__(
         self,
@@ -166,6 +173,7 @@ class AdagradOptimizer(Optimizer):
     """Steps divided by the root of summed squared gradients (Duchi 2011; `fluid.optimizer.Adagrad`)."""
 
     type = "adagrad"
+    _moment_acc_str = "moment"
 
     def __init__(
         self,
@@ -196,6 +204,7 @@ class DecayedAdagradOptimizer(Optimizer):
     """Adagrad whose squared gradients fade by `decay` (`fluid.optimizer.DecayedAdagrad`)."""
 
     type = "decayed_adagrad"
+    _moment_acc_str = "moment"
 
     def __init__(
         self,
@@ -229,6 +238,7 @@ class AdadeltaOptimizer(Optimizer):
     """
 
     type = "adadelta"
+    _avg_squared_grad_acc_str, _avg_squared_update_acc_str = "_avg_squared_grad", "_avg_squared_update"
 
     def __init__(
         self,
@@ -267,6 +277,7 @@ class RMSPropOptimizer(Optimizer):
     """
 
     type = "rmsprop"
+    _momentum_acc_str, _mean_square_acc_str, _mean_grad_acc_str = "momentum", "mean_square", "mean_grad"
 
     def __init__(
         self,
@@ -310,6 +321,7 @@ class FtrlOptimizer(Optimizer):
     """
 
     type = "ftrl"
+    _squared_acc_str, _linear_acc_str = "squared", "linear"
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from ..backward import append_backward
 from ..base import unique_name
 from ..base.dtypes import VarType, to_numpy
+from ..base.errors import ArgumentError
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..eager import Tensor
 from ..framework import (
@@ -92,9 +93,19 @@ class Optimizer:
         self._learning_rate: Any = learning_rate
         self._dtype: VarType | None = None
         self._learning_rate_map: dict[Program, Variable] = {}
+        self._accumulators_holder: dict[str, Any] = {}
+        self._param_device_map: dict[str, Any] = {}
         self._accumulators: dict[str, dict[str, Any]] = {}
         self._opti_names: dict[str, None] = {}
         self.helper: LayerHelper | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """The numbers of the update rule by what Fluid calls them: `_beta1`, `_epsilon`, `_momentum`, ..."""
+        rule: dict[str, Any] = self.__dict__.get("_attrs", {})
+        for called in (name[1:], _RULE_NAMES.get(name, "")):
+            if name[:1] == "_" and called in rule:
+                return rule[called]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def get_opti_var_name_list(self) -> list[str]:
         """The names of the accumulators made so far."""
@@ -252,7 +263,7 @@ class Optimizer:
                 )
             return steps
         if not isinstance(loss, Variable):
-            raise TypeError(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
+            raise ArgumentError(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
         if steps is not None:
             raise TypeError(
                 f"the loss {loss.name!r} belongs to a program, and this {type(self).__name__} trains eager parameters; "
@@ -272,9 +283,15 @@ class Optimizer:
         raise TypeError(f"learning rate should be float or {kinds}, got {type(rate)} here")
 
     def _next_rate(self) -> float:
-        """The learning rate of the eager step about to be taken; a schedule moves on."""
+        """The learning rate of the eager step about to be taken; a schedule moves on.
+
+        A number becomes a tensor in the first step, which counts from then on, as in Fluid.
+        """
         rate = self._learning_rate
-        return rate if isinstance(rate, float) else float(rate())
+        if not isinstance(rate, float):
+            return float(rate())
+        held = self._eager.held_rate() if self._eager is not None else None
+        return rate if held is None else held
 
     def _given(self, value: Variable) -> Variable:
         """A Variable that the user gave instead of a number; what stands for it if it is an eager tensor."""
@@ -301,9 +318,8 @@ class Optimizer:
 
     def _global_learning_rate(self, program: Program | None = None) -> Any:
         """The variable that holds the rate in `program`, or the tensor that eager steps use; None before either."""
-        if self._eager is not None and program is None and not self._learning_rate_map:
-            return self._eager.rate_tensor()
-        return self._learning_rate_map.get(default_main_program() if program is None else program)
+        found = self._learning_rate_map.get(default_main_program() if program is None else program)
+        return self._eager.rate_tensor() if found is None and self._eager and program is None else found
 
     def _create_state(
         self, name: str, shape: Sequence[int], dtype: Any, value: float, **options: Any
@@ -415,6 +431,9 @@ class Optimizer:
         }
         return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=attrs)
 
+
+_RULE_NAMES = {"_rho": "decay", "_momentum": "mu", "_nesterov": "use_nesterov"}
+"""Attributes of optimizers whose operators call them something else."""
 
 _OUTPUTS = {"SquaredAccumulator": "SquaredAccumOut", "LinearAccumulator": "LinearAccumOut"}
 """Output slots that are not called after their input slot."""

@@ -31,6 +31,7 @@ class MomentumOptimizer(Optimizer):
     """
 
     type = "momentum"
+    _velocity_acc_str = "velocity"
 
     def __init__(
         self,
@@ -64,6 +65,7 @@ class LarsMomentumOptimizer(Optimizer):
     """
 
     type = "lars_momentum"
+    _velocity_acc_str = "velocity"
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.executor import run_program
-from ..framework import Block, Program, Variable, mode, program_guard
+from ..framework import Block, Program, Variable, default_main_program, mode, program_guard
 from ..framework import Parameter as ProgramParameter
 from ..ops.registry import grad_name
 from .eager_update import EagerUpdate
@@ -145,6 +145,20 @@ class EagerSteps:
         """The learning rate of the last step as a tensor of shape [1]; None before the first."""
         return self._tensors.get(self._names.get(RATE, ""))
 
+    def held_rate(self) -> float | None:
+        """The learning rate as the last step left it, or as somebody set it since; None before the first.
+
+        Scripts give the rate's tensor another value, or put another tensor into `_learning_rate_map`. A value written
+        on a GPU is not seen, since looking would wait for the device.
+        """
+        own = self.rate_tensor()
+        for tensor in self._optimizer._learning_rate_map.values():
+            if tensor is not own:
+                return float(tensor)
+        if own is None:
+            return None
+        return float(own.array[0]) if type(own.array) is np.ndarray else self.rate
+
     def accumulators(self) -> dict[str, Tensor]:
         """The accumulators by name: of all parameters the first, of all the second, ..."""
         found: dict[str, Tensor] = {}
@@ -227,6 +241,7 @@ class EagerSteps:
         optimizer = self._optimizer
         program, startup = Program(), Program()
         before, optimizer._accumulators = optimizer._accumulators, {}
+        rates, optimizer._learning_rate_map = optimizer._learning_rate_map, {}
         if optimizer._dtype is None:
             optimizer._dtype = chosen[0].dtype
         try:
@@ -241,7 +256,7 @@ class EagerSteps:
             made = optimizer._accumulators
         finally:
             optimizer._accumulators = before
-            optimizer._learning_rate_map.clear()
+            optimizer._learning_rate_map = rates
         self._start(startup)
         for key, by_param in made.items():
             tensors: dict[str, Any] = before.setdefault(key, {})
@@ -249,6 +264,8 @@ class EagerSteps:
                 tensors.setdefault(name, self._tensors[var.name])
         rate = self._scope.find_var(self.name(RATE))
         self._rate_array = rate.get_tensor().array if rate is not None else None
+        if rate is not None and not rates:
+            rates[default_main_program()] = self._tensors[self.name(RATE)]  # type: ignore[assignment]
         self._rate_written = None
         held: dict[str, Tensor] = {param.name: param for param in chosen}
         held.update((name, tensor) for name, tensor in self._given.items() if name in block.vars)

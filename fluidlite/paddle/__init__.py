@@ -58,6 +58,7 @@ __all__ += tensor.__all__
 _MODULES = (
     "autograd",
     "callbacks",
+    "complex",
     "hapi",
     "io",
     "jit",

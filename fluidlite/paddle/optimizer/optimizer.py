@@ -47,6 +47,10 @@ class Optimizer(base.Optimizer):
     ) -> None:
         super().__init__(learning_rate, flat(parameters), decay(weight_decay), grad_clip, name)
 
+    def _next_rate(self) -> float:
+        rate = self._learning_rate
+        return rate if isinstance(rate, float) else float(rate())
+
     def _check_rate(self, rate: Any, eager: bool) -> None:
         if isinstance(rate, LRScheduler) and not eager:
             raise TypeError(
