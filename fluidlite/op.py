@@ -9,6 +9,7 @@ import numpy as np
 from .base import missing
 from .executor.single import BoundOperator
 from .framework.operator import COMMON_ATTRS
+from .framework.tuning import tuning
 from .ops.registry import OpDef, Slot, find, known_types
 
 __all__ = ["OpInfo", "Operator", "OperatorFactory", "is_str"]
@@ -62,7 +63,7 @@ class OperatorFactory:
             t,
             [(slot.name, slot.many) for slot in definition.input_slots],
             [(slot.name, slot.many) for slot in definition.output_slots],
-            [*definition.attrs, *COMMON_ATTRS],
+            [*definition.attrs, *tuning(t), *COMMON_ATTRS],
         )
 
     def get_op_input_names(self, type: str) -> list[str]:

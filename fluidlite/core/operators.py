@@ -10,6 +10,7 @@ from ..executor.lod_tensor import LoDTensor
 from ..executor.scope import Scope
 from ..framework.descs import BlockDesc, OpDesc
 from ..framework.operator import Operator
+from ..framework.tuning import tuning
 from ..ops.registry import OpDef, OpSpec, find, known_types
 
 __all__ = [
@@ -53,7 +54,7 @@ def op_support_gpu(op_type: str) -> bool:
 def get_op_attrs_default_value(op_type: str | bytes) -> dict[str, Any]:
     """The attributes that an operator declares with their defaults; empty for an unknown operator."""
     name = op_type.decode() if isinstance(op_type, bytes) else op_type
-    return dict(find(name).attrs) if name in known_types() else {}
+    return {**find(name).attrs, **tuning(name)} if name in known_types() else {}
 
 
 def get_grad_op_desc(

@@ -9,6 +9,7 @@ from ..ops.registry import OpDef, Slot, find, known_types
 from .descs import AttrType, attr_type
 from .operator import COMMON_ATTRS, Operator
 from .program import Program
+from .tuning import tuning
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,11 @@ def _var(slot: Slot) -> OpProtoVar:
 def _attr_types(definition: OpDef) -> dict[str, AttrType]:
     op = Operator.blank(Program().global_block())
     op.type, op.definition = definition.type, definition
-    known = {**definition.attrs, **{name: make() for name, make in COMMON_ATTRS.items()}}
+    known = {
+        **definition.attrs,
+        **tuning(definition.type),
+        **{name: make() for name, make in COMMON_ATTRS.items()},
+    }
     return {name: attr_type(op, name) for name, value in known.items() if value is not None}
 
 

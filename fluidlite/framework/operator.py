@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from ..base.dtypes import VarType
 from ..ops.registry import OpDef, OpView, Shape, find
 from . import callsite, tracing
+from .tuning import tuning
 from .variable import Variable
 
 if TYPE_CHECKING:
@@ -152,10 +154,12 @@ class Operator:
 
     @property
     def attr_names(self) -> list[str]:
-        return sorted({*COMMON_ATTRS, *self.definition.attrs, *self.attrs})
+        return sorted({*COMMON_ATTRS, *tuning(self.type), *self.definition.attrs, *self.attrs})
 
     def has_attr(self, name: str) -> bool:
-        return name in self.attrs or name in self.definition.attrs or name in COMMON_ATTRS
+        return any(
+            name in known for known in (self.attrs, self.definition.attrs, COMMON_ATTRS, tuning(self.type))
+        )
 
     def attr(self, name: str) -> Any:
         """The value of an attribute, or its default; None if the operator has no such attribute."""
@@ -163,7 +167,7 @@ class Operator:
             return self.attrs[name]
         if name in COMMON_ATTRS:
             return self._call_stack() if name == "op_callstack" else COMMON_ATTRS[name]()
-        return self.definition.attrs.get(name)
+        return self.definition.attrs.get(name, copy(tuning(self.type).get(name)))
 
     def attr_type(self, name: str) -> AttrType:
         """The type of an attribute; EnforceNotMet if the operator has none of that name."""

@@ -6,6 +6,8 @@ import fluidlite as fluid
 from fluidlite import core
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.framework import Operator
+from fluidlite.framework.tuning import tuning
+from fluidlite.ops.registry import find
 
 VarType = core.VarDesc.VarType
 
@@ -167,3 +169,23 @@ def test_notes_on_variables(block):
     assert var._get_info("kept") is None
     var._set_info("kept", 3)
     assert var._get_info("kept") == 3
+
+
+def test_attributes_that_only_tune_fluids_kernels(block):
+    mul = block.ops[0]
+    assert mul.has_attr("use_mkldnn") and mul.attr("use_mkldnn") is False and mul.attr("scale_y") == [1.0]
+    mul.attr("scale_y").append(2.0)
+    assert mul.attr("scale_y") == [1.0] and "use_cudnn" not in mul.attr_names
+    # Those of Paddle 1.8.5.
+    assert mul.attr_names == sorted(
+        "op_role_var op_device x_num_col_dims force_fp32_output y_num_col_dims op_role op_namescope op_callstack "
+        "use_mkldnn scale_out scale_x scale_y".split()
+    )
+    mul._set_attr("use_mkldnn", True)
+    assert mul.desc.attr("use_mkldnn") is True and mul.desc.attr_type("scale_y") == core.AttrType.FLOATS
+    assert core.get_op_attrs_default_value(b"matmul")["head_number"] == 1
+
+
+@pytest.mark.parametrize("op_type", ["conv2d", "mul", "relu", "nce"])
+def test_they_are_no_attributes_of_ours(op_type):
+    assert tuning(op_type) and not set(tuning(op_type)) & set(find(op_type).attrs)
