@@ -87,9 +87,9 @@ assert sys.meta_path == before
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         (
-            "import paddle; paddle.dataset.conll05.test()",
+            "import paddle; paddle.dataset.uci_housing.fluid_model()",
             "NotSupportedError",
-            "paddle.dataset.conll05.test exists in Fluid 1.8",
+            "paddle.dataset.uci_housing.fluid_model exists in Fluid 1.8",
         ),
         ("import paddle.amp", "ModuleNotFoundError", "leave auto_cast and GradScaler away"),
     ],
