@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Runs random cases of operators in every way there is and reports what differs; see docs/fuzzing.md.
 
-    PYTHONPATH=. python scripts/fuzz_operators.py --examples 20 --seed 1 [--only REGEX] [--real PYTHON]
+    python scripts/fuzz_operators.py --examples 20 --seed 1 [--only REGEX] [--programs 1000] [--real PYTHON]
 
 `--examples`: cases of each operator. `--real`: the interpreter of a Python with Paddle 1.8.5, which then computes the
 same cases.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import gzip
 import json
 import re
 import subprocess
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.ops.fuzz import compare, recipes, ways
 from tests.ops.fuzz.cases import RECIPES, Case, Chooser, from_json, to_json
+from tests.ops.fuzz.graphs import Graph
 
 REAL = Path(recipes.__file__).with_name("real.py")
 
@@ -59,19 +62,57 @@ def _runs(python: str, given: Path, made: Path) -> int:
                 process.kill()
 
 
+def steps(graph: Graph, engine: str, fetches: list[str]) -> dict:
+    return {"steps": graph.run(engine, fetches)}
+
+
+def programs(numbers: range) -> None:
+    """Run these random programs by interpreter and plan, and print what differs."""
+    different = 0
+    for number in numbers:
+        rng = np.random.default_rng([77, number])
+        graph = Graph(Chooser(lambda low, high: int(rng.integers(low, high + 1))))  # noqa: B023
+        fetches = graph.build()
+        found = [ways.attempt(partial(steps, graph, engine, fetches)) for engine in ("interpret", "plan")]
+        told = compare.differences(*({k: v for k, v in one.items() if k != "steps"} for one in found))
+        for want, got in zip(*(one.get("steps", []) for one in found), strict=False):
+            told = told or compare.differences(want, got, rtol=1e-3)
+        if told:
+            different += 1
+            print(f"program {number}: {'; '.join(told)[:500]}", flush=True)
+    print(f"{len(numbers)} programs, {different} differ")
+
+
+def without_texts(real: dict) -> dict:
+    """A result as it is recorded: of an error only the class."""
+    if "error" in real:
+        return {"error": real["error"]}
+    return {key: without_texts(value) if key == "@GRAD" else value for key, value in real.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="")
+    parser.add_argument(
+        "--only", default="", help="a regular expression: operators to try; none if nothing matches"
+    )
+    parser.add_argument(
+        "--programs", type=int, default=0, help="random programs of several operators to try as well"
+    )
     parser.add_argument("--real")
     parser.add_argument(
         "--keep", type=Path, help="file for what Paddle computed, which is then not computed again"
+    )
+    parser.add_argument(
+        "--record", type=Path, help="file for some small cases that agree with Paddle, for the tests"
     )
     parser.add_argument("--show", type=int, default=3, help="differences of a kind to print in full")
     options = parser.parse_args()
     faulthandler.enable()
     found: Counter[tuple[str, str]] = Counter()
+    recorded: Counter[str] = Counter()
+    lines: list[str] = []
     cases, results, errors = [], [], Counter()
 
     def report(op: str, number: int, way: str, case: Case, told: list[str]) -> None:
@@ -79,12 +120,13 @@ def main() -> None:
         if found[op, way] <= options.show:
             print(f"{op} {number} [{way}]: {'; '.join(told)[:700]}\n    {case!r:.700}", flush=True)
 
+    last = Path(tempfile.gettempdir(), "fuzz_operators.last")
     for op in sorted(RECIPES):
         if not re.fullmatch(options.only or ".*", op):
             continue
         for number in range(options.seed * options.examples, (options.seed + 1) * options.examples):
             case = draw(op, number)
-            Path("/tmp/fuzz_last").write_text(f"{op} {number}\n")
+            last.write_text(f"{op} {number}\n")  # what a crash leaves behind
             want = ways.complete(case)
             errors[op] += "error" in want
             for way, got in ways.all_ways(case, number + 1):
@@ -93,6 +135,7 @@ def main() -> None:
                     report(op, number, way, case, told)
             cases.append((number, case))
             results.append(want)
+    programs(range(options.seed * options.programs, (options.seed + 1) * options.programs))
     if options.real:
         known = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
         new = [(f"{case.op} {number}", case) for number, case in cases if f"{case.op} {number}" not in known]
@@ -104,6 +147,13 @@ def main() -> None:
         for (number, case), want in zip(cases, results, strict=True):
             real = from_json(known[f"{case.op} {number}"])
             told = compare.differences(real, want, classes=False)
+            if (
+                not told
+                and recorded[case.op] < 3
+                and sum(a.size for s in case.inputs.values() for a in s) <= 40
+            ):
+                recorded[case.op] += 1
+                lines.append(json.dumps([to_json(case), to_json(without_texts(real))]))
             if told:
                 stricter = "error" in want or "error" in want.get("@GRAD", {})
                 laxer = "error" in real or "crash" in real or "error" in real.get("@GRAD", {})
@@ -111,6 +161,8 @@ def main() -> None:
                 if kind == "real" and all(compare.NOT_FINITE in text for text in told):
                     kind = "not finite"
                 report(case.op, number, kind, case, told)
+    if options.record:
+        options.record.write_bytes(gzip.compress("\n".join(lines).encode(), mtime=0))
     print(f"{len(cases)} cases, {len(RECIPES)} operators, {sum(errors.values())} raise")
     print("mostly errors:", {op: n for op, n in errors.items() if n > 0.6 * options.examples})
     for (op, way), count in sorted(found.items()):

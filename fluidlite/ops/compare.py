@@ -144,7 +144,14 @@ def _infer_where(op: OpView) -> None:
     dtype = require_same_dtype(op, "X", "Y")
     if op.dtype("Condition") != VarType.BOOL:
         raise op.fail(f"Condition must be bool, got {op.dtype('Condition')}")
-    op.set("Out", op.shape("X"), dtype)
+    chosen = op.shape("X")
+    for slot in ("Condition", "Y"):
+        other = op.shape(slot)
+        if len(other) != len(chosen) or any(
+            m != n for m, n in zip(chosen, other, strict=True) if m >= 0 <= n
+        ):
+            raise op.fail(f"{slot} must have the shape of X, {list(chosen)}, got {list(other)}")
+    op.set("Out", chosen, dtype)
 
 
 def _where_again(op: OpView) -> list[OpSpec]:

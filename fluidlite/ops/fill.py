@@ -11,14 +11,19 @@ from ..backend.constants import constant
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from . import dims, native
 from .infer import same_as
-from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register
+from .registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register
 
 
 def _constant(value: float, str_value: str, dtype: VarType) -> Any:
     """The number to fill with: the text if there is one, which holds large integers exactly."""
     text = str_value or value
     if dtype in (VarType.INT16, VarType.INT32, VarType.INT64, VarType.INT8, VarType.UINT8):
-        return int(text)
+        try:
+            return int(text)
+        except (ValueError, OverflowError):
+            if not np.isfinite(float(text)):
+                raise OperatorError(f"elements of type {dtype} cannot hold the value {text}") from None
+            return int(float(text))  # "2.5"
     return bool(float(text)) if dtype == VarType.BOOL else float(text)
 
 

@@ -137,7 +137,7 @@ register_pair(
 
 def _unbound(xp: Any, X: Any, axis: int) -> list[Any]:
     moved = xp.moveaxis(X, axis, 0)
-    return [xp.ascontiguousarray(moved[k]) for k in range(len(moved))]
+    return [moved[k, ...].copy() for k in range(len(moved))]
 
 
 def _infer_unbind(op: OpView) -> None:

@@ -13,6 +13,8 @@ from .registry import Call, OpDef, OpView, register, standard_grad
 def _arg_infer(op: OpView) -> None:
     shape = op.shape("X")
     axis = normalize_axis(op, op.attr("axis"), len(shape))
+    if shape[axis] == 0 and 0 not in (*shape[:axis], *shape[axis + 1 :]):
+        raise op.fail(f"there is nothing to compare along dimension {axis} of shape {list(shape)}")
     kept = [*shape[:axis], *([1] if op.attr("keepdims") else []), *shape[axis + 1 :]]
     wanted = op.attr("dtype")
     op.set("Out", kept or [1], VarType.INT64 if wanted < 0 else to_vartype(wanted))

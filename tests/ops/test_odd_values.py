@@ -100,6 +100,36 @@ FOUND = {
         {"ksize": [2, 2], "pooling_type": "avg"},
         {"Out": np.zeros((0, 2, 2, 2), "float32")},
     ),
+    "integers that no double holds": (
+        "scale",
+        {"X": np.array([2**53 + 1, 2**63 - 1])},
+        {},
+        {"Out": np.array([2**53 + 1, 2**63 - 1])},
+    ),
+    "integers that overflow": (
+        "scale",
+        {"X": np.array([2**31 - 1], "int32")},
+        {"bias": 1.0},
+        {"Out": np.array([-(2**31)], "int32")},
+    ),
+    "NaN comes last": (
+        "top_k",
+        {"X": f32([1, NAN, 3, 2])},
+        {"k": 3},
+        {"Out": f32([3, 2, 1]), "Indices": np.array([[2, 3, 0]])},
+    ),
+    "NaN is not the first of them": (
+        "top_k",
+        {"X": f32([NAN, 1, 3, 2])},
+        {"k": 1},
+        {"Out": f32([3]), "Indices": np.array([[2]])},
+    ),
+    "a text with a fraction": (
+        "fill_constant",
+        {},
+        {"shape": [1], "dtype": 2, "str_value": "2.5"},
+        {"Out": np.array([2], "int32")},
+    ),
     "one element each": ("unstack", {"X": f32(1)}, {"num": 1}, {"Y": [np.array(1, "float32")]}),
 }
 
@@ -157,3 +187,26 @@ def test_parts_of_a_variable_that_is_overwritten_later(op, attrs, engine):
             np.testing.assert_array_equal(found.ravel(), f32(1, 2) * step)
     finally:
         flags.set_engine(before)
+
+
+@pytest.mark.parametrize(
+    "op, inputs, attrs, message",
+    [
+        ("arg_min", {"X": np.zeros((2, 0), "float32")}, {"axis": 1}, "nothing to compare along dimension 1"),
+        (
+            "where",
+            {"Condition": np.ones((3, 2), "bool"), "X": f32(1, 2), "Y": f32(1, 2)},
+            {},
+            "Condition must have the shape of X",
+        ),
+        ("fill_constant", {}, {"shape": [1], "dtype": 2, "str_value": "inf"}, "cannot hold the value inf"),
+    ],
+)
+def test_what_cannot_be(op, inputs, attrs, message):
+    for function in (harness.infer, harness.run_kernel):
+        try:
+            function(op, inputs, attrs)
+        except ValueError as error:
+            assert message in str(error)
+            return
+    raise AssertionError(f"{op} ran")

@@ -16,15 +16,24 @@ namespace fl {
 namespace FL_NS {
 namespace {
 
+/* What sums and products of T are taken in: integers must be able to overflow. */
+template <class T, bool real = std::is_floating_point<T>::value> struct arithmetic {
+    using type = T;
+};
+template <class T> struct arithmetic<T, false> {
+    using type = std::make_unsigned_t<T>;
+};
+
 template <class T> int scale(fl_call *call) {
     const T *x = at<T>(call, 0);
     T *out = at<T>(call, 1);
     const int64_t n = call->i[0];
-    using F = std::conditional_t<std::is_floating_point<T>::value, T, double>;
-    const F factor = static_cast<F>(call->f[0]);
+    /* Integers are scaled in their own type, which a double cannot hold, and overflow as such. */
+    using F = typename arithmetic<T>::type;
+    const F factor = static_cast<F>(static_cast<T>(call->f[0]));
     /* scale * (x + bias) is scale * x + scale * bias only in exact arithmetic, so both orders are kept. */
-    const F before = call->i[1] ? F(0) : static_cast<F>(call->f[1]);
-    const F after = call->i[1] ? static_cast<F>(call->f[1]) : F(0);
+    const F bias = static_cast<F>(static_cast<T>(call->f[1]));
+    const F before = call->i[1] ? F(0) : bias, after = call->i[1] ? bias : F(0);
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) out[k] = static_cast<T>((static_cast<F>(x[k]) + before) * factor + after);
     return FL_OK;

@@ -65,6 +65,9 @@ template <class T> using Ranked = std::pair<T, int64_t>;
 
 template <class T> void free_ranked(void *state) { delete[] static_cast<Ranked<T> *>(state); }
 
+/* What is not a number comes last: sorting needs an order. */
+template <class T> bool above(T a, T b) { return a > b || (b != b && a == a); }
+
 /* The order of equal values is that of the standard library's partial sort, which Fluid uses too. */
 template <class T> int top_k(fl_call *call) {
     const T *x = at<T>(call, 0);
@@ -76,7 +79,7 @@ template <class T> int top_k(fl_call *call) {
         for (int64_t r = 0; r < rows; ++r, x += n) {
             int64_t best = 0;
             for (int64_t j = 1; j < n; ++j) {
-                if (x[j] > x[best]) best = j;
+                if (above(x[j], x[best])) best = j;
             }
             out[r] = x[best];
             indices[r] = best;
@@ -92,7 +95,7 @@ template <class T> int top_k(fl_call *call) {
     for (int64_t r = 0; r < rows; ++r, x += n) {
         for (int64_t j = 0; j < n; ++j) ranked[j] = {x[j], j};
         std::partial_sort(ranked, ranked + k, ranked + n,
-                          [](const Ranked<T> &a, const Ranked<T> &b) { return a.first > b.first; });
+                          [](const Ranked<T> &a, const Ranked<T> &b) { return above(a.first, b.first); });
         for (int64_t j = 0; j < k; ++j) {
             *out++ = ranked[j].first;
             *indices++ = ranked[j].second;

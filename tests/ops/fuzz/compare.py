@@ -14,26 +14,30 @@ NOT_FINITE = "only where one is not finite"
 
 
 def differences(
-    want: dict[str, Any], got: dict[str, Any], scale: float = 1.0, classes: bool = True
+    want: dict[str, Any], got: dict[str, Any], classes: bool = True, rtol: float | None = None
 ) -> list[str]:
-    """What is different, in words; nothing if the ways agree. `scale`: how large the numbers were on the way."""
+    """What is different, in words; nothing if the ways agree.
+
+    `classes`: errors must be of the same class. `rtol`: what floats may differ by, by default what suits their type.
+    """
     if "crash" in want or "crash" in got:
         return [] if "crash" in want and "crash" in got else ["crash in one of the ways"]
     if ("error" in want) != ("error" in got):
         which, raised = ("first", want) if "error" in want else ("second", got)
-        return [f"only the {which} raises: {raised['error']}: {raised['text'][:300]}"]
+        return [f"only the {which} raises: {raised['error']}: {raised.get('text', '')[:300]}"]
     if "error" in want:
         if not classes or want["error"] == got["error"]:
             return []
         return [f"raises {want['error']} and {got['error']}: {want['text'][:150]} / {got['text'][:150]}"]
     if "@GRAD" in want or "@GRAD" in got:
-        told = differences(want.get("@GRAD", {}), got.get("@GRAD", {}), scale, classes)
-        return [f"gradient: {text}" for text in told]
+        told = differences(want.get("@GRAD", {}), got.get("@GRAD", {}), classes, rtol)
+        rest = [{k: v for k, v in way.items() if not k.endswith("@GRAD")} for way in (want, got)]
+        return [f"gradient: {text}" for text in told] + differences(*rest, classes, rtol)
     names = {name for name in (*want, *got) if not name.endswith("@GRAD@LOD")}
     found = []
     for name in sorted(names):
         if name in want and name in got:
-            told = _array(want[name], got[name], scale)
+            told = _array(want[name], got[name], rtol)
         else:
             told = "" if _unset(want, got, name) else "only in one"
         if told:
@@ -45,7 +49,7 @@ def _unset(want: dict[str, Any], got: dict[str, Any], name: str) -> bool:
     return want.get(name) is None and (name in want or got.get(name) is None)
 
 
-def _array(want: Any, got: Any, scale: float) -> str:
+def _array(want: Any, got: Any, rtol: float | None) -> str:
     if want is None or got is None:
         return "" if want is None else f"{_brief(want)} and nothing"
     if not isinstance(want, np.ndarray):
@@ -58,9 +62,9 @@ def _array(want: Any, got: Any, scale: float) -> str:
         wrong = want != got
     else:
         wide, other = want.astype("float64"), got.astype("float64")
-        rtol = RTOL[want.dtype.name]
+        rtol = rtol or RTOL[want.dtype.name]
         finite = np.abs(wide[np.isfinite(wide)])
-        largest = max(scale, float(finite.max(initial=0)))
+        largest = max(1.0, float(finite.max(initial=0)))
         with np.errstate(all="ignore"):
             near = np.abs(wide - other) <= rtol * np.abs(wide) + rtol / 4 * largest
         wrong = ~(near | (wide == other) | (np.isnan(wide) & np.isnan(other)))

@@ -75,7 +75,9 @@ def argsort(c: Chooser, op: str) -> Case:
 
 @recipe("top_k")
 def top_k(c: Chooser, op: str) -> Case:
-    x = c.values(c.shape(1, 3, 1), c.pick(ALL[2:4]) if c.one_in(4) else c.real())
+    shape = c.shape(1, 3, 1)
+    # No ties: their order is that of a sort.
+    x = (c.rng().permutation(int(np.prod(shape))).reshape(shape) - 5).astype(c.pick(ALL[:4]))
     k = c.int(1, x.shape[-1]) if not c.one_in(9) else c.int(0, x.shape[-1] + 2)
     if c.one_in(4):
         return case(op, {"X": x, "K": np.array([k], "int32")}, {"k": 1})
@@ -171,14 +173,14 @@ def stack(c: Chooser, op: str) -> Case:
 
 @recipe("unstack")
 def unstack(c: Chooser, op: str) -> Case:
-    x = anything(c, 1, 4, 1)
+    x = anything(c, 2, 4, 1)
     axis = c.int(-x.ndim, x.ndim - 1)
     return case(op, {"X": x}, {"axis": axis, "num": x.shape[axis]}, outputs={"Y": x.shape[axis]})
 
 
 @recipe("unbind")
 def unbind(c: Chooser, op: str) -> Case:
-    x = anything(c, 1, 4, 1)
+    x = anything(c, 2, 4, 1)
     axis = c.int(-x.ndim, x.ndim - 1)
     return case(op, {"X": x}, {"axis": axis}, outputs={"Out": x.shape[axis]})
 
