@@ -6,6 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from .errors import DataTypeError
+
 
 class VarType(IntEnum):
     """`fluid.core.VarDesc.VarType`: element types and kinds of variables, with the numbers saved programs use."""
@@ -79,7 +81,7 @@ def to_vartype(dtype: object) -> VarType:
         except (TypeError, KeyError):
             pass
     names = ", ".join(_NUMPY.values())
-    raise TypeError(f"unknown data type {dtype!r}: expected one of {names}")
+    raise DataTypeError(f"unknown data type {dtype!r}: expected one of {names}")
 
 
 def to_numpy(dtype: object) -> np.dtype:

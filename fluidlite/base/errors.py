@@ -48,8 +48,37 @@ class FormatError(EnforceNotMet, ValueError):
 
 
 @called("EnforceNotMet")
-class OperatorError(EnforceNotMet, ValueError):
-    """An operator was given inputs or attributes that do not fit; also an EnforceNotMet and a ValueError."""
+class OperatorError(EnforceNotMet, ValueError, AssertionError):
+    """An operator was given inputs or attributes that do not fit.
+
+    Fluid finds that out in its layers, where it raises ValueError or AssertionError, or in its native part, which
+    raises EnforceNotMet: it is all of these.
+    """
+
+
+@called("ValueError")
+class ArgumentError(EnforceNotMet, ValueError, AssertionError):
+    """An argument of a layer does not fit; as an OperatorError, whichever of the three Fluid raises."""
+
+
+@called("AssertionError")
+class ArgumentAssertion(ArgumentError):
+    """An argument of a layer does not fit, and Fluid asserts it."""
+
+
+@called("EnforceNotMet")
+class ArgumentNotMet(ArgumentError):
+    """An argument of a layer does not fit, and Fluid's native part says so."""
+
+
+@called("ValueError")
+class DataTypeError(TypeError, ValueError):
+    """What was given as a data type is none; Fluid raises ValueError."""
+
+
+@called("ValueError")
+class UnknownOperator(NotSupportedError, ValueError):
+    """There is no operator of this type; Fluid raises ValueError."""
 
 
 @called("EnforceNotMet")

@@ -128,6 +128,7 @@ def window_spans(
     spans = []
     for n, k, stride, (before, after) in zip(sizes, ksize, strides, pads, strict=True):
         room = n + before + after - k
-        count = (-(-room // stride) if ceil_mode else room // stride) + 1
+        # As C divides: a window that is less than a stride larger than the image gives one result, of the whole image.
+        count = int((room + (stride - 1 if ceil_mode else 0)) / stride) + 1
         spans.append([(i * stride - before, i * stride - before + k) for i in range(count)])
     return spans

@@ -68,6 +68,13 @@ class VariableMath:
             other = self._constant(other, like_me=whole)
         elif isinstance(other, np.ndarray) and me.block.program._tracer is not None:
             other = me.block.program._tracer.constant(other.astype(to_numpy(me.dtype)))
+        elif isinstance(other, np.ndarray) and other.size != 1:
+            raise TypeError(
+                f"an array of shape {list(other.shape)} and variable {me.name!r}: only arrays of one element are taken "
+                "for numbers; fluid.layers.assign(array) makes it a variable"
+            )
+        elif isinstance(other, np.ndarray):
+            return self._binary(op_type, other.item(), swapped)
         elif not isinstance(other, VariableMath):
             return NotImplemented  # type: ignore[return-value]
         left, right = (other, me) if swapped else (me, other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
@@ -116,7 +117,7 @@ def _summands(value: Any, name: str, layer: str) -> list[Variable]:
     for index, item in enumerate(items):
         check_variable(item, name if item is value else f"{name}[{index}]", layer)
     if not items:
-        raise ValueError(f"'{name}' of {layer} must hold at least one Variable")
+        raise ArgumentError(f"'{name}' of {layer} must hold at least one Variable")
     return items
 
 

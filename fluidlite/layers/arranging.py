@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArgumentAssertion
 from ..eager import as_number_list, as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
@@ -40,7 +41,7 @@ def expand(
     else:
         for times in expand_times:
             if not isinstance(times, Variable) and times <= 0:
-                raise ValueError(
+                raise ArgumentAssertion(
                     f"'expand_times' of expand must hold positive numbers, got {list(expand_times)}"
                 )
         attrs["expand_times"] = known(expand_times)

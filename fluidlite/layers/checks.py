@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
+from ..base.errors import ArgumentError
 from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import check_variable
@@ -38,7 +39,9 @@ def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
         if len(value) == 1:
             value = list(value) * count
         if len(value) != count:
-            raise ValueError(f"'{name}' of {layer} must be an integer or {count} of them, got {list(value)}")
+            raise ArgumentError(
+                f"'{name}' of {layer} must be an integer or {count} of them, got {list(value)}"
+            )
         items = list(value)
     else:
         items = [value] * count
@@ -51,13 +54,13 @@ def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
 def check_choice(value: Any, name: str, choices: Sequence[Any], layer: str) -> None:
     """Raise ValueError unless argument `name` of `layer` is one of `choices`."""
     if value not in choices:
-        raise ValueError(f"'{name}' of {layer} must be one of {list(choices)}, got {value!r}")
+        raise ArgumentError(f"'{name}' of {layer} must be one of {list(choices)}, got {value!r}")
 
 
 def check_switch(value: Any, name: str, layer: str) -> None:
     """Raise ValueError unless argument `name` of `layer` is True or False."""
     if not isinstance(value, bool):
-        raise ValueError(f"'{name}' of {layer} must be True or False, got {value!r}")
+        raise ArgumentError(f"'{name}' of {layer} must be True or False, got {value!r}")
 
 
 def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[list[int], str]:
@@ -70,7 +73,7 @@ def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[
     if isinstance(padding, str):
         algorithm = padding.upper()
         if algorithm not in ("SAME", "VALID"):
-            raise ValueError(f"Unknown padding: {padding!r}. It can only be 'SAME' or 'VALID'.")
+            raise ArgumentError(f"Unknown padding: {padding!r}. It can only be 'SAME' or 'VALID'.")
         return [0] * dims, algorithm
     if isinstance(padding, (list, tuple)) and padding and isinstance(padding[0], (list, tuple)):
         pairs = [list(pair) for pair in padding]
@@ -80,7 +83,7 @@ def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[
             or any(pair != [0, 0] for pair in outer)
             or any(len(pair) != 2 for pair in inner)
         ):
-            raise ValueError(
+            raise ArgumentError(
                 f"'padding' of {layer} must have a pair for each of {dims + 2} dimensions, with [0, 0] "
                 "for batch and "
                 f"channels, got {padding}"
@@ -102,5 +105,5 @@ def padding_row(padding_idx: int | None, rows: int, layer: str) -> int:
     if padding_idx is None:
         return -1
     if not -rows <= padding_idx < rows:
-        raise ValueError(f"padding_idx of {layer} must be in [{-rows}, {rows}), got {padding_idx}")
+        raise ArgumentError(f"padding_idx of {layer} must be in [{-rows}, {rows}), got {padding_idx}")
     return padding_idx % rows

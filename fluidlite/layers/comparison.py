@@ -123,7 +123,7 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
 
 def where(condition: Variable) -> Variable:
     """The indices of the true elements of the bool `condition`, int64 [n, rank] (`fluid.layers.where`)."""
-    check_dtype(condition, "condition", "where", [VarType.BOOL])
+    check_variable(condition, "condition", "where")
     out: Variable = LayerHelper("where_index").apply("where_index", {"Condition": condition}, dtype="int64")
     return out
 

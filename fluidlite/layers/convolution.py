@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import ArgumentAssertion, ArgumentError
 from ..base.windows import resolve_pads
 from ..framework import Variable
 from ..layer_helper import LayerHelper
@@ -106,10 +107,12 @@ def _channels(layer: str, input: Variable, data_format: str, dims: int) -> int:
     check_dtype(input, "input", layer)
     check_choice(data_format, "data_format", FORMATS[dims], layer)
     if len(input.shape) != dims + 2:
-        raise ValueError(f"'input' of {layer} must have {dims + 2} dimensions, got shape {list(input.shape)}")
+        raise ArgumentError(
+            f"'input' of {layer} must have {dims + 2} dimensions, got shape {list(input.shape)}"
+        )
     channels = input.shape[1 if data_format.startswith("NC") else -1]
     if channels < 0:
-        raise ValueError(
+        raise ArgumentError(
             f"{layer} needs to know the channels of {input.name!r}, got shape {list(input.shape)}"
         )
     return channels
@@ -142,7 +145,7 @@ def _conv(
     parts = groups or 1
     check_groups(parts, layer, {"the channels of 'input'": channels, "'num_filters'": num_filters})
     if param_attr is False:
-        raise ValueError(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
+        raise ArgumentAssertion(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
     kernel = numbers(filter_size, dims, "filter_size", layer)
     pads, algorithm = paddings(padding, dims, data_format in ("NHWC", "NDHWC"), layer)
     op_type = operator_type(layer, channels, num_filters, parts, False, use_cudnn)
@@ -272,9 +275,8 @@ def _transposed(
     channels = _channels(layer, input, data_format, dims)
     check_switch(use_cudnn, "use_cudnn", layer)
     parts = groups or 1
-    check_groups(parts, layer, {"the channels of 'input'": channels})
     if param_attr is False:
-        raise ValueError(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
+        raise ArgumentError(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
     strides = numbers(stride, dims, "stride", layer)
     dilations = numbers(dilation, dims, "dilation", layer)
     pads, algorithm = paddings(padding, dims, data_format in ("NHWC", "NDHWC"), layer)
@@ -283,10 +285,10 @@ def _transposed(
         kernel = numbers(filter_size, dims, "filter_size", layer)
     else:
         if not wanted:
-            raise ValueError(f"{layer} needs 'output_size' or 'filter_size'")
+            raise ArgumentError(f"{layer} needs 'output_size' or 'filter_size'")
         sizes = input.shape[2:] if data_format.startswith("NC") else input.shape[1:-1]
         if any(n < 0 for n in sizes):
-            raise ValueError(
+            raise ArgumentError(
                 f"without 'filter_size', {layer} needs to know the size of images, got {list(input.shape)}"
             )
         sides = resolve_pads(algorithm, pads, sizes, [1] * dims, strides)

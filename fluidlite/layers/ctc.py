@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.dtypes import VarType
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from .checks import check_dtype
@@ -36,7 +37,7 @@ def warpctc(
     check_dtype(input, "input", "warpctc")
     check_dtype(label, "label", "warpctc", (VarType.INT32, VarType.INT64))
     if (input_length is None) != (label_length is None):
-        raise ValueError("'input_length' and 'label_length' of warpctc come together")
+        raise ArgumentError("'input_length' and 'label_length' of warpctc come together")
     inputs = {
         "Logits": input,
         "Label": label,

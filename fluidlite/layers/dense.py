@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import VarType, to_vartype
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from .checks import check_dtype, padding_row
@@ -47,13 +48,13 @@ def fc(
         check_dtype(var, "input", "fc")
         lead = len(var.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
         if not 1 <= lead < len(var.shape):
-            raise ValueError(
+            raise ArgumentError(
                 f"'num_flatten_dims' of fc must be in [1, {len(var.shape)}) for {var.name!r} of shape "
                 f"{list(var.shape)}, "
                 f"got {num_flatten_dims}"
             )
         if any(n < 0 for n in var.shape[lead:]):
-            raise ValueError(
+            raise ArgumentError(
                 f"fc needs to know the dimensions {lead} and up of {var.name!r} to size its weight, got "
                 "shape "
                 f"{list(var.shape)}"

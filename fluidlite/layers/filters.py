@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..base.errors import ArgumentError
 from ..initializer import Initializer, NormalInitializer
 
 
@@ -12,7 +13,7 @@ def check_groups(groups: int, layer: str, sizes: dict[str, int]) -> None:
     """Raise ValueError unless `groups` divides all of `sizes`, which are named as the message shall name them."""
     for name, size in sizes.items():
         if size % groups:
-            raise ValueError(f"{name} of {layer} must be divisible by groups = {groups}, got {size}")
+            raise ArgumentError(f"{name} of {layer} must be divisible by groups = {groups}, got {size}")
 
 
 def filter_shape(

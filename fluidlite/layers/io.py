@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base import missing, unique_name
 from ..base.dtypes import to_vartype
+from ..base.errors import ArgumentError
 from ..base.place import CPUPlace, CUDAPlace, Place
 from ..framework import Variable, default_main_program
 from ..framework.variable import as_shape
@@ -35,7 +36,7 @@ def py_reader(
     """
     levels = [0] * len(shapes) if lod_levels is None else list(lod_levels)
     if not len(shapes) == len(dtypes) == len(levels) or not shapes:
-        raise ValueError(
+        raise ArgumentError(
             f"py_reader takes one shape, dtype and lod_level for each item, got {len(shapes)} shapes, "
             f"{len(dtypes)} dtypes and {len(levels)} lod_levels"
         )

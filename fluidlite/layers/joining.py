@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import VarType
+from ..base.errors import ArgumentAssertion, ArgumentError
 from ..eager import as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
@@ -24,7 +25,7 @@ def _listed(value: Any, name: str, layer: str) -> list[Variable]:
     for index, item in enumerate(value):
         check_variable(item, f"{name}[{index}]", layer)
     if not value:
-        raise ValueError(f"'{name}' of {layer} must hold at least one Variable")
+        raise ArgumentError(f"'{name}' of {layer} must hold at least one Variable")
     return list(value)
 
 
@@ -96,13 +97,13 @@ def split(
         inputs["AxisTensor"] = [dim]
     else:
         if not -len(input.shape) <= dim < len(input.shape):
-            raise ValueError(
+            raise ArgumentError(
                 f"'dim' of split must be in [-{len(input.shape)}, {len(input.shape)}), got {dim}"
             )
         attrs["axis"] = dim % len(input.shape)
     if isinstance(num_or_sections, int):
         if num_or_sections < 2:
-            raise ValueError(f"'num_or_sections' of split must be more than 1, got {num_or_sections}")
+            raise ArgumentAssertion(f"'num_or_sections' of split must be more than 1, got {num_or_sections}")
         attrs["num"] = count = num_or_sections
     else:
         count = len(num_or_sections)
@@ -135,10 +136,10 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     check_variable(x, "x", "unstack")
     if num is None:
         if not -len(x.shape) <= axis < len(x.shape):
-            raise ValueError(f"'axis' of unstack must be in [-{len(x.shape)}, {len(x.shape)}), got {axis}")
+            raise ArgumentError(f"'axis' of unstack must be in [-{len(x.shape)}, {len(x.shape)}), got {axis}")
         num = x.shape[axis]
     if num <= 0:
-        raise ValueError(
+        raise ArgumentError(
             f"unstack needs 'num' where the size of dimension {axis} is not known: x has {list(x.shape)}"
         )
     helper = LayerHelper("unstack")
@@ -162,7 +163,7 @@ def multiplex(inputs: Sequence[Variable], index: Variable) -> Variable:
     """
     items = _listed(inputs, "inputs", "multiplex")
     if len(items) < 2:
-        raise ValueError(f"multiplex needs at least 2 inputs, got {len(items)}")
+        raise ArgumentError(f"multiplex needs at least 2 inputs, got {len(items)}")
     check_dtype(index, "index", "multiplex", [VarType.INT32, VarType.INT64])
     out: Variable = LayerHelper("multiplex").apply(
         "multiplex", {"Ids": index, "X": items}, dtype=items[0].dtype

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..base import missing
+from ..base.errors import ArgumentError
 from ..framework.op_protos import OpProto, OpProtoHolder
 from ..layer_helper import LayerHelper
 
@@ -27,7 +28,9 @@ def generate_layer_fn(op_type: str) -> Callable[..., Any]:
     proto = OpProtoHolder.instance().get_op_proto(op_type)
     outputs = [out for out in proto.outputs if not out.intermediate]
     if len(outputs) != 1 or outputs[0].duplicable:
-        raise ValueError(f"a layer is made of an operator with one output, but {op_type} has {proto.outputs}")
+        raise ArgumentError(
+            f"a layer is made of an operator with one output, but {op_type} has {proto.outputs}"
+        )
 
     def layer(*args: Any, **kwargs: Any) -> Any:
         helper = LayerHelper(op_type, **{key: kwargs[key] for key in ("name", "act") if key in kwargs})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..base import missing
+from ..base.errors import ArgumentError
 from ..framework import Variable, default_main_program, mode
 from ..layer_helper import LayerHelper
 from ..optimizer import schedules
@@ -168,7 +169,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
     Raises ValueError unless there is one value more than boundaries.
     """
     if len(values) - len(boundaries) != 1:
-        raise ValueError(
+        raise ArgumentError(
             f"len(values) - len(boundaries) should be 1, got {len(values)} values "
             f"and {len(boundaries)} boundaries"
         )

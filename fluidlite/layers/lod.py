@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 
@@ -27,7 +28,7 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] 
     if y is not None:
         check_variable(y, "y", "lod_reset")
     elif target_lod is None:
-        raise ValueError("lod_reset needs y or target_lod")
+        raise ArgumentError("lod_reset needs y or target_lod")
     out = _reset("lod_reset", x, y, target_lod or [], False)
     out.lod_level = max(y.lod_level, 1) if y is not None else 1
     return out
@@ -44,7 +45,7 @@ def lod_append(x: Variable, level: Sequence[int] | Variable) -> Variable:
     elif isinstance(level, (list, tuple)):
         out = _reset("lod_append", x, None, level, True)
     else:
-        raise ValueError(f"'level' of lod_append must be a list, tuple or Variable, got {level!r}")
+        raise ArgumentError(f"'level' of lod_append must be a list, tuple or Variable, got {level!r}")
     out.lod_level = x.lod_level + 1
     return out
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..base.dtypes import VarType
+from ..base.errors import ArgumentAssertion, ArgumentError
 from ..framework import Variable
 from ..initializer import ConstantInitializer, NormalInitializer
 from ..layer_helper import LayerHelper
@@ -54,7 +55,7 @@ def batch_norm(
     check_dtype(input, "input", "batch_norm")
     check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), "batch_norm")
     if bias_attr is False or param_attr is False:
-        raise ValueError("'param_attr' and 'bias_attr' of batch_norm must not be False")
+        raise ArgumentAssertion("'param_attr' and 'bias_attr' of batch_norm must not be False")
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = VarType.FP32 if input.dtype == VarType.FP16 else input.dtype
     channels = input.shape[1 if data_layout.startswith("NC") else -1]
@@ -134,7 +135,7 @@ def layer_norm(
     """
     check_dtype(input, "input", "layer_norm")
     if not 1 <= begin_norm_axis < len(input.shape):
-        raise ValueError(
+        raise ArgumentError(
             f"'begin_norm_axis' of layer_norm must be in [1, {len(input.shape)}) for shape "
             f"{list(input.shape)}, got "
             f"{begin_norm_axis}"
@@ -144,7 +145,7 @@ def layer_norm(
     inputs: dict[str, Any] = {"X": input}
     if scale:
         if param_attr is False:
-            raise ValueError("'param_attr' of layer_norm must not be False with 'scale'")
+            raise ArgumentError("'param_attr' of layer_norm must not be False with 'scale'")
         inputs["Scale"] = helper.create_parameter(
             attr=helper.param_attr,
             shape=shape,
@@ -153,7 +154,7 @@ def layer_norm(
         )
     if shift:
         if bias_attr is False:
-            raise ValueError("'bias_attr' of layer_norm must not be False with 'shift'")
+            raise ArgumentError("'bias_attr' of layer_norm must not be False with 'shift'")
         inputs["Bias"] = helper.create_parameter(
             attr=helper.bias_attr, shape=shape, dtype=input.dtype, is_bias=True
         )
@@ -221,7 +222,7 @@ def instance_norm(
     """
     check_dtype(input, "input", "instance_norm")
     if param_attr is False or bias_attr is False:
-        raise ValueError("'param_attr' and 'bias_attr' of instance_norm must not be False")
+        raise ArgumentAssertion("'param_attr' and 'bias_attr' of instance_norm must not be False")
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     scale, bias = _scale_and_bias(helper, [input.shape[1]], input.dtype)
     saved = ("SavedMean", "SavedVariance")

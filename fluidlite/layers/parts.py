@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..eager import as_number_list
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
@@ -43,7 +44,7 @@ def _bounds(
             flags = [-1] * count
             continue
         if len(values) != count:
-            raise ValueError(
+            raise ArgumentError(
                 f"'{name}' of {helper.layer_type} must have a number for each of {count} axes, got {values!r}"
             )
         attrs[name] = known(values)
@@ -74,10 +75,10 @@ def slice(input: Variable, axes: Sequence[int], starts: Numbers, ends: Numbers) 
     check_variable(input, "input", "slice")
     axes, starts, ends = as_number_list(axes), as_number_list(starts), as_number_list(ends)
     if not isinstance(axes, (list, tuple)):
-        raise ValueError(f"'axes' of slice must be a list or tuple, got {axes!r}")
+        raise ArgumentError(f"'axes' of slice must be a list or tuple, got {axes!r}")
     for name, value in (("starts", starts), ("ends", ends)):
         if not isinstance(value, (list, tuple, Variable)):
-            raise ValueError(f"'{name}' of slice must be a Variable, list or tuple, got {value!r}")
+            raise ArgumentError(f"'{name}' of slice must be a Variable, list or tuple, got {value!r}")
     helper = LayerHelper("slice")
     inputs, attrs = _bounds(helper, {"starts": starts, "ends": ends}, len(axes))
     out: Variable = helper.apply(
@@ -124,7 +125,7 @@ def crop(
     """
     check_variable(x, "x", "crop")
     if not isinstance(shape, (list, tuple, Variable)):
-        raise ValueError(f"'shape' of crop must be a list, tuple or Variable, got {shape!r}")
+        raise ArgumentError(f"'shape' of crop must be a list, tuple or Variable, got {shape!r}")
     offsets = [0] * len(x.shape) if offsets is None else offsets
     inputs: dict[str, Any] = {"X": x}
     attrs: dict[str, Any] = {}
@@ -247,7 +248,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     check_dtype(index, "index", "scatter_nd_add", INTEGERS)
     check_variable(updates, "updates", "scatter_nd_add")
     if ref.dtype != updates.dtype:
-        raise ValueError(
+        raise ArgumentError(
             f"ref and updates of scatter_nd_add must have one data type, got {ref.dtype} and {updates.dtype}"
         )
     helper = LayerHelper("scatter_nd_add", name=name)

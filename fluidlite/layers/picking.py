@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import VarType, to_vartype
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_dtype
@@ -92,7 +93,9 @@ def _list(value: int | Sequence[int]) -> list[int]:
 def _triangle(layer: str, input: Variable, diagonal: int, name: str | None) -> Variable:
     check_variable(input, "input", layer)
     if len(input.shape) < 2:
-        raise ValueError(f"'input' of {layer} must have at least 2 dimensions, got shape {list(input.shape)}")
+        raise ArgumentError(
+            f"'input' of {layer} must have at least 2 dimensions, got shape {list(input.shape)}"
+        )
     attrs = {"diagonal": diagonal, "lower": layer == "tril"}
     out: Variable = LayerHelper(layer, name=name).apply(
         "tril_triu", {"X": input}, attrs=attrs, dtype=input.dtype
@@ -117,7 +120,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
     """
     check_variable(input, "input", "t")
     if len(input.shape) > 2:
-        raise ValueError(f"'input' of t must have at most 2 dimensions, got shape {list(input.shape)}")
+        raise ArgumentError(f"'input' of t must have at most 2 dimensions, got shape {list(input.shape)}")
     return transpose(input, [1, 0], name=name) if len(input.shape) == 2 else input
 
 
@@ -184,7 +187,7 @@ def shard_index(
     """
     check_dtype(input, "input", "shard_index", _WHOLE)
     if not 0 <= shard_id < nshards:
-        raise ValueError(f"'shard_id' of shard_index must be in [0, {nshards}), got {shard_id}")
+        raise ArgumentError(f"'shard_id' of shard_index must be in [0, {nshards}), got {shard_id}")
     attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
     out: Variable = LayerHelper("shard_index").apply(
         "shard_index", {"X": input}, attrs=attrs, dtype=input.dtype, stop_gradient=True
@@ -205,7 +208,7 @@ def randperm(
     `out`: where to write them; `device`: accepted and without effect; `seed` not 0: the same order each time.
     """
     if n < 1:
-        raise ValueError(f"'n' of randperm must be positive, got {n}")
+        raise ArgumentError(f"'n' of randperm must be positive, got {n}")
     kind = to_vartype(dtype)
     helper = LayerHelper("randperm")
     if out is None:

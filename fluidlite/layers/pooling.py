@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from .checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
@@ -112,7 +113,7 @@ def _pool(
     check_switch(use_cudnn, "use_cudnn", layer)
     check_choice(data_format, "data_format", FORMATS[dims], layer)
     if pool_size == -1 and not global_pooling:
-        raise ValueError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {pool_size}")
+        raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {pool_size}")
     pads, algorithm = paddings(pool_padding, dims, data_format in ("NHWC", "NDHWC"), layer)
     attrs = {
         "pooling_type": pool_type,
@@ -177,7 +178,7 @@ def _adaptive(
     check_choice(pool_type, "pool_type", ("max", "avg"), layer)
     check_switch(require_index, "require_index", layer)
     if pool_type == "avg" and require_index:
-        raise ValueError("invalid setting 'require_index' true when 'pool_type' is 'avg'.")
+        raise ArgumentError("invalid setting 'require_index' true when 'pool_type' is 'avg'.")
     attrs: dict[str, Any] = {"ksize": numbers(pool_size, dims, "pool_size", layer), "adaptive": True}
     if pool_type == "max":
         # Fluid takes the operator that finds the places even where nobody asks for them.

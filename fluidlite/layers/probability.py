@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import VarType, to_vartype
+from ..base.errors import ArgumentError
 from ..eager import Tensor, as_numbers
 from ..framework import Variable, mode
 from ..layer_helper import LayerHelper, check_variable
@@ -75,7 +76,7 @@ def dropout(
         "dropout",
     )
     if not 0 <= dropout_prob <= 1:
-        raise ValueError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
+        raise ArgumentError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
     if mode.in_dygraph_mode() and isinstance(x, Tensor):
         is_test = not mode.is_training()
     helper = LayerHelper("dropout", name=name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_vartype
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .constants import shape_inputs
@@ -83,7 +84,7 @@ def randint(
     if high is None:
         low, high = 0, low
     if low >= high:
-        raise ValueError(f"randint's low must less then high, but received low = {low}, high = {high}")
+        raise ArgumentError(f"randint's low must less then high, but received low = {low}, high = {high}")
     made = _shaped(
         "randint", [1] if shape is None else shape, kind, {"low": low, "high": high, "seed": seed}, name, out
     )

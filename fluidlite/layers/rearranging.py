@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_choice, check_dtype, numbers
@@ -51,7 +52,7 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
     """Images [N, C, H, W] as [N, C b², H / b, W / b] for b = `blocksize` (`fluid.layers.space_to_depth`)."""
     if not isinstance(blocksize, int):
-        raise ValueError(f"'blocksize' of space_to_depth must be an integer, got {blocksize!r}")
+        raise ArgumentError(f"'blocksize' of space_to_depth must be an integer, got {blocksize!r}")
     return _applied("space_to_depth", x, {"blocksize": blocksize}, name)
 
 
@@ -125,7 +126,7 @@ def unfold(
         paddings, len(paddings) if isinstance(paddings, (list, tuple)) else 4, "paddings", "unfold"
     )
     if len(pads) not in (1, 2, 4):
-        raise ValueError(f"'paddings' of unfold must be an integer or 2 or 4 of them, got {paddings!r}")
+        raise ArgumentError(f"'paddings' of unfold must be an integer or 2 or 4 of them, got {paddings!r}")
     attrs = {
         "kernel_sizes": numbers(kernel_sizes, 2, "kernel_sizes", "unfold"),
         "strides": numbers(strides, 2, "strides", "unfold"),
@@ -172,7 +173,7 @@ def affine_grid(theta: Variable, out_shape: Variable | Sequence[int], name: str 
     elif isinstance(out_shape, (list, tuple)):
         attrs["output_shape"] = [int(n) for n in out_shape]
     else:
-        raise ValueError("The 'out_shape' of affine_grid should be a list, a tuple or a Variable")
+        raise ArgumentError("The 'out_shape' of affine_grid should be a list, a tuple or a Variable")
     helper = LayerHelper("affine_grid", name=name)
     out: Variable = helper.apply("affine_grid", inputs, ("Output",), attrs=attrs, dtype=theta.dtype)
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from ..ops.recurrent_unit import ACTIVATIONS
@@ -102,7 +103,7 @@ def lstm_unit(
     for var, what in ((x_t, "x_t"), (hidden_t_prev, "hidden_t_prev"), (cell_t_prev, "cell_t_prev")):
         check_dtype(var, what, "lstm_unit")
         if len(var.shape) != 2:
-            raise ValueError(f"'{what}' of lstm_unit must have 2 dimensions, got shape {list(var.shape)}")
+            raise ArgumentError(f"'{what}' of lstm_unit must have 2 dimensions, got shape {list(var.shape)}")
     helper = LayerHelper("lstm_unit", name=name)
     joined = concat([x_t, hidden_t_prev], axis=1)
     gates = fc(joined, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import to_vartype
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import INTEGERS, check_dtype
@@ -71,7 +72,7 @@ def label_smooth(
     """
     check_variable(label, "label", "label_smooth")
     if not 0 <= epsilon <= 1:
-        raise ValueError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
+        raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
     label.stop_gradient = True
     inputs = {"X": label, "PriorDist": prior_dist}
     out: Variable = LayerHelper("label_smooth", name=name).apply(

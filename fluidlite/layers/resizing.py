@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import ArgumentError
 from ..eager import as_number_list, as_numbers
 from ..framework import Variable
 from ..layer_helper import LayerHelper
@@ -56,13 +57,13 @@ def image_resize(
         TypeError, ValueError: for arguments that do not fit.
     """
     if resample not in _METHODS:
-        raise ValueError(
+        raise ArgumentError(
             f"The 'resample' of image_resize can only be 'BILINEAR', 'TRILINEAR' or 'NEAREST', got {resample!r}"
         )
     check_dtype(input, "input", "image_resize")
     method, rank = _METHODS[resample], 5 if resample == "TRILINEAR" else 4
     if len(input.shape) != rank:
-        raise ValueError(
+        raise ArgumentError(
             f"'input' of image_resize must have {rank} dimensions for {resample}, got {input.shape}"
         )
     check_choice(data_format, "data_format", FORMATS[rank - 2], "image_resize")
@@ -87,9 +88,9 @@ def image_resize(
         scale.stop_gradient = True
         inputs["Scale"] = scale
     elif scale is None:
-        raise ValueError("One of 'out_shape' and 'scale' of image_resize must not be None")
+        raise ArgumentError("One of 'out_shape' and 'scale' of image_resize must not be None")
     elif scale <= 0:
-        raise ValueError(f"'scale' of image_resize must be greater than zero, got {scale}")
+        raise ArgumentError(f"'scale' of image_resize must be greater than zero, got {scale}")
     else:
         attrs["scale"] = float(as_numbers(scale))
     if actual_shape is not None:
@@ -110,7 +111,7 @@ def _given_sizes(
     if not isinstance(out_shape, (list, tuple)):
         raise TypeError(f"'out_shape' of image_resize must be a list or a Variable, got {out_shape!r}")
     if len(out_shape) != len(names):
-        raise ValueError(
+        raise ArgumentError(
             f"'out_shape' of image_resize must have {len(names)} elements for this input, got {list(out_shape)}"
         )
     for name, size in zip(names, out_shape, strict=True):
@@ -172,7 +173,7 @@ def image_resize_short(input: Variable, out_short_len: int, resample: str = "BIL
     """
     check_dtype(input, "input", "image_resize_short")
     if len(input.shape) != 4:
-        raise ValueError(f"'input' of image_resize_short must have 4 dimensions, got {list(input.shape)}")
+        raise ArgumentError(f"'input' of image_resize_short must have 4 dimensions, got {list(input.shape)}")
     sizes = list(input.shape[2:])
     short = sizes.index(min(sizes))
     other = 1 - short

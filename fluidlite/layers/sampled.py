@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ArgumentAssertion, ArgumentError
 from ..framework import Variable
 from ..initializer import NumpyArrayInitializer
 from ..layer_helper import LayerHelper, check_variable
@@ -101,7 +102,7 @@ def nce(
     if sampler == "custom_dist":
         chances = np.asarray(custom_dist, dtype="float64")
         if custom_dist is None or chances.shape != (num_total_classes,):
-            raise ValueError(
+            raise ArgumentAssertion(
                 f"'custom_dist' of nce must have one probability for each of {num_total_classes} classes"
             )
         alias, own = alias_table(chances.copy())
@@ -156,9 +157,9 @@ def hsigmoid(
     check_dtype(input, "input", "hsigmoid")
     check_variable(label, "label", "hsigmoid")
     if not is_custom and (num_classes is None or num_classes < 2):
-        raise ValueError(f"num_classes must not be less than 2 with default tree, got {num_classes}")
+        raise ArgumentError(f"num_classes must not be less than 2 with default tree, got {num_classes}")
     if is_custom and (path_table is None or path_code is None):
-        raise ValueError("'path_table' and 'path_code' of hsigmoid must be given with 'is_custom'")
+        raise ArgumentError("'path_table' and 'path_code' of hsigmoid must be given with 'is_custom'")
     helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
     nodes = num_classes if is_custom else num_classes - 1
     weights = helper.create_parameter(

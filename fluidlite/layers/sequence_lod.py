@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_vartype
+from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import INTEGERS, check_choice, check_dtype
@@ -113,7 +114,7 @@ def sequence_concat(input: Sequence[Variable], name: str | None = None) -> Varia
     for item in items:
         check_variable(item, "input", "sequence_concat")
     if not items:
-        raise ValueError("'input' of sequence_concat must not be empty")
+        raise ArgumentError("'input' of sequence_concat must not be empty")
     return _applied("sequence_concat", {"X": items}, items[0], "Out", name)
 
 
@@ -143,7 +144,9 @@ def sequence_conv(
     """
     check_dtype(input, "input", "sequence_conv")
     if len(input.shape) != 2 or input.shape[1] < 0:
-        raise ValueError(f"'input' of sequence_conv must have shape [rows, width], got {list(input.shape)}")
+        raise ArgumentError(
+            f"'input' of sequence_conv must have shape [rows, width], got {list(input.shape)}"
+        )
     helper = LayerHelper("sequence_conv", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     weights = helper.create_parameter(
         attr=helper.param_attr, shape=[filter_size * input.shape[1], num_filters], dtype=input.dtype

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ArgumentAssertion, ArgumentError
 from ..eager import Tensor, as_number_list
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
@@ -19,20 +20,22 @@ __all__ = ["flatten", "rank", "reshape", "shape", "size", "squeeze", "transpose"
 def _check_target(x: Variable, shape: Sequence[Any]) -> None:
     """Raise ValueError unless `shape` has at most one -1, keeps only what there is, and is not empty."""
     if not shape:
-        raise ValueError("The 'shape' in reshape must not be empty")
+        raise ArgumentAssertion("The 'shape' in reshape must not be empty")
     unknown = [axis for axis, n in enumerate(shape) if not isinstance(n, Variable) and n == -1]
     if len(unknown) > 1:
-        raise ValueError(f"Only one number of 'shape' in reshape can be -1, but received {list(shape)}")
+        raise ArgumentAssertion(
+            f"Only one number of 'shape' in reshape can be -1, but received {list(shape)}"
+        )
     for axis, n in enumerate(shape):
         if isinstance(n, Variable):
             continue
         if n == 0 and axis >= len(x.shape):
-            raise ValueError(
+            raise ArgumentAssertion(
                 f"A 0 in 'shape' of reshape keeps that dimension, but x has {len(x.shape)} dimensions and "
                 f"shape[{axis}] is 0"
             )
         if n < -1:
-            raise ValueError(
+            raise ArgumentAssertion(
                 f"'shape' in reshape must not hold negative numbers but one -1, received shape[{axis}] = {n}"
             )
 
@@ -136,7 +139,7 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     """
     check_variable(x, "x", "flatten")
     if not isinstance(axis, int) or not 0 <= axis <= len(x.shape):
-        raise ValueError(f"'axis' of flatten must be an integer from 0 to {len(x.shape)}, got {axis!r}")
+        raise ArgumentError(f"'axis' of flatten must be an integer from 0 to {len(x.shape)}, got {axis!r}")
     out, _ = LayerHelper("flatten", name=name).apply(
         "flatten2", {"X": x}, ("Out", "XShape"), {"axis": axis}, x.dtype
     )
@@ -154,7 +157,7 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     if not isinstance(perm, (list, tuple)):
         raise TypeError(f"The type of 'perm' in transpose must be a list, but received {type(perm).__name__}")
     if sorted(perm) != list(range(len(x.shape))):
-        raise ValueError(
+        raise ArgumentError(
             f"'perm' of transpose must name each of the {len(x.shape)} dimensions of x {list(x.shape)} once, "
             f"got {list(perm)}"
         )

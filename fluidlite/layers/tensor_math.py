@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import VarType
+from ..base.errors import ArgumentAssertion
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_dtype
@@ -128,7 +129,7 @@ def clamp(
     """
     check_dtype(input, "input", "clamp")
     if min is None and max is None:
-        raise ValueError("either 'min' or 'max' of clamp must be given")
+        raise ArgumentAssertion("either 'min' or 'max' of clamp must be given")
     inputs: dict[str, Any] = {"X": [input]}
     attrs: dict[str, float] = {"min": -3.4028234663852886e38, "max": 3.4028234663852886e38}
     for slot, key, limit in (("Min", "min", min), ("Max", "max", max)):

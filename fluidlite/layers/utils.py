@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..base import missing
+from ..base.errors import ArgumentError
 from ..framework import Variable
 
 __all__ = [
@@ -33,14 +34,14 @@ def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[An
     try:
         elements = list(value)
     except TypeError:
-        raise ValueError(f"The {name}'s type must be list or tuple. Received: {value}") from None
+        raise ArgumentError(f"The {name}'s type must be list or tuple. Received: {value}") from None
     if len(elements) != n:
-        raise ValueError(f"The {name}'s length must be {n}. Received: {value}")
+        raise ArgumentError(f"The {name}'s length must be {n}. Received: {value}")
     for element in elements:
         try:
             dtype(element)
         except (ValueError, TypeError):
-            raise ValueError(
+            raise ArgumentError(
                 f"The {name}'s type must be a list or tuple of {n} {dtype}. Received: {value}, including {element!r} "
                 f"of type {type(element)}"
             ) from None
@@ -90,11 +91,11 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
         raise TypeError(f"flat_sequence must be a sequence, got {type(flat_sequence).__name__}")
     if not is_sequence(structure):
         if len(flat_sequence) != 1:
-            raise ValueError(f"Structure is a scalar but len(flat_sequence) == {len(flat_sequence)} > 1")
+            raise ArgumentError(f"Structure is a scalar but len(flat_sequence) == {len(flat_sequence)} > 1")
         return flat_sequence[0]
     count = len(flatten(structure))
     if count != len(flat_sequence):
-        raise ValueError(
+        raise ArgumentError(
             f"Could not pack sequence. Structure had {count} elements, but flat_sequence had {len(flat_sequence)} "
             f"elements. Structure: {structure}, flat_sequence: {flat_sequence}."
         )
@@ -129,7 +130,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     """
     counts = len(flatten(nest1)), len(flatten(nest2))
     if counts[0] != counts[1]:
-        raise ValueError(
+        raise ArgumentError(
             f"The two structures don't have the same number of elements. First structure ({counts[0]} elements): "
             f"{nest1}. Second structure ({counts[1]} elements): {nest2}"
         )
@@ -138,7 +139,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
 def _compare(one: Any, two: Any, check_types: bool) -> None:
     if is_sequence(one) != is_sequence(two):
-        raise ValueError(
+        raise ArgumentError(
             f"The two structures don't have the same nested structure. First structure: {one}. Second structure: {two}."
         )
     if not is_sequence(one):
@@ -150,7 +151,7 @@ def _compare(one: Any, two: Any, check_types: bool) -> None:
                 f"{type(one)}, while second structure has type {type(two)}."
             )
         if isinstance(one, dict) and set(one) != set(two):
-            raise ValueError(
+            raise ArgumentError(
                 "The two dictionaries don't have the same set of keys. First structure has keys "
                 f"{set(one)}, while second structure has keys {set(two)}."
             )

@@ -15,7 +15,7 @@ def broadcast_shape(op: OpView, axis: int) -> Shape:
     if x == y:
         return x  # whatever the axis
     rank = max(len(x), len(y))
-    if not -1 <= axis < max(rank, 1):
+    if not -1 <= axis < max(rank, 1) and len(x) != len(y):
         raise op.fail(f"axis must be in [-1, {rank}), got {axis}")
     left, right = aligned(x, y, axis)
     if len(left) != len(right):

@@ -18,6 +18,23 @@ def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
     return infer
 
 
+def same_shapes(slot: str, *others: str) -> Callable[[OpView], None]:
+    """An infer rule for operators that go through inputs of one shape element by element: `Out` is like `slot`."""
+    whole = same_as(slot)
+
+    def infer(op: OpView) -> None:
+        shape = op.shape(slot)
+        for other in others:
+            found = op.shape(other)
+            if len(found) != len(shape) or any(
+                m != n and min(m, n) >= 0 for m, n in zip(found, shape, strict=True)
+            ):
+                raise op.fail(f"{other} must have the shape of {slot}, {list(shape)}, got {list(found)}")
+        whole(op)
+
+    return infer
+
+
 def grads_like_inputs(op: OpView) -> None:
     """Each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import grads_like_inputs, same_as
+from .infer import grads_like_inputs, same_shapes
 from .native import numel, typed
 from .pairs import register_twice, twice
 from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
@@ -50,7 +50,7 @@ register(
         "sigmoid_cross_entropy_with_logits",
         inputs=("X", "Label"),
         attrs=_SIGMOID,
-        infer=same_as("X"),
+        infer=same_shapes("X", "Label"),
         kernel=_sigmoid_cross_entropy,
         grad=standard_grad(inputs=("X", "Label")),
         native=_sigmoid_native(grad=False),

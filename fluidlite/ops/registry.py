@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..base.dtypes import FLOATS, VarType
-from ..base.errors import NotSupportedError
+from ..base.errors import NotSupportedError, UnknownOperator
 from ..base.errors import OperatorError as OperatorError
 from ..base.selected_rows import SelectedRows, as_dense
 
@@ -406,7 +406,7 @@ def find(op_type: str) -> OpDef:
     except KeyError:
         near = difflib.get_close_matches(str(op_type), _OPS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise NotSupportedError(f"fluidlite has no operator {op_type!r}{hint}") from None
+        raise UnknownOperator(f"fluidlite has no operator {op_type!r}{hint}") from None
 
 
 def known_types() -> list[str]:

@@ -152,7 +152,6 @@ def test_split_and_concat():
         (lambda x: layers.elementwise_add(x, 2), TypeError, "'y' in elementwise_add must be a Variable"),
         (lambda x: layers.less_than(x, 1), TypeError, "'y' in less_than"),
         (lambda x: layers.logical_not(x), TypeError, "data type of 'x' in logical_not must be"),
-        (lambda x: layers.where(x), TypeError, "data type of 'condition' in where"),
         (lambda x: layers.slice(x, 0, 0, 1), ValueError, "'axes' of slice"),
         (lambda x: layers.slice(x, [0, 1], [0], [1, 1]), ValueError, "'starts' of slice must have a number"),
         (lambda x: layers.expand(x, [1, 0, 1]), ValueError, "positive numbers"),
