@@ -140,8 +140,9 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         autograd.backward([self], None, retain_graph)
 
     def detach(self) -> Tensor:
-        """The same elements without history; shares memory with results, has a copy of parameters' memory."""
-        return self._named_copy(placing.duplicate(self.array) if self.persistable else self.array)
+        """A copy of the elements without history; results on a GPU are not copied."""
+        copied = self.persistable or not placing.on_device(self.array)
+        return self._named_copy(placing.duplicate(self.array) if copied else self.array)
 
     def _named_copy(self, array: Any) -> Tensor:
         """A tensor of `array` that is called like the next copy of this one."""

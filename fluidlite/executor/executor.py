@@ -16,7 +16,7 @@ from ..base.one_element import convertible
 from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
 from . import failures, readers
-from .feeding import Feed, as_feed, placed
+from .feeding import Feed, as_feed, placed, unshared
 from .from_dataset import FetchHandler, run_over
 from .interpret import Interpreter
 from .lod_tensor import LoDTensor
@@ -155,6 +155,8 @@ class Executor:
             feed = {}
         if not isinstance(feed, Mapping):
             raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
+        if self._device is None:
+            feed = unshared(feed)
         names = fetch_names(fetch_list)
         if use_prune:
             program = pruned(program, names, tuple(feed))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._ext.collate import Handover
 from ..backend import device_of, moved, on_device
 from ..base.arrays import plain
 from ..base.dtypes import VarType, to_numpy, to_vartype
@@ -49,6 +52,27 @@ def as_feed(program: Program, feed: Mapping[str, Any], checked: bool = True) -> 
             check(var, array, lod)
         out[name] = array, lod
     return out
+
+
+def unshared(feed: Any) -> Any:
+    """A feed, or a list of them, whose arrays no thread writes while the step reads them.
+
+    Arrays are copied as Fluid does, unless this is the only thread of the process. LoDTensors are not, as in Fluid.
+    """
+    if not _thread._count() and threading.get_ident() == threading.main_thread().ident:
+        return feed
+    if isinstance(feed, (list, tuple)):
+        return [unshared(part) for part in feed]
+    return {name: _unshared(value) for name, value in feed.items()} if isinstance(feed, Mapping) else feed
+
+
+def _unshared(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.isnative and value.dtype.kind in "biuf":
+        return _handover.copy(value)
+    return value
+
+
+_handover = Handover()
 
 
 def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:

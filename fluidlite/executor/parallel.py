@@ -18,7 +18,7 @@ from ..framework import OpRole, Program
 from ..ops.rows import parts
 from . import failures, readers
 from .executor import fetch_names, run_program
-from .feeding import Feed, as_feed, check, split
+from .feeding import Feed, as_feed, check, split, unshared
 from .lod_tensor import LoDTensor
 from .scope import Scope
 
@@ -149,6 +149,7 @@ class DataParallel:
 
     def _feeds(self, feed: Any) -> list[dict[str, Any]]:
         """One feed for each place: from the readers, a list, or one feed divided."""
+        feed = unshared(feed)
         if isinstance(feed, (list, tuple)):
             parts = [as_feed(self.program, part) for part in self._listed(feed)]
         elif feed is None or isinstance(feed, Mapping):

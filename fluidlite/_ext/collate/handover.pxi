@@ -56,8 +56,11 @@ cdef class Handover:
             Py_DECREF(made)
 
     def copy(self, cnp.ndarray array not None):
-        """A copy of an array as `take` makes them; the array itself when nothing is copied."""
-        return self.array(array, False)
+        """A copy of an array as `take` makes them; the array itself when nothing is copied.
+
+        Contiguous arrays are copied with the GIL: other threads of Python write them before or after, not meanwhile.
+        """
+        return self.array(array, False, True)
 
     cdef object owned(self, PyObject* item, bint sole):
         """`sole`: whether the only reference to `item` is one that nobody else can reach. (Looked at before `item` is
@@ -94,7 +97,7 @@ cdef class Handover:
             return {name: self.owned(<PyObject*> inner, False) for name, inner in dict(value).items()}
         return value
 
-    cdef cnp.ndarray array(self, cnp.ndarray array, bint sole):
+    cdef cnp.ndarray array(self, cnp.ndarray array, bint sole, bint at_once=False):
         cdef int type_num = _native_type(array)
         cdef bint plain = type_num == cnp.PyArray_TYPE(array) and cnp.PyArray_ISCARRAY_RO(array)
         if type_num < 0:
@@ -109,7 +112,7 @@ cdef class Handover:
         cdef cnp.ndarray made = _array(tuple(_shape(array)), type_num, block)
         if not plain:
             cnp.PyArray_CopyInto(made, array)
-        elif size < LONG_COPY:
+        elif at_once or size < LONG_COPY:
             memcpy(block.data, cnp.PyArray_DATA(array), size)
         else:
             _copy_long(block.data, cnp.PyArray_DATA(array), size)
