@@ -71,7 +71,9 @@ def _paired(preds: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     """A prediction for each label, both as arrays; as in Fluid there may be more predictions, which do not count."""
     guesses, truths = _array(preds, "preds"), _array(labels, "labels").reshape(-1)
     if len(guesses) < len(truths):
-        raise IndexError(f"there are {len(guesses)} predictions in 'preds' for {len(truths)} labels in 'labels'")
+        raise IndexError(
+            f"there are {len(guesses)} predictions in 'preds' for {len(truths)} labels in 'labels'"
+        )
     return guesses[: len(truths)], truths
 
 

@@ -155,12 +155,11 @@ class Executor:
             feed = {}
         if not isinstance(feed, Mapping):
             raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
-        if self._device is None:
-            feed = unshared(feed)
+        given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
         names = fetch_names(fetch_list)
         if use_prune:
-            program = pruned(program, names, tuple(feed))
-        return run_program(program, feed, names, scope, return_numpy, self._device)
+            program = pruned(program, names, tuple(given))
+        return run_program(program, given, names, scope, return_numpy, self._device)
 
     def train_from_dataset(
         self,
