@@ -34,7 +34,7 @@ register_function(
 )
 register_function(
     "exp",
-    lambda xp, X: xp.exp(X),
+    lambda xp, X: xp.exp(X).astype(X.dtype, copy=False),  # integers lose the fraction, as in Fluid
     lambda xp, Out, Out_grad: Out_grad * Out,
     "e to the power of x.",
     second=lambda xp, Out, DOut, DDX: (DOut * DDX, DDX * Out),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .infer import grads_like_inputs, same_as
+import numpy as np
+
+from ..base.dtypes import FLOATS, to_numpy
+from .infer import grads_like_inputs
 from .native import unary, unary_grad
 from .pairs import Rule, same_again
 from .registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
@@ -50,6 +53,18 @@ def _register_twice(op_type: str, kept: str, attrs: dict[str, Any], second: Kern
     )
 
 
+def _same_type(kernel: Kernel, attrs: dict[str, Any]) -> Callable[[OpView], None]:
+    """Out is as X; refuses integers of which the function makes floats, as Fluid does."""
+
+    def infer(op: OpView) -> None:
+        kind = op.dtype("X")
+        if kind not in FLOATS and kernel(np, np.zeros(0, to_numpy(kind)), **attrs).dtype != to_numpy(kind):
+            raise op.fail(f"X must be of a float type, got {kind}")
+        op.set("Out", op.shape("X"), kind)
+
+    return infer
+
+
 def register_function(
     op_type: str,
     kernel: Kernel,
@@ -76,7 +91,7 @@ def register_function(
             op_type,
             inputs=("X",),
             attrs=attrs,
-            infer=same_as("X"),
+            infer=_same_type(kernel, attrs),
             kernel=kernel,
             grad=standard_grad(
                 inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()

@@ -130,6 +130,7 @@ FOUND = {
         {"shape": [1], "dtype": 2, "str_value": "2.5"},
         {"Out": np.array([2], "int32")},
     ),
+    "integers to integers": ("exp", {"X": np.array([1, 2, -3])}, {}, {"Out": np.array([2, 7, 0])}),
     "one element each": ("unstack", {"X": f32(1)}, {"num": 1}, {"Y": [np.array(1, "float32")]}),
 }
 
@@ -199,6 +200,7 @@ def test_parts_of_a_variable_that_is_overwritten_later(op, attrs, engine):
             {},
             "Condition must have the shape of X",
         ),
+        ("tanh", {"X": np.array([1, 2])}, {}, "X must be of a float type, got VarType.INT64"),
         ("fill_constant", {}, {"shape": [1], "dtype": 2, "str_value": "inf"}, "cannot hold the value inf"),
     ],
 )
