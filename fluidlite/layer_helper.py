@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import eager
 from .base import missing, unique_name
 from .base.dtypes import FLOATS, VarType, to_vartype
@@ -45,9 +47,11 @@ class LayerHelper(LayerHelperBase):
         return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
-        """The layer's inputs as a list; TypeError for anything but Variables."""
+        """The layer's inputs as a list; TypeError for anything but Variables, and arrays in dygraph mode."""
         given = self.kwargs.get(input_param_name, [])
         inputs = list(given) if isinstance(given, (list, tuple)) else [given]
+        if mode.in_dygraph_mode() and any(isinstance(item, np.ndarray) for item in inputs):
+            inputs = self.kwargs[input_param_name] = [self.to_variable(item) for item in inputs]
         for item in inputs:
             check_variable(item, input_param_name, self.layer_type)
         return inputs

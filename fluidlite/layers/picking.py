@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.dtypes import VarType, to_vartype
 from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_dtype
 from .shapes import transpose
+from .variables import assign
 
 __all__ = [
     "diag_embed",
@@ -50,11 +53,13 @@ def index_sample(x: Variable, index: Variable) -> Variable:
     return out
 
 
-def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
+def diag_embed(input: Variable | np.ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
     """Matrices whose diagonal is the last dimension of `input`, 0 elsewhere (`fluid.layers.diag_embed`).
 
     `offset`: how far above the main diagonal; `dim1`, `dim2`: where rows and columns stand in the result.
     """
+    if isinstance(input, np.ndarray):
+        input = assign(input)
     check_variable(input, "input", "diag_embed")
     attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}
     out: Variable = LayerHelper("diag_embed").apply(

@@ -62,5 +62,10 @@ def run_dygraph(rng):
         out['tensor_' + name] = layer(variable(np.array([2, 3], 'int64')), 'float32').numpy()
     out['whole_floats'] = layers.ones([2.0, 3.7], 'float32').numpy()
     out['loop'] = list(range(variable(np.array([2]))))
+    a = rng.uniform(-1, 1, (2, 3)).astype('float32')
+    half = fluid.initializer.Constant(0.5)
+    out['fc_of_array'] = layers.fc(a, 2, param_attr=half).numpy()
+    out['fc_of_arrays'] = layers.fc([a, a], 2, param_attr=half).numpy()
+    out['diag_embed_of_array'], out['sign_of_array'] = layers.diag_embed(a).numpy(), layers.sign(a).numpy()
     out['minus_bool'] = (x - np.bool_(True)).numpy()
     return out
