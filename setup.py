@@ -5,6 +5,7 @@ Every `fluidlite/_ext/NAME.pyx`, with the C++ files in the folder `NAME` beside 
 
 environment:
   FLUIDLITE_DEBUG=1   bounds checks in Cython code, debug symbols, little optimisation
+  FLUIDLITE_SANITIZE=address,undefined  these sanitizers of the compiler (see scripts/sanitize.sh)
   FLUIDLITE_WERROR=1  compiler warnings are errors
 """
 
@@ -40,6 +41,8 @@ def onednn_headers() -> list[str]:
 
 EXT = Path("fluidlite/_ext")
 DEBUG = switch("FLUIDLITE_DEBUG")
+SANITIZE = os.environ.get("FLUIDLITE_SANITIZE", "")
+SANITIZERS = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"] if SANITIZE else []
 
 DIRECTIVES = {
     "language_level": 3,
@@ -51,7 +54,8 @@ DIRECTIVES = {
 
 FLAGS = [
     "-std=c++17",
-    *(["-O1", "-g"] if DEBUG else ["-O3"]),
+    *(["-O1", "-g"] if DEBUG or SANITIZE else ["-O3"]),
+    *SANITIZERS,
     "-Wall",
     "-Wextra",
     *(["-Werror"] if switch("FLUIDLITE_WERROR") else []),
@@ -77,6 +81,7 @@ def extension(pyx: Path) -> Extension:
         include_dirs=[str(EXT), np.get_include(), *options.get("include_dirs", [])],
         libraries=options.get("libraries", []),
         extra_compile_args=[*FLAGS, *options.get("flags", [])],
+        extra_link_args=SANITIZERS,
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         language="c++",
     )

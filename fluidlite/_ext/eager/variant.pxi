@@ -183,8 +183,9 @@ cdef Layout layout_of(dtype, shape) except *:
         raise ValueError(f"at most 32 dimensions are supported, got {len(shape)}")
     layout.type_num = np.dtype(dtype).num
     layout.ndim = len(shape)
-    layout.bytes = np.dtype(dtype).itemsize
+    size = np.dtype(dtype).itemsize
     for axis, length in enumerate(shape):
         layout.shape[axis] = length
-        layout.bytes *= length
+        size *= length
+    layout.bytes = min(size, 2**63 - 1)  # what is too large gets no memory later, and an error that says so
     return layout
