@@ -18,7 +18,7 @@ FLUIDLITE_SANITIZE=address,undefined "$python" setup.py -q build_ext --build-lib
 tar --create --exclude='*.so' --exclude='*.cpp' --exclude=__pycache__ fluidlite | tar --extract --directory="$build/lib"
 tar --create --exclude=__pycache__ tests pyproject.toml | tar --extract --directory="$build"
 
-run=(-m pytest -q -p no:cacheprovider)
+run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real standard error
 case "${1:-all}" in
     small)
         run+=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_shm.py tests/ext/test_collate.py)
