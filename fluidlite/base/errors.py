@@ -38,7 +38,7 @@ class StaticModeError(AssertionError, TypeError):
 
 
 @called("AssertionError")
-class ArgumentError(AssertionError, TypeError):
+class TypeAssertion(AssertionError, TypeError):
     """An argument is of another type than it should be, where Fluid raises AssertionError; also a TypeError."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..backward import append_backward
 from ..base import unique_name
 from ..base.dtypes import VarType, to_numpy
-from ..base.errors import ArgumentError
+from ..base.errors import TypeAssertion
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..eager import Tensor
 from ..framework import (
@@ -263,7 +263,7 @@ class Optimizer:
                 )
             return steps
         if not isinstance(loss, Variable):
-            raise ArgumentError(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
+            raise TypeAssertion(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
         if steps is not None:
             raise TypeError(
                 f"the loss {loss.name!r} belongs to a program, and this {type(self).__name__} trains eager parameters; "
