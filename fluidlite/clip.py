@@ -9,6 +9,7 @@ from typing import Any
 
 from .base import missing
 from .base.dtypes import VarType
+from .base.errors import ArgumentError, ArgumentTypeError
 from .framework import Block, Parameter, Program, Variable, default_main_program, mode, name_scope
 from .layer_helper import LayerHelper
 from .ops.registry import GRAD
@@ -61,7 +62,7 @@ def error_clip_callback(block: Block, context: dict[str, Any]) -> None:
         if clip is None:
             continue
         if not isinstance(clip, BaseErrorClipAttr):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"Variable's error_clip should be an instance of BaseErrorClipAttr or None, "
                 f"but {name.split(GRAD)[0]!r} has {clip!r}"
             )
@@ -76,7 +77,7 @@ class GradientClipBase:
 
     def __init__(self, need_clip: Callable[[Parameter], bool] | None = None) -> None:
         if need_clip is not None and not callable(need_clip):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"need_clip must be a function of a parameter that returns True or False, got {need_clip!r}"
             )
         self._need_clip_func = need_clip
@@ -214,7 +215,9 @@ def set_gradient_clip(
     `fluid.clip.set_gradient_clip`.
     """
     if not isinstance(clip, GradientClipBase):
-        raise TypeError(f"'clip' should be an instance of GradientClipBase's derived class, got {clip!r}")
+        raise ArgumentTypeError(
+            f"'clip' should be an instance of GradientClipBase's derived class, got {clip!r}"
+        )
     if mode.in_dygraph_mode():
         raise AssertionError(
             "We don't support set_gradient_clip in imperative mode: give the optimizer grad_clip"
@@ -225,7 +228,7 @@ def set_gradient_clip(
     for item in params:
         param = block.var(item) if isinstance(item, str) else item
         if not isinstance(param, Parameter):
-            raise TypeError(f"param_list holds Parameters or their names, got {item!r}")
+            raise ArgumentTypeError(f"param_list holds Parameters or their names, got {item!r}")
         param.gradient_clip_attr = copy.deepcopy(clip)
 
 
@@ -255,7 +258,7 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
         clip = members[0][1]
         for (param, _), other in members:
             if getattr(other, "clip_norm", None) != getattr(clip, "clip_norm", None):
-                raise ValueError(
+                raise ArgumentError(
                     f"All parameters of the group {name!r} must have the same clip_norm, "
                     f"got {clip.clip_norm} and {other.clip_norm} for {param.name!r}"
                 )

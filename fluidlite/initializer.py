@@ -12,6 +12,7 @@ import numpy as np
 
 from .base import missing, unique_name
 from .base.dtypes import FLOATS, VarType, to_numpy
+from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from .framework import Block, Operator, Variable
 
 __all__ = [
@@ -92,14 +93,14 @@ def _fill(
 
 def _require_float(var: Variable, who: str) -> None:
     if var.dtype not in FLOATS:
-        raise TypeError(
+        raise ArgumentTypeError(
             f"{who} fills float16, float32 and float64 variables, but {var.name!r} is {var.dtype}"
         )
 
 
 def _number(value: Any, what: str) -> float:
     if value is None or isinstance(value, (str, bytes)):
-        raise TypeError(f"{what} must be a number, got {value!r}")
+        raise ArgumentTypeError(f"{what} must be a number, got {value!r}")
     return float(value)
 
 
@@ -108,7 +109,7 @@ class _Random(Initializer):
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-            raise TypeError(f"the seed of {type(self).__name__} must be an integer, got {seed!r}")
+            raise ArgumentTypeError(f"the seed of {type(self).__name__} must be an integer, got {seed!r}")
         self._seed = int(seed)
 
     def _seed_in(self, block: Block) -> int:
@@ -158,9 +159,11 @@ class UniformInitializer(_Random):
         super().__init__(seed)
         self._low, self._high = _number(low, "the low of Uniform"), _number(high, "the high of Uniform")
         if self._high < self._low:
-            raise ValueError(f"the high of Uniform must not be below its low, got low={low}, high={high}")
+            raise ArgumentAssertion(
+                f"the high of Uniform must not be below its low, got low={low}, high={high}"
+            )
         if (diag_num > 0 or diag_step > 0) and (diag_num < 1 or diag_step < 1):
-            raise ValueError(
+            raise ArgumentError(
                 f"diag_num and diag_step must both be positive or 0, got {diag_num} and {diag_step}"
             )
         self._diag = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": float(diag_val)}
@@ -240,9 +243,9 @@ class BilinearInitializer(Initializer):
     def __call__(self, var: Variable, block: Block) -> Operator:
         shape = var.shape
         if len(shape) != 4:
-            raise ValueError(f"the length of shape must be 4, got {list(shape)} for {var.name!r}")
+            raise ArgumentError(f"the length of shape must be 4, got {list(shape)} for {var.name!r}")
         if shape[2] != shape[3]:
-            raise ValueError(f"shape[2] must be equal to shape[3], got {list(shape)} for {var.name!r}")
+            raise ArgumentError(f"shape[2] must be equal to shape[3], got {list(shape)} for {var.name!r}")
         _require_float(var, "Bilinear")
         size = shape[3]
         factor = math.ceil(size / 2)
@@ -259,21 +262,18 @@ class BilinearInitializer(Initializer):
 class NumpyArrayInitializer(Initializer):
     """The elements of an array in the variable's type (`fluid.initializer.NumpyArrayInitializer`).
 
-    Raises TypeError for anything but an array or a variable of a type that programs cannot hold constants of;
-    ValueError if the array has another number of elements than the variable.
+    Raises TypeError for anything but an array or a variable of a type that programs cannot hold constants of.
+    The startup program fails if the array has another number of elements than the variable.
     """
 
     def __init__(self, value: np.ndarray) -> None:
         if not isinstance(value, np.ndarray):
-            raise TypeError(f"NumpyArrayInitializer takes a numpy.ndarray, got {type(value).__name__}")
+            raise ArgumentTypeError(
+                f"NumpyArrayInitializer takes a numpy.ndarray, got {type(value).__name__}"
+            )
         self._value = value
 
     def __call__(self, var: Variable, block: Block) -> Operator:
-        if self._value.size != math.prod(var.shape):
-            raise ValueError(
-                f"NumpyArrayInitializer has an array of shape {list(self._value.shape)}, "
-                f"but {var.name!r} has shape {list(var.shape)}"
-            )
         return _fill_values(self._value, "numpy_array_init", var, block)
 
 
@@ -282,14 +282,14 @@ def _fill_values(value: np.ndarray, label: str, var: Variable, block: Block, fir
     dtype = VarType.FP32 if var.dtype == VarType.FP16 else var.dtype
     if dtype not in _VALUES:
         kinds = ", ".join(str(kind) for kind in (VarType.FP16, *_VALUES))
-        raise TypeError(f"arrays can fill variables of {kinds}, but {var.name!r} is {dtype}")
+        raise ArgumentTypeError(f"arrays can fill variables of {kinds}, but {var.name!r} is {dtype}")
     values = value.astype(to_numpy(dtype)).ravel().tolist()
     return _fill("assign_value", label, var, block, {_VALUES[dtype]: values}, first)
 
 
 def _flag(value: Any, who: str) -> bool:
     if value is None:
-        raise TypeError(f"the uniform of {who} must be True or False, got None")
+        raise ArgumentTypeError(f"the uniform of {who} must be True or False, got None")
     return bool(value)
 
 

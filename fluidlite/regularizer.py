@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .base import missing
 from .base.dtypes import VarType
+from .base.errors import ArgumentTypeError
 from .framework import Block, Parameter, Variable, name_scope
 
 __all__ = ["L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer"]
@@ -18,7 +19,7 @@ class WeightDecayRegularizer:
 
     def __init__(self, regularization_coeff: float = 0.0) -> None:
         if isinstance(regularization_coeff, bool) or not isinstance(regularization_coeff, (int, float)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"the coefficient of {self._title} must be a number, got {regularization_coeff!r}"
             )
         self._regularization_coeff = float(regularization_coeff)

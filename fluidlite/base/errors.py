@@ -71,6 +71,16 @@ class ArgumentNotMet(ArgumentError):
     """An argument of a layer does not fit, and Fluid's native part says so."""
 
 
+@called("TypeError")
+class ArgumentTypeError(TypeError, ValueError, AssertionError):
+    """An argument is of a wrong type or missing: Fluid raises TypeError, ValueError or AssertionError."""
+
+
+@called("EnforceNotMet")
+class MissingFileError(EnforceNotMet, FileNotFoundError):
+    """A file that is to be loaded does not exist."""
+
+
 @called("ValueError")
 class DataTypeError(TypeError, ValueError):
     """What was given as a data type is none; Fluid raises ValueError."""

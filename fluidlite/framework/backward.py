@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType
+from ..base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from ..ops.registry import GRAD, OpSpec, grad_name
 from .block import Block
 from .operator import Operator, OpRole
@@ -32,13 +33,13 @@ def append_backward(
     ValueError for a `loss` that is not such a variable. Follows `fluid.backward.append_backward`.
     """
     if not isinstance(loss, Variable):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"The type of 'loss' in append_backward must be a Variable, got {type(loss).__name__}"
         )
     if loss.op is None:
-        raise ValueError(f"loss {loss.name!r} is not computed by an operator of its program")
+        raise ArgumentAssertion(f"loss {loss.name!r} is not computed by an operator of its program")
     if loss.shape not in ((1,), ()):
-        raise ValueError(
+        raise ArgumentAssertion(
             f"The loss.shape should be (1L,), but the current loss.shape is {loss.shape} for {loss.name!r}; "
             "reduce it with fluid.layers.mean or reduce_sum first"
         )
@@ -93,7 +94,7 @@ def gradients(
     else:
         weights = [target_gradients] if isinstance(target_gradients, Variable) else list(target_gradients)
     if len(weights) != len(target_list):
-        raise ValueError(
+        raise ArgumentError(
             f"Should have the same number of target_gradients as targets: {len(weights)} and {len(target_list)}"
         )
     block = target_list[0].block
@@ -105,7 +106,7 @@ def gradients(
         for target, weight in zip(target_list, weights, strict=True):
             if weight is not None:
                 if weight.shape != target.shape and -1 not in (*weight.shape, *target.shape):
-                    raise ValueError(
+                    raise ArgumentError(
                         f"The shapes of target {target.name!r} and its gradient {weight.name!r} differ: "
                         f"{list(target.shape)} and {list(weight.shape)}"
                     )
@@ -334,7 +335,7 @@ def _names(given: Iterable[Variable | str] | None) -> set[str]:
     names = set()
     for item in given or ():
         if not isinstance(item, (Variable, str)):
-            raise TypeError(f"no_grad_set holds Variables or names, got {item!r}")
+            raise ArgumentTypeError(f"no_grad_set holds Variables or names, got {item!r}")
         names.add(item.name if isinstance(item, Variable) else item)
     return names
 
@@ -343,14 +344,14 @@ def _variables(given: Variable | Sequence[Variable], what: str) -> list[Variable
     items = [given] if isinstance(given, Variable) else list(given)
     for item in items:
         if not isinstance(item, Variable):
-            raise TypeError(f"{what} of gradients must be Variables, got {type(item).__name__}")
-    if not items:
-        raise ValueError(f"{what} of gradients must not be empty")
+            raise ArgumentTypeError(f"{what} of gradients must be Variables, got {type(item).__name__}")
+    if not items and what == "targets":
+        raise ArgumentError(f"{what} of gradients must not be empty")
     return items
 
 
 def _parameter(item: Parameter | str, block: Block) -> Parameter:
     var = block.var(item) if isinstance(item, str) else item
     if not isinstance(var, Variable):
-        raise TypeError(f"parameter_list holds Parameters or names, got {item!r}")
+        raise ArgumentTypeError(f"parameter_list holds Parameters or names, got {item!r}")
     return var  # type: ignore[return-value]

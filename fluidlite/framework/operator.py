@@ -52,6 +52,7 @@ class BlockMeta:
     """Answers an operator's questions about shapes while a block is built."""
 
     __slots__ = ("block",)
+    building = True
 
     def __init__(self, block: Block) -> None:
         self.block = block

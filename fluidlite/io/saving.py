@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..base.dtypes import VarType
-from ..base.errors import NotSupportedError
+from ..base.errors import MissingFileError, NotSupportedError
 from ..base.files import atomic_writer, make_folder
 from ..executor.lod_tensor import LoDTensor
 from ..executor.scope import global_scope
@@ -151,7 +151,7 @@ def read_file(path: Path, names: Sequence[str]) -> dict[str, LoDTensor]:
             return read_tensors(file, names, path)
     except FileNotFoundError:
         what = f"of variable {names[0]!r} " if len(names) == 1 else ""
-        raise FileNotFoundError(f"there is no file {path}: the value {what}was not saved there") from None
+        raise MissingFileError(f"there is no file {path}: the value {what}was not saved there") from None
 
 
 def _choose(

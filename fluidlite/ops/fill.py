@@ -182,7 +182,7 @@ def _assign_value_infer(op: OpView) -> None:
     shape = [int(n) for n in op.attr("shape")]
     given = max(len(op.attr(name)) for name in _VALUES)
     if given != math.prod(shape):
-        raise op.fail(f"shape {shape} holds {math.prod(shape)} elements, but {given} values are given")
+        op.refuse(f"shape {shape} holds {math.prod(shape)} elements, but {given} values are given")
     op.set("Out", shape, to_vartype(op.attr("dtype")))
 
 

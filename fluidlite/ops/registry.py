@@ -160,6 +160,13 @@ class OpView:
         if names and index < len(names) and names[index]:
             self.meta.set(names[index], tuple(map(int, shape)), dtype)
 
+    def refuse(self, message: str) -> None:
+        """Raise the operator's error, unless a program is being built: Fluid finds this out when the program runs, and
+        so does the kernel here.
+        """
+        if not getattr(self.meta, "building", False):
+            raise self.fail(message)
+
     def fail(self, message: str) -> OperatorError:
         """The error to raise when inputs or attributes do not fit: names the operator and its variables."""
         parts = []

@@ -10,7 +10,7 @@ import numpy as np
 from ..backward import append_backward
 from ..base import unique_name
 from ..base.dtypes import VarType, to_numpy
-from ..base.errors import TypeAssertion
+from ..base.errors import ArgumentError, ArgumentTypeError, TypeAssertion
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..eager import Tensor
 from ..framework import (
@@ -67,19 +67,19 @@ class Optimizer:
         name: str | None = None,
     ) -> None:
         if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"'grad_clip' should be an instance of GradientClipBase's derived class, got {grad_clip!r}"
             )
         if regularization is not None and not isinstance(regularization, WeightDecayRegularizer):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"'regularization' should be a regularizer of fluid.regularizer, got {regularization!r}"
             )
         if isinstance(parameter_list, (str, Variable)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"'{self._parameters_argument}' should be a list of Parameters or names, got {parameter_list!r:.60}"
             )
         if isinstance(learning_rate, (list, tuple)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"learning rate should be a float, got a {type(learning_rate).__name__}; the Parameters are the "
                 f"argument '{self._parameters_argument}'"
             )
@@ -220,7 +220,7 @@ class Optimizer:
         """
         steps = self._only_eager("set_dict", "use fluid.load")
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_dict takes what state_dict() gave, got {type(state_dict).__name__}")
+            raise ArgumentTypeError(f"set_dict takes what state_dict() gave, got {type(state_dict).__name__}")
         state = dict(state_dict)
         schedule, count = state.pop("LR_Scheduler", None), state.pop("global_step", None)
         scheduled = isinstance(self._learning_rate, self._schedules)
@@ -257,7 +257,7 @@ class Optimizer:
         steps = self._eager
         if isinstance(loss, Tensor):
             if steps is None:
-                raise TypeError(
+                raise ArgumentTypeError(
                     f"the loss {loss.name!r} is an eager tensor, and this {type(self).__name__} trains programs: "
                     "give it the parameters as parameter_list=model.parameters()"
                 )
@@ -265,7 +265,7 @@ class Optimizer:
         if not isinstance(loss, Variable):
             raise TypeAssertion(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
         if steps is not None:
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"the loss {loss.name!r} belongs to a program, and this {type(self).__name__} trains eager parameters; "
                 "make another optimizer for the program"
             )
@@ -280,7 +280,7 @@ class Optimizer:
         if eager and isinstance(rate, self._schedules):
             return
         kinds = self._schedules[0].__name__ if eager else "Variable"
-        raise TypeError(f"learning rate should be float or {kinds}, got {type(rate)} here")
+        raise ArgumentTypeError(f"learning rate should be float or {kinds}, got {type(rate)} here")
 
     def _next_rate(self) -> float:
         """The learning rate of the eager step about to be taken; a schedule moves on.
@@ -347,7 +347,7 @@ class Optimizer:
         key = self._key(name)
         mine = self._accumulators.setdefault(key, {})
         if param.name in mine:
-            raise ValueError(
+            raise ArgumentError(
                 f"Accumulator {key} already exists for parameter {param.name}: "
                 "use another optimizer object for a second minimize()"
             )
@@ -366,7 +366,7 @@ class Optimizer:
         """Accumulator `name` of `param`; raises ValueError if it was not made."""
         found = self._accumulators.get(self._key(name), {}).get(param.name)
         if found is None:
-            raise ValueError(f"Accumulator {self._key(name)} does not exist for parameter {param.name}")
+            raise ArgumentError(f"Accumulator {self._key(name)} does not exist for parameter {param.name}")
         return found
 
     def _key(self, name: str) -> str:

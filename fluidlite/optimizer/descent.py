@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import ArgumentTypeError
 from ..framework import Block, Operator, Parameter
 from .base import Optimizer
 
@@ -11,7 +12,7 @@ from .base import Optimizer
 def number(value: Any, name: str, optimizer: str) -> float:
     """`value` as a float; TypeError naming the optimizer's argument otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} of {optimizer} must be a number, got {value!r}")
+        raise ArgumentTypeError(f"{name} of {optimizer} must be a number, got {value!r}")
     return float(value)
 
 

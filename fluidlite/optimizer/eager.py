@@ -15,7 +15,7 @@ import numpy as np
 from ..backend.cupy_ import library
 from ..base import unique_name
 from ..base.dtypes import VarType
-from ..base.errors import EnforceNotMet, NotSupportedError
+from ..base.errors import ArgumentError, ArgumentTypeError, EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
@@ -50,7 +50,7 @@ def eager_parameters(given: Sequence[Any] | None, eager: bool, argument: str) ->
         return [] if eager else None
     if not any(isinstance(item, Tensor) for item in given):
         if eager:
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"{argument} should hold the Parameters of layers in dygraph mode, "
                 f"got {type(given[0]).__name__} ({given[0]!r:.60})"
             )
@@ -59,11 +59,11 @@ def eager_parameters(given: Sequence[Any] | None, eager: bool, argument: str) ->
     for item in given:
         if not isinstance(item, Parameter):
             name = f" {item.name!r}" if isinstance(item, Tensor) else f" {item!r:.60}"
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"{argument} should hold Parameters of layers, got the {type(item).__name__}{name}"
             )
         if chosen.setdefault(item.name, item) is not item:
-            raise ValueError(
+            raise ArgumentError(
                 f"{argument} holds two parameters called {item.name!r}, and their accumulators would be mixed "
                 "up; give them names of their own with ParamAttr(name=...)"
             )
@@ -223,7 +223,7 @@ class EagerSteps:
         device = placing.device_of(chosen[0].array)
         for param in chosen:
             if placing.device_of(param.array) is not device:
-                raise ValueError(
+                raise ArgumentError(
                     f"the parameters of an optimizer must be at one place: {chosen[0].name!r} is on "
                     f"{chosen[0].place!r}, {param.name!r} on {param.place!r}"
                 )
@@ -340,7 +340,7 @@ class _Saved:
 
 def _fitting(name: str, array: np.ndarray, like: np.ndarray) -> np.ndarray:
     if array.shape != like.shape or array.dtype != like.dtype:
-        raise ValueError(
+        raise ArgumentError(
             f"optimizer variable {name} has shape {list(like.shape)} and dtype {like.dtype}, the saved one has "
             f"shape {list(array.shape)} and dtype {array.dtype}"
         )

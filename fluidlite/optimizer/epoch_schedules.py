@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ArgumentError, ArgumentTypeError
 from ..eager import Tensor
 from .schedules import LearningRateDecay
 
@@ -23,7 +24,7 @@ class _EpochDecay(LearningRateDecay):
 
     def __init__(self, learning_rate: float, dtype: Any = None) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (float, int)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"The type of 'learning_rate' must be 'float, int', but received {type(learning_rate)}."
             )
         self.base_lr = learning_rate
@@ -56,34 +57,34 @@ class _EpochDecay(LearningRateDecay):
 def check_falling(factor: float, name: str) -> float:
     """`factor`, by which a rate is multiplied; ValueError unless it is below 1."""
     if not factor < 1.0:
-        raise ValueError(f"{name} should be < 1.0., got {factor}")
+        raise ArgumentError(f"{name} should be < 1.0., got {factor}")
     return factor
 
 
 def check_step_size(step_size: Any) -> int:
     """The length of a stair; TypeError unless it is an integer, ValueError unless it is positive."""
     if isinstance(step_size, bool) or not isinstance(step_size, int):
-        raise TypeError(f"The type of 'step_size' must be 'int', but received {type(step_size)}.")
+        raise ArgumentTypeError(f"The type of 'step_size' must be 'int', but received {type(step_size)}.")
     if step_size < 1:
-        raise ValueError(f"step_size must be at least 1, got {step_size}")
+        raise ArgumentError(f"step_size must be at least 1, got {step_size}")
     return step_size
 
 
 def check_milestones(milestones: Any) -> Sequence[float]:
     """Numbers of epochs; TypeError unless they are a list or tuple, ValueError unless they increase."""
     if not isinstance(milestones, (tuple, list)):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"The type of 'milestones' in 'MultiStepDecay' must be 'tuple, list', but received {type(milestones)}."
         )
     if any(b <= a for a, b in zip(milestones, milestones[1:], strict=False)):
-        raise ValueError(f"The elements of milestones must be incremented, got {list(milestones)}")
+        raise ArgumentError(f"The elements of milestones must be incremented, got {list(milestones)}")
     return milestones
 
 
 def check_function(value: Any, schedule: str) -> Callable[[int], float]:
     """A function of the epoch; TypeError for what cannot be called."""
     if not callable(value):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"The type of 'lr_lambda' in '{schedule}' must be 'function', but received {type(value)}."
         )
     return value  # type: ignore[no-any-return]
@@ -145,9 +146,9 @@ class Plateau:
     def _watch(self, mode: str, patience: int, threshold: float, threshold_mode: str, cooldown: int) -> None:
         """Begin; ValueError for a `mode` or `threshold_mode` that does not exist."""
         if mode.lower() not in ("min", "max"):
-            raise ValueError(f"mode: {mode} is unknown! It must be 'min' or 'max'.")
+            raise ArgumentError(f"mode: {mode} is unknown! It must be 'min' or 'max'.")
         if threshold_mode.lower() not in ("rel", "abs"):
-            raise ValueError(f"threshold mode: {threshold_mode} is unknown! It must be 'rel' or 'abs'.")
+            raise ArgumentError(f"threshold mode: {threshold_mode} is unknown! It must be 'rel' or 'abs'.")
         self.mode, self.threshold_mode = mode.lower(), threshold_mode.lower()
         self.patience, self.threshold, self.cooldown = patience, threshold, cooldown
         self.cooldown_counter = 0
@@ -202,7 +203,7 @@ class ReduceLROnPlateau(Plateau, LearningRateDecay):
         self._watch(mode, patience, threshold, threshold_mode, cooldown)
         check_falling(decay_rate, "new_lr = origin_lr * decay_rate and decay_rate")
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (float, int, Tensor)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 "The type of 'learning_rate' in 'ReduceLROnPlateau' must be 'float, int, Variable', "
                 f"but received {type(learning_rate)}."
             )
@@ -224,7 +225,7 @@ class ReduceLROnPlateau(Plateau, LearningRateDecay):
         Raises AssertionError for several elements, TypeError for none.
         """
         if loss is None:
-            raise TypeError("ReduceLROnPlateau.step() needs the loss: schedule.step(loss)")
+            raise ArgumentTypeError("ReduceLROnPlateau.step() needs the loss: schedule.step(loss)")
         array = np.asarray(loss._on_host if isinstance(loss, Tensor) else loss)
         if array.size != 1:
             raise AssertionError(

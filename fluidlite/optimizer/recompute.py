@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from ..backward import append_backward
+from ..base.errors import ArgumentTypeError
 from ..clip import error_clip_callback
 from ..framework import Operator, Parameter, Variable, program_guard
 from .base import Optimizer, ParamGrad
@@ -24,7 +25,7 @@ class RecomputeOptimizer(Optimizer):
     def __init__(self, optimizer: Optimizer) -> None:
         programs_only(self)
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"RecomputeOptimizer takes an optimizer, got {optimizer!r:.60}")
+            raise ArgumentTypeError(f"RecomputeOptimizer takes an optimizer, got {optimizer!r:.60}")
         super().__init__(
             optimizer._learning_rate,
             optimizer._parameter_list,
@@ -41,7 +42,9 @@ class RecomputeOptimizer(Optimizer):
         if isinstance(checkpoints, (str, Variable)) or not all(
             isinstance(item, (Variable, str)) for item in checkpoints
         ):
-            raise TypeError(f"checkpoints must be a list of Variables or names, got {checkpoints!r:.80}")
+            raise ArgumentTypeError(
+                f"checkpoints must be a list of Variables or names, got {checkpoints!r:.80}"
+            )
         self._checkpoints = list(checkpoints)
 
     def load(self, stat_dict: dict[str, Any]) -> NoReturn:
@@ -60,7 +63,9 @@ class RecomputeOptimizer(Optimizer):
         if self._checkpoints is None:
             raise AssertionError("You should call _set_checkpoints first")
         if not isinstance(loss, Variable):
-            raise TypeError(f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})")
+            raise ArgumentTypeError(
+                f"The loss should be a Variable, got {type(loss).__name__} ({loss!r:.60})"
+            )
         self._optimizer._dtype = self._dtype = loss.dtype
         chosen = parameter_list if parameter_list else self._parameter_list
         with program_guard(loss.block.program, startup_program):

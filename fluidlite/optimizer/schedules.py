@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import unique_name
 from ..base.dtypes import to_numpy
+from ..base.errors import ArgumentError, ArgumentTypeError
 from ..eager import Tensor, placing
 
 __all__ = [
@@ -176,7 +177,7 @@ class PiecewiseDecay(LearningRateDecay):
     ) -> None:
         super().__init__(begin, step, dtype)
         if not values:
-            raise ValueError("PiecewiseDecay needs one value more than boundaries, got none")
+            raise ArgumentError("PiecewiseDecay needs one value more than boundaries, got none")
         self.boundaries = list(boundaries)
         self.values = list(values)
 
@@ -293,7 +294,7 @@ class LinearLrWarmup(LearningRateDecay):
     ) -> None:  # fmt: skip
         super().__init__(begin, step, dtype)
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (float, int, LearningRateDecay)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 "the type of learning_rate should be [int, float or LearningRateDecay], "
                 f"the current type is {learning_rate}"
             )

@@ -9,6 +9,11 @@ layers = fluid.layers
 EnforceNotMet = fluid.core.EnforceNotMet
 
 
+def parameters(x):
+    layers.fc(x, 2)
+    return fluid.default_main_program()
+
+
 @pytest.mark.parametrize(
     ("theirs", "call"),
     [
@@ -37,6 +42,14 @@ EnforceNotMet = fluid.core.EnforceNotMet
         (ValueError, lambda x, img: layers.fill_constant([2], "foo", 1.0)),
         (ValueError, lambda x, img: layers.conv2d(img, 2, 3, data_format="foo")),
         (TypeError, lambda x, img: x + np.ones(3, "float32")),
+        (AssertionError, lambda x, img: fluid.optimizer.SGD(0.1).minimize(layers.fc(x, 2))),
+        (AssertionError, lambda x, img: fluid.optimizer.SGD(None)),
+        (AssertionError, lambda x, img: fluid.optimizer.Adam(epsilon=None)),
+        (ValueError, lambda x, img: fluid.optimizer.RMSProp(0.1, rho=None)),
+        (AssertionError, lambda x, img: fluid.initializer.Uniform(1.0, 0.0)),
+        (AssertionError, lambda x, img: fluid.initializer.NumpyArrayInitializer([1, 2])),
+        (AssertionError, lambda x, img: fluid.regularizer.L2Decay(None)),
+        (EnforceNotMet, lambda x, img: fluid.io.load_persistables(None, "no_such_folder", parameters(x))),
     ],
 )
 def test_errors_are_those_of_fluid(theirs, call):
@@ -58,6 +71,10 @@ def test_their_names_are_those_of_fluid(name, call):
     with pytest.raises(Exception) as caught:
         call(fluid.data("x", [4, 3]))
     assert type(caught.value).__name__ == name
+
+
+def test_no_inputs_have_no_gradients():
+    assert fluid.gradients(layers.mean(fluid.data("x", [4, 3])), []) == []
 
 
 # Accepted while a program is built, as in Fluid.
