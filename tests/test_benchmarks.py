@@ -72,7 +72,6 @@ ROWS = {
     "networks": ["softmax regression"],
     "growth": [
         *(f"uses: {stage}{kind}" for stage in STAGES for kind in ("", ", growth")),
-        "uses: build + minimize + plan",
         *(f"encoder: {stage}, s" for stage in STAGES),
     ],
     "gpu_steps": ["mlp", "mlp, loss every 20 steps"],

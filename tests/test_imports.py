@@ -23,8 +23,9 @@ LAYERS = [
     {
         "annotations", "log_helper", "no_longer", "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
-        "metrics", "io", "data", "input", "average", "wrapped_decorator", "op", "default_scope_funcs", "backward",
-        "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm", "incubate",
+        "metrics", "io", "profiler", "data", "input", "average", "wrapped_decorator", "op", "default_scope_funcs",
+        "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
+        "incubate",
     },
     {"dygraph"},
     {"install_check", "dygraph_utils"},

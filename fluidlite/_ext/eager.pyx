@@ -4,6 +4,7 @@ A `Form` is one way to call an operator (its type, slots and attributes); a `Var
 native kernels chosen and its gradient operators found. What they are made from stays in Python: `Form.specialise` and
 `Variant.differentiate` are callables that the `eager` folder hands in.
 """
+import time
 from heapq import heappop, heappush
 
 import numpy as np
@@ -70,6 +71,7 @@ cdef object _duplicate = None      # a copy of an array of a device
 cdef object _divert = None         # appends a call to the program being traced, instead of computing
 cdef object _tracer = None         # says what is being traced here
 cdef int64_t _traces = 0           # how many programs are being traced, in all threads
+cdef object _observe = None        # told of every operator and when it began and ended, while somebody profiles
 cdef int64_t _clock = 0            # numbers the nodes of the tape
 cdef int64_t _runs = 0             # numbers the backward passes
 cdef int64_t _serial = 0           # numbers the tensors made
@@ -98,6 +100,12 @@ def setup_devices(settle, ambient, zeros, duplicate) -> None:
     """Say what deals with arrays that are not NumPy's: see `eager/placing.py`, which has these four functions."""
     global _settle, _ambient, _zeros, _duplicate
     _settle, _ambient, _zeros, _duplicate = settle, ambient, zeros, duplicate
+
+
+def set_observer(observe) -> None:
+    """Have `observe(type, begin, end, device)` called after each operator, in nanoseconds; None: nobody."""
+    global _observe
+    _observe = observe
 
 
 def count_traces(int64_t change) -> None:

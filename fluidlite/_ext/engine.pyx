@@ -35,6 +35,7 @@ cdef extern from "abi.h":
 cdef extern from "engine/plan.h" namespace "fl" nogil:
     cdef cppclass Step:
         fl_call call
+        int64_t begin
         int64_t ns
     cdef cppclass Plan:
         Plan()
@@ -47,7 +48,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void *get(size_t slot)
         const Step &step(size_t k)
         void clear_times()
-        void set_time(size_t k, int64_t ns)
+        void set_time(size_t k, int64_t begin, int64_t ns)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
         int run(size_t &at, size_t end, cbool timed) noexcept
 
@@ -417,7 +418,7 @@ cdef class Engine:
                 since = time.perf_counter_ns() if timed else 0
                 self.callables[at]()
                 if timed:
-                    self.plan.set_time(at, time.perf_counter_ns() - since)
+                    self.plan.set_time(at, since, time.perf_counter_ns() - since)
                 self.failed = -1
                 at += 1
         finally:
@@ -432,3 +433,11 @@ cdef class Engine:
     def times(self) -> list:
         """Nanoseconds each instruction took in the last run with profiling on; 0 where it did not run."""
         return [self.plan.step(k).ns for k in range(self.plan.size())]
+
+    def spans(self) -> list:
+        """(begin, end) of each instruction in the last run with profiling on, in nanoseconds of `time.perf_counter_ns`;
+        (0, 0) where it did not run.
+        """
+        return [
+            (self.plan.step(k).begin, self.plan.step(k).begin + self.plan.step(k).ns) for k in range(self.plan.size())
+        ]

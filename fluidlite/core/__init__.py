@@ -14,10 +14,11 @@ from ..executor.scope import Scope
 from ..executor.scope import ScopeVariable as Variable
 from ..executor.single import BoundOperator as Operator
 from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
-from . import constants, operators, settings
+from . import constants, operators, profiling, settings
 from . import roles as op_proto_and_checker_maker
 from .constants import *  # noqa: F403
 from .operators import *  # noqa: F403
+from .profiling import *  # noqa: F403
 from .settings import *  # noqa: F403
 
 _Scope = Scope
@@ -59,6 +60,7 @@ __all__ = [
 ]
 __all__ += constants.__all__
 __all__ += operators.__all__
+__all__ += profiling.__all__
 __all__ += settings.__all__
 
 __getattr__ = missing.reporter(__name__)

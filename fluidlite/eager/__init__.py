@@ -3,8 +3,12 @@
 The operators are those of `ops/`; how a call finds its kernels is in `dispatch`, the way back in `autograd`.
 """
 
+import functools
+
 from .._ext import eager as _core
 from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
+from ..backend.timing import record
+from ..base import profiling
 from ..base.arrays import NUMBERS, plain
 from ..framework import tracing
 from ..framework.switching import set_tracer
@@ -20,6 +24,9 @@ from .tensor import Parameter, Tensor, apply, apply_into, empty, to_variable
 from .tracer import Tracer
 
 _core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain, plain, NUMBERS)
+profiling.watch(
+    lambda recorder: _core.set_observer(None if recorder is None else functools.partial(record, recorder))
+)
 _core.setup_tracing(divert, tracing.current)
 set_tracer(Tracer())
 

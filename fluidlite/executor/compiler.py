@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..base import profiling
 from ..base.errors import NotSupportedError
 from ..base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ..framework import OpRole, Program, default_main_program
@@ -211,7 +213,9 @@ class CompiledProgram:
         if runner is None or runner.scope is not scope or runner.version != self._program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
             runner = self._runner = parallel(self._program, places, scope, average)
-        return runner.run(feed, fetch_list, return_numpy, return_merged)
+        run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
+        recorder = profiling.active
+        return run() if recorder is None else recorder.timed(profiling.STEP, run)
 
     def __reduce__(self) -> Any:
         raise NotSupportedError("a CompiledProgram cannot be copied or pickled; compile the program again")

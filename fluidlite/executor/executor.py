@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..backend import device_at, to_host
 from ..backend.cupy_ import faults
-from ..base import flags
+from ..base import flags, profiling
 from ..base.errors import EOFException
 from ..base.one_element import convertible
 from ..base.place import Place
@@ -159,6 +160,10 @@ class Executor:
         names = fetch_names(fetch_list)
         if use_prune:
             program = pruned(program, names, tuple(given))
+        recorder = profiling.active
+        if recorder is not None:
+            with recorder.span(profiling.STEP):
+                return run_program(program, given, names, scope, return_numpy, self._device)
         return run_program(program, given, names, scope, return_numpy, self._device)
 
     def train_from_dataset(
@@ -358,9 +363,10 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
 
 def _finish(plan: Plan | DevicePlan, return_numpy: bool) -> list[Any]:
     plan.run()
-    if return_numpy:
-        return [convertible(value) for value in plan.fetch()]
-    return [LoDTensor.wrap(value) for value in plan.fetch_in_place()]
+    recorder = profiling.active
+    fetch = plan.fetch if return_numpy else plan.fetch_in_place
+    values = fetch() if recorder is None else recorder.timed("fetch", fetch)
+    return [convertible(value) if return_numpy else LoDTensor.wrap(value) for value in values]
 
 
 def _interpret(
@@ -373,7 +379,11 @@ def _interpret(
 ) -> list[Any]:
     run = Interpreter(program, scope, feed, device)
     run.run()
-    results = as_results([run.fetch(name) for name in names], return_numpy)
+    recorder = profiling.active
+    values = [
+        run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
+    ]
+    results = as_results(values, return_numpy)
     if device is not None and results and return_numpy:
         faults.raise_pending(device)
     return results

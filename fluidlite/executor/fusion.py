@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
@@ -20,15 +21,17 @@ _ACTIVATIONS = {"relu": 1, "sigmoid": 2, "tanh": 3}
 def fuse(
     instructions: list[Instruction], touched: Callable[[Operator, Any], Sequence[str]], root: Callable[[str], str],
     keep: Collection[str],
-) -> list[Instruction]:  # fmt: skip
+) -> tuple[list[Instruction], list[list[Operator]]]:  # fmt: skip
     """Join products with bias and activation, and runs of like optimizer updates.
 
     `touched(op, action)`: the variables of an instruction; `root(name)`: the variable whose memory a name means;
     `keep`: variables that must have their values in the end. What nobody else looks at is not computed any more.
+    Returns the instructions, and the operators that each stands for.
     """
     uses = Counter(root(name) for op, action in instructions for name in touched(op, action))
     uses.update(root(name) for name in keep)
     out: list[Instruction] = []
+    stands_for: list[list[Operator]] = []
     for op, action in instructions:
         joined = None
         if out and isinstance(action, Call) and isinstance(out[-1][1], Call):
@@ -37,9 +40,17 @@ def fuse(
             )
         if joined is not None:
             out[-1] = (out[-1][0], joined)
+            stands_for[-1].append(op)
         else:
             out.append((op, action))
-    return _join_updates(out)
+            stands_for.append([op])
+    return _join_updates(out, stands_for)
+
+
+def named(ops: Sequence[Operator]) -> str:
+    """What an instruction or launch is called that stands for these operators: `mul+elementwise_add`, `4 sgd`."""
+    types = Counter(op.type for op in ops)
+    return "+".join(name if count == 1 else f"{count} {name}" for name, count in types.items())
 
 
 def _private(name: str | None, root: Callable[[str], str], uses: Counter[str]) -> bool:
@@ -82,18 +93,25 @@ def _with_activation(
     return Call(product.kernel, operands, [*product.ints[:5], _ACTIVATIONS[act]], product.floats)
 
 
-def _join_updates(instructions: list[Instruction]) -> list[Instruction]:
+def _join_updates(
+    instructions: list[Instruction], stands_for: list[list[Operator]]
+) -> tuple[list[Instruction], list[list[Operator]]]:
     """Join each run of optimizer updates of the same kind into one call over many parameters."""
     out: list[Instruction] = []
+    ops: list[list[Operator]] = []
+    position = 0
     for updates, group in groupby(instructions, key=_is_update):
         run = list(group)
+        counts = [1] * len(run)
         if updates:
-            owner: dict[int, Operator] = {id(call): op for op, call in run}
-            calls = optim.fuse([call for _, call in run if isinstance(call, Call)])
-            out += [(owner.get(id(call), run[0][0]), call) for call in calls]
-        else:
-            out += run
-    return out
+            calls, counts = optim.fuse([call for _, call in run if isinstance(call, Call)])
+            firsts = itertools.accumulate(counts, initial=0)
+            run = [(run[first][0], call) for first, call in zip(firsts, calls, strict=False)]
+        out += run
+        for count in counts:
+            ops.append([op for each in stands_for[position : position + count] for op in each])
+            position += count
+    return out, ops
 
 
 def _is_update(item: Instruction) -> bool:

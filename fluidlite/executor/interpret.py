@@ -6,12 +6,15 @@ what plans are tested against.
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backend.cupy_ import library
+from ..backend.timing import record
+from ..base import profiling
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import Block, Operator, Program, Variable, sequences
@@ -88,9 +91,17 @@ class Interpreter:
 
     def run(self, ops: list[Operator] | None = None) -> None:
         """Run all operators of the global block, or just `ops`."""
+        run_op = self.run_op if profiling.active is None else self._run_recorded
         with nullcontext() if self.device is None else self.device.active():
             for op in self.program.global_block().ops if ops is None else ops:
-                self.run_op(op)
+                run_op(op)
+
+    def _run_recorded(self, op: Operator) -> None:
+        """`run_op` with its time recorded."""
+        recorder, begin = profiling.active, time.perf_counter_ns()
+        self.run_op(op)
+        if recorder is not None:
+            record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
 
     def run_op(self, op: Operator) -> None:
         definition = op.definition

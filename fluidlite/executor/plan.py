@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from ..base import profiling
 from ..base.dtypes import to_numpy
 from ..framework import Operator, Program
 from ..ops.registry import Call, OperatorError, OpView, check_result
@@ -115,7 +119,8 @@ class Plan(ScopeFollower):
                 raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows")
             else:
                 out.append((op, self._python(op)))
-        return fusion.fuse(out, self._touched, self._root, fetches)
+        instructions, self._stands_for = fusion.fuse(out, self._touched, self._root, fetches)
+        return instructions
 
     def _is_view(self, op: Operator, written: Counter[str]) -> bool:
         view = op.definition.view
@@ -294,11 +299,39 @@ class Plan(ScopeFollower):
         """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
         user's line.
         """
+        recorder = profiling.active
         try:
-            self.engine.run(begin, end)
+            if recorder is None:
+                self.engine.run(begin, end)
+            else:
+                self._run_recorded(recorder, begin, end)
         except self._failure as failure:
             op = self.ops[failure.index]
             raise failures.in_operator(op, failures.native(op, failure.code, failure.err)) from None
+
+    def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:
+        """`run` with the time of each operator recorded; the instructions of one operator are one span."""
+        engine = self.engine
+        engine.profile(True)
+        try:
+            engine.run(begin, end)
+        finally:
+            since = time.perf_counter_ns()
+            spans = engine.spans()
+            engine.profile(False)
+            for name, first, last in self._named_runs:
+                if spans[first][0]:
+                    recorder.add(name, spans[first][0], max(spans[first : last + 1])[1])
+            recorder.leave_out(since)
+
+    @cached_property
+    def _named_runs(self) -> list[tuple[str, int, int]]:
+        """Each operator, or those that are joined, with its first and last instruction."""
+        runs: list[tuple[str, int, int]] = []
+        for ops, run in groupby(enumerate(self._stands_for), key=lambda item: item[1]):
+            places = [place for place, _ in run]
+            runs.append((fusion.named(ops), places[0], places[-1]))
+        return runs
 
     def fetch(self) -> list[np.ndarray]:
         """Copies of the variables to fetch."""

@@ -78,8 +78,12 @@ def _renamed(slots: dict[str, list[str]], names: dict[str, str]) -> dict[str, li
 
 
 def seed_dropouts(ops: Iterable[Operator]) -> None:
-    """Give every dropout its seed from an operator of its own, so that it can be repeated with the same mask."""
-    for op in list(ops):
+    """Give every dropout its seed from an operator of its own, so that it can be repeated with the same mask.
+
+    `ops`: all operators of a block.
+    """
+    inserted = 0
+    for index, op in enumerate(list(ops)):
         if op.type != "dropout" or op.inputs.get("Seed") or op.attr("is_test"):
             continue
         block = op.block
@@ -89,7 +93,8 @@ def seed_dropouts(ops: Iterable[Operator]) -> None:
             stop_gradient=True,
         )
         fixed = op.attr("seed") if op.attr("fix_seed") else 0
-        block._insert_op(op.idx, type="seed", outputs={"Out": [seed]}, attrs={"seed": fixed})
+        block._insert_op(index + inserted, type="seed", outputs={"Out": [seed]}, attrs={"seed": fixed})
+        inserted += 1
         op.inputs["Seed"] = [seed.name]
         for name in ("seed", "fix_seed"):
             op.attrs.pop(name, None)

@@ -74,16 +74,20 @@ _LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
 """Kernels that update many parameters in one call, and how many integers they take before the sizes."""
 
 
-def fuse(calls: list[Call]) -> list[Call]:
-    """Join neighbouring updates of the same kind, rate and constants into one call over many parameters."""
-    return [_joined(kind[1], list(run)) for kind, run in groupby(calls, _update_kind)]
+def fuse(calls: list[Call]) -> tuple[list[Call], list[int]]:
+    """Join neighbouring updates of the same kind, rate and constants into one call over many parameters.
+
+    Returns the calls, and of how many each was made.
+    """
+    runs = [(kind[1], list(run)) for kind, run in groupby(calls, _update_kind)]
+    return [_joined(leading, run) for leading, run in runs], [len(run) for _, run in runs]
 
 
 def _update_kind(call: Call) -> tuple[Any, ...]:
     """What updates have in common that one call can make, and how many integers they have in common."""
     leading = _LEADING_INTS.get(call.kernel.split(".")[0])
     if leading is None:
-        return id(call), None
+        return object(), None  # like no other
     return call.kernel, leading, call.operands[0], *call.floats, *call.ints[:leading]
 
 

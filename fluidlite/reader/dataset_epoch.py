@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .._ext.queue import QueueClosed, QueueForked
+from ..base import profiling
 from ..framework import callsite
 from .background import Stream, finalize
 from .dataset_workers import Numbered, Streamed
@@ -194,7 +195,10 @@ class Epoch:
             raise StopIteration
         begin = time.perf_counter()
         try:
-            made = self.source.get()
+            recorder = profiling.active
+            made = (
+                self.source.get() if recorder is None else recorder.timed("DataLoader.next", self.source.get)
+            )
         except QueueClosed:
             self._end(State.EXHAUSTED)
             if not self.meter.batches and not self._begun:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._ext.queue import QueueClosed, QueueForked
+from ..base import profiling
 from ..framework import callsite
 from .background import Stream
 from .feeding import Batch, Feeding
@@ -119,7 +120,8 @@ class Pipeline:
             self._meter.computing += time.perf_counter() - self._left
             self._left = None
         try:
-            item = stream.get()
+            recorder = profiling.active
+            item = stream.get() if recorder is None else recorder.timed("DataLoader.next", stream.get)
         except QueueClosed:
             self._finish(stream, State.EXHAUSTED)
             raise

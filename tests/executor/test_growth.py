@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.executor.analysis import Analysis
+from fluidlite.executor.device import fusion as device_fusion
+from fluidlite.executor.device.launch import of_operator
 from fluidlite.executor.feeding import as_feed
 from fluidlite.executor.interpret import Interpreter
 from fluidlite.executor.plan import Plan
@@ -54,6 +57,10 @@ def _calls(work):
     return count, made
 
 
+def _launches(program, scope, given):
+    return [of_operator(op, view) for op, view in Analysis(program, scope, given, []).steps]
+
+
 def _stages(network, size):
     """Stage -> calls."""
     main, startup = fluid.Program(), fluid.Program()
@@ -78,10 +85,14 @@ def _stages(network, size):
         counts["startup"], _ = _calls(lambda: exe.run(startup))
         given = as_feed(main, feed)
         counts["plan"], plan = _calls(lambda: Plan(main, scope, given, [loss.name]))
+        counts["fuse on a GPU"], _ = _calls(
+            lambda: device_fusion.fuse(_launches(main, scope, given), [loss.name])
+        )
         counts["interpret"], _ = _calls(lambda: Interpreter(main, scope, given).run())
     return counts
 
 
+@pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("network", [_layers, _shared, _uses, _parameters, _tables])
 def test_every_stage_is_linear(network):
     _stages(network, 2)  # what is loaded or compiled once

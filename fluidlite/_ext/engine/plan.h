@@ -18,7 +18,8 @@ struct Step {
     std::vector<void *> p;
     std::vector<int64_t> i;
     std::vector<double> f;
-    int64_t ns = 0; /* time of the last timed run */
+    int64_t begin = 0; /* when the last timed run began, and how long it took: nanoseconds of steady_clock */
+    int64_t ns = 0;
 
     Step() = default;
     Step(const Step &) = delete;
@@ -53,9 +54,12 @@ class Plan {
     void *get(size_t slot) const { return table_[slot + 1]; }
     const Step &step(size_t k) const { return *steps_[k]; }
     void clear_times() {
-        for (auto &step : steps_) step->ns = 0;
+        for (auto &step : steps_) step->begin = step->ns = 0;
     }
-    void set_time(size_t k, int64_t ns) { steps_[k]->ns = ns; }
+    void set_time(size_t k, int64_t begin, int64_t ns) {
+        steps_[k]->begin = begin;
+        steps_[k]->ns = ns;
+    }
 
     /* Appends a call; a slot of -1 is an operand left out. A null kernel marks a Python instruction. */
     void add(fl_kernel run, const std::vector<int64_t> &slots, std::vector<int64_t> ints, std::vector<double> floats) {
@@ -92,7 +96,9 @@ class Plan {
             if (timed) begin = clock::now();
             const int code = step.run(&step.call);
             if (timed) {
-                step.ns = std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - begin).count();
+                using std::chrono::nanoseconds;
+                step.ns = std::chrono::duration_cast<nanoseconds>(clock::now() - begin).count();
+                step.begin = std::chrono::duration_cast<nanoseconds>(begin.time_since_epoch()).count();
             }
             if (code != FL_OK) return code;
         }

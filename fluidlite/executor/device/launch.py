@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...framework import Operator
 from ...ops.registry import LodArray, OpView
+from ..fusion import named
 from .calls import call
 
 if TYPE_CHECKING:
@@ -38,11 +38,14 @@ class Launch:
     """The other operators that this launch stands for."""
     view: OpView | None = None
 
+    @property
+    def name(self) -> str:
+        """What to call this: the operators, how many of each type."""
+        return named((self.op, *self.joined))
+
     def describe(self) -> str:
         """The operators, how many of each type, and the variables, as one line."""
-        types = Counter(op.type for op in (self.op, *self.joined))
-        what = "+".join(name if count == 1 else f"{count} {name}" for name, count in types.items())
-        return f"{what}({_some(self.reads)}) -> {_some(self.writes)}"
+        return f"{self.name}({_some(self.reads)}) -> {_some(self.writes)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from ...backend import on_device
 from ...backend.cupy_ import faults, library, pools
 from ...backend.cupy_.recording import Recording
-from ...base import flags
+from ...base import flags, profiling
 from ...base.dtypes import to_numpy
 from ...framework import Operator, Program
 from ..analysis import Analysis, ScopeFollower, lasting_tensors
@@ -184,6 +184,8 @@ class DevicePlan(ScopeFollower):
                 self._slots.fill(self._pending, turn)
                 self._pending = []
             try:
+                if profiling.active is not None:
+                    self._resources.forget_graph()  # single launches are timed, and recorded again later on
                 if self._resources.graph is not None:
                     self._resources.graph.launch()
                 else:
@@ -199,7 +201,7 @@ class DevicePlan(ScopeFollower):
     def _step(self) -> None:
         """Run a step that is not a graph yet."""
         resources = self._resources
-        if self.uncaptured_reason is None and resources.warm:
+        if self.uncaptured_reason is None and resources.warm and profiling.active is None:
             self._record()
         if resources.graph is not None:
             resources.graph.launch()

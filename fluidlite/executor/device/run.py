@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...backend import on_device
 from ...backend.cupy_ import library, pools
+from ...base import profiling
 from ...base.dtypes import to_numpy
 from ...base.selected_rows import SelectedRows
 from ...ops.rows import parts
@@ -20,6 +23,10 @@ from .launch import Get, Launch
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
+
+
+_Begun = tuple[str, int, int, Any, Any]
+"""A launch that was given to a GPU: its name, nanoseconds before and after, events before and after."""
 
 
 class LaunchList:
@@ -80,10 +87,15 @@ class LaunchList:
         """Give the launches from `begin` to `end` to the compute stream; `env`: the variables before and after."""
         written = {id(self.given[name].data.mem) for name in self._lasting}
         get = self.getter(env)
+        recorder = None if self._device.recording is not None else profiling.active
+        begun: list[_Begun] = []
+        one = self._one if recorder is None else partial(self._one_between_events, begun)
         for launch, dead in zip(self.launches[begin:end], self._dead[begin:end], strict=True):
-            self._one(launch, env, get, written)
+            one(launch, env, get, written)
             for name in dead:
                 env.pop(name, None)
+        if recorder is not None:
+            self._tell(recorder, begun)
 
     def start(self) -> dict[str, Any]:
         """The variables before the first launch."""
@@ -119,6 +131,29 @@ class LaunchList:
             if located is error:
                 raise
             raise located from error
+
+    def _one_between_events(
+        self, begun: list[_Begun], launch: Launch, env: dict[str, Any], get: Get, written: set[int]
+    ) -> None:
+        """`_one`, noting when it was given to the GPU, and events before and after it."""
+        stream, event = self._device.compute, self._device.xp.cuda.Event
+        before, after, begin = event(), event(), time.perf_counter_ns()
+        before.record(stream)
+        self._one(launch, env, get, written)
+        after.record(stream)
+        begun.append((launch.name, begin, time.perf_counter_ns(), before, after))
+
+    def _tell(self, recorder: profiling.Recorder, begun: list[_Begun]) -> None:
+        """Record all launches of a step, once the GPU is done with them if its times are wanted."""
+        if begun and recorder.on_device:
+            begun[-1][-1].synchronize()
+        for name, begin, end, before, after in begun:
+            there = None
+            if recorder.on_device:
+                since = self._device.xp.cuda.get_elapsed_time
+                offset = since(begun[0][3], before)
+                there = begun[0][1] + int(offset * 1e6), int(since(before, after) * 1e6)
+            recorder.add(name, begin, end, device=there)
 
     def _made(self, launch: Launch, get: Get) -> Mapping[str, Any]:
         try:

@@ -1,0 +1,20 @@
+"""Recording how long an operator has taken, on the host and on a GPU."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ..base.profiling import Recorder
+
+if TYPE_CHECKING:
+    from .cupy_.device import CudaDevice
+
+
+def record(recorder: Recorder, name: str, begin: int, end: int, device: CudaDevice | None) -> None:
+    """Record an operator that this thread was at from `begin` to `end`; waits for it if it is on a GPU."""
+    there = None
+    if device is not None and recorder.on_device:
+        device.synchronize()
+        there = begin, time.perf_counter_ns() - begin
+    recorder.add(name, begin, end, device=there)

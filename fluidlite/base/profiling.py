@@ -1,0 +1,182 @@
+"""What takes how long: spans of time that operators, executors and loaders record while somebody profiles."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+SPANS_KEPT = 500_000
+"""How many spans of a thread are kept for the trace; the table counts all."""
+
+
+STEP = "Executor.run"
+"""What the part of a step is called that is spent around its operators."""
+
+
+class ProfilerState(IntEnum):
+    """What is profiled: nothing, the host, the GPU, or both (`fluid.core.ProfilerState`)."""
+
+    kDisabled = 0
+    kCPU = 1
+    kCUDA = 2
+    kAll = 3
+
+
+class Kind(IntEnum):
+    """What a span is spent on: an operator, a copy from or to a GPU, or something around them."""
+
+    OPERATOR = 0
+    COPY = 1
+    OTHER = 2
+
+
+class Span(NamedTuple):
+    """A stretch of time: nanoseconds of `time.perf_counter_ns`. `device`: begin and length on a GPU, in nanoseconds."""
+
+    name: str
+    kind: Kind
+    begin: int
+    length: int
+    device: tuple[int, int] | None = None
+
+
+@dataclass
+class Row:
+    """All spans of one name: how many, and nanoseconds of the host and of GPUs."""
+
+    name: str
+    kind: Kind
+    calls: int = 0
+    host: int = 0
+    device: int = 0
+    shortest: int = 0
+    longest: int = 0
+
+    def add(self, host: int, device: int, length: int) -> None:
+        self.shortest = min(self.shortest, length) if self.calls else length
+        self.longest = max(self.longest, length)
+        self.calls += 1
+        self.host += host
+        self.device += device
+
+    def merge(self, other: Row) -> None:
+        """Count in the row of another thread."""
+        self.shortest = min(self.shortest, other.shortest) if self.calls else other.shortest
+        self.longest = max(self.longest, other.longest)
+        self.calls += other.calls
+        self.host += other.host
+        self.device += other.device
+
+
+class Lane:
+    """What one thread has recorded. `inside`: for each frame that is open, nanoseconds of the spans in it."""
+
+    __slots__ = ("dropped", "inside", "name", "rows", "spans")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows: dict[str, Row] = {}
+        self.spans: list[Span] = []
+        self.dropped = 0
+        self.inside: list[int] = []
+
+
+class Recorder:
+    """Collects spans of all threads, for a profiler of `state`."""
+
+    def __init__(self, state: ProfilerState) -> None:
+        self.state = state
+        self.reset()
+
+    @property
+    def on_device(self) -> bool:
+        """Whether times of GPUs are wanted."""
+        return self.state is not ProfilerState.kCPU
+
+    def reset(self) -> None:
+        """Forget everything so far."""
+        self.lanes: list[Lane] = []
+        self._mine = threading.local()
+
+    def _lane(self) -> Lane:
+        lane: Lane | None = getattr(self._mine, "lane", None)
+        if lane is None:
+            lane = self._mine.lane = Lane(threading.current_thread().name)
+            self.lanes.append(lane)
+        return lane
+
+    def add(
+        self,
+        name: str,
+        begin: int,
+        end: int,
+        kind: Kind = Kind.OPERATOR,
+        device: tuple[int, int] | None = None,
+        within: int = 0,
+    ) -> None:
+        """Record a span of this thread. `within`: nanoseconds that other spans of it have recorded already."""
+        lane = self._lane()
+        length = end - begin
+        if lane.inside:
+            lane.inside[-1] += length
+        own, there = length - within, device[1] if device is not None else 0
+        counted = {ProfilerState.kCPU: own, ProfilerState.kCUDA: there}.get(self.state, own + there)
+        row = lane.rows.get(name)
+        if row is None:
+            row = lane.rows[name] = Row(name, kind)
+        row.add(own, there, counted)
+        if len(lane.spans) < SPANS_KEPT:
+            lane.spans.append(Span(name, kind, begin, length, device))
+        else:
+            lane.dropped += 1
+
+    def leave_out(self, since: int) -> None:
+        """Have the enclosing span not count the time that recording has taken, from `since` on."""
+        inside = self._lane().inside
+        if inside:
+            inside[-1] += time.perf_counter_ns() - since
+
+    def timed(self, name: str, work: Callable[[], Any]) -> Any:
+        """The result of `work`, recorded as a span."""
+        with self.span(name):
+            return work()
+
+    @contextmanager
+    def span(self, name: str, kind: Kind = Kind.OTHER) -> Iterator[None]:
+        """Record what happens inside, less the spans that are recorded there."""
+        lane = self._lane()
+        depth = len(lane.inside)
+        lane.inside.append(0)
+        begin = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            end = time.perf_counter_ns()
+            within = lane.inside[depth]
+            del lane.inside[depth:]
+            self.add(name, begin, end, kind, within=within)
+
+
+active: Recorder | None = None
+"""What records at present; None as long as nobody profiles."""
+
+_watchers: list[Callable[[Recorder | None], Any]] = []
+
+
+def watch(watcher: Callable[[Recorder | None], Any]) -> None:
+    """Have `watcher(active)` called whenever profiling begins or ends."""
+    _watchers.append(watcher)
+
+
+def switch(recorder: Recorder | None) -> Recorder | None:
+    """Begin to record with `recorder`, or end with None; returns what has recorded so far."""
+    global active
+    before, active = active, recorder
+    for watcher in _watchers:
+        watcher(recorder)
+    return before

@@ -1,0 +1,83 @@
+"""The profiler as `fluid.core` has it; `fluid.profiler` is what scripts use."""
+
+import os
+import warnings
+from enum import IntEnum
+
+from ..base import profiling
+from ..base.errors import EnforceNotMet
+from ..base.profile_report import EventSortingKey, table, write_trace
+from ..base.profiling import ProfilerState
+from ..framework import callsite
+
+__all__ = [
+    "EventSortingKey",
+    "ProfilerState",
+    "TracerOption",
+    "disable_profiler",
+    "enable_profiler",
+    "is_profiler_enabled",
+    *("kDisabled", "kCPU", "kCUDA", "kAll"),
+    *("kDefault", "kCalls", "kTotal", "kMin", "kMax", "kAve"),
+    *("kOpDetail", "kAllOpDetail"),
+    "reset_profiler",
+    "set_tracer_option",
+]
+
+
+class TracerOption(IntEnum):
+    """How much Fluid's profiler tells about each operator; here always the same."""
+
+    kDefault = 0
+    kOpDetail = 1
+    kAllOpDetail = 2
+
+
+kDisabled, kCPU, kCUDA, kAll = ProfilerState
+kDefault, kCalls, kTotal, kMin, kMax, kAve = EventSortingKey
+kOpDetail, kAllOpDetail = TracerOption.kOpDetail, TracerOption.kAllOpDetail
+
+
+def set_tracer_option(option: TracerOption) -> None:
+    """Accepted, and changes nothing; TypeError for what is no option."""
+    if not isinstance(option, TracerOption):
+        raise TypeError(f"set_tracer_option takes a core.TracerOption, got {option!r}")
+
+
+def enable_profiler(state: ProfilerState) -> None:
+    """Begin to profile; EnforceNotMet for `kDisabled`, TypeError for what is no state. See `fluid.profiler`."""
+    if not isinstance(state, ProfilerState):
+        raise TypeError(f"enable_profiler takes a core.ProfilerState, got {state!r}")
+    if state is ProfilerState.kDisabled:
+        raise EnforceNotMet("Can't enable profiling, since the input state is kDisabled")
+    profiling.switch(profiling.Recorder(state))
+
+
+def disable_profiler(key: EventSortingKey, path: str | os.PathLike[str]) -> None:
+    """End profiling, print the table sorted by `key` and write the trace to `path`, with a warning if that fails."""
+    if not isinstance(key, EventSortingKey):
+        raise TypeError(f"disable_profiler takes a core.EventSortingKey, got {key!r}")
+    path = os.fspath(path)
+    recorder = profiling.switch(None)
+    if recorder is None:
+        return
+    print(table(recorder, key), flush=True)
+    try:
+        write_trace(recorder, path)
+    except OSError as error:
+        warnings.warn(
+            f"the trace could not be written to {path!r}: {error}",
+            RuntimeWarning,
+            stacklevel=callsite.stacklevel(),
+        )
+
+
+def is_profiler_enabled() -> bool:
+    """Whether a profiler is on."""
+    return profiling.active is not None
+
+
+def reset_profiler() -> None:
+    """Forget what the profiler has recorded so far."""
+    if profiling.active is not None:
+        profiling.active.reset()
