@@ -46,6 +46,10 @@ class Convertible(np.ndarray):
         return repr(self.view(np.ndarray))
 
 
+# Scripts that print the name of what they fetched see what it is.
+Convertible.__name__ = Convertible.__qualname__ = "ndarray"
+
+
 def convertible(array: np.ndarray) -> np.ndarray:
     """`array`, as a `Convertible` if it has dimensions; the memory is the same."""
     return array.view(Convertible) if array.ndim else array

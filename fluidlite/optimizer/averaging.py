@@ -186,16 +186,13 @@ class ExponentialMovingAverage(_Averages):
         rate = block._clone_variable(self._decay_var)
         fade = _apply("elementwise_pow", {"X": rate, "Y": steps}, rate.dtype, {"axis": -1})
         begun = _apply("greater_than", {"X": steps, "Y": _constant(0.0)}, "bool", {"axis": -1})
+        whole = _constant(1.0)
+        share = _apply("where", {"Condition": begun, "X": whole - fade, "Y": whole}, rate.dtype)
         for param, kept in swaps:
             here = block._clone_variable(param)
             ema = block._clone_variable(self._ema_vars[param.name])
             _assign(here, block._clone_variable(kept))
-            full = ema / (1.0 - fade)
-            block.append_op(
-                type="where",
-                inputs={"Condition": [begun], "X": [full], "Y": [ema]},
-                outputs={"Out": [ema]},
-            )
+            _assign(ema / share, ema)
             _assign(ema, here)
 
 
