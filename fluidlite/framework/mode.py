@@ -43,7 +43,7 @@ def layers_compute() -> bool:
 
 
 def be_modern() -> None:
-    """Note that the script uses `paddle.nn` or `disable_static` of Paddle 2.0, whose default mode is dygraph."""
+    """Note that the script uses `paddle.nn`, `paddle.jit` or `disable_static` of 2.0, whose default mode is dygraph."""
     _modern.set(True)
 
 

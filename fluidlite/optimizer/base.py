@@ -98,6 +98,8 @@ class Optimizer:
         self._accumulators: dict[str, dict[str, Any]] = {}
         self._opti_names: dict[str, None] = {}
         self.helper: LayerHelper | None = None
+        if isinstance(learning_rate, Variable):
+            self._create_global_learning_rate()  # known before anything is minimized, as in Fluid
 
     def __getattr__(self, name: str) -> Any:
         """The numbers of the update rule by what Fluid calls them: `_beta1`, `_epsilon`, `_momentum`, ..."""

@@ -11,6 +11,9 @@ from ..dygraph.jit.models import load as _load
 from ..dygraph.jit.models import save as _save
 from ..dygraph.jit.static_function import StaticFunction, declarative
 from ..dygraph.layers import Layer
+from ..framework import mode
+
+mode.be_modern()
 
 __all__ = [
     "ProgramTranslator",

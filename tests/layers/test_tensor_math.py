@@ -37,7 +37,11 @@ CASES = {
     "clamp": (lambda x: layers.clamp(x, -0.5, 0.5), {"x": A}, np.clip(A, -0.5, 0.5)),
     "clamp_min": (lambda x: layers.clamp(x, min=0.1), {"x": A}, np.maximum(A, np.float32(0.1))),
     "allclose": (layers.allclose, {"x": A, "y": A + 1e-9}, np.array([True])),
-    "trace": (lambda x: layers.trace(x, 1, -1, -2), {"x": CUBE}, np.trace(CUBE, 1, 2, 1)),
+    "trace": (
+        lambda x: layers.trace(x, 1, -1, -2),
+        {"x": CUBE},
+        np.trace(CUBE, 1, 1, 2),
+    ),  # the offset counts along the later one
     "index_select": (
         lambda x, i: layers.index_select(x, i, 1),
         {"x": A, "i": np.array([2, 0], "int32")},

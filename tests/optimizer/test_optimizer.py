@@ -254,3 +254,14 @@ def test_eager_methods_say_so(method):
 def test_append_backward_alone_leaves_parameters(programs):
     append_backward(_loss())
     assert not _updates("sgd")
+
+
+def test_a_rate_that_is_a_variable_is_known_before_minimize(programs):
+    x = data("x", [None, 3])
+    loss = layers.mean(layers.fc(x, 1))
+    rate = layers.piecewise_decay([1, 2], [0.1, 0.2, 0.3])
+    momentum, constant = optimizer.Momentum(rate, 0.9), optimizer.SGD(0.1)
+    assert momentum._global_learning_rate() is rate and constant._global_learning_rate() is None
+    momentum.minimize(loss)
+    assert momentum._global_learning_rate() is rate
+    assert momentum._global_learning_rate(Program()) is None
