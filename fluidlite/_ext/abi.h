@@ -39,12 +39,15 @@ typedef int (*fl_kernel)(fl_call *call);
 
 /* One row of the table that _ext.kernels publishes.
  *
- * `takes` says what a call must have, as operands|ints|floats, and is verified when a plan or an eager variant is made:
+ * `takes` says what a call must have, as operands|ints|floats|sizes, and is verified when a plan or an eager variant is made:
  *   operands: x an address, n an address or NULL;
  *   ints: i any integer, z one that is not negative, d a positive one, m one in [0, 2^31);
  *   floats: f;
  *   [..] may be missing (at the end of operands or ints); (..) comes once or more often, in the ints as often as in the
- *   operands; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups. */
+ *   operands; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups;
+ *   sizes, for each operand how many elements are read or written there: a product of ints (a is the first, @ the one of
+ *   its group; nothing or 1 stands for 1), of the type that the name ends with, or of 8 (L), 4 (I) or 1 byte (B); ? for a
+ *   rule of its own in kernels/arity.pxi. */
 typedef struct fl_entry {
     const char *name;
     fl_kernel run;

@@ -6,6 +6,7 @@ FLUIDLITE_ISA names. Convolutions come from the `dnn` extension, which is loaded
 import ctypes
 import os
 import re
+from math import prod
 
 import numpy as np
 import scipy.linalg.cython_blas as cython_blas_module
@@ -84,75 +85,7 @@ cdef dict _own_table(str target):
     return _tables[target]
 
 
-_GROUP = re.compile(r"(r?)\((\w+)\)")
-_MOST = {"z": (0, 2**63 - 1), "d": (1, 2**63 - 1), "m": (0, 2**31 - 1), "r": (0, FL_MAX_RANK), "i": (-2**63, 2**63 - 1)}
-
-
-class _Arity:
-    """What calls of one kernel must have; `text` is its `takes` in the table of kernels."""
-
-    def __init__(self, text):
-        operands, ints, floats = text.split("|")
-        pattern = operands.replace("n", "[xn]")
-        for old, new in ((")", ")+"), ("[[xn]]", "[xn]?"), ("[x]", "x?")):
-            pattern = pattern.replace(old, new)
-        self.operands = re.compile(pattern)
-        group = _GROUP.search(operands)
-        self.group = len(group[2]) if group else 0
-        self.others = len(operands) - len(group[0]) if group else 0
-        repeated = _GROUP.search(ints)
-        self.before = ints[: repeated.start()] + repeated[1] if repeated else ints.replace("[", "").replace("]", "")
-        self.least = len(self.before) - ("[" in ints)
-        self.repeated = repeated[2] if repeated else ""
-        self.by_rank = bool(repeated and repeated[1])
-        self.floats = (len(floats.strip("[]")) - ("[" in floats), len(floats.strip("[]")))
-
-    def problem(self, operands, ints, floats):
-        """What is wrong with a call, or None; `operands`: for each whether it is there."""
-        if self.operands.fullmatch("".join(["x" if there else "n" for there in operands])) is None:
-            return f"{len(operands)} operands, of which it lacks {[k for k, there in enumerate(operands) if not there]}"
-        kinds = self.before
-        if self.repeated:
-            times = (len(operands) - self.others) // self.group if self.group else 0
-            if self.by_rank and len(ints) >= len(kinds):
-                times = ints[len(kinds) - 1]
-                if not 0 <= times <= FL_MAX_RANK:
-                    return f"a rank of {times}, which must be in [0, {FL_MAX_RANK}]"
-            kinds += self.repeated * times
-            if len(ints) != len(kinds):
-                return f"{len(ints)} integers, which must be {len(kinds)}"
-        elif not self.least <= len(ints) <= len(kinds):
-            return f"{len(ints)} integers, which must be {self.least} to {len(kinds)}"
-        for place, (kind, number) in enumerate(zip(kinds, ints)):
-            least, most = _MOST[kind]
-            if not least <= number <= most:
-                return f"the integer {number} at position {place}, which must be in [{least}, {most}]"
-        if not self.floats[0] <= len(floats) <= self.floats[1]:
-            return f"{len(floats)} real numbers, which must be {self.floats[0]} to {self.floats[1]}"
-        return None
-
-
-def check(str name, operands, ints=(), floats=()) -> None:
-    """Verify that a call has what its kernel takes, before anything is run with it.
-
-    Args:
-        name: the kernel.
-        operands: for each operand whether there is an address; false for one left out.
-        ints: the integer arguments.
-        floats: the real arguments.
-
-    Raises:
-        KeyError: there is no such kernel.
-        ValueError: the number of operands, integers or real numbers is another than the kernel needs, an operand is left
-            out that it reads or writes, or an integer is outside what it can work with.
-    """
-    arity = _takes.get(name)
-    if not isinstance(arity, _Arity):
-        address(name)
-        arity = _takes[name] = _Arity(_takes[name])
-    wrong = arity.problem(operands, ints, floats)
-    if wrong is not None:
-        raise ValueError(f"kernel {name!r} was given {wrong}")
+include "kernels/arity.pxi"
 
 
 _used = next(iter(_targets))
@@ -243,7 +176,6 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
     cdef uintptr_t where = address(name) if target is None else table(target)[name]
     cdef fl_kernel run = <fl_kernel> where
     cdef int code
-    check(name, [array is not None for array in arrays], ints, floats)
     for array in arrays:
         if array is None:
             operands.push_back(NULL)
@@ -251,6 +183,8 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
             operands.push_back(cnp.PyArray_DATA(<cnp.ndarray> array))
         else:
             raise ValueError(f"kernel {name!r} wants C-contiguous numpy arrays, got {type(array).__name__}")
+    sizes = [0 if array is None else array.nbytes for array in arrays]
+    check(name, [array is not None for array in arrays], ints, floats, sizes)
     arguments.p = operands.data()
     arguments.i = integers.data()
     arguments.f = reals.data()

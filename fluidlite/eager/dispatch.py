@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -233,8 +234,17 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
     if listed is None or not all(kernels.available(call.kernel) for call in listed):
         return None
     place = {name: k for k, name in enumerate((*form.names_in, *form.names_out))}
+    shapes, dtypes = view.meta.shapes, view.meta.dtypes  # type: ignore[attr-defined]
+    sizes = {
+        name: math.prod(shapes[name]) * to_numpy(dtypes[name]).itemsize for name in place if name in shapes
+    }
     for call in listed:
-        kernels.check(call.kernel, [name is not None for name in call.operands], call.ints, call.floats)
+        there = [name is not None for name in call.operands]
+        bytes_of = [0 if name is None else sizes[name] for name in call.operands]
+        try:
+            kernels.check(call.kernel, there, call.ints, call.floats, bytes_of)
+        except ValueError as error:
+            raise view.fail(str(error)) from None
     return [
         (
             kernels.address(call.kernel),

@@ -214,14 +214,14 @@ class Plan(ScopeFollower):
         return self._slots.setdefault(self._root(name), len(self._slots))
 
     def _emit(self, engine: Any, instructions: list[Instruction]) -> None:
-        native: list[tuple[str, list[int], list[int], list[float]] | None] = []
+        native: list[tuple[int, list[int], list[int], list[float]] | None] = []
         python: list[Callable[[], None]] = []
         for name in (*self.feed_names, *self.meta.persistable):
             self._slot(name)
         for op, action in instructions:
             if isinstance(action, Call):
                 slots = [-1 if name is None else self._slot(name) for name in action.operands]
-                native.append((action.kernel, slots, list(action.ints), list(action.floats)))
+                native.append((self._verified(op, action), slots, list(action.ints), list(action.floats)))
             else:
                 for name in self._touched(op, action):
                     self._slot(name)
@@ -231,14 +231,11 @@ class Plan(ScopeFollower):
         self.is_native = [item is not None for item in native]
         self.engine = engine.Engine(len(self._slots))
         remaining = iter(python)
-        for op, item in zip(self.ops, native, strict=True):
+        for item in native:
             if item is None:
                 self.engine.add_python(next(remaining))
-                continue
-            try:
+            else:
                 self.engine.add(*item)
-            except ValueError as error:
-                raise failures.in_operator(op, error) from error
         self._views: dict[str, np.ndarray] = {}
         for name, storage in self._storages.items():
             view = memory.part(self._arena, storage, self._bytes(name))
@@ -246,6 +243,19 @@ class Plan(ScopeFollower):
             self._views[name] = array
             if name in self._slots:
                 self.engine.bind(self._slots[name], array)
+
+    def _verified(self, op: Operator, call: Call) -> int:
+        """The address of a kernel that has been given what it takes; OperatorError otherwise."""
+        from .._ext import kernels
+
+        sizes = [0 if name is None else self._bytes(name) for name in call.operands]
+        try:
+            kernels.check(
+                call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes
+            )
+        except ValueError as error:
+            raise failures.in_operator(op, error) from error
+        return kernels.address(call.kernel)
 
     def _bind_constants(self) -> None:
         for name, array in self.meta.known.items():

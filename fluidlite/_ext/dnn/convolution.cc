@@ -258,9 +258,9 @@ template <class Kind> int convolve(fl_call *call) {
 }  // namespace
 
 std::vector<fl_entry> convolutions() {
-    return {{"conv2d.f32", convolve<Forward>, "xxnx|mmmmmmmddiiiiddd[i]|"},
-            {"conv2d_grad_input.f32", convolve<GradInput>, "xxx|mmmmmmmddiiiiddd|"},
-            {"conv2d_grad_filter.f32", convolve<GradFilter>, "xxx|mmmmmmmddiiiiddd|"}};
+    return {{"conv2d.f32", convolve<Forward>, "xxnx|mmmmmmmddiiiiddd[i]||?"},
+            {"conv2d_grad_input.f32", convolve<GradInput>, "xxx|mmmmmmmddiiiiddd||?"},
+            {"conv2d_grad_filter.f32", convolve<GradFilter>, "xxx|mmmmmmmddiiiiddd||?"}};
 }
 
 }  // namespace fl

@@ -184,14 +184,14 @@ template <bool frozen, class T> int grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry batch_norm_table[] = {
-    {"batch_norm.f32", batch_norm<float>, "xxxxxxxxxx|zzz[i]|ff"},
-    {"batch_norm.f64", batch_norm<double>, "xxxxxxxxxx|zzz[i]|ff"},
-    {"batch_norm_infer.f32", batch_norm_infer<float>, "xxxxxx|zzz[i]|f"},
-    {"batch_norm_infer.f64", batch_norm_infer<double>, "xxxxxx|zzz[i]|f"},
-    {"batch_norm_grad.f32", grad<false, float>, "xxxxxnnn|zzz|f"},
-    {"batch_norm_grad.f64", grad<false, double>, "xxxxxnnn|zzz|f"},
-    {"batch_norm_infer_grad.f32", grad<true, float>, "xxxxxnnn|zzz|f"},
-    {"batch_norm_infer_grad.f64", grad<true, double>, "xxxxxnnn|zzz|f"},
+    {"batch_norm.f32", batch_norm<float>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
+    {"batch_norm.f64", batch_norm<double>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
+    {"batch_norm_infer.f32", batch_norm_infer<float>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
+    {"batch_norm_infer.f64", batch_norm_infer<double>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
+    {"batch_norm_grad.f32", grad<false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_grad.f64", grad<false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_infer_grad.f32", grad<true, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_infer_grad.f64", grad<true, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -177,10 +177,10 @@ int logical_not(fl_call *call) {
 }  // namespace
 
 #define FL_FORWARD(NAME, OP, TYPE, T) \
-    {NAME TYPE, same<OP, T>, "xxx|z|"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]|"},
+    {NAME TYPE, same<OP, T>, "xxx|z||a,a,a"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]||abc,b,abc"},
 #define FL_GRAD(NAME, OP, TYPE, T)                             \
-    {NAME "_grad" TYPE, same_grad<OP, T>, "nnnxnn|z|"},        \
-    {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz|"},
+    {NAME "_grad" TYPE, same_grad<OP, T>, "nnnxnn|z||a,a,a,a,a,a"},        \
+    {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
 #define FL_ARITHMETIC(NAME, OP)             \
     FL_FORWARD(NAME, OP, ".f32", float)     \
     FL_FORWARD(NAME, OP, ".f64", double)    \
@@ -189,8 +189,8 @@ int logical_not(fl_call *call) {
     FL_GRAD(NAME, OP, ".f32", float)        \
     FL_GRAD(NAME, OP, ".f64", double)
 #define FL_COMPARE(NAME, OP)                                                                     \
-    {NAME ".f32", same<OP, float, uint8_t>, "xxx|z|"}, {NAME ".f64", same<OP, double, uint8_t>, "xxx|z|"},           \
-    {NAME ".i32", same<OP, int32_t, uint8_t>, "xxx|z|"}, {NAME ".i64", same<OP, int64_t, uint8_t>, "xxx|z|"},
+    {NAME ".f32", same<OP, float, uint8_t>, "xxx|z||a,a,aB"}, {NAME ".f64", same<OP, double, uint8_t>, "xxx|z||a,a,aB"},           \
+    {NAME ".i32", same<OP, int32_t, uint8_t>, "xxx|z||a,a,aB"}, {NAME ".i64", same<OP, int64_t, uint8_t>, "xxx|z||a,a,aB"},
 
 extern const fl_entry binary_table[] = {
     FL_ARITHMETIC("elementwise_add", Add)
@@ -210,10 +210,10 @@ extern const fl_entry binary_table[] = {
     FL_COMPARE("less_equal", LessEqual)
     FL_COMPARE("greater_than", Greater)
     FL_COMPARE("greater_equal", GreaterEqual)
-    {"logical_and.u8", same<And, uint8_t>, "xxx|z|"},
-    {"logical_or.u8", same<Or, uint8_t>, "xxx|z|"},
-    {"logical_xor.u8", same<Xor, uint8_t>, "xxx|z|"},
-    {"logical_not.u8", logical_not, "xx|z|"},
+    {"logical_and.u8", same<And, uint8_t>, "xxx|z||a,a,a"},
+    {"logical_or.u8", same<Or, uint8_t>, "xxx|z||a,a,a"},
+    {"logical_xor.u8", same<Xor, uint8_t>, "xxx|z||a,a,a"},
+    {"logical_not.u8", logical_not, "xx|z||a,a"},
     {nullptr, nullptr, nullptr}};
 
 #undef FL_FORWARD

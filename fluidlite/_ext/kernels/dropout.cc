@@ -111,10 +111,10 @@ template <class T> int dropout_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry dropout_table[] = {
-    {"dropout.f32", dropout<float>, "xxx|zii|f"},
-    {"dropout.f64", dropout<double>, "xxx|zii|f"},
-    {"dropout_grad.f32", dropout_grad<float>, "xxx|zi|f"},
-    {"dropout_grad.f64", dropout_grad<double>, "xxx|zi|f"},
+    {"dropout.f32", dropout<float>, "xxx|zii|f|a,a,aB"},
+    {"dropout.f64", dropout<double>, "xxx|zii|f|a,a,aB"},
+    {"dropout_grad.f32", dropout_grad<float>, "xxx|zi|f|a,aB,a"},
+    {"dropout_grad.f64", dropout_grad<double>, "xxx|zi|f|a,aB,a"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -129,28 +129,28 @@ template <class T> int all_finite(fl_call *call) {
     {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},        \
     {NAME ".i32", F<int32_t>, TAKES}, {NAME ".i64", F<int64_t>, TAKES},
 #define FL_CASTS(NAME, T)                                                                                    \
-    {"cast." NAME ".f32", cast<T, float>, "xx|z|"}, {"cast." NAME ".f64", cast<T, double>, "xx|z|"},         \
-    {"cast." NAME ".i32", cast<T, int32_t>, "xx|z|"}, {"cast." NAME ".i64", cast<T, int64_t>, "xx|z|"},      \
-    {"cast." NAME ".u8", cast<T, uint8_t>, "xx|z|"}, {"cast." NAME ".b1", cast<T, Bool>, "xx|z|"},
+    {"cast." NAME ".f32", cast<T, float>, "xx|z||a,a"}, {"cast." NAME ".f64", cast<T, double>, "xx|z||a,a"},         \
+    {"cast." NAME ".i32", cast<T, int32_t>, "xx|z||a,a"}, {"cast." NAME ".i64", cast<T, int64_t>, "xx|z||a,a"},      \
+    {"cast." NAME ".u8", cast<T, uint8_t>, "xx|z||a,a"}, {"cast." NAME ".b1", cast<T, Bool>, "xx|z||a,a"},
 
 extern const fl_entry fill_table[] = {
-    FL_TYPED("scale", scale, "xx|zi|ff")
-    FL_TYPED("increment", increment, "xx|z|f")
-    FL_TYPED("sum", sum, "(x)x|z|")
-    {"fill.f32", fill<float>, "x|z|f"},
-    {"fill.f64", fill<double>, "x|z|f"},
-    {"fill.i32", fill<int32_t>, "x|zi|"},
-    {"fill.i64", fill<int64_t>, "x|zi|"},
-    {"fill.u8", fill<uint8_t>, "x|zi|"},
-    {"copy", copy, "xx|z|"},
+    FL_TYPED("scale", scale, "xx|zi|ff|a,a")
+    FL_TYPED("increment", increment, "xx|z|f|a,a")
+    FL_TYPED("sum", sum, "(x)x|z||(a)a")
+    {"fill.f32", fill<float>, "x|z|f|a"},
+    {"fill.f64", fill<double>, "x|z|f|a"},
+    {"fill.i32", fill<int32_t>, "x|zi||a"},
+    {"fill.i64", fill<int64_t>, "x|zi||a"},
+    {"fill.u8", fill<uint8_t>, "x|zi||a"},
+    {"copy", copy, "xx|z||aB,aB"},
     FL_CASTS("f32", float)
     FL_CASTS("f64", double)
     FL_CASTS("i32", int32_t)
     FL_CASTS("i64", int64_t)
     FL_CASTS("u8", uint8_t)
     FL_CASTS("b1", Bool)
-    {"isfinite.f32", all_finite<float>, "(x)x|(z)|"},
-    {"isfinite.f64", all_finite<double>, "(x)x|(z)|"},
+    {"isfinite.f32", all_finite<float>, "(x)x|(z)||(@)1B"},
+    {"isfinite.f64", all_finite<double>, "(x)x|(z)||(@)1B"},
     {nullptr, nullptr, nullptr}};
 
 #undef FL_TYPED

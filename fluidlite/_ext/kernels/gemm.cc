@@ -221,10 +221,10 @@ template <class T> int gemm_batched(fl_call *call) {
 }  // namespace
 
 extern const fl_entry gemm_table[] = {
-    {"gemm.f32", gemm<float>, "xxx[n]|zzzii[i]|ff"},
-    {"gemm.f64", gemm<double>, "xxx[n]|zzzii[i]|ff"},
-    {"gemm_batched.f32", gemm_batched<float>, "xxx|zzziizzzz|ff"},
-    {"gemm_batched.f64", gemm_batched<double>, "xxx|zzziizzzz|ff"},
+    {"gemm.f32", gemm<float>, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b"},
+    {"gemm.f64", gemm<double>, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b"},
+    {"gemm_batched.f32", gemm_batched<float>, "xxx|zzziizzzz|ff|?"},
+    {"gemm_batched.f64", gemm_batched<double>, "xxx|zzziizzzz|ff|?"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

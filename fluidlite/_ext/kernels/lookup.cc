@@ -120,15 +120,15 @@ int accuracy(fl_call *call) {
 }
 
 const fl_entry table[] = {
-    {"lookup_table.f32", lookup_table<float>, "xxx|zzzi|"},
-    {"lookup_table.f64", lookup_table<double>, "xxx|zzzi|"},
-    {"lookup_table_grad.f32", lookup_table_grad<float>, "xxx|zzzi|"},
-    {"lookup_table_grad.f64", lookup_table_grad<double>, "xxx|zzzi|"},
-    {"one_hot.f32", one_hot<float>, "xx|zzi|"},
-    {"one_hot.f64", one_hot<double>, "xx|zzi|"},
-    {"top_k.f32", top_k<float>, "xxx|zzz|"},
-    {"top_k.f64", top_k<double>, "xxx|zzz|"},
-    {"accuracy.f32", accuracy, "xxxxx|mz|"},
+    {"lookup_table.f32", lookup_table<float>, "xxx|zzzi||bc,aL,ac"},
+    {"lookup_table.f64", lookup_table<double>, "xxx|zzzi||bc,aL,ac"},
+    {"lookup_table_grad.f32", lookup_table_grad<float>, "xxx|zzzi||aL,ac,bc"},
+    {"lookup_table_grad.f64", lookup_table_grad<double>, "xxx|zzzi||aL,ac,bc"},
+    {"one_hot.f32", one_hot<float>, "xx|zzi||aL,ab"},
+    {"one_hot.f64", one_hot<double>, "xx|zzi||aL,ab"},
+    {"top_k.f32", top_k<float>, "xxx|zzz||ab,ac,acL"},
+    {"top_k.f64", top_k<double>, "xxx|zzz||ab,ac,acL"},
+    {"accuracy.f32", accuracy, "xxxxx|mz||abL,aL,1,1I,1I"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace

@@ -190,18 +190,18 @@ template <class T> int sigmoid_cross_entropy_grad(fl_call *call) {
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry losses_table[] = {
-    FL_REAL("cross_entropy", cross_entropy, "xxxn|zzi|")
-    FL_REAL("cross_entropy_grad", cross_entropy_grad, "nnxxx|zzi|")
-    FL_REAL("cross_entropy_soft", cross_entropy_soft, "xxx|zz|")
-    FL_REAL("cross_entropy_soft_grad", cross_entropy_soft_grad, "xxxx|zz|")
-    FL_REAL("softmax_with_cross_entropy", softmax_with_cross_entropy, "xxxx|zzi|")
-    FL_REAL("softmax_with_cross_entropy_soft", softmax_with_cross_entropy_soft, "xxxx|zz|")
-    FL_REAL("softmax_with_cross_entropy_grad", softmax_with_cross_entropy_grad, "xxxx|zzi|")
-    FL_REAL("softmax_with_cross_entropy_soft_grad", softmax_with_cross_entropy_soft_grad, "xxxx|zz|")
+    FL_REAL("cross_entropy", cross_entropy, "xxxn|zzi||ab,aL,a,a")
+    FL_REAL("cross_entropy_grad", cross_entropy_grad, "nnxxx|zzi||ab,a,aL,a,ab")
+    FL_REAL("cross_entropy_soft", cross_entropy_soft, "xxx|zz||ab,ab,a")
+    FL_REAL("cross_entropy_soft_grad", cross_entropy_soft_grad, "xxxx|zz||ab,ab,a,ab")
+    FL_REAL("softmax_with_cross_entropy", softmax_with_cross_entropy, "xxxx|zzi||ab,aL,ab,a")
+    FL_REAL("softmax_with_cross_entropy_soft", softmax_with_cross_entropy_soft, "xxxx|zz||ab,ab,ab,a")
+    FL_REAL("softmax_with_cross_entropy_grad", softmax_with_cross_entropy_grad, "xxxx|zzi||ab,aL,a,ab")
+    FL_REAL("softmax_with_cross_entropy_soft_grad", softmax_with_cross_entropy_soft_grad, "xxxx|zz||ab,ab,a,ab")
     /* The gradient of cross entropy and softmax together is the same expression. */
-    FL_REAL("softmax_cross_entropy_grad", softmax_with_cross_entropy_grad, "xxxx|zzi|")
-    FL_REAL("sigmoid_cross_entropy_with_logits", sigmoid_cross_entropy, "xxx|zii|")
-    FL_REAL("sigmoid_cross_entropy_with_logits_grad", sigmoid_cross_entropy_grad, "xxxx|zii|")
+    FL_REAL("softmax_cross_entropy_grad", softmax_with_cross_entropy_grad, "xxxx|zzi||ab,aL,a,ab")
+    FL_REAL("sigmoid_cross_entropy_with_logits", sigmoid_cross_entropy, "xxx|zii||a,a,a")
+    FL_REAL("sigmoid_cross_entropy_with_logits_grad", sigmoid_cross_entropy_grad, "xxxx|zii||a,a,a,a")
     {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL

@@ -264,14 +264,14 @@ template <class T> int expand_grad(fl_call *call) {
 }
 
 const fl_entry table[] = {
-    {"concat", concat, "(x)x|z(z)|"},
-    {"split", split, "x(n)|z(z)|"},
-    {"transpose", transpose, "xx|dr(zz)|"},
-    {"slice", slice, "xx|dr(zzz)|"},
-    {"slice_grad", slice_grad, "xx|dr(zzz)|"},
-    {"expand", expand, "xx|dr(zz)|"},
-    {"expand_grad.f32", expand_grad<float>, "xx|r(zz)|"},
-    {"expand_grad.f64", expand_grad<double>, "xx|r(zz)|"},
+    {"concat", concat, "(x)x|z(z)||?"},
+    {"split", split, "x(n)|z(z)||?"},
+    {"transpose", transpose, "xx|dr(zz)||?"},
+    {"slice", slice, "xx|dr(zzz)||?"},
+    {"slice_grad", slice_grad, "xx|dr(zzz)||?"},
+    {"expand", expand, "xx|dr(zz)||?"},
+    {"expand_grad.f32", expand_grad<float>, "xx|r(zz)||?"},
+    {"expand_grad.f64", expand_grad<double>, "xx|r(zz)||?"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace

@@ -169,18 +169,18 @@ template <class T> int average_accumulates(fl_call *call) {
 }  // namespace
 
 extern const fl_entry optimizers_table[] = {
-    {"sgd.f32", sgd<float>, "x(xx)|(z)|"},
-    {"sgd.f64", sgd<double>, "x(xx)|(z)|"},
-    {"momentum.f32", momentum<float>, "x(xxx)|i(z)|f"},
-    {"momentum.f64", momentum<double>, "x(xxx)|i(z)|f"},
-    {"adam.f32", adam<float>, "x(xxxxxx)|(z)|fff"},
-    {"adam.f64", adam<double>, "x(xxxxxx)|(z)|fff"},
-    {"adagrad.f32", adagrad<float>, "x(xxx)|(z)|f"},
-    {"adagrad.f64", adagrad<double>, "x(xxx)|(z)|f"},
-    {"rmsprop.f32", rmsprop<float>, "x(xxxxx)|i(z)|fff"},
-    {"rmsprop.f64", rmsprop<double>, "x(xxxxx)|i(z)|fff"},
-    {"average_accumulates.f32", average_accumulates<float>, "xxxxxxx|ziid|f"},
-    {"average_accumulates.f64", average_accumulates<double>, "xxxxxxx|ziid|f"},
+    {"sgd.f32", sgd<float>, "x(xx)|(z)||1(@,@)"},
+    {"sgd.f64", sgd<double>, "x(xx)|(z)||1(@,@)"},
+    {"momentum.f32", momentum<float>, "x(xxx)|i(z)|f|1(@,@,@)"},
+    {"momentum.f64", momentum<double>, "x(xxx)|i(z)|f|1(@,@,@)"},
+    {"adam.f32", adam<float>, "x(xxxxxx)|(z)|fff|1(@,@,@,@,1,1)"},
+    {"adam.f64", adam<double>, "x(xxxxxx)|(z)|fff|1(@,@,@,@,1,1)"},
+    {"adagrad.f32", adagrad<float>, "x(xxx)|(z)|f|1(@,@,@)"},
+    {"adagrad.f64", adagrad<double>, "x(xxx)|(z)|f|1(@,@,@)"},
+    {"rmsprop.f32", rmsprop<float>, "x(xxxxx)|i(z)|fff|1(@,@,@,@,@)"},
+    {"rmsprop.f64", rmsprop<double>, "x(xxxxx)|i(z)|fff|1(@,@,@,@,@)"},
+    {"average_accumulates.f32", average_accumulates<float>, "xxxxxxx|ziid|f|a,a,a,a,1L,1L,1L"},
+    {"average_accumulates.f64", average_accumulates<double>, "xxxxxxx|ziid|f|a,a,a,a,1L,1L,1L"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -184,15 +184,15 @@ template <class T> int pool_avg_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, OPERANDS) \
-    {NAME ".f32", F<float>, OPERANDS POOL}, {NAME ".f64", F<double>, OPERANDS POOL},
-#define POOL "|zzzzddddiizzi|"
+#define FL_REAL(NAME, F, OPERANDS, SIZES) \
+    {NAME ".f32", F<float>, OPERANDS POOL SIZES}, {NAME ".f64", F<double>, OPERANDS POOL SIZES},
+#define POOL "|zzzzddddiizzi||"
 
 extern const fl_entry pool_table[] = {
-    FL_REAL("pool2d_max", pool_max, "xx")
-    FL_REAL("pool2d_max_grad", pool_max_grad, "xxxx")
-    FL_REAL("pool2d_avg", pool_avg, "xx")
-    FL_REAL("pool2d_avg_grad", pool_avg_grad, "xx")
+    FL_REAL("pool2d_max", pool_max, "xx", "abcd,abkl")
+    FL_REAL("pool2d_max_grad", pool_max_grad, "xxxx", "abcd,abkl,abkl,abcd")
+    FL_REAL("pool2d_avg", pool_avg, "xx", "abcd,abkl")
+    FL_REAL("pool2d_avg_grad", pool_avg_grad, "xx", "abkl,abcd")
     {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL

@@ -157,20 +157,20 @@ template <class T> int clip_by_norm(fl_call *call) {
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry reduce_table[] = {
-    {"reduce_sum.f32", reduce_sum<float>, "xx|zzz|f"},
-    {"reduce_sum.f64", reduce_sum<double>, "xx|zzz|f"},
-    {"reduce_sum.i32", reduce_sum<int32_t>, "xx|zzz|[f]"},
-    {"reduce_sum.i64", reduce_sum<int64_t>, "xx|zzz|[f]"},
-    FL_TYPED("reduce_max", "xx|zzz|", reduce_join<Largest,)
-    FL_TYPED("reduce_min", "xx|zzz|", reduce_join<Smallest,)
-    FL_TYPED("reduce_prod", "xx|zzz|", reduce_join<Product,)
-    FL_TYPED("arg_max", "xx|zzz|", arg_best<Largest,)
-    FL_TYPED("arg_min", "xx|zzz|", arg_best<Smallest,)
-    FL_REAL("reduce_fill", reduce_fill, "xx|zzz|f")
-    FL_REAL("reduce_max_grad", reduce_extremum_grad, "xxxx|zzz|")
-    FL_REAL("reduce_min_grad", reduce_extremum_grad, "xxxx|zzz|")
-    FL_REAL("squared_l2_norm", squared_l2_norm, "xx|z|")
-    FL_REAL("clip_by_norm", clip_by_norm, "xx|z|f")
+    {"reduce_sum.f32", reduce_sum<float>, "xx|zzz|f|abc,ac"},
+    {"reduce_sum.f64", reduce_sum<double>, "xx|zzz|f|abc,ac"},
+    {"reduce_sum.i32", reduce_sum<int32_t>, "xx|zzz|[f]|abc,ac"},
+    {"reduce_sum.i64", reduce_sum<int64_t>, "xx|zzz|[f]|abc,ac"},
+    FL_TYPED("reduce_max", "xx|zzz||abc,ac", reduce_join<Largest,)
+    FL_TYPED("reduce_min", "xx|zzz||abc,ac", reduce_join<Smallest,)
+    FL_TYPED("reduce_prod", "xx|zzz||abc,ac", reduce_join<Product,)
+    FL_TYPED("arg_max", "xx|zzz||abc,acL", arg_best<Largest,)
+    FL_TYPED("arg_min", "xx|zzz||abc,acL", arg_best<Smallest,)
+    FL_REAL("reduce_fill", reduce_fill, "xx|zzz|f|ac,abc")
+    FL_REAL("reduce_max_grad", reduce_extremum_grad, "xxxx|zzz||abc,ac,ac,abc")
+    FL_REAL("reduce_min_grad", reduce_extremum_grad, "xxxx|zzz||abc,ac,ac,abc")
+    FL_REAL("squared_l2_norm", squared_l2_norm, "xx|z||a,1")
+    FL_REAL("clip_by_norm", clip_by_norm, "xx|z|f|a,a")
     {nullptr, nullptr, nullptr}};
 
 #undef FL_TYPED

@@ -206,16 +206,16 @@ template <class T> int adam_rows(fl_call *call) {
 }  // namespace
 
 extern const fl_entry rows_table[] = {
-    {"merge_rows.f32", merge_rows<float>, "xxxx|mzz|"},
-    {"merge_rows.f64", merge_rows<double>, "xxxx|mzz|"},
-    {"rows_to_dense.f32", rows_to_dense<float>, "xxx|mzz|"},
-    {"rows_to_dense.f64", rows_to_dense<double>, "xxx|mzz|"},
-    {"sgd_rows.f32", sgd_rows<float>, "xxxx|mzz|"},
-    {"sgd_rows.f64", sgd_rows<double>, "xxxx|mzz|"},
-    {"adagrad_rows.f32", adagrad_rows<float>, "xxxxx|mzz|f"},
-    {"adagrad_rows.f64", adagrad_rows<double>, "xxxxx|mzz|f"},
-    {"adam_rows.f32", adam_rows<float>, "xxxxxxxx|mzzi|fff"},
-    {"adam_rows.f64", adam_rows<double>, "xxxxxxxx|mzzi|fff"},
+    {"merge_rows.f32", merge_rows<float>, "xxxx|mzz||aL,ac,aL,ac"},
+    {"merge_rows.f64", merge_rows<double>, "xxxx|mzz||aL,ac,aL,ac"},
+    {"rows_to_dense.f32", rows_to_dense<float>, "xxx|mzz||aL,ac,bc"},
+    {"rows_to_dense.f64", rows_to_dense<double>, "xxx|mzz||aL,ac,bc"},
+    {"sgd_rows.f32", sgd_rows<float>, "xxxx|mzz||1,bc,aL,ac"},
+    {"sgd_rows.f64", sgd_rows<double>, "xxxx|mzz||1,bc,aL,ac"},
+    {"adagrad_rows.f32", adagrad_rows<float>, "xxxxx|mzz|f|1,bc,aL,ac,bc"},
+    {"adagrad_rows.f64", adagrad_rows<double>, "xxxxx|mzz|f|1,bc,aL,ac,bc"},
+    {"adam_rows.f32", adam_rows<float>, "xxxxxxxx|mzzi|fff|1,bc,aL,ac,bc,bc,1,1"},
+    {"adam_rows.f64", adam_rows<double>, "xxxxxxxx|mzzi|fff|1,bc,aL,ac,bc,bc,1,1"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -44,10 +44,10 @@ template <class T> int softmax_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry softmax_table[] = {
-    {"softmax.f32", softmax<float>, "xx|zz|"},
-    {"softmax.f64", softmax<double>, "xx|zz|"},
-    {"softmax_grad.f32", softmax_grad<float>, "xxx|zz|"},
-    {"softmax_grad.f64", softmax_grad<double>, "xxx|zz|"},
+    {"softmax.f32", softmax<float>, "xx|zz||ab,ab"},
+    {"softmax.f64", softmax<double>, "xx|zz||ab,ab"},
+    {"softmax_grad.f32", softmax_grad<float>, "xxx|zz||ab,ab,ab"},
+    {"softmax_grad.f64", softmax_grad<double>, "xxx|zz||ab,ab,ab"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -38,16 +38,16 @@ constexpr const char *of_numbers(int numbers, const char *none, const char *one,
 }
 
 template <template <class> class Rule> constexpr const char *forward_takes() {
-    return of_numbers(Rule<float>::numbers, "xx|z|", "xx|z|f", "xx|z|ff");
+    return of_numbers(Rule<float>::numbers, "xx|z||a,a", "xx|z|f|a,a", "xx|z|ff|a,a");
 }
 
 template <template <class> class Rule> constexpr const char *backward_takes() {
     constexpr int numbers = Rule<float>::numbers;
     switch (Rule<float>::reads) {
-        case reads_nothing: return of_numbers(numbers, "nnxx|z|", "nnxx|z|f", "nnxx|z|ff");
-        case reads_x: return of_numbers(numbers, "xnxx|z|", "xnxx|z|f", "xnxx|z|ff");
-        case reads_out: return of_numbers(numbers, "nxxx|z|", "nxxx|z|f", "nxxx|z|ff");
-        default: return of_numbers(numbers, "xxxx|z|", "xxxx|z|f", "xxxx|z|ff");
+        case reads_nothing: return of_numbers(numbers, "nnxx|z||a,a,a,a", "nnxx|z|f|a,a,a,a", "nnxx|z|ff|a,a,a,a");
+        case reads_x: return of_numbers(numbers, "xnxx|z||a,a,a,a", "xnxx|z|f|a,a,a,a", "xnxx|z|ff|a,a,a,a");
+        case reads_out: return of_numbers(numbers, "nxxx|z||a,a,a,a", "nxxx|z|f|a,a,a,a", "nxxx|z|ff|a,a,a,a");
+        default: return of_numbers(numbers, "xxxx|z||a,a,a,a", "xxxx|z|f|a,a,a,a", "xxxx|z|ff|a,a,a,a");
     }
 }
 

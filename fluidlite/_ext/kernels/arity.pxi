@@ -1,0 +1,148 @@
+# What calls of kernels must have: numbers of operands and numbers, and how much memory each operand must point to.
+
+_GROUP = re.compile(r"(r?)\((\w+)\)")
+_MOST = {"z": (0, 2**63 - 1), "d": (1, 2**63 - 1), "m": (0, 2**31 - 1), "r": (0, FL_MAX_RANK), "i": (-2**63, 2**63 - 1)}
+_BYTES = {"f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "b1": 1}
+_OTHER_BYTES = {"L": 8, "I": 4, "B": 1}
+
+
+def _shape_bytes(ints, part):
+    """Bytes of an array of the shape in `ints` (itemsize, rank, shape, ...), or of `part(shape, rest)`."""
+    rank = ints[1]
+    return ints[0] * prod(part(ints[2 : 2 + rank], ints[2 + rank :]) if part else ints[2 : 2 + rank])
+
+
+def _cut(shape, rest):
+    return [max(0, end - start) for start, end in zip(rest[: len(shape)], rest[len(shape) :])]
+
+
+def _times(shape, rest):
+    return [n * times for n, times in zip(shape, rest)]
+
+
+def _batched(ints, size):
+    m, n, k, _, _, batch = ints[:6]
+    return [size * ((batch - 1) * step + one) if batch else 0 for one, step in zip((m * k, k * n, m * n), ints[6:9])]
+
+
+def _images(ints, size):
+    n, c, h, w, oc, kh, kw, stride_h, stride_w, top, bottom, left, right, dilation_h, dilation_w, groups = ints[:16]
+    oh = (h + top + bottom - (kh - 1) * dilation_h - 1) // stride_h + 1
+    ow = (w + left + right - (kw - 1) * dilation_w - 1) // stride_w + 1
+    return {"input": 4 * n * c * h * w, "filter": 4 * oc * (c // groups) * kh * kw, "bias": 4 * oc,
+            "output": 4 * n * oc * max(oh, 0) * max(ow, 0)}
+
+
+# Kernels whose sizes are no products of their integers: bytes of each operand from the integers and the element's size.
+_ODD_SIZES = {
+    "concat": lambda i, _: [*[i[0] * n for n in i[1:]], i[0] * sum(i[1:])],
+    "split": lambda i, _: [i[0] * sum(i[1:]), *[i[0] * n for n in i[1:]]],
+    "transpose": lambda i, _: [_shape_bytes(i, None)] * 2,
+    "slice": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _cut)],
+    "slice_grad": lambda i, _: [_shape_bytes(i, _cut), _shape_bytes(i, None)],
+    "expand": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _times)],
+    "expand_grad": lambda i, size: [_shape_bytes([size, *i], _times), _shape_bytes([size, *i], None)],
+    "gemm_batched": _batched,
+    "conv2d": lambda i, size: [_images(i, size)[of] for of in ("input", "filter", "bias", "output")],
+    "conv2d_grad_input": lambda i, size: [_images(i, size)[of] for of in ("filter", "output", "input")],
+    "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],
+}
+
+
+class _Arity:
+    """What calls of one kernel must have; `text` is its `takes` in the table of kernels."""
+
+    def __init__(self, name, text):
+        operands, ints, floats, sizes = text.split("|")
+        pattern = operands.replace("n", "[xn]")
+        for old, new in ((")", ")+"), ("[[xn]]", "[xn]?"), ("[x]", "x?")):
+            pattern = pattern.replace(old, new)
+        self.operands = re.compile(pattern)
+        group = _GROUP.search(operands)
+        self.group = len(group[2]) if group else 0
+        self.others = len(operands) - len(group[0]) if group else 0
+        repeated = _GROUP.search(ints)
+        self.before = ints[: repeated.start()] + repeated[1] if repeated else ints.replace("[", "").replace("]", "")
+        self.least = len(self.before) - ("[" in ints)
+        self.repeated = repeated[2] if repeated else ""
+        self.by_rank = bool(repeated and repeated[1])
+        self.floats = (len(floats.strip("[]")) - ("[" in floats), len(floats.strip("[]")))
+        stem, *types = name.split(".")
+        self.odd = _ODD_SIZES[stem] if sizes == "?" else None
+        self.item = _BYTES[types[0]] if types else 1
+        items = [_BYTES[kind] for kind in types]
+        head, _, tail = sizes.partition("(")
+        middle, _, tail = tail.partition(")")
+        self.sizes = [[self.size_rule(one) for one in part.split(",") if one] for part in (head, middle, tail)]
+        if len(types) == 2:  # a cast
+            self.sizes[0] = [(self.sizes[0][0][0], item) for item in items]
+
+    def size_rule(self, text):
+        """The integers whose product is the number of elements (-1: the one of the group), and the bytes of each."""
+        item = _OTHER_BYTES.get(text[len(text) - 1 :], self.item)
+        return [-1 if one == "@" else ord(one) - ord("a") for one in text if one.islower() or one == "@"], item
+
+    def needed(self, n_operands, ints):
+        """How many bytes each operand must have."""
+        if self.odd is not None:
+            return self.odd(ints, self.item)
+        head, middle, tail = self.sizes
+        found = [item * prod([ints[k] for k in places]) for places, item in head]
+        times = (n_operands - self.others) // self.group if self.group else 0
+        for k in range(times):
+            own = ints[len(self.before) + k] if self.repeated else 0
+            found += [item * prod([own if j < 0 else ints[j] for j in places]) for places, item in middle]
+        return found + [item * prod([ints[k] for k in places]) for places, item in tail]
+
+    def problem(self, operands, ints, floats, sizes):
+        """What is wrong with a call, or None; `operands`: for each whether it is there."""
+        if self.operands.fullmatch("".join(["x" if there else "n" for there in operands])) is None:
+            return f"{len(operands)} operands, of which it lacks {[k for k, there in enumerate(operands) if not there]}"
+        kinds = self.before
+        if self.repeated:
+            times = (len(operands) - self.others) // self.group if self.group else 0
+            if self.by_rank and len(ints) >= len(kinds):
+                times = ints[len(kinds) - 1]
+                if not 0 <= times <= FL_MAX_RANK:
+                    return f"a rank of {times}, which must be in [0, {FL_MAX_RANK}]"
+            kinds += self.repeated * times
+            if len(ints) != len(kinds):
+                return f"{len(ints)} integers, which must be {len(kinds)}"
+        elif not self.least <= len(ints) <= len(kinds):
+            return f"{len(ints)} integers, which must be {self.least} to {len(kinds)}"
+        for place, (kind, number) in enumerate(zip(kinds, ints)):
+            least, most = _MOST[kind]
+            if not least <= number <= most:
+                return f"the integer {number} at position {place}, which must be in [{least}, {most}]"
+        if not self.floats[0] <= len(floats) <= self.floats[1]:
+            return f"{len(floats)} real numbers, which must be {self.floats[0]} to {self.floats[1]}"
+        if sizes is not None:
+            for place, (there, has, wants) in enumerate(zip(operands, sizes, self.needed(len(operands), ints))):
+                if there and has < wants:
+                    return f"{has} bytes as operand {place}, of which it needs {wants}"
+        return None
+
+
+def check(str name, operands, ints=(), floats=(), sizes=None) -> None:
+    """Verify that a call has what its kernel takes, before anything is run with it.
+
+    Args:
+        name: the kernel.
+        operands: for each operand whether there is an address; false for one left out.
+        ints: the integer arguments.
+        floats: the real arguments.
+        sizes: for each operand how many bytes there are at its address; None: not verified.
+
+    Raises:
+        KeyError: there is no such kernel.
+        ValueError: the number of operands, integers or real numbers is another than the kernel needs, an operand is left
+            out that it reads or writes, has fewer bytes than it reads or writes, or an integer is outside what it can
+            work with.
+    """
+    arity = _takes.get(name)
+    if not isinstance(arity, _Arity):
+        address(name)
+        arity = _takes[name] = _Arity(name, _takes[name])
+    wrong = arity.problem(operands, ints, floats, sizes)
+    if wrong is not None:
+        raise ValueError(f"kernel {name!r} was given {wrong}")
