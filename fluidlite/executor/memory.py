@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 ALIGN = 64
-_FITTED = 2048
+_FITTED = 1024
 
 
 @dataclass

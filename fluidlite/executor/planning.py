@@ -155,7 +155,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             raise failures.missing_value(op, name, fed)
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
     try:
-        if not meta.retyped.isdisjoint(op.input_arg_names):
+        if not meta.retyped.isdisjoint(op.reads()):
             if kernel_types.check(view, meta.declared)[1]:
                 raise CannotPlan(f"operator {op.type} gets data of several types")
         definition.infer(view)

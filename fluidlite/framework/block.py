@@ -136,7 +136,7 @@ class Block:
         verify.operator(op)
         sequences.carry_over(op)
         put(op)
-        for name in op.output_arg_names:
+        for name in op.writes():
             var = self._find_var_recursive(name)
             if var is not None:
                 var.op = op

@@ -58,10 +58,12 @@ class BlockMeta:
         self.block = block
 
     def shape(self, name: str) -> Shape:
-        return self.block._var_recursive(name)._shape
+        var = self.block.vars.get(name)
+        return (self.block._var_recursive(name) if var is None else var)._shape
 
     def dtype(self, name: str) -> VarType:
-        return self.block._var_recursive(name).dtype
+        var = self.block.vars.get(name)
+        return (self.block._var_recursive(name) if var is None else var).dtype
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
         var = self.block._var_recursive(name)

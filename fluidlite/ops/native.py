@@ -25,7 +25,8 @@ BYTES = ("u8",)
 
 def element(op: OpView, *slots: str) -> str | None:
     """The kernel suffix of the element type that all variables in `slots` have; None if they differ."""
-    found = {op.dtype(slot, index) for slot in slots for index in range(op.count(slot))}
+    dtype = op.meta.dtype
+    found = {dtype(name) for slot in slots for name in op.names(slot)}
     return _SUFFIX.get(found.pop()) if len(found) == 1 else None
 
 

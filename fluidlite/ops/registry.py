@@ -113,23 +113,23 @@ class OpView:
         return self.inputs.get(slot) or self.outputs.get(slot) or []
 
     def name(self, slot: str, index: int = 0) -> str:
-        return self.names(slot)[index]
+        return (self.inputs.get(slot) or self.outputs.get(slot) or ())[index]
 
     def name_or_none(self, slot: str) -> str | None:
         names = self.names(slot)
         return names[0] if names else None
 
     def has(self, slot: str) -> bool:
-        return bool(self.names(slot))
+        return bool(self.inputs.get(slot) or self.outputs.get(slot))
 
     def count(self, slot: str) -> int:
         return len(self.names(slot))
 
     def shape(self, slot: str, index: int = 0) -> Shape:
-        return self.meta.shape(self.name(slot, index))
+        return self.meta.shape((self.inputs.get(slot) or self.outputs.get(slot) or ())[index])
 
     def dtype(self, slot: str, index: int = 0) -> VarType:
-        return self.meta.dtype(self.name(slot, index))
+        return self.meta.dtype((self.inputs.get(slot) or self.outputs.get(slot) or ())[index])
 
     def rows(self, slot: str, index: int = 0) -> int | None:
         """How many rows a variable that is `SelectedRows` holds (-1: unknown); None for a dense one."""
