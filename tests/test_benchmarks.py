@@ -27,8 +27,6 @@ TINY = {
         "--only",
         "uses",
         "--only",
-        "parameters",
-        "--only",
         "encoder",
     ],
     "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
