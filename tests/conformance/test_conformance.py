@@ -29,12 +29,14 @@ between values with conditional blocks, and forgets the blocks in which it build
 
 ON_GPU = {
     "d_layers_norm": {"out/emb_bad_names", "out/emb_bad_state", "out/emb_bad_dx"},
+    "d_private_names": {"out/written_rate"},
     "d_varbase": {"out/copied"},
     "e_executor_misc": {"out/places"},
+    "g_program_desc": {"out/places"},
 }
 """Results that are others on a GPU: the error about a row number comes with the numbers, tensors do not share memory
-with the array that they are made of, and there is a GPU. Everything else is within the tolerances of the recordings,
-those for the CPU (`RTOL`, `ATOL` in `check.py`)."""
+with the array that they are made of, a rate written into its tensor is not looked for, and there is a GPU. Everything
+else is within the tolerances of the recordings, those for the CPU (`RTOL`, `ATOL` in `check.py`)."""
 
 
 def run(report, *options):
@@ -42,7 +44,8 @@ def run(report, *options):
     strict = ("-W", "error", "-W", "ignore:The WeightedAverage is deprecated:Warning")
     command = [sys.executable, *strict, "-m", "fluidlite", str(HERE / "check.py")]
     command += [str(HERE / "cases"), str(HERE / "npz"), "--json", str(report), *options]
-    environment = {**os.environ, "FLUIDLITE_TEST_REAL_GPU": str(int(real_gpu()))}
+    # Strict: the simulated GPU is code of today, in the folder of the script.
+    environment = {**os.environ, "FLUIDLITE_TEST_REAL_GPU": str(int(real_gpu())), "FLUIDLITE_STRICT": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert report.exists(), done.stdout[-2000:] + done.stderr[-4000:]
     return {case["case"]: case for case in json.loads(report.read_text())["cases"]}

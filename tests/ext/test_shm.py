@@ -84,7 +84,7 @@ def test_arrays_of_growing_sizes(file: int) -> None:
 
 def test_a_batch_collated_in_a_slot_is_not_copied(file: int) -> None:
     arena, window = shm.Arena(file, 2), shm.Window(file)
-    collator = Collator([Spec("x", "float32", (-1, 1000))], LoDTensor, LoDTensor.wrap, memory=arena)
+    collator = Collator([Spec("x", "float32", (-1, 1000))], LoDTensor.wrap, memory=arena)
     (tensor,) = collator.collate([(np.full(1000, i, "float32"),) for i in range(50)])
     message = sent(arena, tensor.array)
     tensor.array[:] = 5  # seen on the other side: it is the same memory

@@ -194,7 +194,7 @@ def namespace(module: str = "") -> dict[str, Any]:
     for name, parameters in recorded.items():
         if not module and name in OWN:
             made[name] = OWN[name]
-        elif name in made or name in HOST_ONLY or not callable(getattr(source, name, None)):
+        elif name in made or name in HOST_ONLY or not callable(vars(source).get(name)):
             continue
         elif module == "linalg":
             made[name] = linalg(name, getattr(source, name), parameters)

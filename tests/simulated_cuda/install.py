@@ -159,8 +159,8 @@ def modules(options: Options) -> dict[str, ModuleType]:
 
 def namespace_of_cupy(options: Options) -> dict[str, Any]:
     """What `import cupy` gives."""
-    values = {name: getattr(np, name.lower(), None) for name in API["values"] if hasattr(np, name)}
-    types = {name: getattr(np, name) for name in API["types"] if hasattr(np, name)}
+    values = {name: getattr(np, name.lower(), None) for name in API["values"] if name in vars(np)}
+    types = {name: getattr(np, name) for name in API["types"] if name in vars(np)}
     return {
         "__version__": options.cupy_version,
         **values,

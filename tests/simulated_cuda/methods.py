@@ -60,7 +60,7 @@ def unary(name: str) -> Callable[..., Any]:
 def method(name: str) -> Callable[..., Any]:
     """A method by the function of the same name, with the parameters of CuPy's method."""
     accepted = signature(API["ndarray"][name])
-    function = functions.namespace().get(name) or functions.wrapper(name, getattr(np, name, _missing), None)
+    function = functions.namespace().get(name) or functions.wrapper(name, vars(np).get(name, _missing), None)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         assert accepted is not None

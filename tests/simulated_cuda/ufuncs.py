@@ -146,4 +146,4 @@ def _rank(dtype: np.dtype) -> int:
     return {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}.get(dtype.kind, 4)
 
 
-ufuncs = {name: ufunc(name, facts) for name, facts in API["ufuncs"].items() if hasattr(np, name)}
+ufuncs = {name: ufunc(name, facts) for name, facts in API["ufuncs"].items() if name in vars(np)}

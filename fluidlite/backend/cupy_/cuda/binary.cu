@@ -35,8 +35,8 @@ BINARY(add, x + y, g, g)
 BINARY(sub, x - y, g, -g)
 BINARY(mul, x * y, g * y, g * x)
 BINARY(div, x / y, g / y, -g * x / (y * y))
-BINARY(max, x > y || x != x ? x : y, x > y ? g : real(0), x > y ? real(0) : g)
-BINARY(min, x < y || x != x ? x : y, x < y ? g : real(0), x < y ? real(0) : g)
+BINARY(max, x > y ? x : y, x > y ? g : real(0), x <= y ? g : real(0))
+BINARY(min, x < y ? x : y, x < y ? g : real(0), x >= y ? g : real(0))
 BINARY(pow, pow(x, y), power_slope(x, y, g), exponent_slope(x, y, g))
 
 // Up to eight arrays added, in this order; may be repeated with `out` as the first.

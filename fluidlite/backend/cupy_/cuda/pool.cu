@@ -68,8 +68,6 @@ __device__ inline SCALAR divisor(const Pool &pool, const Box &b, bool exclusive)
     return (SCALAR)(inside > 1 ? inside : 1);
 }
 
-__device__ inline bool same(SCALAR a, SCALAR b) { return a == b || (a != a && b != b); }
-
 #define LOWEST (sizeof(SCALAR) == 4 ? (SCALAR)-3.40282346638528860e+38 : (SCALAR)-1.79769313486231571e+308)
 
 // Where element i of [outer, volume, inner] lies: in which plane, and where there.
@@ -150,15 +148,15 @@ __device__ inline bool is_first(const SCALAR *image, i64 inner, const Box &b, in
             const i64 row = ((i64)z * s1 + y) * s2;
             for (int w = b.x0; w < b.x1; ++w) {
                 if (row + w >= end) return true;
-                if (same(image[(row + w) * inner], best)) return false;
+                if (image[(row + w) * inner] == best) return false;
             }
         }
     }
     return true;
 }
 
-// The gradient of pool_max: each element of the image adds up what goes to the windows whose first maximum it is. The
-// mask tells that where there is one (x and out may be null then), otherwise the window is looked through.
+// The gradient of pool_max: each element of the image adds up what goes to the windows whose first maximum it is (none
+// where that is NaN). The mask tells that where there is one (x and out may be null then), otherwise the window is looked through.
 extern "C" __global__ void pool_max_grad(const SCALAR *x, const SCALAR *out, const int *mask, const SCALAR *dout,
                                          SCALAR *dx, i64 outer, i64 inner, POOL) {
     const Pool pool = GATHERED;
@@ -178,7 +176,7 @@ extern "C" __global__ void pool_max_grad(const SCALAR *x, const SCALAR *out, con
                         mine = mask[k] == place;
                     } else {
                         const SCALAR best = out[k];
-                        mine = same(image[place * inner], best) &&
+                        mine = image[place * inner] == best &&
                                is_first(image, inner, window_box(pool, Place(at, o1, o2)), s1, s2, place, best);
                     }
                     if (mine) sum += dout[k];

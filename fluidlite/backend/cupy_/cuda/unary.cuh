@@ -7,7 +7,7 @@ typedef SCALAR real;
 
 #define R(x) ((real)(x))
 
-__device__ inline real sign(real x) { return x > R(0) ? R(1) : x < R(0) ? R(-1) : x; }
+__device__ inline real sign(real x) { return x > R(0) ? R(1) : x < R(0) ? R(-1) : R(0); }
 
 // NAME: VALUE of x, and GRADIENT from g, the gradient of the result, and k: x or the result, whichever is kept. a, b and c
 // are the attributes, in the order in which the operator declares them.
