@@ -54,6 +54,7 @@ class Versioned(ctypes.Structure):
 
 
 PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
+_TAKEN = {name: b"used_" + name for name in (PLAIN, VERSIONED)}  # capsules do not copy their names
 STRUCTURES: dict[bytes, Any] = {PLAIN: Managed, VERSIONED: Versioned}
 
 _numbers = itertools.count(1)
@@ -144,7 +145,7 @@ def from_dlpack(array: Any, *, device: Any = None, copy: Any = None) -> Any:
     address = _pointer(capsule, name)
     made = STRUCTURES[name].from_address(address)
     tensor = made.tensor
-    _rename(capsule, b"used_" + name)
+    _rename(capsule, _TAKEN[name])
     owner = Taken(address, made.deleter)
     dtype = np.dtype(f"{KINDS[tensor.code]}{tensor.bits // 8}")
     shape = tuple(tensor.shape[: tensor.ndim])
