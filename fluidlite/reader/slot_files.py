@@ -56,7 +56,8 @@ class Slot:
                 f"has {len(words)} numbers, but its variable has shape [-1, {str(self.shape)[1:-1]}]"
             )
         try:
-            return np.array(words, self.dtype)
+            with np.errstate(over="ignore"):
+                return np.array(words, self.dtype)
         except OverflowError:
             return np.array([int(word) % 2**64 for word in words], np.uint64).view(np.int64)
 
@@ -110,7 +111,7 @@ def samples_of(path: str, command: str, slots: Sequence[Slot]) -> Iterator[Sampl
 
 @contextmanager
 def _opened(path: str, command: str) -> Iterator[IO[str]]:
-    with open(path, encoding="utf8") as source:
+    with open(path, encoding="utf8", errors="replace") as source:
         if command.strip() in ("", "cat"):
             yield source
             return
@@ -122,6 +123,7 @@ def _opened(path: str, command: str) -> Iterator[IO[str]]:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf8",
+            errors="replace",
             env=environment,
         )
         assert process.stdout is not None

@@ -5,6 +5,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fluidlite import DatasetFactory, layers
 from fluidlite.base.dtypes import VarType
@@ -84,6 +86,24 @@ def test_lines_that_are_no_sample(variables, tmp_path, line, message):
     path = written(tmp_path, LINES + line + "\n")
     with pytest.raises(FormatError, match=f"part-0, line 4: {message}"):
         seen(made(variables, path, batch_size=1))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(data_=st.data())
+def test_damaged_files_give_samples_or_a_clear_error(variables, tmp_path, data_):
+    text = bytearray(LINES.encode())
+    for _ in range(data_.draw(st.integers(1, 4))):
+        at = data_.draw(st.integers(0, len(text) - 1))
+        piece = data_.draw(
+            st.one_of(st.binary(max_size=3), st.sampled_from([b" -1 ", b"1e999", b"nan", b"9" * 25]))
+        )
+        text[at : at + data_.draw(st.integers(0, 3))] = piece
+    (tmp_path / "damaged").write_bytes(bytes(text))
+    try:
+        for lengths, ids, dense in seen(made(variables, tmp_path / "damaged")):
+            assert sum(lengths) == len(ids) and all(len(row) == 3 for row in dense)
+    except FormatError as error:
+        assert "damaged, line " in str(error) and "slot '" in str(error)
 
 
 def test_a_pipe_command_makes_the_lines(variables, tmp_path):
