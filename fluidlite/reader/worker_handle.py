@@ -150,9 +150,10 @@ class Worker:
         """Close the descriptors."""
         if self.channel is not None:
             self.channel.close()
-        for descriptor in (self.file, self.exit):
+        # Forgotten first: a fork in another thread may come in between, and its child must not close them once more.
+        descriptors, self.file, self.exit = (self.file, self.exit), -1, -1
+        for descriptor in descriptors:
             if descriptor >= 0:
                 os.close(descriptor)
-        self.file = self.exit = -1
         self.window = None
         self.arrived.clear()
