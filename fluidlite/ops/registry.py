@@ -136,6 +136,34 @@ class OpView:
         find = getattr(self.meta, "rows", None)  # eager tensors are always dense here
         return find(self.name(slot, index)) if find is not None else None
 
+    def lod(self, slot: str, index: int = 0) -> tuple[str, ...]:
+        """The int64 arrays of offsets that tell a variable's sequences apart, outermost level first.
+
+        () for a variable without sequences, and as long as a program is built: only a run knows.
+        """
+        find = getattr(self.meta, "lod", None)
+        return find(self.name(slot, index)) if find is not None and self.has(slot) else ()
+
+    def sequences(self, slot: str, index: int = 0, level: int = -1) -> int:
+        """How many sequences a variable has at a level; -1 if that is not known."""
+        levels = self.lod(slot, index)
+        return self.meta.shape(levels[level])[0] - 1 if levels else -1
+
+    def carry(self, slot: str, levels: Sequence[str], index: int = 0) -> None:
+        """Say which arrays of offsets belong to an output; called by `infer`. Without it those of the first input with
+        as many rows do, if the operator keeps them.
+        """
+        say = getattr(self.meta, "carry", None)
+        names = self.outputs.get(slot)
+        if say is not None and names and index < len(names):
+            say(names[index], tuple(levels))
+
+    def offsets(self, slot: str, sequences: int, level: int = 0, index: int = 0) -> str:
+        """A new array of offsets, [sequences + 1], that the native kernel writes for an output; for exact shapes only."""
+        name = f"{self.name(slot, index)}@LOD{level}"
+        self.meta.set(name, (sequences + 1,), VarType.INT64)
+        return name
+
     def value(self, slot: str, index: int = 0) -> np.ndarray | None:
         """The elements of an input when they are known without running, else None."""
         return self.meta.value(self.name(slot, index))
