@@ -18,6 +18,39 @@ class KernelFailure(Exception):
     err: tuple[int, int, int, int]
     def __init__(self, index: int, code: int, err: tuple[int, int, int, int]) -> None: ...
 
+class Sizes:
+    ROOT: int
+    CONST: int
+    ADD: int
+    SUB: int
+    MUL: int
+    FLOORDIV: int
+    MOD: int
+    MIN: int
+    MAX: int
+    REAL_OF: int
+    REAL_ADD: int
+    REAL_SUB: int
+    REAL_MUL: int
+    REAL_DIV: int
+    REAL_SQRT: int
+    EQ: int
+    NE: int
+    LT: int
+    LE: int
+    def __len__(self) -> int: ...
+    def add(self, op: int, a: int, b: int = 0) -> int: ...
+    def add_real(self, op: int, a: int, b: int = 0) -> int: ...
+    def add_real_const(self, value: float) -> int: ...
+    def guard(self, compare: int, a: int, b: int) -> None: ...
+    def set(self, root: int, value: int) -> None: ...
+    def evaluate(self) -> bool: ...
+    def get(self, at: int) -> int: ...
+    def real(self, at: int) -> float: ...
+    def holds(self) -> bool: ...
+    @property
+    def failed(self) -> int: ...
+
 class Engine:
     release_gil: bool
     failed: int

@@ -53,6 +53,9 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int run(size_t &at, size_t end, cbool timed) noexcept
 
 
+include "engine/sizes.pxi"
+
+
 OUT_OF_RANGE = FL_OUT_OF_RANGE
 NO_MEMORY = FL_NO_MEMORY
 LIBRARY = FL_LIBRARY

@@ -1,0 +1,217 @@
+/* Formulas of sizes: small programs over registers that give every size of a plan from the few that a run may change. */
+#ifndef FLUIDLITE_ENGINE_SIZES_H
+#define FLUIDLITE_ENGINE_SIZES_H
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace fl {
+
+/* What an integer register holds. ROOT: what `set` puts there; CONST: never changes; the others: a function of two
+ * registers before it, with the meaning that Python's integers give it. */
+enum SizeOp : int {
+    OP_ROOT,
+    OP_CONST,
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_FLOORDIV,
+    OP_MOD,
+    OP_MIN,
+    OP_MAX,
+};
+
+/* What a real register holds. OF: an integer register as a real number; the others: a function of one (SQRT) or two real
+ * registers before it, with the meaning that Python's floats give it. */
+enum RealOp : int { REAL_OF, REAL_ADD, REAL_SUB, REAL_MUL, REAL_DIV, REAL_SQRT };
+
+enum SizeCompare : int { CMP_EQ, CMP_NE, CMP_LT, CMP_LE };
+
+class Sizes {
+  public:
+    /* Appends an integer register and returns its number. For ROOT and CONST `a` is the value. */
+    int64_t add(int op, int64_t a, int64_t b) {
+        if (op < OP_ROOT || op > OP_MAX) throw std::invalid_argument("there is no such operation on sizes");
+        const bool given = op == OP_ROOT || op == OP_CONST;
+        if (!given) {
+            check(a, values_.size());
+            check(b, values_.size());
+        }
+        values_.push_back(given ? a : 0);
+        is_root_.push_back(op == OP_ROOT);
+        const int64_t out = size() - 1;
+        if (!given) code_.push_back({op, narrow(out), narrow(a), narrow(b)});
+        stale_ = true;
+        return out;
+    }
+
+    /* Appends a real register and returns its number; these are counted on their own. `a` of OF is an integer
+     * register. */
+    int64_t add_real(int op, int64_t a, int64_t b) {
+        if (op < REAL_OF || op > REAL_SQRT) throw std::invalid_argument("there is no such operation on reals");
+        check(a, op == REAL_OF ? values_.size() : reals_.size());
+        if (op == REAL_OF || op == REAL_SQRT) b = a;
+        check(b, op == REAL_OF ? values_.size() : reals_.size());
+        const int64_t out = add_real_const(0.0);
+        real_code_.push_back({op, narrow(out), narrow(a), narrow(b)});
+        return out;
+    }
+
+    int64_t add_real_const(double value) {
+        reals_.push_back(value);
+        stale_ = true;
+        return static_cast<int64_t>(reals_.size()) - 1;
+    }
+
+    /* Appends the condition that two integer registers compare like this. */
+    void guard(int compare, int64_t a, int64_t b) {
+        if (compare < CMP_EQ || compare > CMP_LE) throw std::invalid_argument("there is no such comparison of sizes");
+        check(a, values_.size());
+        check(b, values_.size());
+        guards_.push_back({compare, 0, narrow(a), narrow(b)});
+    }
+
+    int64_t size() const { return static_cast<int64_t>(values_.size()); }
+
+    /* Changes a root. */
+    void set(int64_t root, int64_t value) {
+        check(root, values_.size());
+        if (!is_root_[static_cast<size_t>(root)]) throw std::invalid_argument("only a root of sizes can be set");
+        if (values_[static_cast<size_t>(root)] == value) return;
+        values_[static_cast<size_t>(root)] = value;
+        stale_ = true;
+    }
+
+    /* Gives all registers their values. False if one has none: it does not fit 64 bits, a division by zero, the root of a
+     * negative number. */
+    bool evaluate() noexcept {
+        if (stale_) stale_ = !(run() && run_reals());
+        return !stale_;
+    }
+
+    /* The registers after an `evaluate` that returned true. */
+    int64_t get(int64_t at) const { return values_[static_cast<size_t>(at)]; }
+    double real(int64_t at) const { return reals_[static_cast<size_t>(at)]; }
+    const int64_t *values() const { return values_.data(); }
+    const double *reals() const { return reals_.data(); }
+    int64_t n_reals() const { return static_cast<int64_t>(reals_.size()); }
+
+    /* Whether the last `evaluate` returned true, nothing was set since, and all guards hold. */
+    bool holds() noexcept {
+        failed_ = -1;
+        if (stale_) return false;
+        const size_t n = guards_.size();
+        for (size_t k = 0; k < n; ++k) {
+            if (!compare(guards_[k])) {
+                failed_ = static_cast<int64_t>(k);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /* The first guard that the last `holds` found broken, or -1. */
+    int64_t failed() const { return failed_; }
+
+  private:
+    struct Line {
+        int32_t op, out, a, b;
+    };
+
+    static int32_t narrow(int64_t at) {
+        if (at > INT32_MAX) throw std::length_error("too many sizes");
+        return static_cast<int32_t>(at);
+    }
+
+    static void check(int64_t at, size_t n) {
+        if (at < 0 || at >= static_cast<int64_t>(n)) throw std::out_of_range("there is no such register of sizes");
+    }
+
+    bool compare(const Line &line) const noexcept {
+        const int64_t a = values_[static_cast<size_t>(line.a)], b = values_[static_cast<size_t>(line.b)];
+        switch (line.op) {
+            case CMP_EQ: return a == b;
+            case CMP_NE: return a != b;
+            case CMP_LT: return a < b;
+            default: return a <= b;
+        }
+    }
+
+    /* Python rounds quotients down and gives remainders the sign of the divisor; C rounds towards zero. */
+    static bool floor_divide(int64_t a, int64_t b, int64_t &quotient, int64_t &rest) noexcept {
+        if (b == 0) return false;
+        if (b == -1) { /* the quotient of the least integer does not fit, its remainder does */
+            rest = 0;
+            return !__builtin_sub_overflow(int64_t{0}, a, &quotient);
+        }
+        quotient = a / b;
+        rest = a % b;
+        if (rest != 0 && (rest < 0) != (b < 0)) {
+            --quotient;
+            rest += b;
+        }
+        return true;
+    }
+
+    bool run() noexcept {
+        int64_t *const values = values_.data();
+        for (const Line &line : code_) {
+            const int64_t a = values[line.a], b = values[line.b];
+            int64_t &out = values[line.out];
+            int64_t other = 0;
+            bool fits = true;
+            switch (line.op) {
+                case OP_ADD: fits = !__builtin_add_overflow(a, b, &out); break;
+                case OP_SUB: fits = !__builtin_sub_overflow(a, b, &out); break;
+                case OP_MUL: fits = !__builtin_mul_overflow(a, b, &out); break;
+                case OP_FLOORDIV: fits = floor_divide(a, b, out, other); break;
+                case OP_MOD: fits = floor_divide(a, b, other, out) || b == -1; break;
+                case OP_MIN: out = b < a ? b : a; break;
+                default: out = b > a ? b : a; break;
+            }
+            if (!fits) return false;
+        }
+        return true;
+    }
+
+    bool run_reals() noexcept {
+        double *const reals = reals_.data();
+        for (const Line &line : real_code_) {
+            if (line.op == REAL_OF) {
+                reals[line.out] = static_cast<double>(values_[static_cast<size_t>(line.a)]);
+                continue;
+            }
+            const double a = reals[line.a], b = reals[line.b];
+            double &out = reals[line.out];
+            switch (line.op) {
+                case REAL_ADD: out = a + b; break;
+                case REAL_SUB: out = a - b; break;
+                case REAL_MUL: out = a * b; break;
+                case REAL_DIV:
+                    if (b == 0.0) return false;
+                    out = a / b;
+                    break;
+                default:
+                    if (a < 0.0) return false;
+                    out = std::sqrt(a);
+            }
+        }
+        return true;
+    }
+
+    std::vector<int64_t> values_;
+    std::vector<bool> is_root_;
+    std::vector<Line> code_;
+    std::vector<double> reals_;
+    std::vector<Line> real_code_;
+    std::vector<Line> guards_;
+    int64_t failed_ = -1;
+    bool stale_ = true;
+};
+
+}  // namespace fl
+
+#endif
