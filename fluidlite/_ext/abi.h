@@ -46,8 +46,8 @@ typedef int (*fl_kernel)(fl_call *call);
  *   [..] may be missing (at the end of operands or ints); (..) comes once or more often, in the ints as often as in the
  *   operands; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups;
  *   sizes, for each operand how many elements are read or written there: a product of ints (a is the first, @ the one of
- *   its group; nothing or 1 stands for 1), of the type that the name ends with, or of 8 (L), 4 (I) or 1 byte (B); ? for a
- *   rule of its own in kernels/arity.pxi. */
+ *   its group; nothing or 1 stands for 1), of the type that the name ends with, or of 8 (L), 4 (I) or 1 byte (B), with one
+ *   element more where there is a + (offsets of sequences); ? for a rule of its own in kernels/arity.pxi. */
 typedef struct fl_entry {
     const char *name;
     fl_kernel run;

@@ -10,7 +10,7 @@ from ..backend import to_host
 from .infer import same_as
 from .pairs import register_pair
 from .registry import LodArray, OperatorError
-from .sequence import Lods
+from .sequence import Lods, given
 
 
 def _checked(offsets: list[int], rows: int) -> list[int]:
@@ -22,18 +22,18 @@ def _checked(offsets: list[int], rows: int) -> list[int]:
 
 
 def _reset(xp: Any, X: Any, Y: Any, target_lod: list[int], append: bool, lod: Lods) -> Any:
-    given = (lod.get("Y") or [[]])[0]
-    if given:
-        _checked(list(given[-1]), len(X))
-        return LodArray(X, given)
+    theirs = given(lod, "Y")
+    if theirs:
+        _checked(list(theirs[-1]), len(X))
+        return LodArray(X, theirs)
     wanted = target_lod if Y is None else to_host(Y).reshape(-1)
     level = _checked([int(offset) for offset in wanted], len(X))
-    outer = (lod.get("X") or [[]])[0] if append else []
+    outer = given(lod, "X") if append else []
     return LodArray(X, [*outer, level])
 
 
 def _reset_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
-    return LodArray(Out_grad, (lod.get("X") or [[]])[0])
+    return LodArray(Out_grad, given(lod, "X"))
 
 
 register_pair(

@@ -159,7 +159,7 @@ class OpView:
             say(names[index], tuple(levels))
 
     def offsets(self, slot: str, sequences: int, level: int = 0, index: int = 0) -> str:
-        """A new array of offsets, [sequences + 1], that the native kernel makes for an output; for exact shapes only."""
+        """A new array of offsets, [sequences + 1], that an output's native kernel makes; for exact shapes only."""
         name = f"{self.name(slot, index)}@LOD{level}"
         self.meta.set(name, (sequences + 1,), VarType.INT64)
         return name

@@ -9,7 +9,7 @@ import numpy as np
 from .infer import grads_like_inputs
 from .pairs import register_pair
 from .registry import LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
-from .sequence import Lods, levels, offsets_of, one_level, ranges
+from .sequence import Lods, given, levels, offsets_of, one_level, ranges
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -22,17 +22,17 @@ def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.n
             f"operator {op_type}: ref_level must be in [-1, {len(reference)}), got {ref_level}"
         )
     times = np.diff(reference[ref_level])
-    given = (lod.get("X") or [None])[0]
-    offsets = np.asarray(given[0] if given else range(rows + 1))
+    own = given(lod, "X")
+    offsets = np.asarray(own[0] if own else range(rows + 1))
     starts, lengths = offsets[:-1], np.diff(offsets)
     if len(times) != len(lengths):
         raise OperatorError(
-            f"operator {op_type}: X has {len(lengths)} {'sequences' if given else 'rows'} but level "
+            f"operator {op_type}: X has {len(lengths)} {'sequences' if own else 'rows'} but level "
             f"{ref_level} of Y has "
             f"{len(times)}"
         )
     pieces = np.repeat(lengths, times)
-    return ranges(np.repeat(starts, times), pieces), [offsets_of(pieces)] if given else []
+    return ranges(np.repeat(starts, times), pieces), [offsets_of(pieces)] if own else []
 
 
 def _expand(xp: Any, X: Any, ref_level: int, lod: Lods) -> Any:
@@ -44,7 +44,7 @@ def _expand_grad(xp: Any, X: Any, Out_grad: Any, ref_level: int, lod: Lods) -> A
     rows, _ = _expansion("sequence_expand_grad", len(X), lod, ref_level)
     dx = xp.zeros_like(X)
     xp.add.at(dx, xp.asarray(rows), Out_grad)
-    return LodArray(dx, (lod.get("X") or [None])[0] or [])
+    return LodArray(dx, given(lod, "X"))
 
 
 def _rows_unknown(op: OpView) -> None:
@@ -78,55 +78,6 @@ register(
 )
 
 
-def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], list[int]]:
-    """For each input where its rows go in the output, and the output's offsets."""
-    offsets = [np.asarray(levels(op_type, lod, "X", k)[-1]) for k in range(count)]
-    if len({len(o) for o in offsets}) != 1:
-        raise OperatorError(f"operator {op_type}: the inputs have {[len(o) - 1 for o in offsets]} sequences")
-    lengths = np.stack([np.diff(o) for o in offsets], axis=1)
-    starts = (np.cumsum(lengths.reshape(-1)) - lengths.reshape(-1)).reshape(lengths.shape)
-    places = [ranges(starts[:, k], lengths[:, k]) for k in range(count)]
-    return places, offsets_of(lengths.sum(axis=1))
-
-
-def _concat(xp: Any, X: Any, lod: Lods) -> Any:
-    places, offsets = _interleaved("sequence_concat", lod, len(X))
-    order = np.argsort(np.concatenate(places), kind="stable")
-    return LodArray(xp.concatenate(X, axis=0)[xp.asarray(order)], [offsets])
-
-
-def _concat_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
-    places, _ = _interleaved("sequence_concat_grad", lod, len(X))
-    return [
-        LodArray(Out_grad[xp.asarray(rows)], levels("sequence_concat_grad", lod, "X", k))
-        for k, rows in enumerate(places)
-    ]
-
-
-register(
-    OpDef(
-        "sequence_concat",
-        inputs=("X*",),
-        infer=_rows_unknown,
-        kernel=_concat,
-        grad=standard_grad(inputs=("X",)),
-        lod=True,
-        doc="Joins the first sequences of all inputs, then the second ones, and so on.",
-    )
-)
-register(
-    OpDef(
-        "sequence_concat_grad",
-        inputs=("X*", DOUT),
-        outputs=(DX + "*",),
-        infer=grads_like_inputs,
-        kernel=_concat_grad,
-        lod=True,
-        doc="The gradient of sequence_concat: each input's rows of it.",
-    )
-)
-
-
 def _repeats(op_type: str, X: Any, lod: Lods) -> tuple[np.ndarray, list[int]]:
     """Which row of X each row of the output is, and the sequences of Y."""
     offsets = one_level(op_type, lod, "Y")
@@ -144,7 +95,7 @@ def _expand_as_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
     rows, _ = _repeats("sequence_expand_as_grad", X, lod)
     dx = xp.zeros_like(X)
     xp.add.at(dx, xp.asarray(rows), Out_grad)
-    return LodArray(dx, (lod.get("X") or [[]])[0])
+    return LodArray(dx, given(lod, "X"))
 
 
 register_pair(

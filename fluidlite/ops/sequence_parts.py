@@ -9,7 +9,7 @@ import numpy as np
 from ..backend import to_host
 from .pairs import register_pair
 from .registry import LodArray, OpDef, OperatorError, OpView, register
-from .sequence import Lods, Segments, offsets_of, one_level, ranges
+from .sequence import Lods, Segments, given, offsets_of, one_level, ranges
 
 
 def _chosen(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
@@ -114,14 +114,14 @@ def _scatter(xp: Any, X: Any, Ids: Any, Updates: Any, lod: Lods) -> Any:
     rows, columns = _places("sequence_scatter", X, Ids, Updates, lod)
     out = X.copy()
     xp.add.at(out, (xp.asarray(rows), xp.asarray(columns)), Updates.reshape(-1)[: len(columns)])
-    return LodArray(out, (lod.get("X") or [[]])[0])
+    return LodArray(out, given(lod, "X"))
 
 
 def _scatter_grad(xp: Any, X: Any, Ids: Any, Updates: Any, Out_grad: Any, lod: Lods) -> Any:
     rows, columns = _places("sequence_scatter_grad", X, Ids, Updates, lod)
     dupdates = xp.zeros_like(Updates)
     dupdates.reshape(-1)[: len(columns)] = Out_grad[xp.asarray(rows), xp.asarray(columns)]
-    return LodArray(Out_grad.copy(), (lod.get("X") or [[]])[0]), LodArray(dupdates, [])
+    return LodArray(Out_grad.copy(), given(lod, "X")), LodArray(dupdates, [])
 
 
 def _scatter_infer(op: OpView) -> None:

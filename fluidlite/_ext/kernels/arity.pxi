@@ -75,24 +75,28 @@ class _Arity:
         middle, _, tail = tail.partition(")")
         self.sizes = [[self.size_rule(one) for one in part.split(",") if one] for part in (head, middle, tail)]
         if len(types) == 2:  # a cast
-            self.sizes[0] = [(self.sizes[0][0][0], item) for item in items]
+            self.sizes[0] = [(self.sizes[0][0][0], item, 0) for item in items]
 
     def size_rule(self, text):
-        """The integers whose product is the number of elements (-1: the one of the group), and the bytes of each."""
+        """The integers whose product is the number of elements (-1: the one of the group), the bytes of each, and how many
+        elements there are besides."""
         item = _OTHER_BYTES.get(text[len(text) - 1 :], self.item)
-        return [-1 if one == "@" else ord(one) - ord("a") for one in text if one.islower() or one == "@"], item
+        places = [-1 if one == "@" else ord(one) - ord("a") for one in text if one.islower() or one == "@"]
+        return places, item, int("+" in text)
 
     def needed(self, n_operands, ints):
         """How many bytes each operand must have."""
         if self.odd is not None:
             return self.odd(ints, self.item)
         head, middle, tail = self.sizes
-        found = [item * prod([ints[k] for k in places]) for places, item in head]
+        found = [item * (prod([ints[k] for k in places]) + more) for places, item, more in head]
         times = (n_operands - self.others) // self.group if self.group else 0
         for k in range(times):
             own = ints[len(self.before) + k] if self.repeated else 0
-            found += [item * prod([own if j < 0 else ints[j] for j in places]) for places, item in middle]
-        return found + [item * prod([ints[k] for k in places]) for places, item in tail]
+            found += [
+                item * (prod([own if j < 0 else ints[j] for j in places]) + more) for places, item, more in middle
+            ]
+        return found + [item * (prod([ints[k] for k in places]) + more) for places, item, more in tail]
 
     def problem(self, operands, ints, floats, sizes):
         """What is wrong with a call, or None; `operands`: for each whether it is there."""

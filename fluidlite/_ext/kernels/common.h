@@ -39,6 +39,10 @@ namespace fl {
 
 template <class T> FL_INLINE T *at(const fl_call *call, int k) { return static_cast<T *>(call->p[k]); }
 
+/* The offsets of n sequences: n + 1 numbers that go up from 0 to the number of rows. Kernels index memory with them
+ * unchecked: those that are fed were checked when they were taken, and kernels that make some make such ones. */
+FL_INLINE const int64_t *offsets_at(const fl_call *call, int k) { return static_cast<const int64_t *>(call->p[k]); }
+
 /* Reports a label or id outside [0, bound). */
 FL_INLINE int out_of_range(fl_call *call, int64_t value, int64_t position, int64_t bound) {
     call->err[0] = value;
