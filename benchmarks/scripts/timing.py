@@ -25,6 +25,16 @@ def blocks(step, seconds, count=5):
     return found
 
 
+def each(step, inputs, warm=0):
+    """Milliseconds of the calls step(input), one after the other; the first `warm` ones don't count."""
+    found = []
+    for given in inputs:
+        begin = time.perf_counter()
+        step(given)
+        found.append((time.perf_counter() - begin) * 1e3)
+    return found[warm:]
+
+
 def epoch_metrics(metrics, name, epoch, count, begin):
     """Take the `count` batches of an epoch that was begun at `begin`; microseconds a batch go to metrics[name], and
     the time until the first batch was there, which is not part of them, to metrics[name + ": first"].

@@ -1,0 +1,107 @@
+"""Training steps on sequences and loops. usage: sequences_fluid.py STEPS WORK..."""
+
+import sys
+
+import numpy as np
+import paddle.fluid as fluid
+from sequences_data import BATCH, EMBEDDING, FIXED, HIDDEN, TURNS, VOCABULARY, WARM, batches
+from timing import each, result
+
+layers = fluid.layers
+place = fluid.CPUPlace()
+
+
+def embedded(words):
+    return layers.embedding(words, [VOCABULARY, EMBEDDING])
+
+
+def conv_pool():
+    rows = embedded(fluid.data("words", [None, 1], "int64", lod_level=1))
+    return [
+        fluid.nets.sequence_conv_pool(rows, HIDDEN, size, act="tanh", pool_type="sqrt") for size in (3, 4)
+    ]
+
+
+def dynamic_rnn():
+    rows = embedded(fluid.data("words", [None, 1], "int64", lod_level=1))
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word = rnn.step_input(rows)
+        before = rnn.memory(shape=[HIDDEN], value=0.0)
+        hidden = layers.fc([word, before], HIDDEN, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden)
+    return layers.sequence_last_step(rnn())
+
+
+def static_rnn():
+    words = fluid.data("words", [None, FIXED, 1], "int64")
+    rows = layers.transpose(embedded(words), [1, 0, 2])
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(rows)
+        before = rnn.memory(shape=[-1, HIDDEN], batch_ref=word)
+        hidden = layers.fc([word, before], HIDDEN, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.step_output(hidden)
+    last = layers.slice(rnn(), axes=[0], starts=[FIXED - 1], ends=[FIXED])
+    return layers.reshape(last, [-1, HIDDEN])
+
+
+def trained(network):
+    """The loss of the network, which is minimized."""
+    label = fluid.data("label", [None, 1], "int64")
+    loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(network(), 2), label))
+    fluid.optimizer.Adam(0.001).minimize(loss)
+    return loss
+
+
+def ragged(random, count):
+    return [
+        {"words": fluid.create_lod_tensor(words, [list(lengths)], place), "label": label}
+        for lengths, words, label in batches(random, count)
+    ]
+
+
+def fixed(random, count):
+    return [
+        {"words": words.reshape(BATCH, FIXED, 1), "label": label}
+        for _, words, label in batches(random, count, FIXED, FIXED)
+    ]
+
+
+def matrices(random, count):
+    return [{name: (random.rand(8, 8) / 8).astype("float32") for name in ("x", "weight")}] * count
+
+
+def loop():
+    """TURNS turns over an 8 x 8 matrix."""
+    x, weight = fluid.data("x", [8, 8], "float32"), fluid.data("weight", [8, 8], "float32")
+    turn = layers.fill_constant([1], "int64", 0)
+    end = layers.fill_constant([1], "int64", TURNS)
+
+    def body(turn, x):
+        x = layers.relu(layers.elementwise_add(layers.matmul(x, weight), weight))
+        return [layers.increment(turn, in_place=True), x]
+
+    return layers.while_loop(lambda turn, x: layers.less_than(turn, end), body, [turn, x])[1]
+
+
+WORKS = {
+    "sequence_conv_pool": (lambda: trained(conv_pool), ragged),
+    "DynamicRNN": (lambda: trained(dynamic_rnn), ragged),
+    "StaticRNN": (lambda: trained(static_rnn), fixed),
+    "while_loop": (loop, matrices),
+}
+metrics = {}
+for name in sys.argv[2:]:
+    build, feeds = WORKS[name]
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        fetched = build()
+    exe = fluid.Executor(place)
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        fed = feeds(np.random.RandomState(0), WARM + int(sys.argv[1]))
+        metrics[name] = each(lambda feed: exe.run(main, feed=feed, fetch_list=[fetched]), fed, WARM)
+result(metrics)

@@ -1,0 +1,48 @@
+"""How long do steps with sequences and loops take?
+
+Milliseconds of a step with feeding and fetching. Training with Adam, batches of 32 sequences: sequence_conv_pool
+(windows of 3 and 4 words) and a DynamicRNN of one fc, both with 10 to 59 words to a sequence, other lengths in each
+batch; a StaticRNN of 20 steps of one fc. And a while_loop of 1,000 turns of matmul 8 x 8, add, relu, increment and
+less_than, without training. fluidlite and Paddle 1.8.5 run the same script (scripts/sequences_fluid.py); PyTorch
+runs the equivalent (scripts/sequences_torch.py): padded batches with a mask and loops in Python; more rows are what
+it does with packed batches.
+
+    python benchmarks/sequences.py --paddle PYTHON_OF_PADDLE_1.8.5
+"""
+
+from __future__ import annotations
+
+import sides
+
+GOALS = {
+    "sequence_conv_pool": sides.Goal(times=3, peer=sides.TORCH),
+    "DynamicRNN": sides.Goal(times=5, peer=sides.TORCH),
+    "StaticRNN": sides.Goal(times=6),
+    "while_loop": sides.Goal(times=30),
+}
+
+PACKED = ("DynamicRNN, packed", "DynamicRNN, torch.nn.RNN")
+
+
+def main() -> int:
+    parser = sides.parser(__doc__, rounds=3)
+    parser.add_argument(
+        "--steps", type=int, default=60, help="steps of each work and turn (default: %(default)s)"
+    )
+    parser.add_argument("--only", choices=GOALS, action="append", help="measure this work (can be repeated)")
+    options = parser.parse_args()
+
+    def measure(side: sides.Side) -> sides.Values:
+        works = options.only or list(GOALS)
+        if side.name != sides.TORCH:
+            return side.values("sequences_fluid.py", str(options.steps), *works)
+        if "DynamicRNN" in works:
+            works = [*works, *PACKED]
+        return side.values("sequences_torch.py", str(options.steps), *works)
+
+    results, failed = sides.alternate(sides.find(options), options.rounds, measure)
+    return sides.report(options, "a step with sequences or loops", "milliseconds", results, failed, GOALS)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
