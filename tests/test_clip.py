@@ -21,7 +21,7 @@ def _pairs():
 
 
 def _values(pairs):
-    run = Interpreter(default_main_program(), Scope(), {name: (grad, []) for name, grad in GRADS.items()})
+    run = Interpreter(default_main_program(), Scope(), {name: (grad, ()) for name, grad in GRADS.items()})
     run.run()
     return [run.values[grad.name] for _, grad in pairs]
 

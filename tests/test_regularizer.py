@@ -18,7 +18,7 @@ def _pair(name="w", regularizer=None):
 
 
 def _run(program, names):
-    run = Interpreter(program, Scope(), {name: (VALUE if "@" not in name else GRAD, []) for name in names})
+    run = Interpreter(program, Scope(), {name: (VALUE if "@" not in name else GRAD, ()) for name in names})
     run.run()
     return run.values
 

@@ -142,7 +142,7 @@ def lasting_tensors(meta: ExactMeta, scope: Scope) -> dict[str, LoDTensor] | Non
     for name in meta.persistable:
         found = scope.find_var(name)
         tensor = found.get() if found is not None else None
-        if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.lod():
+        if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.offsets:
             return None
         if tensor.array.shape != meta.shapes[name] or tensor.array.dtype != to_numpy(meta.dtypes[name]):
             return None

@@ -409,7 +409,7 @@ def as_results(tensors: list[LoDTensor], return_numpy: bool) -> list[Any]:
     """What `run` returns: arrays, or tensors; RuntimeError for sequences as arrays."""
     if not return_numpy:
         return tensors
-    if any(tensor.lod() for tensor in tensors):
+    if any(tensor.offsets for tensor in tensors):
         raise RuntimeError(
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."

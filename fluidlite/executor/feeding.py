@@ -14,17 +14,18 @@ from ..backend import device_of, moved, on_device
 from ..base.arrays import plain
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.errors import FeedError
+from ..base.lod import Lod, freeze
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
 from .failures import shape_text
-from .lod_tensor import Lod, LoDTensor, LoDTensorArray
+from .lod_tensor import LoDTensor, LoDTensorArray
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
 
 Feed = dict[str, tuple[Any, Lod]]
-"""Arrays (or SelectedRows) and levels of detail by name."""
+"""Arrays (or SelectedRows) and the offsets of their sequences by name."""
 
 
 def as_feed(program: Program, feed: Mapping[str, Any], checked: bool = True) -> Feed:
@@ -45,7 +46,7 @@ def as_feed(program: Program, feed: Mapping[str, Any], checked: bool = True) -> 
         if var is None:
             continue
         if isinstance(value, SelectedRows):
-            out[name] = _matching(value, var), []
+            out[name] = _matching(value, var), ()
             continue
         array, lod = as_array(value, var)
         if checked:
@@ -86,14 +87,19 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
         if value.array is None:
             raise FeedError(f"the LoDTensor fed as {var.name!r} has not been set")
         array = value.array
-        return (plain(array) if isinstance(array, np.ndarray) else array), value._lod
+        if value.offsets and value.offsets[-1][-1] != value._rows():
+            raise FeedError(
+                f"the LoDTensor fed as {var.name!r} has {value._rows()} rows, but its sequences end at "
+                f"{value.offsets[-1][-1]}: set the levels of detail anew after other elements"
+            )
+        return (plain(array) if isinstance(array, np.ndarray) else array), value.offsets
     if isinstance(value, np.ndarray):
         array = value
     elif on_device(value):
         device = device_of(value)
         assert device is not None
         array = device.adopt(value)
-        return (array.reshape(1) if array.ndim == 0 else array), []
+        return (array.reshape(1) if array.ndim == 0 else array), ()
     elif isinstance(value, LoDTensorArray):
         array = np.array([np.asarray(tensor) for tensor in value])
     elif isinstance(value, list):
@@ -113,7 +119,7 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
             f"variable {var.name!r} was fed with {type(value).__name__} ({value!r:.60}): {error}; feed an array or a "
             "LoDTensor"
         ) from None
-    return (array.reshape(1) if array.ndim == 0 else array), []
+    return (array.reshape(1) if array.ndim == 0 else array), ()
 
 
 def _number(value: Any, var: Variable) -> np.ndarray:
@@ -225,9 +231,9 @@ def _shares(rows: int, count: int, every: bool) -> list[int]:
 def _rows(array: np.ndarray, lod: Lod, begin: int, end: int) -> tuple[np.ndarray, Lod]:
     """Rows, or top-level sequences, from `begin` to `end`."""
     if not lod:
-        return array[begin:end], []
+        return array[begin:end], ()
     levels = []
     for level in lod:
-        levels.append([offset - level[begin] for offset in level[begin : end + 1]])
-        begin, end = level[begin], level[end]
-    return np.ascontiguousarray(array[begin:end]), levels
+        levels.append(freeze(level[begin : end + 1] - level[begin]))
+        begin, end = int(level[begin]), int(level[end])
+    return np.ascontiguousarray(array[begin:end]), tuple(levels)

@@ -16,6 +16,7 @@ from ..backend.cupy_ import library
 from ..backend.timing import record
 from ..base import profiling
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import Block, Operator, Program, Variable, sequences
 from ..framework.operator import BlockMeta
@@ -25,7 +26,7 @@ from ..ops.rows import ROWS, VALUES
 from . import failures
 from .device import calls as device_calls
 from .feeding import Feed, placed
-from .lod_tensor import Lod, LoDTensor
+from .lod_tensor import LoDTensor
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Interpreter:
         if name in self.lods:
             return self.lods[name]
         found = self.scope.find_var(name) if name not in self.values else None
-        return found.get().lod() if found is not None and isinstance(found.get(), LoDTensor) else []
+        return found.get().offsets if found is not None and isinstance(found.get(), LoDTensor) else ()
 
     def _shared_lod(self, op: Operator, inputs: dict[str, list[Any]]) -> tuple[str, int, Lod] | None:
         """Name, rows and levels of detail of the first input that has any: outputs with as many rows keep them."""
@@ -201,11 +202,11 @@ class Interpreter:
 
         Its type of elements is `dtype`, or else what the kernel has made; see `_typed`.
         """
-        lod: Lod = []
+        lod: Lod = ()
         if isinstance(value, LodArray):
             value, lod = value.array, value.lod
         elif shared is not None and np.ndim(value) and len(value) == shared[1]:
-            lod = shared[2] if sequences.same_rows(op.block, shared[0], name) else []
+            lod = shared[2] if sequences.same_rows(op.block, shared[0], name) else ()
         var = op.block._find_var_recursive(name)
         if isinstance(value, SelectedRows) and var is not None and var.persistable:
             value = value.dense(self.xp)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..backend import device_at, device_of, dlpack, moved, on_device, to_host
 from ..backend.cupy_.pinned import is_pinned, pinned_array
+from ..base import lod as lods
 from ..base.arrays import owned, plain_copy
 from ..base.dtypes import to_vartype
 from ..base.errors import EnforceNotMet
+from ..base.lod import Lod, as_lod
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
 from .tensor_memory import TensorMemory
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
-
-Lod = list[list[int]]
 
 
 class LoDTensor(TensorMemory):
@@ -34,17 +33,25 @@ class LoDTensor(TensorMemory):
 
     def __init__(self) -> None:
         self.array: Any = None
-        self._lod: Lod = []
+        self._lod: Lod = ()
         self._owner: Any = None  # a scope's version cell: told when the memory is replaced
 
     @classmethod
-    def wrap(cls, array: Any, lod: Sequence[Sequence[int]] = ()) -> LoDTensor:
-        """A tensor over `array` itself: nothing is copied, later changes to `array` show."""
+    def wrap(cls, array: Any, lod: Sequence[Any] = ()) -> LoDTensor:
+        """A tensor over `array` itself: nothing is copied, later changes to `array` show.
+
+        `lod`: offsets that are known to fit, for each level; see `set_lod` for others.
+        """
         tensor = cls.__new__(cls)
         tensor.array = array
-        tensor._lod = [list(level) for level in lod] if lod else []
+        tensor._lod = as_lod(lod) if lod else ()
         tensor._owner = None
         return tensor
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        for name, value in state[1].items():
+            setattr(self, name, value)
+        self._lod = as_lod(self._lod)  # copies of arrays can be written, unlike these
 
     def set(self, array: Any, place: Place | None = None) -> None:
         """Copy an array into this tensor; the levels of detail are kept.
@@ -118,32 +125,53 @@ class LoDTensor(TensorMemory):
         if self._owner is not None:
             self._owner.version += 1
 
-    def lod(self) -> Lod:
-        """The offsets of each level, outermost first; empty for a plain tensor."""
+    @property
+    def offsets(self) -> Lod:
+        """The offsets of each level, outermost first, as read-only int64 arrays; () for a plain tensor."""
         return self._lod
 
-    def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
+    def lod(self) -> list[list[int]]:
+        """The offsets of each level, outermost first; empty for a plain tensor. Follows `fluid.LoDTensor.lod`."""
+        return lods.as_lists(self._lod)
+
+    def set_lod(self, lod: Sequence[Any]) -> None:
         """Set the offsets of each level.
 
-        Raises EnforceNotMet if a level does not begin with 0, decreases, or does not match the level or rows below.
+        Args:
+            lod: lists or arrays of whole numbers, outermost level first; they are copied.
+
+        Raises:
+            EnforceNotMet: a level does not begin with 0, decreases, or does not match the level or the rows below.
+                (A tensor that has not been set yet may get any number of rows.)
+            TypeError: the levels do not hold whole numbers.
+
+        Follows `fluid.LoDTensor.set_lod`.
         """
-        levels = [[int(n) for n in level] for level in lod]
-        problem = _lod_problem(levels, None if self.array is None else self.array.shape)
+        self._take_lod(tuple([lods.frozen_offsets(level) for level in lod]))
+
+    def _take_lod(self, levels: Lod) -> None:
+        problem = lods.problem(levels, self._rows())
         if problem:
-            raise EnforceNotMet(f"invalid LoD {levels}: {problem}")
+            raise EnforceNotMet(f"invalid LoD {lods.as_lists(levels)!r:.200}: {problem}")
         self._lod = levels
 
-    def recursive_sequence_lengths(self) -> Lod:
-        """The lengths of the sequences of each level, outermost first."""
-        return [[b - a for a, b in pairwise(level)] for level in self._lod]
+    def _rows(self) -> int | None:
+        """How many rows there are; None for a tensor that has not been set. A single number is one row, as in Fluid."""
+        if self.array is None:
+            return None
+        return self.array.shape[0] if self.array.ndim else 1
 
-    def set_recursive_sequence_lengths(self, lengths: Sequence[Sequence[int]]) -> None:
+    def recursive_sequence_lengths(self) -> list[list[int]]:
+        """The lengths of the sequences of each level, outermost first."""
+        return lods.lengths(self._lod)
+
+    def set_recursive_sequence_lengths(self, lengths: Sequence[Any]) -> None:
         """Set the levels of detail from lengths instead of offsets; see `set_lod`."""
-        self.set_lod(_offsets(lengths))
+        self._take_lod(tuple([lods.from_lengths(level) for level in lengths]))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
         """Whether the levels of detail fit each other and the number of rows."""
-        return _lod_problem(self._lod, None if self.array is None else self.array.shape) is None
+        return lods.problem(self._lod, self._rows()) is None
 
     def numpy(self) -> np.ndarray:
         """A copy of the elements as an array of the host."""
@@ -192,7 +220,7 @@ class LoDTensor(TensorMemory):
     def __repr__(self) -> str:
         if self.array is None:
             return "LoDTensor(not set)"
-        lod = f", lod={self._lod}" if self._lod else ""
+        lod = f", lod={self.lod()}" if self._lod else ""
         place = f", place={self._place()!r}" if on_device(self.array) else ""
         elements = to_host(self.array)
         return f"LoDTensor(shape={list(elements.shape)}, dtype={elements.dtype}{lod}{place},\n{elements})"
@@ -241,50 +269,44 @@ def from_dlpack(source: Any) -> LoDTensor:
     return LoDTensor.wrap(array)
 
 
-def _offsets(lengths: Sequence[Sequence[int]]) -> Lod:
-    return [[0, *np.cumsum(level).tolist()] for level in lengths]
-
-
-def _lod_problem(levels: Lod, shape: Sequence[int] | None) -> str | None:
-    """What is wrong with offsets, or None."""
-    for depth, level in enumerate(levels):
-        if len(level) < 2 or level[0] != 0:
-            return f"level {depth} must begin with 0 and have an end"
-        if any(b < a for a, b in pairwise(level)):
-            return f"the offsets of level {depth} decrease"
-        if depth + 1 < len(levels):
-            below = len(levels[depth + 1]) - 1
-            if level[-1] != below:
-                return f"level {depth} ends at {level[-1]} but level {depth + 1} has {below} sequences"
-        elif shape is not None and level[-1] != shape[0]:
-            return f"the last level ends at {level[-1]} but the tensor has {shape[0]} rows"
-    return None
-
-
 def create_lod_tensor(
     data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Place | None = None
 ) -> LoDTensor:
     """A tensor of `data` with levels of detail given as sequence lengths (`fluid.create_lod_tensor`).
 
-    `data` is an array, a LoDTensor, or a list of lists of words (ints), which become an int64 column.
-    Raises ValueError if the lengths do not fit the data, TypeError for other data.
+    Args:
+        data: an array, a LoDTensor, or a list of sequences: lists of numbers or arrays, which are put end to end and
+            become a column (ints of int64, floats of float64).
+        recursive_seq_lens: the lengths for each level, outermost first; lists or arrays.
+        place: where the elements are to be; see `LoDTensor.set`.
+
+    Raises:
+        ValueError: the last lengths are not those of the lists.
+        EnforceNotMet: the lengths do not add up to the rows.
+        TypeError: for other data.
     """
     if isinstance(data, LoDTensor):
         return create_lod_tensor(np.array(data), recursive_seq_lens, place)
     if isinstance(data, list):
-        flat = [word for sequence in data for word in sequence]
         lengths = [len(sequence) for sequence in data]
-        if [list(level) for level in recursive_seq_lens][-1] != lengths:
+        if not len(recursive_seq_lens) or list(recursive_seq_lens[-1]) != lengths:
             raise ValueError(
-                f"recursive_seq_lens and data do not match: the lists have lengths {lengths}, got {recursive_seq_lens}"
+                f"recursive_seq_lens and data do not match: the lists have lengths {lengths!r:.200}, got "
+                f"{recursive_seq_lens!r:.200}"
             )
-        data = np.array(flat, dtype="int64").reshape(-1, 1)
+        data = _column(data)
     if not isinstance(data, np.ndarray):
         raise TypeError(f"data must be a LoDTensor, an array or a list of lists, got {type(data).__name__}")
     tensor = LoDTensor()
     tensor.set(data, place if place is not None else CPUPlace())
     tensor.set_recursive_sequence_lengths(recursive_seq_lens)
     return tensor
+
+
+def _column(sequences: list[Any]) -> np.ndarray:
+    """The elements of sequences end to end, with one more dimension of size 1; int64 if there are none."""
+    parts = [np.asarray(sequence) for sequence in sequences if len(sequence)]
+    return (np.concatenate(parts) if parts else np.zeros(0, np.int64))[..., np.newaxis]
 
 
 def create_random_int_lodtensor(

@@ -229,7 +229,7 @@ def _persistable(program: Program, name: str) -> bool:
 def _joined(name: str, tensors: list[LoDTensor], return_numpy: bool, merged: bool) -> Any:
     if not merged:
         return [np.array(t) if return_numpy else t for t in tensors]
-    if any(t.lod() for t in tensors):
+    if any(t.offsets for t in tensors):
         if return_numpy:
             raise RuntimeError(f"variable {name!r} holds LoD information: fetch it with return_numpy=False")
         return _joined_sequences(tensors)

@@ -284,7 +284,7 @@ class Plan(ScopeFollower):
         arrays = []
         for value in feed.values():
             if type(value) is LoDTensor:
-                if value._lod:
+                if value.offsets:
                     return False
                 value = value.array
             if type(value) is not np.ndarray:

@@ -61,7 +61,7 @@ class ExactMeta:
         value = found.get() if found is not None else None
         if not isinstance(value, LoDTensor) or value.array is None:
             return False
-        if value.lod():
+        if value.offsets:
             raise CannotPlan(f"variable {name!r} of the scope holds sequences")
         if isinstance(value.array, np.ndarray):
             value.own()

@@ -21,7 +21,7 @@ def as_numpy(tensor: Any) -> Any:
     if isinstance(tensor, (list, tuple)):
         return [as_numpy(item) for item in tensor]
     assert isinstance(tensor, LoDTensor), f"as_numpy takes a LoDTensor, got {type(tensor).__name__}"
-    if tensor.lod():
+    if tensor.offsets:
         raise RuntimeError(
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."

@@ -7,12 +7,12 @@ from typing import Any
 from ..backend import device_at
 from ..base.dtypes import VarType, to_vartype
 from ..base.errors import EnforceNotMet
+from ..base.lod import Lod
 from ..base.place import Place, resolve
 from ..base.selected_rows import SelectedRows
 from ..framework import Program
 from ..ops.registry import OpDef, find
 from .interpret import Interpreter
-from .lod_tensor import Lod
 from .rows_in_scope import RowsInScope
 from .scope import Scope
 
@@ -70,7 +70,7 @@ class BoundOperator:
         run.run([op])
         for name in dict.fromkeys(self.output_vars()):
             if name in run.values:
-                _store(scope, name, run.values[name], run.lods.get(name, []))
+                _store(scope, name, run.values[name], run.lods.get(name, ()))
 
     def __str__(self) -> str:
         inputs = ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in self._inputs.items())
@@ -95,9 +95,9 @@ def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
         return None
     held = found.get()
     if isinstance(held, RowsInScope):
-        return held.value(), []
+        return held.value(), ()
     tensor = found.get_tensor()
-    return tensor.array, tensor.lod()
+    return tensor.array, tensor.offsets
 
 
 def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:

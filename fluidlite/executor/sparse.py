@@ -25,7 +25,7 @@ def expanded(feed: Feed) -> Feed:
     for name, (value, lod) in feed.items():
         if type(value) is SelectedRows:
             rows, values = parts(name)
-            out[rows], out[values] = (value.rows, []), (value.values, [])
+            out[rows], out[values] = (value.rows, ()), (value.values, ())
         else:
             out[name] = value, lod
     return out

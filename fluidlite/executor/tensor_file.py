@@ -36,10 +36,9 @@ def write_tensor(file: BinaryIO, tensor: LoDTensor) -> None:
         raise ValueError("a LoDTensor that has not been set cannot be written: it holds no elements")
     array = np.atleast_1d(np.ascontiguousarray(to_host(tensor.array)))
     desc = messages().TensorDesc(data_type=int(to_vartype(array.dtype)), dims=array.shape).SerializeToString()
-    levels = tensor.lod()
-    head = [struct.pack("<IQ", 0, len(levels))]
-    for level in levels:
-        offsets = np.asarray(level, dtype="<u8").tobytes()
+    head = [struct.pack("<IQ", 0, len(tensor.offsets))]
+    for level in tensor.offsets:
+        offsets = level.astype("<u8").tobytes()
         head += [struct.pack("<Q", len(offsets)), offsets]
     file.write(b"".join([*head, struct.pack("<Ii", 0, len(desc)), desc]))
     if sys.byteorder == "big":
@@ -110,13 +109,13 @@ class _Reader:
             raise self._foreign(f"{part} has an {error}") from None
         return tensor
 
-    def _level(self, part: str) -> list[int]:
+    def _level(self, part: str) -> np.ndarray:
         (size,) = self._unpack("<Q", f"the size of a level of detail of {part}")
         if size % 8:
             raise self._foreign(
                 f"a level of detail of {part} would have {size} bytes, which is not a multiple of 8"
             )
-        return [int(n) for n in np.frombuffer(self._take(size, f"a level of detail of {part}"), dtype="<u8")]
+        return np.frombuffer(self._take(size, f"a level of detail of {part}"), "<u8").astype(np.uint64)
 
     def _elements(self, dims: list[int], dtype: np.dtype, part: str) -> np.ndarray:
         size = dtype.itemsize

@@ -12,6 +12,7 @@ from ..base.dtypes import VarType, to_numpy
 from ..base.errors import EnforceNotMet
 
 if TYPE_CHECKING:
+    from ..base.lod import Lod
     from ..base.place import Place
     from .lod_tensor import LoDTensor
 
@@ -116,7 +117,7 @@ class TensorMemory:
         """A copy at `place`, with the levels of detail."""
         made = type(self)()
         made.set(self._elements(), place)
-        made.set_lod(self.lod())
+        made.set_lod(self.offsets)
         return made  # type: ignore[return-value]
 
     def _set_layout(self, layout: str) -> None:
@@ -143,6 +144,7 @@ class TensorMemory:
 
         def _elements(self) -> Any: ...
 
-        def lod(self) -> list[list[int]]: ...
+        @property
+        def offsets(self) -> Lod: ...
 
-        def set_lod(self, lod: Sequence[Sequence[int]]) -> None: ...
+        def set_lod(self, lod: Sequence[Any]) -> None: ...

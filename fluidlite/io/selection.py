@@ -127,4 +127,4 @@ def put_all(scope: Scope, tensors: dict[str, LoDTensor]) -> None:
             holder.set(array)
         else:
             holder.replace(array)
-        holder.set_lod(tensor.lod())
+        holder.set_lod(tensor.offsets)

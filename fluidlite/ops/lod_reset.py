@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..backend import to_host
+from ..base.lod import frozen_offsets
 from .infer import same_as
 from .pairs import register_pair
 from .registry import LodArray, OperatorError
 from .sequence import Lods, given
 
 
-def _checked(offsets: list[int], rows: int) -> list[int]:
-    if not offsets or offsets[0] != 0 or offsets[-1] != rows or any(np.diff(offsets) < 0):
+def _checked(wanted: Any, rows: int) -> np.ndarray:
+    offsets = frozen_offsets(wanted)
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != rows or (offsets[1:] < offsets[:-1]).any():
         raise OperatorError(
-            f"operator lod_reset: the offsets must go up from 0 to the {rows} rows of X, got {offsets}"
+            f"operator lod_reset: the offsets must go up from 0 to the {rows} rows of X, got {offsets.tolist()}"
         )
     return offsets
 
@@ -24,11 +26,10 @@ def _checked(offsets: list[int], rows: int) -> list[int]:
 def _reset(xp: Any, X: Any, Y: Any, target_lod: list[int], append: bool, lod: Lods) -> Any:
     theirs = given(lod, "Y")
     if theirs:
-        _checked(list(theirs[-1]), len(X))
+        _checked(theirs[-1], len(X))
         return LodArray(X, theirs)
-    wanted = target_lod if Y is None else to_host(Y).reshape(-1)
-    level = _checked([int(offset) for offset in wanted], len(X))
-    outer = given(lod, "X") if append else []
+    level = _checked(target_lod if Y is None else to_host(Y).reshape(-1), len(X))
+    outer = given(lod, "X") if append else ()
     return LodArray(X, [*outer, level])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..base.dtypes import FLOATS, VarType
 from ..base.errors import NotSupportedError, UnknownOperator
 from ..base.errors import OperatorError as OperatorError
+from ..base.lod import as_lod
 from ..base.selected_rows import SelectedRows, as_dense
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ class OpSpec:
 
 
 class LodArray:
-    """A kernel's result that comes with levels of detail of its own."""
+    """A kernel's result that comes with levels of detail of its own, given as lists or arrays of offsets."""
 
     __slots__ = ("array", "lod")
 
-    def __init__(self, array: Any, lod: Sequence[Sequence[int]]) -> None:
+    def __init__(self, array: Any, lod: Sequence[Any]) -> None:
         self.array = array
-        self.lod = [list(level) for level in lod]
+        self.lod = as_lod(lod)
 
 
 class OpView:

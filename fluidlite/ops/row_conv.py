@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.lod import Lod
 from .pairs import register_pair
 from .registry import LodArray, OpView
 from .sequence import Lods, levels
 
 
-def _deep(X: Any, lod: Lods) -> list[list[int]]:
+def _deep(X: Any, lod: Lods) -> Lod:
     """The LoD of X; none for a padded batch."""
-    return levels("row_conv", lod, "X") if X.ndim == 2 else []
+    return levels("row_conv", lod, "X") if X.ndim == 2 else ()
 
 
-def _spans(X: Any, deep: list[list[int]]) -> list[tuple[Any, int]]:
+def _spans(X: Any, deep: Lod) -> list[tuple[Any, int]]:
     """What selects each sequence of X, with its length; a padded batch is one selection over its time."""
     if X.ndim == 3:
         return [((slice(None), slice(None)), X.shape[1])]
-    offsets = deep[-1]
+    offsets = deep[-1].tolist()
     return [((slice(a, b),), b - a) for a, b in zip(offsets, offsets[1:], strict=False)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.lod import Lod, as_lod, from_lengths
 from .infer import grads_like_inputs
 from .registry import GRAD, OperatorError, OpView
 
@@ -15,21 +16,21 @@ Lods = dict[str, list[Any]]
 _NONE = "has no LoD information: feed sequences made with fluid.create_lod_tensor"
 
 
-def given(lod: Lods, slot: str, index: int = 0) -> list[Any]:
-    """The levels of detail of an input; [] if it has none."""
+def given(lod: Lods, slot: str, index: int = 0) -> Lod:
+    """The levels of detail of an input; () if it has none."""
     found = lod.get(slot) or []
-    return (found[index] if index < len(found) else None) or []
+    return as_lod((found[index] if index < len(found) else None) or ())
 
 
-def levels(op_type: str, lod: Lods, slot: str, index: int = 0) -> list[list[int]]:
+def levels(op_type: str, lod: Lods, slot: str, index: int = 0) -> Lod:
     """The levels of detail of an input; raises OperatorError if it has none."""
     found = given(lod, slot, index)
     if not found:
         raise OperatorError(f"operator {op_type}: {slot} {_NONE}")
-    return [list(level) for level in found]
+    return found
 
 
-def one_level(op_type: str, lod: Lods, slot: str) -> list[int]:
+def one_level(op_type: str, lod: Lods, slot: str) -> np.ndarray:
     """The offsets of an input whose rows are in sequences of one level; raises OperatorError if they are not."""
     deep = levels(op_type, lod, slot)
     if len(deep) != 1:
@@ -37,9 +38,9 @@ def one_level(op_type: str, lod: Lods, slot: str) -> list[int]:
     return deep[0]
 
 
-def offsets_of(lengths: np.ndarray) -> list[int]:
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
     """The offsets of sequences of these lengths."""
-    return [0, *np.cumsum(lengths).tolist()]
+    return from_lengths(lengths)
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -51,9 +52,9 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 class Segments:
     """The sequences of one level: offsets, lengths, and the sequence of each row."""
 
-    def __init__(self, offsets: Sequence[int]) -> None:
-        self.starts = np.asarray(offsets[:-1], np.int64)
-        self.ends = np.asarray(offsets[1:], np.int64)
+    def __init__(self, offsets: np.ndarray) -> None:
+        self.starts = offsets[:-1]
+        self.ends = offsets[1:]
         self.lengths = self.ends - self.starts
         self.of_row = np.repeat(np.arange(len(self.lengths)), self.lengths)
 

@@ -14,7 +14,7 @@ from .sequence import Lods, Segments, levels
 DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
 
 
-def _context(xp: Any, offsets: list[int], start: int, length: int) -> tuple[Any, Any]:
+def _context(xp: Any, offsets: np.ndarray, start: int, length: int) -> tuple[Any, Any]:
     """For each row and each of the `length` places around it: the row there, and whether it is of the same
     sequence.
     """

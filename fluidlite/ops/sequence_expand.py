@@ -14,7 +14,7 @@ from .sequence import Lods, given, levels, offsets_of, one_level, ranges
 DX, DOUT = grad_name("X"), grad_name("Out")
 
 
-def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[list[int]]]:
+def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Which row of X each row of the output is, and the LoD of the output."""
     reference = levels(op_type, lod, "Y")
     if not -1 <= ref_level < len(reference):
@@ -78,7 +78,7 @@ register(
 )
 
 
-def _repeats(op_type: str, X: Any, lod: Lods) -> tuple[np.ndarray, list[int]]:
+def _repeats(op_type: str, X: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
     """Which row of X each row of the output is, and the sequences of Y."""
     offsets = one_level(op_type, lod, "Y")
     if len(X) != len(offsets) - 1:

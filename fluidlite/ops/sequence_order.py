@@ -17,7 +17,7 @@ def _rows_unknown(op: OpView) -> None:
     op.set("Out", (-1, *op.shape("X")[1:]), op.dtype("X"))
 
 
-def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], list[int]]:
+def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], np.ndarray]:
     """For each input where its rows go in the output, and the output's offsets."""
     offsets = [np.asarray(levels(op_type, lod, "X", k)[-1]) for k in range(count)]
     if len({len(o) for o in offsets}) != 1:

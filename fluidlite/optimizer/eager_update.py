@@ -65,7 +65,7 @@ class EagerUpdate:
     def _planned(self, grads: Sequence[Any]) -> Plan | DevicePlan | None:
         for (name, _), array in zip(self._held.items(), self._arrays(), strict=True):
             self._scope.var(name).set(LoDTensor.wrap(array))
-        feed: Feed = {name: (grad, []) for name, grad in zip(self._fed, grads, strict=True)}
+        feed: Feed = {name: (grad, ()) for name, grad in zip(self._fed, grads, strict=True)}
         try:
             if self._device is not None:
                 return self._on_device(feed, self._device)

@@ -13,6 +13,7 @@ from .._ext.collate import Collator, FieldCountError, Handover, Spec, empty
 from ..backend import on_device, to_host
 from ..base.dtypes import to_numpy
 from ..base.errors import EnforceNotMet
+from ..base.lod import Lod
 from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
 from ..framework import Program, Variable, default_main_program
@@ -238,17 +239,17 @@ def fitting(array: np.ndarray, spec: Spec, where: str) -> np.ndarray:
     return array.astype(spec.dtype, copy=False)
 
 
-def plain_array(item: Any, handover: Handover, where: str) -> tuple[np.ndarray, Sequence[Sequence[int]]]:
+def plain_array(item: Any, handover: Handover, where: str) -> tuple[np.ndarray, Lod]:
     """The elements of an item on the host and its levels of detail; arrays are taken as they are, others are copied."""
     array: np.ndarray
-    lod: Sequence[Sequence[int]] = ()
+    lod: Lod = ()
     if type(item) is np.ndarray:
         array = item
     elif isinstance(item, (LoDTensor, Tensor)):
         if item.array is None:
             raise ValueError(f"{where}: the LoDTensor was never set")
         if isinstance(item, LoDTensor):
-            lod = item._lod
+            lod = item.offsets
         array = to_host(item.array) if on_device(item.array) else handover.copy(item.array)
     else:
         try:

@@ -39,7 +39,7 @@ def delivered(batch: list[LoDTensor], device: CudaDevice | None) -> list[LoDTens
         return batch  # nothing can be on a GPU yet
     for number, tensor in enumerate(batch):
         if backend.device_of(tensor.array) is not device:
-            batch[number] = LoDTensor.wrap(backend.moved(tensor.array, device), tensor._lod)
+            batch[number] = LoDTensor.wrap(backend.moved(tensor.array, device), tensor.offsets)
     return batch
 
 
@@ -138,7 +138,7 @@ def _replaced(leaf: Any, arrays: Iterator[Any]) -> Any:
         return leaf
     array = next(arrays)
     if isinstance(leaf, LoDTensor):
-        return LoDTensor.wrap(array, leaf._lod)
+        return LoDTensor.wrap(array, leaf.offsets)
     if isinstance(leaf, Tensor):
         tensor = Tensor(array)
         tensor.stop_gradient = leaf.stop_gradient

@@ -151,7 +151,7 @@ class Kitchen:
 
     def _owned(self, leaf: Any) -> Any:
         if isinstance(leaf, LoDTensor) and isinstance(leaf.array, np.ndarray):
-            return LoDTensor.wrap(self._handover.copy(leaf.array), leaf._lod)
+            return LoDTensor.wrap(self._handover.copy(leaf.array), leaf.offsets)
         if isinstance(leaf, Tensor) and isinstance(leaf.array, np.ndarray):
             return self._handover.copy(leaf.array)
         return leaf

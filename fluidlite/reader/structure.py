@@ -63,11 +63,11 @@ def rows_of(value: Any) -> int:
     """How many samples batches hold, alone or in lists and dicts: rows, or sequences, of the first tensor of each."""
     items = _items(value)
     if items is None:
-        return _rows(value.array, getattr(value, "_lod", None))
+        return _rows(value.array, getattr(value, "offsets", None))
     count = 0
     for item in items:
         if type(item) is LoDTensor:  # here too, to spare most batches a call
-            return count + _rows(item.array, item._lod)
+            return count + _rows(item.array, item.offsets)
         count += rows_of(item)
         if _items(item) is None:
             break

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from .._ext.queue import QueueClosed, QueueForked
+from ..base.lod import freeze
 from ..executor.lod_tensor import LoDTensor
 from .background import finalize
 from .feeding import Batch, Feeding
@@ -129,7 +130,7 @@ class _Batches:
         if self.taken == self.together:
             self.taken = 0
             self.pool.send(0, self.together)
-        return [LoDTensor.wrap(array, lod) for array, lod in arrays]
+        return [LoDTensor.wrap(array, [freeze(level) for level in lod]) for array, lod in arrays]
 
     def close(self) -> None:
         self.pool.close()
@@ -156,5 +157,5 @@ def _read(info: WorkerInfo, requests: Iterator[int]) -> Generator[Any, None, Any
             count += 1
             if not drew and count & (count - 1) == 0:  # rarely: looking takes time
                 drew = RandomState() != before
-            yield [(tensor.array, tensor.lod()) for tensor in batch], drew
+            yield [(tensor.array, tensor.offsets) for tensor in batch], drew
     return feeding.shortfall, RandomState()

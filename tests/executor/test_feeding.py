@@ -187,3 +187,12 @@ def test_labels_of_fewer_bits_give_the_same_loss():
             np.testing.assert_allclose(got, np.log(4.0), rtol=1e-6)
     with pytest.raises(fluid.core.EnforceNotMet, match="declared as int64 and is float32"):
         exe.run(feed={"x": value, "label": np.ones((2, 1), "float32")}, fetch_list=[loss])
+
+
+def test_sequences_that_do_not_end_where_the_rows_do_are_refused():
+    tensor = fluid.create_lod_tensor(np.ones((5, 3), "float32"), [[2, 3]], PLACE)
+    tensor.set(np.ones((4, 3), "float32"), PLACE)
+    with pytest.raises(fluid.core.EnforceNotMet, match="'x' has 4 rows, but its sequences end at 5"):
+        run(old(3), layers.relu, tensor)
+    tensor.set_recursive_sequence_lengths([[2, 2]])
+    assert run(old(3), layers.relu, tensor).lod() == [[0, 2, 4]]

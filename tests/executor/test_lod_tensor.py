@@ -1,5 +1,8 @@
 """LoDTensor, its levels of detail, and scopes."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -100,3 +103,57 @@ def test_scope_guard_restores_after_an_error():
     assert fluid.global_scope() is before
     with pytest.raises(TypeError, match="dict"), fluid.scope_guard({}):
         pass
+
+
+def test_the_accessor_gives_arrays_that_nobody_can_change():
+    lod = [np.array([0, 1, 4])]
+    tensor = fluid.LoDTensor()
+    tensor.set(np.zeros((4, 1)), CPU)
+    assert tensor.offsets == ()
+    tensor.set_lod(lod)
+    lod[0][1] = 3
+    tensor.lod()[0][1] = 3
+    (offsets,) = tensor.offsets
+    assert offsets.tolist() == [0, 1, 4] and offsets.dtype == np.int64 and not offsets.flags.writeable
+    assert tensor.lod() == [[0, 1, 4]]
+    assert type(tensor.lod()[0]) is list and type(tensor.lod()[0][0]) is int
+    assert type(tensor.recursive_sequence_lengths()[0][0]) is int
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda tensor: pickle.loads(pickle.dumps(tensor))]
+)
+def test_copies_of_tensors_have_read_only_offsets_too(again):
+    made = again(fluid.create_lod_tensor(np.ones((3, 1)), [[1, 1], [1, 2]], CPU))
+    assert made.lod() == [[0, 1, 2], [0, 1, 3]] and np.array(made).tolist() == [[1], [1], [1]]
+    assert not any(level.flags.writeable for level in made.offsets)
+
+
+def test_elements_that_come_later_may_not_fit_the_levels():
+    tensor = fluid.LoDTensor()
+    tensor.set_lod([[0, 2, 5]])
+    assert tensor.has_valid_recursive_sequence_lengths()
+    tensor.set(np.zeros((3, 1), "float32"), CPU)
+    assert tensor.lod() == [[0, 2, 5]] and not tensor.has_valid_recursive_sequence_lengths()
+    tensor.set_recursive_sequence_lengths(np.array([[1, 2]]))
+    assert tensor.lod() == [[0, 1, 3]]
+    with pytest.raises(TypeError, match="whole numbers"):
+        tensor.set_lod([[0.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("data", "lengths", "dtype", "shape"),
+    [
+        ([[1, 2], []], [2, 0], "int64", (2, 1)),
+        ([[1.5, 2], [3]], [2, 1], "float64", (3, 1)),
+        ([(1, 2), (3,)], [2, 1], "int64", (3, 1)),
+        ([np.array([1, 2], "int32"), np.array([3], "int32")], [2, 1], "int32", (3, 1)),
+        ([np.ones((2, 3), "float32"), np.ones((1, 3), "float32")], [2, 1], "float32", (3, 3, 1)),
+        ([[], []], [0, 0], "int64", (0, 1)),
+    ],
+)
+def test_lists_keep_the_type_of_their_elements(data, lengths, dtype, shape):
+    made = fluid.create_lod_tensor(data, [lengths], CPU)
+    got = np.array(made)
+    assert (got.dtype, got.shape) == (dtype, shape) and made.recursive_sequence_lengths() == [lengths]
+    np.testing.assert_array_equal(got.ravel(), np.concatenate([np.ravel(part) for part in data]))

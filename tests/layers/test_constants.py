@@ -16,7 +16,7 @@ from fluidlite.param_attr import ParamAttr
 def _value(programs, var, feed=None):
     scope = Scope()
     Interpreter(programs[1], scope, {}).run()
-    run = Interpreter(programs[0], scope, {name: (array, []) for name, array in (feed or {}).items()})
+    run = Interpreter(programs[0], scope, {name: (array, ()) for name, array in (feed or {}).items()})
     run.run()
     return run.fetch(var.name).array
 

@@ -12,6 +12,7 @@ from fluidlite import backend
 from fluidlite.backend.cupy_ import device as devices
 from fluidlite.backend.cupy_ import faults
 from fluidlite.backend.cupy_.recording import Recording
+from fluidlite.base.lod import same
 from fluidlite.base.place import CPUPlace, CUDAPlace, Place
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.ops.hosting import carried
@@ -185,7 +186,7 @@ def _agree(what: str, got: Any, want: Any, shape_only: bool = False) -> None:
         for mine, theirs in zip(got, want, strict=True):
             _agree(what, mine, theirs, shape_only)
     elif isinstance(want, LodArray):
-        assert got.lod == want.lod, f"{what}: LoD {got.lod}, expected {want.lod}"
+        assert same(got.lod, want.lod), f"{what}: LoD {got.lod}, expected {want.lod}"
         _agree(what, got.array, want.array, shape_only)
     elif isinstance(want, SelectedRows):
         assert got.height == want.height, what

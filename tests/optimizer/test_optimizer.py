@@ -223,7 +223,7 @@ def test_three_steps_as_recorded(programs, make, expected):
     scope = Scope()
     Interpreter(programs[1], scope, {}).run()
     for _ in range(3):
-        Interpreter(programs[0], scope, {"x": (rng.randn(4, 3).astype("float32"), [])}).run()
+        Interpreter(programs[0], scope, {"x": (rng.randn(4, 3).astype("float32"), ())}).run()
     np.testing.assert_allclose(scope.find_var("w").get_tensor().array.ravel(), expected, rtol=1e-5, atol=1e-6)
 
 

@@ -162,9 +162,9 @@ class Runner:
         for name in self.late:
             of = block.vars[name]
             shape = tuple([max(n, 1) for n in of.shape])
-            late[name] = (placing.zeros(self.device, shape, to_numpy(of.dtype)), [])
+            late[name] = (placing.zeros(self.device, shape, to_numpy(of.dtype)), ())
         count = len(self._fed)
-        feed: Feed = {name: (array, []) for name, array in zip(self._fed, arrays[:count], strict=True)}
+        feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays[:count], strict=True)}
         late_fetches: list[str] = []
         for gradient in self.gradients:
             if gradient is not None:
@@ -191,7 +191,7 @@ class Runner:
 
     def _interpret(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
-        feed: Feed = {name: (array, []) for name, array in zip(self._fed, arrays, strict=False)}
+        feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays, strict=False)}
         run = Interpreter(self.program, self._traced.scope, feed, self.device)
         ops = self.program.global_block().ops
         run.run([op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward])

@@ -147,7 +147,7 @@ class DevicePlan(ScopeFollower):
         arrays = []
         for value in feed.values():
             if type(value) is LoDTensor:
-                if value._lod:
+                if value.offsets:
                     return False
                 value = value.array
             elif type(value) is not np.ndarray:
