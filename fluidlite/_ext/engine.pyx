@@ -53,6 +53,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int run(size_t &at, size_t end, cbool timed) noexcept
 
 
+include "engine/places.pxi"
 include "engine/sizes.pxi"
 
 

@@ -1,23 +1,17 @@
-"""The arena: storages that live at the same time never overlap."""
+"""The arena of a plan: storages get places, and it begins where vectors do."""
 
-from unittest.mock import patch
-
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidlite.executor import memory
 from fluidlite.executor.memory import ALIGN, Storage, arena, place
 
 lives = st.tuples(st.integers(0, 5000), st.integers(0, 30), st.integers(0, 30))
 
 
-@given(st.lists(lives, max_size=40), st.sampled_from([0, 5, memory._FITTED]))
-def test_living_storages_do_not_overlap(items, fitted):
-    with patch.object(memory, "_FITTED", fitted):
-        _check_places(items)
-
-
-def _check_places(items):
+@given(st.lists(lives, max_size=40))
+def test_living_storages_do_not_overlap(items):
     storages = [Storage(size, first=min(a, b), last=max(a, b)) for size, a, b in items]
     total = place(storages)
     for k, one in enumerate(storages):
@@ -34,13 +28,18 @@ def test_a_chain_needs_room_for_two_neighbours_only():
     assert place(chain) == 2048
 
 
-def test_many_small_storages_come_behind_the_large_ones_and_share_memory():
-    large = [Storage(4096, first=k, last=k) for k in range(memory._FITTED)]
-    small = [Storage(64, first=k, last=k + 1) for k in range(4000)]
-    assert place([*small, *large]) == 4096 + 128
-    assert min(s.offset for s in small) == 4096
+def test_storages_that_nothing_touches_have_places_as_well():
+    assert place([Storage(64), Storage(64)]) == 128
+    assert place([]) == 0
+
+
+def test_more_memory_than_can_be_counted_is_refused():
+    for sizes in ([1 << 62], [1 << 59] * 3, [1 << 70]):
+        with pytest.raises(MemoryError, match="no machine"):
+            place([Storage(size, first=0, last=0) for size in sizes])
 
 
 def test_the_arena_begins_at_a_multiple_of_the_alignment():
     block = arena(100)
     assert len(block) == 100 and block.ctypes.data % ALIGN == 0
+    assert block.dtype == np.uint8
