@@ -1,6 +1,7 @@
 # distutils: language = c++
 # cython: boundscheck=False, wraparound=False
 """Samples -> contiguous batches: one memcpy per sample into memory that is used again and again."""
+cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
@@ -61,8 +62,9 @@ class FieldCountError(ValueError):
     """A sample or batch with a wrong number of items."""
 
 
-include "collate/column.pxi"
+include "collate/sequences.pxi"
 include "collate/rows.pxi"
+include "collate/column.pxi"
 include "collate/handover.pxi"
 
 
@@ -70,7 +72,7 @@ cdef class Collator:
     """Puts samples together to batches.
 
     `specs`: a `Spec` for each variable, in the order of a sample's items. `wrap(array, lod)` makes a tensor without
-    copying. Results are lists of such tensors; their memory stays valid as long as somebody holds it. `reader`: what
+    copying; `lod` is a tuple of read-only int64 arrays, the offsets of each level. Results are lists of such tensors; their memory stays valid as long as somebody holds it. `reader`: what
     messages call the generator. `memory`: where batches are put together: `memory.block(size)` gives a writable buffer of
     at least `size` bytes, or None for ordinary memory. For one epoch and one thread.
     """
@@ -101,8 +103,10 @@ cdef class Collator:
         if not isinstance(samples, (list, tuple)):
             if not hasattr(samples, "__iter__"):
                 raise TypeError(f"batch {self.batches}{self.reader} must be a list of samples, got {_brief(samples)}")
+        if not PyList_CheckExact(samples):
             samples = list(samples)
         self.begin(len(samples))
+        self.count(<list> samples)
         for sample in samples:
             if not PyTuple_CheckExact(sample):
                 self.require_tuple(sample, i, where)
@@ -146,6 +150,11 @@ cdef class Collator:
         cdef Column column
         for column in self.columns:
             column.begin(expected)
+
+    cdef count(self, list samples):
+        cdef Py_ssize_t i
+        for i in range(len(self.columns)):
+            (<Column> self.columns[i]).count(samples, i, len(self.columns))
 
     cdef finish(self, Py_ssize_t samples):
         cdef Column column

@@ -14,7 +14,7 @@ class Tensor:
     """Stands for LoDTensor, which extensions know only by its attributes."""
 
     def __init__(self, array: np.ndarray, lod: object) -> None:
-        self.array, self._lod = array, lod
+        self.array, self._lod = array, [level.tolist() for level in lod]
 
 
 def collator(*specs: tuple, **options: bool) -> Collator:

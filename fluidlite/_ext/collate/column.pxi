@@ -46,6 +46,7 @@ cdef class Spec:
         self.checked = checked
 
 
+@cython.final
 cdef class Column:
     """One variable's part of the batch that is being put together."""
     cdef Spec spec
@@ -59,8 +60,9 @@ cdef class Column:
     cdef object memory        # see Collator
     cdef Block block
     cdef size_t used
-    cdef Py_ssize_t expected
-    cdef list offsets
+    cdef Py_ssize_t expected  # how many rows to make room for in the beginning
+    cdef Py_ssize_t before    # how many rows the last batch had
+    cdef Levels levels
 
     def __cinit__(self, Spec spec, memory):
         self.spec = spec
@@ -69,6 +71,7 @@ cdef class Column:
         self.itemsize = spec.dtype.itemsize
         self.element = {"float32": Element.kFloat32, "float64": Element.kFloat64, "int32": Element.kInt32,
                         "int64": Element.kInt64}.get(spec.dtype.name, Element.kOther)
+        self.levels = Levels(spec.lod_level)
         self.open = not spec.shape or min(spec.shape[1:], default=0) < 0
 
     cdef begin(self, Py_ssize_t expected):
@@ -77,8 +80,19 @@ cdef class Column:
             self.set_row(self.spec.shape[1:])
         self.block = None
         self.used = 0
-        self.expected = expected
-        self.offsets = [[0] for _ in range(self.spec.lod_level)]
+        self.expected = expected if not self.spec.lod_level else max(expected, self.before)
+        self.levels.begin(expected)
+
+    cdef int count(self, list samples, Py_ssize_t field, Py_ssize_t fields) except -1:
+        """Learn from all samples how many rows their sequences have, to have room for no more and no less."""
+        cdef Py_ssize_t i = 0, rows = 0
+        if not self.spec.lod_level:
+            return 0
+        while i < len(samples):
+            rows += _count_rows(_field(<object> PyList_GET_ITEM(samples, i), field, fields), self.spec.lod_level)
+            i += 1
+        self.expected = rows
+        return 0
 
     cdef set_row(self, tuple row):
         cdef Py_ssize_t items = 1
@@ -124,7 +138,7 @@ cdef class Column:
         cdef cnp.ndarray array = self.of_my_type(<cnp.ndarray> value)
         self.fit(array, 0)
         if cnp.PyArray_SIZE(array) != self.row_items:
-            self.resize(array, 0, f"expected shape {list(self.row)}, got {_shape(array)}")
+            self.resize(array, 0, f"expected shape {list(self.row)}, got {_shape(array)}{self.hint(array)}")
         self.reserve(1)
         return self.copy(cnp.PyArray_DATA(array), self.row_items * self.itemsize)
 
@@ -133,16 +147,13 @@ cdef class Column:
         cdef Py_ssize_t length = 0
         if level < self.spec.lod_level - 1:
             if not isinstance(value, (list, tuple, np.ndarray)):
-                raise TypeError(f"expected lists nested {self.spec.lod_level} deep (its lod_level), got "
-                                f"{_brief(value)} at depth {level}")
+                raise TypeError(f"expected {self.kind()}, got {_brief(value)} at depth {level}")
             for part in value:
                 self.add_sequence(part, level + 1)
                 length += 1
         else:
             length = self.add_rows(value)
-        offsets = self.offsets[level]
-        offsets.append(offsets[len(offsets) - 1] + length)
-        return 0
+        return self.levels.add(level, length)
 
     cdef Py_ssize_t add_rows(self, object value) except -1:
         """Append each element of a sequence as a row; returns how many."""
@@ -207,8 +218,18 @@ cdef class Column:
         try:
             return np.asarray(value)
         except ValueError:
-            problem = f"expected {self.spec.dtype} numbers, got a ragged list: {_brief(value)}"
-            raise ValueError(problem) from None
+            raise ValueError(f"expected {self.kind()}, got a ragged list: {_brief(value)}{self.hint(None)}") from None
+
+    cdef str kind(self):
+        """What a sample's value has to be, in words."""
+        numbers = f"{self.spec.dtype} numbers"
+        return f"{numbers} in lists nested {self.spec.lod_level} deep (its lod_level)" if self.spec.lod_level else numbers
+
+    cdef str hint(self, array):
+        """What to do if samples differ in length and the variable knows of no sequences."""
+        if self.spec.lod_level or (array is not None and array.ndim != len(self.row)):
+            return ""
+        return "; its lod_level is 0: sequences of any length need a variable with lod_level=1"
 
     cdef cnp.ndarray of_my_type(self, cnp.ndarray array):
         """`array` itself if it is contiguous and of the right type, a converted copy otherwise."""
@@ -246,7 +267,8 @@ cdef class Column:
         cdef list row = _shape(array)[skip:]
         if self.known:
             if row != list(self.row):
-                raise ValueError(f"expected shape {list(self.row)} as in the samples before it, got {row}")
+                raise ValueError(f"expected shape {list(self.row)} as in the samples before it, got {row}"
+                                 f"{self.hint(array)}")
             return 0
         cdef list tail = list(self.spec.shape[1:])
         if self.spec.shape and not (len(row) == len(tail) and all([n in (-1, m) for n, m in zip(tail, row)])):
@@ -267,12 +289,10 @@ cdef class Column:
         if not self.known:
             self.set_row(tuple([max(n, 0) for n in self.spec.shape[1:]]))
         self.reserve(0)
-        rows = samples
-        for level in self.offsets:
-            rows = level[len(level) - 1]
-        array = _array((rows, *self.row), self.type_num, self.block)
+        self.before = self.levels.rows(samples)
+        array = _array((self.before, *self.row), self.type_num, self.block)
         self.block = None
-        return wrap(array, self.offsets)
+        return wrap(array, self.levels.arrays())
 
 
 cdef list _shape(cnp.ndarray array):
