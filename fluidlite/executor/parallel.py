@@ -12,12 +12,13 @@ import numpy as np
 from ..backend import to_host
 from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet, EOFException
+from ..base.lod import Lod, freeze
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import OpRole, Program
 from ..ops.rows import parts
 from . import failures, readers
-from .executor import fetch_names, run_program
+from .executor import as_results, fetch_names, run_program
 from .feeding import Feed, as_feed, check, split, unshared
 from .lod_tensor import LoDTensor
 from .scope import Scope
@@ -52,6 +53,7 @@ class DataParallel:
         self.exchanged = [name for name in read if name in made and not _persistable(program, name)]
         block = program.global_block()
         self.sparse = [n for n in self.exchanged if block._var_recursive(n).type == VarType.SELECTED_ROWS]
+        self.gradients = _gradients(self.forward)
         self.private = [name for name in made if _persistable(program, name) and name not in self.updated]
         self.scopes = self._make_scopes()
         self._pool: ThreadPoolExecutor | None = None
@@ -81,7 +83,7 @@ class DataParallel:
         count = len(given)
         by_part = {name: [r[i].array for r in results] for i, name in enumerate(given)}
         by_name: dict[str, list[LoDTensor]] = {
-            n: [r[count + i] for r in results] for i, n in enumerate(wanted)
+            n: [self._shared_out(n, r[count + i]) for r in results] for i, n in enumerate(wanted)
         }
         late = tuple(name for name in dict.fromkeys(names) if name in self.updated)
         gradients, values = self._update(by_part, late)
@@ -92,6 +94,13 @@ class DataParallel:
             if name in gradients
         )
         return [_joined(name, by_name[name], return_numpy, return_merged) for name in names]
+
+    def _shared_out(self, name: str, tensor: LoDTensor) -> LoDTensor:
+        """A fetched value of one place: gradients as parts of those of all places' mean loss, as in Fluid."""
+        if not self.average or name not in self.gradients or tensor.array.dtype.kind != "f":
+            return tensor
+        share = np.asarray(1.0 / len(self.places), tensor.array.dtype)
+        return LoDTensor.wrap(to_host(tensor.array) * share, tensor.offsets)
 
     def _update(
         self, by_part: Mapping[str, list[Any]], late: tuple[str, ...]
@@ -226,21 +235,37 @@ def _persistable(program: Program, name: str) -> bool:
     return var is not None and var.persistable
 
 
+def _gradients(program: Program) -> set[str]:
+    """What the backward pass computes from the gradient of a loss, which Fluid divides by the number of places."""
+    found: set[str] = set()
+    for op in program.global_block().ops:
+        role = op.attrs.get("op_role", 0)
+        if role == OpRole.Backward | OpRole.Loss or (
+            role & OpRole.Backward and not found.isdisjoint(op.input_arg_names)
+        ):
+            found.update(op.output_arg_names)
+    return found
+
+
 def _joined(name: str, tensors: list[LoDTensor], return_numpy: bool, merged: bool) -> Any:
     if not merged:
-        return [np.array(t) if return_numpy else t for t in tensors]
-    if any(t.offsets for t in tensors):
-        if return_numpy:
-            raise RuntimeError(f"variable {name!r} holds LoD information: fetch it with return_numpy=False")
-        return _joined_sequences(tensors)
-    array = np.concatenate([np.atleast_1d(to_host(t.array)) for t in tensors])
-    return array if return_numpy else LoDTensor.wrap(array)
+        return as_results(tensors, return_numpy)
+    arrays = [np.atleast_1d(to_host(t.array)) for t in tensors]
+    whole = LoDTensor.wrap(np.concatenate(arrays), _strung([t.offsets for t in tensors], name))
+    return as_results([whole], return_numpy)[0]
 
 
-def _joined_sequences(tensors: list[LoDTensor]) -> LoDTensor:
-    lengths = [t.recursive_sequence_lengths() for t in tensors]
-    out = LoDTensor.wrap(np.concatenate([to_host(t.array) for t in tensors]))
-    out.set_recursive_sequence_lengths(
-        [[n for part in lengths for n in part[k]] for k in range(len(lengths[0]))]
-    )
-    return out
+def _strung(parts: list[Lod], name: str) -> Lod:
+    """The levels of detail of tensors that are put one after the other."""
+    depths = [len(levels) for levels in parts]
+    if len(set(depths)) > 1:
+        raise EnforceNotMet(
+            f"variable {name!r} has {depths} levels of sequences on the devices, so that its values cannot be put "
+            "together; fetch it with return_merged=False"
+        )
+    strung = []
+    for levels in zip(*parts, strict=True):
+        starts = np.cumsum([0, *(level[-1] for level in levels)])
+        ends = [level[1:] + start for level, start in zip(levels, starts, strict=False)]
+        strung.append(freeze(np.concatenate([levels[0][:1], *ends])))
+    return tuple(strung)

@@ -231,3 +231,117 @@ def test_placeholders_of_layers_data_take_any_width_and_type_on_all_places():
     for value in (np.ones((4, 5), "float32"), np.ones(4), np.ones((3, 2, 2), "int64")):
         (got,) = exe.run(program, feed={"x": value}, fetch_list=[y])
         assert (got.shape, got.dtype, got.max()) == (value.shape, value.dtype, 2)
+
+
+def sequences(lengths, first=0.0):
+    rows = np.arange(first, first + sum(lengths[-1]), dtype="float32").reshape(-1, 1)
+    return fluid.create_lod_tensor(rows, lengths, fluid.CPUPlace())
+
+
+def summed(levels=1):
+    """A network over sequences, trained: twice the words, their sums, the loss."""
+    words = fluid.data("words", [None, 1], "float32", lod_level=levels)
+    words.stop_gradient = False
+    label = fluid.data("label", [None, 1], "float32")
+    twice, sums = L.scale(words, 2.0), L.sequence_pool(words, "sum")
+    start = fluid.initializer.Constant(1.0)
+    made = L.fc(sums, 1, param_attr=fluid.ParamAttr("w", initializer=start), bias_attr=False)
+    loss = L.reduce_mean(made) + 0 * L.reduce_mean(label)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    return exe, twice, sums, loss
+
+
+def shown(tensor):
+    return np.array(tensor).ravel().tolist(), tensor.lod()
+
+
+# The sums of the places' sequences, losses and weights are those of real Paddle 1.8.5 with CPU_NUM=2.
+@pytest.mark.parametrize(
+    ("lengths", "sums", "losses", "weight"),
+    [
+        ([2, 1, 3], [1, 2, 12], [1.5, 12], 0.325),
+        ([2, 1, 3, 1], [1, 2, 12, 6], [1.5, 9], 0.475),
+        ([2, 0, 3], [1, 0, 9], [0.5, 9], 0.525),
+        ([1, 1, 1, 1, 1], [0, 1, 2, 3, 4], [1, 3.5], 0.775),
+    ],
+)
+def test_sequences_are_shared_out_and_put_together_again(lengths, sums, losses, weight):
+    exe, twice, pooled, loss = summed()
+    feed = {"words": sequences([lengths]), "label": np.zeros((len(lengths), 1), "float32")}
+    got = exe.run(compiled(loss), feed=feed, fetch_list=[twice, pooled, loss], return_numpy=False)
+    rows = sum(lengths)
+    assert shown(got[0]) == ([2.0 * k for k in range(rows)], [[0, *np.cumsum(lengths).tolist()]])
+    assert shown(got[1]) == (sums, []) and shown(got[2]) == (losses, [])
+    np.testing.assert_allclose(parameter("w"), [[weight]], rtol=1e-6)
+
+
+def test_a_list_of_feeds_with_sequences():
+    exe, twice, pooled, loss = summed()
+    one = np.zeros((1, 1), "float32")
+    feed = [{"words": sequences([[2, 1]]), "label": one}, {"words": sequences([[1, 1, 1]], 10), "label": one}]
+    fetches = [twice, pooled, loss]
+    got = exe.run(compiled(loss), feed=feed, fetch_list=fetches, return_numpy=False)
+    assert shown(got[0]) == ([0, 2, 4, 20, 22, 24], [[0, 2, 3, 4, 5, 6]])
+    assert shown(got[1]) == ([1, 2, 10, 11, 12], []) and shown(got[2]) == ([1.5, 11], [])
+    np.testing.assert_allclose(parameter("w"), [[0.375]], rtol=1e-6)
+    got = exe.run(compiled(loss), feed=feed, fetch_list=fetches, return_numpy=False, return_merged=False)
+    assert [part.lod() for part in got[0]] == [[[0, 2, 3]], [[0, 1, 2, 3]]]
+
+
+def test_two_levels_are_shared_out_by_the_outer_one():
+    exe, twice, pooled, loss = summed(2)
+    feed = {"words": sequences([[2, 1, 0, 1], [1, 2, 3, 1]]), "label": np.zeros((4, 1), "float32")}
+    got = exe.run(compiled(loss), feed=feed, fetch_list=[twice, pooled], return_numpy=False)
+    assert shown(got[0]) == ([0, 2, 4, 6, 8, 10, 12], [[0, 2, 3, 3, 4], [0, 1, 3, 6, 7]])
+    assert shown(got[1]) == ([0, 3, 12, 6], [[0, 2, 3, 3, 4]])
+    np.testing.assert_allclose(parameter("w"), [[0.45]], rtol=1e-6)
+
+
+def test_sequences_are_no_arrays_on_several_places_either():
+    exe, twice, pooled, loss = summed()
+    feed = {"words": sequences([[2, 1, 3]]), "label": np.zeros((3, 1), "float32")}
+    for merged in (True, False):
+        with pytest.raises(RuntimeError, match="LoD information"):
+            exe.run(compiled(loss), feed=feed, fetch_list=[twice], return_merged=merged)
+    (got,) = exe.run(compiled(loss), feed=feed, fetch_list=[pooled])
+    assert got.ravel().tolist() == [1, 2, 12]
+
+
+def test_empty_sequences_and_too_few():
+    exe, twice, pooled, loss = summed()
+    feed = {"words": sequences([[0, 0, 3, 3]]), "label": np.zeros((4, 1), "float32")}
+    got = exe.run(compiled(loss), feed=feed, fetch_list=[twice, pooled], return_numpy=False)
+    assert got[0].lod() == [[0, 0, 0, 3, 6]] and shown(got[1]) == ([0, 0, 3, 12], [])
+    feed = {"words": sequences([[4]]), "label": np.zeros((4, 1), "float32")}
+    with pytest.raises(fluid.core.EnforceNotMet, match="'words' was fed with 1 sequences for 2 devices"):
+        exe.run(compiled(loss), feed=feed, fetch_list=[loss])
+
+
+def test_places_with_and_without_sequences_cannot_be_put_together():
+    words = fluid.data("words", [None, 1], "float32", lod_level=1)
+    twice = L.scale(words, 2.0)
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        places=fluid.cpu_places(2)
+    )
+    feed = [{"words": sequences([[2, 1]])}, {"words": np.ones((2, 1), "float32")}]
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"has \[1, 0\] levels of sequences"):
+        fluid.Executor().run(program, feed=feed, fetch_list=[twice], return_numpy=False)
+    got = fluid.Executor().run(
+        program, feed=feed, fetch_list=[twice], return_numpy=False, return_merged=False
+    )
+    assert [part.lod() for part in got[0]] == [[[0, 2, 3]], []]
+
+
+def test_fetched_gradients_are_parts_of_the_mean_over_the_places():
+    exe, _, _, loss = summed()
+    feed = {"words": sequences([[2, 1, 3, 1]]), "label": np.zeros((4, 1), "float32")}
+    got = exe.run(compiled(loss), feed=feed, fetch_list=["words@GRAD", "w@GRAD"], return_numpy=False)
+    assert shown(got[0]) == ([0.25] * 7, [[0, 2, 3, 6, 7]]) and shown(got[1])[0] == [5.25, 5.25]
+    strategy = fluid.BuildStrategy()
+    strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.One
+    program = compiled(loss, build_strategy=strategy)
+    weight = parameter("w").item()
+    (got,) = exe.run(program, feed=feed, fetch_list=["words@GRAD"], return_numpy=False)
+    np.testing.assert_allclose(np.array(got), np.full((7, 1), 0.5 * weight), rtol=1e-6)
