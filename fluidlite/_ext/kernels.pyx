@@ -6,6 +6,7 @@ FLUIDLITE_ISA names. Convolutions come from the `dnn` extension, which is loaded
 import ctypes
 import os
 import re
+from itertools import chain
 from math import prod
 
 import numpy as np

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backend import to_host
 from ..base.windows import Geometry
+from .native import typed
 from .pairs import register_pair
 from .patches import gather_patches, scatter_patches
-from .registry import LodArray, OperatorError, OpView
-from .sequence import Lods, offsets_of
+from .registry import Call, LodArray, OperatorError, OpView, grad_name
+from .sequence import Lods, grads_keep_sequences, knows_sequences, offsets_of
+
+DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _sizes(
-    image: tuple[int, int], kernels: list[int], strides: list[int], paddings: list[int]
+    image: Sequence[int], kernels: list[int], strides: list[int], paddings: list[int]
 ) -> tuple[int, int]:
     """How many patches fit into an image, downwards and across; `paddings` are up, left, down, right."""
     high, wide = ((image[k] + paddings[k] + paddings[k + 2] - kernels[k]) // strides[k] + 1 for k in range(2))
@@ -74,7 +78,7 @@ def _im2sequence_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, lod: Lods, **attrs
     g = _geometry(X, attrs["kernels"], attrs["strides"], attrs["paddings"])
     patches = xp.zeros((len(X) * g.out[0] * g.out[1], Out_grad.shape[1]), X.dtype)
     patches[xp.asarray(_rows(grids, g))] = Out_grad
-    patches = patches.reshape(len(X), 1, -1, Out_grad.shape[1]).swapaxes(2, 3)
+    patches = patches.reshape(len(X), 1, g.out[0] * g.out[1], Out_grad.shape[1]).swapaxes(2, 3)
     return LodArray(scatter_patches(xp, patches, g), [])
 
 
@@ -84,8 +88,33 @@ def _infer(op: OpView) -> None:
         raise op.fail(f"X must be images [batch, channels, height, width], got {list(shape)}")
     kernels = op.attr("kernels")
     high, wide = _sizes(shape[2:], kernels, op.attr("strides"), op.attr("paddings"))
-    count = -1 if op.has("Y") or min(shape) < 0 else shape[0] * high * wide
-    op.set("Out", (count, shape[1] * kernels[0] * kernels[1]), op.dtype("X"))
+    known = not op.has("Y") and min(shape) >= 0
+    if known and min(high, wide) < 1:
+        op.refuse(f"an image would have {high} x {wide} patches")
+    known = known and (knows_sequences(op) or not op.exact)
+    op.set(
+        "Out", (shape[0] * high * wide if known else -1, shape[1] * kernels[0] * kernels[1]), op.dtype("X")
+    )
+    if known and op.exact:
+        op.carry("Out", (op.offsets("Out", shape[0]),))
+
+
+def _ints(op: OpView) -> list[int]:
+    shape, kernels, strides, paddings = (
+        op.shape("X"),
+        *(op.attr(a) for a in ("kernels", "strides", "paddings")),
+    )
+    return [*shape, *kernels, *strides, *paddings[:2], *_sizes(shape[2:], kernels, strides, paddings)]
+
+
+def _native(op: OpView) -> Call | None:
+    name, made = typed(op, "im2sequence", ("X",)), op.lod("Out")
+    return Call(name, [op.name("X"), op.name("Out"), *made], _ints(op)) if name and made else None
+
+
+def _native_grad(op: OpView) -> Call | None:
+    name = typed(op, "im2sequence_grad", ("X", DOUT))
+    return Call(name, [op.name(DOUT), op.name(DX)], _ints(op)) if name and not op.has("Y") else None
 
 
 register_pair(
@@ -98,4 +127,6 @@ register_pair(
     attrs={"kernels": [1, 1], "strides": [1, 1], "paddings": [0, 0, 0, 0], "out_stride": [1, 1]},
     gradable=("X",),
     lod=True,
+    infer_back=grads_keep_sequences,
+    native=(_native, _native_grad),
 )

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .infer import grads_like_inputs
-from .registry import GRAD, OpDef, OpSpec, OpView, Slot, grad_name, register, standard_grad
+from .registry import GRAD, Call, OpDef, OpSpec, OpView, Slot, grad_name, register, standard_grad
 
 Kernel = Callable[..., Any]
+Native = Callable[[OpView], Call | list[Call] | None]
 Rule = Callable[[OpView], list[OpSpec]]
 
 
@@ -31,6 +32,7 @@ def register_pair(
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
+    native: tuple[Native | None, Native | None] = (None, None),
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
@@ -38,7 +40,8 @@ def register_pair(
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all) and
     outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take `lod=`.
     `random`: each run draws new numbers. `infer_back`: the shapes of the gradients, where those of the
-    inputs are not what counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both.
+    inputs are not what counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both,
+    `native`: what chooses their C kernels.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -62,6 +65,7 @@ def register_pair(
             lod=lod,
             random=random,
             cuda=cuda[0],
+            native=native[0],
             doc=doc,
         )
     )
@@ -81,6 +85,7 @@ def register_pair(
             grad=again,
             lod=lod,
             cuda=cuda[1],
+            native=native[1],
             doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
         )
     )

@@ -5,21 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.lod import Lod
+from .native import typed
 from .pairs import register_pair
-from .registry import LodArray, OpView
-from .sequence import Lods, levels
+from .registry import Call, LodArray, OpView, grad_name
+from .sequence import Lods, deep, grads_keep_sequences, levels, segments_of, set_rows
+
+DX, DFILTER, DOUT = (grad_name(slot) for slot in ("X", "Filter", "Out"))
 
 
-def _deep(X: Any, lod: Lods) -> Lod:
+def _levels(X: Any, lod: Lods) -> Lod:
     """The LoD of X; none for a padded batch."""
     return levels("row_conv", lod, "X") if X.ndim == 2 else ()
 
 
-def _spans(X: Any, deep: Lod) -> list[tuple[Any, int]]:
+def _spans(X: Any, lod: Lod) -> list[tuple[Any, int]]:
     """What selects each sequence of X, with its length; a padded batch is one selection over its time."""
     if X.ndim == 3:
         return [((slice(None), slice(None)), X.shape[1])]
-    offsets = deep[-1].tolist()
+    offsets = lod[-1].tolist()
     return [((slice(a, b),), b - a) for a, b in zip(offsets, offsets[1:], strict=False)]
 
 
@@ -32,22 +35,22 @@ def _pairs(steps: int, length: int) -> list[tuple[int, Any, Any]]:
 
 
 def _row_conv(xp: Any, X: Any, Filter: Any, lod: Lods) -> Any:
-    deep = _deep(X, lod)
+    own = _levels(X, lod)
     out = xp.zeros_like(X)
-    for where, length in _spans(X, deep):
+    for where, length in _spans(X, own):
         for k, to, of in _pairs(len(Filter), length):
             out[where][to] += Filter[k] * X[where][of]
-    return LodArray(out, deep) if deep else out
+    return LodArray(out, own) if own else out
 
 
 def _row_conv_grad(xp: Any, X: Any, Filter: Any, Out_grad: Any, lod: Lods) -> Any:
-    deep = _deep(X, lod)
+    own = _levels(X, lod)
     dx, dfilter = xp.zeros_like(X), xp.zeros_like(Filter)
-    for where, length in _spans(X, deep):
+    for where, length in _spans(X, own):
         for k, to, of in _pairs(len(Filter), length):
             dx[where][of] += Filter[k] * Out_grad[where][to]
             dfilter[k] += (X[where][of] * Out_grad[where][to]).reshape(-1, X.shape[-1]).sum(axis=0)
-    return (LodArray(dx, deep) if deep else dx), dfilter
+    return (LodArray(dx, own) if own else dx), dfilter
 
 
 def _infer(op: OpView) -> None:
@@ -57,7 +60,36 @@ def _infer(op: OpView) -> None:
             "X must be [rows, width] or [batch, time, width] and Filter [steps, width], "
             f"got {list(shape)} and {list(weights)}"
         )
-    op.set("Out", shape, op.dtype("X"))
+    if len(shape) == 3:
+        op.set("Out", shape, op.dtype("X"))
+        op.carry("Out", ())
+    else:
+        set_rows(op, "Out", shape, op.dtype("X"), deep(op, "X"))
+
+
+def _call(op: OpView, kernel: str, operands: list[str | None]) -> Call | None:
+    """A kernel on X, its offsets (none for a padded batch) and Filter, then `operands`."""
+    name, shape = typed(op, kernel, ("X", "Filter")), op.shape("X")
+    offsets: str | None = None
+    if len(shape) == 3:
+        count, rows = shape[0], shape[0] * shape[1]
+    else:
+        found = segments_of(op, "X")
+        if found is None:
+            return None
+        offsets, count, rows = found
+    if name is None:
+        return None
+    ints = [count, rows, shape[-1], op.shape("Filter")[0]]
+    return Call(name, [op.name("X"), offsets, op.name("Filter"), *operands], ints)
+
+
+def _native(op: OpView) -> Call | None:
+    return _call(op, "row_conv", [op.name("Out")])
+
+
+def _native_grad(op: OpView) -> Call | None:
+    return _call(op, "row_conv_grad", [op.name(DOUT), op.name_or_none(DX), op.name_or_none(DFILTER)])
 
 
 register_pair(
@@ -68,4 +100,6 @@ register_pair(
     _infer,
     "The sum of each row and those that follow it in its sequence, each times a row of Filter.",
     lod=True,
+    infer_back=grads_keep_sequences,
+    native=(_native, _native_grad),
 )

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..backend import to_host
+from .native import typed
 from .pairs import register_pair
-from .registry import LodArray, OpDef, OperatorError, OpView, register
-from .sequence import Lods, Segments, given, offsets_of, one_level, ranges
+from .registry import Call, LodArray, OpDef, OperatorError, OpView, register
+from .sequence import Lods, Segments, given, offsets_of, one_level, ranges, segments_of, set_rows, single
 
 
 def _chosen(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
@@ -157,7 +158,15 @@ def _enumerate_infer(op: OpView) -> None:
         raise op.fail(f"win_size must be at least 2, got {op.attr('win_size')}")
     if len(shape) != 2 or shape[1] not in (1, -1):
         raise op.fail(f"X must have shape [rows, 1], got {list(shape)}")
-    op.set("Out", (shape[0], op.attr("win_size")), op.dtype("X"))
+    set_rows(op, "Out", (shape[0], op.attr("win_size")), op.dtype("X"), single(op, "X"))
+
+
+def _enumerate_native(op: OpView) -> Call | None:
+    name, found = typed(op, "sequence_enumerate", ("X",), ("i32", "i64")), segments_of(op, "X")
+    if name is None or found is None:
+        return None
+    ints = [*found[1:], op.attr("win_size"), op.attr("pad_value")]
+    return Call(name, [op.name("X"), found[0], op.name("Out")], ints)
 
 
 register(
@@ -167,6 +176,7 @@ register(
         attrs={"win_size": 2, "pad_value": 0},
         infer=_enumerate_infer,
         kernel=_enumerate,
+        native=_enumerate_native,
         frozen=("Out",),
         lod=True,
         doc="For each id the window of win_size ids that begins there, pad_value beyond the end of the sequence.",

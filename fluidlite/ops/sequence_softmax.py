@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .infer import grads_like_inputs
-from .registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
-from .sequence import Lods, Segments, levels
+from .native import typed
+from .registry import Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from .sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -40,7 +40,23 @@ def _softmax_infer(op: OpView) -> None:
     shape = op.shape("X")
     if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] not in (1, -1)):
         raise op.fail(f"X must have shape [rows, 1] or [rows], got {list(shape)}")
-    op.set("Out", shape, op.dtype("X"))
+    set_rows(op, "Out", shape, op.dtype("X"), deep(op, "X"))
+
+
+def _native(op: OpView) -> Call | None:
+    name, found = typed(op, "sequence_softmax", ("X",)), segments_of(op, "X")
+    return (
+        None
+        if name is None or found is None
+        else Call(name, [op.name("X"), found[0], op.name("Out")], found[1:])
+    )
+
+
+def _native_grad(op: OpView) -> Call | None:
+    name, found = typed(op, "sequence_softmax_grad", ("Out", DOUT)), segments_of(op, "X")
+    if name is None or found is None:
+        return None
+    return Call(name, [found[0], op.name("Out"), op.name(DOUT), op.name(DX)], found[1:])
 
 
 register(
@@ -51,6 +67,8 @@ register(
         infer=_softmax_infer,
         kernel=_softmax,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=_native,
+        inplace=(("Out", "X"),),
         lod=True,
         doc="Softmax within each sequence of scores.",
     )
@@ -61,8 +79,10 @@ register(
         inputs=("Out", "X", DOUT),
         outputs=(DX,),
         attrs={"use_cudnn": False, "data_format": "AnyLayout"},
-        infer=grads_like_inputs,
+        infer=grads_keep_sequences,
         kernel=_softmax_grad,
+        native=_native_grad,
+        inplace=((DX, DOUT),),
         lod=True,
         doc="The gradient of sequence_softmax.",
     )

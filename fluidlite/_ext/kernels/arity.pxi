@@ -20,6 +20,11 @@ def _times(shape, rest):
     return [n * times for n, times in zip(shape, rest)]
 
 
+def _joined(ints):
+    """Bytes of the rows of each of several inputs with sequences, and of their offsets."""
+    return [(rows * ints[1], 8 * (ints[0] + 1)) for rows in ints[2:]]
+
+
 def _batched(ints, size):
     m, n, k, _, _, batch = ints[:6]
     return [size * ((batch - 1) * step + one) if batch else 0 for one, step in zip((m * k, k * n, m * n), ints[6:9])]
@@ -43,6 +48,8 @@ _ODD_SIZES = {
     "expand": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _times)],
     "expand_grad": lambda i, size: [_shape_bytes([size, *i], _times), _shape_bytes([size, *i], None)],
     "gemm_batched": _batched,
+    "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],
+    "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
     "conv2d": lambda i, size: [_images(i, size)[of] for of in ("input", "filter", "bias", "output")],
     "conv2d_grad_input": lambda i, size: [_images(i, size)[of] for of in ("filter", "output", "input")],
     "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],

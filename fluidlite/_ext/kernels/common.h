@@ -56,6 +56,32 @@ FL_INLINE int no_memory(fl_call *call, int64_t bytes) {
     return FL_NO_MEMORY;
 }
 
+/* Memory of at least `bytes` that a call keeps between runs; NULL if there is none. It grows with the sizes of a run. */
+struct Scratch {
+    char *memory;
+    int64_t bytes;
+};
+
+inline void free_scratch(void *state) {
+    delete[] static_cast<Scratch *>(state)->memory;
+    delete static_cast<Scratch *>(state);
+}
+
+inline void *scratch(fl_call *call, int64_t bytes) {
+    Scratch *kept = static_cast<Scratch *>(call->state);
+    if (kept == nullptr) {
+        call->state = kept = new (std::nothrow) Scratch{nullptr, 0};
+        call->free_state = free_scratch;
+        if (kept == nullptr) return nullptr;
+    }
+    if (kept->bytes < bytes || kept->memory == nullptr) {
+        delete[] kept->memory;
+        kept->memory = new (std::nothrow) char[static_cast<size_t>(bytes)];
+        kept->bytes = kept->memory == nullptr ? 0 : bytes;
+    }
+    return kept->memory;
+}
+
 /* Reports a size that a library's int cannot hold. */
 FL_INLINE int too_large(fl_call *call, int64_t size, int64_t most) {
     call->err[0] = size;

@@ -5,7 +5,7 @@ namespace FL_NS {
 namespace {
 
 /* Writes the softmax of x to out (which may be x) and returns the largest element and the logarithm of the sum of the
- * shifted exponentials. As in Fluid, elements more than 64 below the largest count as 64 below it. */
+ * shifted exponentials. As in Fluid, elements more than 64 below the largest count as 64 below it, if FLOORED. */
 template <class T> struct RowScale {
     T largest, log_sum;
 };
@@ -15,12 +15,12 @@ template <class T> FL_INLINE T shifted(T x, T largest) {
     return d < T(-64) ? T(-64) : d;
 }
 
-template <class T> FL_INLINE RowScale<T> softmax_row(const T *x, T *out, int64_t n) {
+template <bool FLOORED = true, class T> FL_INLINE RowScale<T> softmax_row(const T *x, T *out, int64_t n) {
     T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
     for (int64_t j = 0; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
     FL_LOOP
-    for (int64_t j = 0; j < n; ++j) out[j] = vm::exp(shifted(x[j], largest));
+    for (int64_t j = 0; j < n; ++j) out[j] = vm::exp(FLOORED ? shifted(x[j], largest) : x[j] - largest);
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; ++j) sum += out[j];
