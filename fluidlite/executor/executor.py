@@ -20,7 +20,7 @@ from . import failures, readers
 from .feeding import Feed, as_feed, placed, unshared
 from .from_dataset import FetchHandler, run_over
 from .interpret import Interpreter
-from .lod_tensor import LoDTensor
+from .lod_tensor import LoDTensor, LoDTensorArray
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope, global_scope
@@ -405,16 +405,20 @@ def describe(program: Program, scope: Scope) -> str:
     return "\n".join(parts) or "this program has not run in this scope"
 
 
-def as_results(tensors: list[LoDTensor], return_numpy: bool) -> list[Any]:
-    """What `run` returns: arrays, or tensors; RuntimeError for sequences as arrays."""
-    if not return_numpy:
-        return tensors
-    if any(tensor.offsets for tensor in tensors):
+def as_results(values: list[Any], return_numpy: bool) -> list[Any]:
+    """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays."""
+    return [_as_result(value) for value in values] if return_numpy else values
+
+
+def _as_result(value: Any) -> Any:
+    if isinstance(value, LoDTensorArray):
+        return [None if tensor.array is None else _as_result(tensor) for tensor in value]
+    if value.offsets:
         raise RuntimeError(
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
         )
-    return [convertible(np.asarray(to_host(tensor.array))) for tensor in tensors]
+    return convertible(np.asarray(to_host(value.array)))
 
 
 __all__ = ["EOFException", "Executor", "failures", "fetch_names", "run_program"]

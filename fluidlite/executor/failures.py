@@ -67,6 +67,11 @@ def in_operator(op: Operator, error: Exception) -> Exception:
     return OperatorError(f"operator {op.type} ({names}) failed: {type(error).__name__}: {error}{at}")
 
 
+def refusal(op: Operator, message: str) -> OperatorError:
+    """The error of an operator whose function of control flow cannot go on, with the user's line."""
+    return OperatorError(f"operator {op.type}: {message}{describe(op.line)}")
+
+
 def shape_text(shape: Iterable[int]) -> str:
     """A shape as Fluid prints it, with None for what is not fixed."""
     return "[" + ", ".join("None" if n < 0 else str(n) for n in shape) + "]"

@@ -1,7 +1,7 @@
 """Runs a program operator by operator with the reference kernels.
 
 Used for programs whose shapes depend on data (sequences, control flow), for programs that run once (startup), and as
-what plans are tested against.
+what plans are tested against. Values are kept in an `Environment` for each run of a block.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from ..base import profiling
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows, as_dense
+from ..base.tensor_array import TensorArray
 from ..framework import Block, Operator, Program, Variable, sequences
 from ..framework.operator import BlockMeta
 from ..ops import kernel_types
 from ..ops.registry import LodArray, OpView, Shape
 from ..ops.rows import ROWS, VALUES
 from . import failures
+from .control import control_function
 from .device import calls as device_calls
+from .environment import Environment, World
 from .feeding import Feed, placed
-from .lod_tensor import LoDTensor
+from .lod_tensor import LoDTensor, LoDTensorArray
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -64,20 +67,32 @@ def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
 
 
 class Interpreter:
-    """One run of a program: `values` and `lods` hold what is not persistable, by name.
+    """One run of a program; `environment` holds what is not persistable in the global block.
 
-    Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there.
+    Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there. Control
+    functions call `run_block` (see `environment.Run`).
     """
 
     def __init__(self, program: Program, scope: Scope, feed: Feed, device: CudaDevice | None = None) -> None:
         self.program = program
         self.scope = scope
         self.device = device
-        self.xp: Any = np if device is None else device.xp
-        self.fed = list(feed)
-        self.values: dict[str, Any] = {name: array for name, (array, _) in placed(feed, device).items()}
+        world = World(scope, device, feed)
+        self.xp: Any = world.xp
+        self.environment = Environment(program.global_block(), world=world)
+        self.values.update({name: array for name, (array, _) in placed(feed, device).items()})
         self._part_from_scope()
-        self.lods: dict[str, Lod] = {name: lod for name, (_, lod) in feed.items() if lod}
+        self.lods.update({name: lod for name, (_, lod) in feed.items() if lod})
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the variables of the global block hold, by name."""
+        return self.environment.values
+
+    @property
+    def lods(self) -> dict[str, Lod]:
+        """The levels of detail of those variables of the global block that have any."""
+        return self.environment.lods
 
     def _part_from_scope(self) -> None:
         """Copy what is fed and shares memory with variables that the program writes: it must not change meanwhile."""
@@ -92,35 +107,54 @@ class Interpreter:
 
     def run(self, ops: list[Operator] | None = None) -> None:
         """Run all operators of the global block, or just `ops`."""
-        run_op = self.run_op if profiling.active is None else self._run_recorded
         with nullcontext() if self.device is None else self.device.active():
-            for op in self.program.global_block().ops if ops is None else ops:
-                run_op(op)
+            self._run(self.program.global_block().ops if ops is None else ops, self.environment)
 
-    def _run_recorded(self, op: Operator) -> None:
+    def run_block(self, block: Block, environment: Environment) -> None:
+        """Run the operators of `block`, for which `environment` was made."""
+        self._run(block.ops, environment)
+
+    def _run(self, ops: list[Operator], environment: Environment) -> None:
+        run_op = self.run_op if profiling.active is None else self._run_recorded
+        for op in ops:
+            run_op(op, environment)
+
+    def _run_recorded(self, op: Operator, environment: Environment) -> None:
         """`run_op` with its time recorded."""
         recorder, begin = profiling.active, time.perf_counter_ns()
-        self.run_op(op)
+        self.run_op(op, environment)
         if recorder is not None:
             record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
 
-    def run_op(self, op: Operator) -> None:
+    def run_op(self, op: Operator, environment: Environment) -> None:
         definition = op.definition
+        if definition.control:
+            control_function(op.type)(self, op, environment)
+            return
         if definition.kernel is None:
             if definition.host:
                 return  # reader operators: the executor has already taken their batch
             raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
-        inputs = {slot: [self.get(name, op) for name in names] for slot, names in op.inputs.items() if names}
+        inputs = {
+            slot: [environment.get(name, op) for name in names] for slot, names in op.inputs.items() if names
+        }
         lods = None
         if definition.lod:
-            lods = {slot: [self.lod_of(name) for name in names] for slot, names in op.inputs.items()}
+            lods = {slot: [environment.lod_of(name) for name in names] for slot, names in op.inputs.items()}
+        given = inputs
+        if definition.updates:
+            present = {slot: op.outputs.get(slot, []) for slot in definition.updates}
+            given = {
+                **inputs,
+                **{s: [environment.find(name) for name in names] for s, names in present.items()},
+            }
         try:
             types = self._retyped(op, inputs)
             if self.device is None:
-                results = definition.call(np, inputs, op.attrs, lods)
+                results = definition.call(np, given, op.attrs, lods)
             else:
                 with library.errors(f"operator {op.type}"):
-                    results = device_calls.call(op, inputs, self.device, lods)
+                    results = device_calls.call(op, given, self.device, lods)
         except Exception as error:
             if self.device is not None and isinstance(error, MemoryError):
                 raise
@@ -128,19 +162,18 @@ class Interpreter:
             if located is error:
                 raise
             raise located from error
-        shared = self._shared_lod(op, inputs)
-        lasting = any(name not in self.values for names in op.inputs.values() for name in names)
+        shared = self._shared_lod(op, inputs, environment)
+        lasting = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
         for slot, result in zip(definition.output_slots, results, strict=True):
             names = op.outputs.get(slot.name)
             if not names:
                 continue
             for name, value in zip(names, result if slot.many else [result], strict=False):
                 if value is not None:
-                    if lasting and _is_part(value, inputs):
-                        value = self.xp.array(
-                            value
-                        )  # a later operator may overwrite the variable of the scope
-                    self.put(name, value, shared, op, types.get(name))
+                    if lasting and not isinstance(value, TensorArray) and _is_part(value, inputs):
+                        # A later operator may overwrite the variable of the scope.
+                        value = self.xp.array(value)
+                    self._store(name, value, shared, op, environment, types.get(name))
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
         """The types of the outputs of `op` if an input has another type of elements than the program says."""
@@ -148,8 +181,14 @@ class Interpreter:
         for slot, arrays in inputs.items():
             for name, array in zip(op.inputs[slot], arrays, strict=True):
                 var = op.block._find_var_recursive(name)
-                if var is not None and var._dtype is not None and to_numpy(var._dtype) != array.dtype:
-                    odd[name] = to_vartype(array.dtype)
+                kind = getattr(array, "dtype", None)
+                if (
+                    kind is not None
+                    and var is not None
+                    and var._dtype is not None
+                    and to_numpy(var._dtype) != kind
+                ):
+                    odd[name] = to_vartype(kind)
         if not odd:
             return odd
         meta = RetypedMeta(op.block, odd)
@@ -161,77 +200,43 @@ class Interpreter:
             op.definition.infer(view)
         return meta.made
 
-    def get(self, name: str, op: Operator) -> Any:
-        """The array of variable `name`; an error naming operator, variable and what to do if there is none."""
-        value = self.values.get(name)
-        if value is not None:
-            return value
-        found = self.scope.find_var(name)
-        if found is not None and isinstance(found.get(), LoDTensor) and found.get().array is not None:
-            tensor = found.get()
-            here = self.device is None and type(tensor.array) is np.ndarray
-            return tensor.array if here else tensor.on(self.device)
-        raise failures.missing_value(op, name, self.fed)
-
-    def lod_of(self, name: str) -> Lod:
-        if name in self.lods:
-            return self.lods[name]
-        found = self.scope.find_var(name) if name not in self.values else None
-        return found.get().offsets if found is not None and isinstance(found.get(), LoDTensor) else ()
-
-    def _shared_lod(self, op: Operator, inputs: dict[str, list[Any]]) -> tuple[str, int, Lod] | None:
+    def _shared_lod(
+        self, op: Operator, inputs: dict[str, list[Any]], environment: Environment
+    ) -> tuple[str, int, Lod] | None:
         """Name, rows and levels of detail of the first input that has any: outputs with as many rows keep them."""
-        if not self.lods or op.definition.lod or not op.definition.keeps_lod:
+        if op.definition.lod or not op.definition.keeps_lod:
             return None
         for slot in op.definition.input_slots:
             for name, array in zip(op.inputs.get(slot.name, []), inputs.get(slot.name, []), strict=False):
-                lod = self.lods.get(name)
+                holder = environment.holder(name)
+                lod = holder.lods.get(name) if holder is not None else None
                 if lod:
                     return name, len(array), lod
         return None
 
-    def put(
+    def _store(
         self,
         name: str,
         value: Any,
         shared: tuple[str, int, Lod] | None,
         op: Operator,
+        environment: Environment,
         dtype: VarType | None = None,
     ) -> None:
-        """Store a result: persistable variables in the scope, all at once, others here.
-
-        Its type of elements is `dtype`, or else what the kernel has made; see `_typed`.
-        """
+        """Store a result. Its type of elements is `dtype`, or else what the kernel has made; see `_typed`."""
         lod: Lod = ()
         if isinstance(value, LodArray):
             value, lod = value.array, value.lod
         elif shared is not None and np.ndim(value) and len(value) == shared[1]:
             lod = shared[2] if sequences.same_rows(op.block, shared[0], name) else ()
-        var = op.block._find_var_recursive(name)
-        if isinstance(value, SelectedRows) and var is not None and var.persistable:
-            value = value.dense(self.xp)
-        value = self._typed(value, var, dtype)
-        if var is not None and var.persistable:
-            tensor = self.scope.find_var(name)
-            holder = (tensor if tensor is not None else self.scope.var(name)).get_tensor()
-            if self.device is None:
-                holder.set(value)
-            elif value is not holder.array:
-                holder.set(value, self.device.place)
-            holder._lod = lod
-            return
-        self.values[name] = value
-        if lod:
-            self.lods[name] = lod
-        else:
-            self.lods.pop(name, None)
+        environment.put(name, self._typed(value, op.block._find_var_recursive(name), dtype), lod)
 
     def _typed(self, value: Any, var: Variable | None, dtype: VarType | None) -> Any:
         """A result as an array: of type `dtype`, or what the kernel made, in the declared precision if that is less.
 
         Other types that are declared and not computed make no difference, as in Fluid.
         """
-        if var is None or var.type != VarType.LOD_TENSOR:
+        if var is None or var.type != VarType.LOD_TENSOR or isinstance(value, (SelectedRows, TensorArray)):
             return value
         made = self.xp.asarray(value, dtype=None if dtype is None else to_numpy(dtype))
         if dtype is None and var._dtype in FLOATS and made.dtype.kind == "f":
@@ -239,8 +244,16 @@ class Interpreter:
             return made.astype(declared) if made.itemsize > declared.itemsize else made
         return made
 
-    def fetch(self, name: str) -> LoDTensor:
+    def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
+        value = self.values.get(name)
+        if isinstance(value, TensorArray):
+            with nullcontext() if self.device is None else self.device.active():
+                return LoDTensorArray(self._fetched(*element) for element in value)
+        return self.tensor(name)
+
+    def tensor(self, name: str) -> LoDTensor:
+        """`fetch` of what is no tensor array."""
         value = self.values.get(name)
         if value is None:
             value = self._part(name)
@@ -250,7 +263,12 @@ class Interpreter:
                 raise failures.unknown_fetch(name, self.known_names())
             value = found.get_tensor().on(self.device)
         with nullcontext() if self.device is None else self.device.active():
-            return LoDTensor.wrap(self.xp.array(as_dense(value, self.xp)), self.lod_of(name))
+            return self._fetched(value, self.environment.lod_of(name))
+
+    def _fetched(self, value: Any, lod: Lod) -> LoDTensor:
+        if value is None:
+            return LoDTensor()  # an element that was never written
+        return LoDTensor.wrap(self.xp.array(as_dense(value, self.xp)), lod)
 
     def _part(self, name: str) -> Any:
         """One of the two arrays that SelectedRows consist of, under the name it has in plans."""

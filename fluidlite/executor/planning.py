@@ -22,6 +22,9 @@ FOLD_LIMIT = 256
 """Results with more elements are computed at run time even if they could be known before."""
 
 
+_NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
+
+
 class CannotPlan(Exception):
     """A program, or this way to run it, needs the interpreter; the message says why."""
 
@@ -150,6 +153,8 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     needs_sequences = definition.lod and definition.native is None
     if needs_sequences or op.sub_blocks() or definition.infer is None:
         raise CannotPlan(f"operator {op.type} works on sequences or blocks")
+    if any(_no_tensor(op, name) for name in (*op.reads(), *op.writes())):
+        raise CannotPlan(f"operator {op.type} works on what is no tensor")
     for name in op.reads():
         if not meta.has(name):
             raise failures.missing_value(op, name, fed)
@@ -172,6 +177,11 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
         if min(meta.shapes.get(name, (-1,)), default=0) < 0:
             raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data")
     return view
+
+
+def _no_tensor(op: Operator, name: str) -> bool:
+    var = op.block._find_var_recursive(name)
+    return var is not None and var.type in _NO_TENSORS
 
 
 def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:

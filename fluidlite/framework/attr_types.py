@@ -29,7 +29,7 @@ _BY_NAME = {
     "LONGS": "height_sections int64_values shifts",
     "STRINGS": (
         "op_role_var op_callstack endpoints epmap states ex_states varnames table_names "
-        "skip_eager_deletion_vars"
+        "skip_eager_deletion_vars original_output_grad"
     ),
 }
 _NAMED = {name: kind for kind, names in _BY_NAME.items() for name in names.split()}

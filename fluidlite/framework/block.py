@@ -55,6 +55,8 @@ class Block:
 
     def _find_var_recursive(self, name: str) -> Variable | None:
         found = self.vars.get(name)
+        if found is None and self.forward_block_idx >= 0:
+            found = self.program.blocks[self.forward_block_idx].vars.get(name)
         if found is None and self.parent_idx >= 0:
             return self.program.blocks[self.parent_idx]._find_var_recursive(name)
         return found

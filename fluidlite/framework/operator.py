@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .program import Block
 
 
-_PLAIN = {bool, int, float, str, list, tuple}
+_PLAIN = {bool, int, float, str, tuple}
 """The types that most attributes have."""
 
 
@@ -241,7 +241,12 @@ class Operator:
             return []
         from .program import Block
 
-        return [value for value in self.attrs.values() if isinstance(value, Block)]
+        found = []
+        for value in self.attrs.values():
+            found += [
+                item for item in (value if isinstance(value, list) else [value]) if isinstance(item, Block)
+            ]
+        return found
 
     def to_string(self, throw_on_error: bool = True) -> str:
         """The operator as text, in the form of a saved program."""

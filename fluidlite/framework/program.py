@@ -35,6 +35,7 @@ class Program:
         self._appending_grad_times = 0
         self._pruned: dict[Any, Program] = {}
         self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # executors' plans, by scope
+        self._kept_names: tuple[int, dict[str, frozenset[str]]] = (-1, {})  # see `backward_blocks.kept_names`
         self._readers: tuple[int, list[Operator]] = (-1, [])
         self._tracer: Tracer | None = None
 
@@ -279,6 +280,15 @@ def _is_training(op: Operator) -> bool:
     )
 
 
+def _own_blocks(value: Any, program: Program) -> Any:
+    """The value of an attribute for an operator of `program`, a copy: blocks are those of the copy."""
+    if isinstance(value, Block):
+        return program.blocks[value.idx]
+    if isinstance(value, list) and value and isinstance(value[0], Block):
+        return [program.blocks[block.idx] for block in value]
+    return value
+
+
 def _copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
     copy: Operator = object.__new__(Operator)
     copy.block = block
@@ -286,10 +296,7 @@ def _copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
     copy.definition = op.definition
     copy.inputs = {slot: list(names) for slot, names in op.inputs.items()}
     copy.outputs = {slot: list(names) for slot, names in op.outputs.items()}
-    copy.attrs = {
-        name: block.program.blocks[value.idx] if isinstance(value, Block) else value
-        for name, value in op.attrs.items()
-    }
+    copy.attrs = {name: _own_blocks(value, block.program) for name, value in op.attrs.items()}
     copy.line = op.line
     if for_test and "is_test" in op.definition.attrs:
         copy.attrs["is_test"] = True

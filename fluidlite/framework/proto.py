@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.dtypes import VarType
 from ..base.errors import FormatError
+from ..ops.registry import EMPTY
 from . import verify
 from .attr_types import wire_type
 from .block import Block
@@ -261,7 +262,8 @@ def _read_op(block: Block, message: Any, what: str) -> None:
     verify.slots(op)
     block.ops.append(op)
     for name in op.output_arg_names:
-        block._var_recursive(name).op = op
+        if name != EMPTY:
+            block._var_recursive(name).op = op
 
 
 def _read_slots(slots: Sequence[Any]) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ from . import (
     activations,
     arithmetic,
     arranging,
+    arrays,
     comparison,
     constants,
     convolution,
@@ -17,6 +18,7 @@ from . import (
     learning_rate_scheduler,
     limits,
     lod,
+    loops,
     loss,
     matrix,
     metric_op,
@@ -44,6 +46,7 @@ from . import (
 from .activations import *  # noqa: F403
 from .arithmetic import *  # noqa: F403
 from .arranging import *  # noqa: F403
+from .arrays import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .convolution import *  # noqa: F403
@@ -57,6 +60,7 @@ from .learning_rate_scheduler import *  # noqa: F403
 from .learning_rate_scheduler import _decay_step_counter as _decay_step_counter
 from .limits import *  # noqa: F403
 from .lod import *  # noqa: F403
+from .loops import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .matrix import *  # noqa: F403
 from .metric_op import *  # noqa: F403
@@ -85,6 +89,7 @@ __all__ = []
 __all__ += activations.__all__
 __all__ += arithmetic.__all__
 __all__ += arranging.__all__
+__all__ += arrays.__all__
 __all__ += comparison.__all__
 __all__ += constants.__all__
 __all__ += convolution.__all__
@@ -97,6 +102,7 @@ __all__ += joining.__all__
 __all__ += learning_rate_scheduler.__all__
 __all__ += limits.__all__
 __all__ += lod.__all__
+__all__ += loops.__all__
 __all__ += loss.__all__
 __all__ += matrix.__all__
 __all__ += metric_op.__all__

@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     cast,
     clip,
     compare,
+    control_loops,
     conv,
     conv_twice,
     ctc,
@@ -68,6 +69,7 @@ from . import (  # noqa: F401
     slice,
     softmax,
     spectral_norm,
+    tensor_array,
     tree_conv,
     views,
 )

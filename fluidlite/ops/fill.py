@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backend.constants import constant
 from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.tensor_array import TensorArray
 from . import dims, native
 from .infer import same_as
 from .registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register
@@ -128,14 +129,24 @@ register(
     )
 )
 
+
+def _zeros_like(xp: Any, X: Any) -> Any:
+    if not isinstance(X, TensorArray):
+        return xp.zeros_like(X)
+    zeros = TensorArray()
+    for index, (array, lod) in enumerate(X):
+        zeros.write(index, None if array is None else xp.zeros_like(array), lod)
+    return zeros
+
+
 register(
     OpDef(
         "fill_zeros_like",
         inputs=("X",),
         infer=same_as("X"),
-        kernel=lambda xp, X: xp.zeros_like(X),
+        kernel=_zeros_like,
         native=lambda op: _fill_call(op, 0),
-        doc="Zeros with the shape and type of X.",
+        doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
     )
 )
 

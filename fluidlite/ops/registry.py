@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 GRAD = "@GRAD"
 """What a gradient's name ends with."""
 
+EMPTY = "@EMPTY@"
+"""Stands in a list slot for a variable that is not wanted."""
+
 Shape = tuple[int, ...]
 Kernel = Callable[..., Any]
 
@@ -259,7 +262,9 @@ class OpDef:
     output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `keeps_lod`: of operators that do
     not, outputs with the rows of an input have its sequences. `random`: each run draws new
     numbers. `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
-    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `rows`: what it does with
+    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that
+    its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
+    changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
     SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of
     `backend/cupy_` has it; see `call`. It follows from the kernel that an operator is `hosted`: works on the host,
     wherever its arrays are.
@@ -279,6 +284,8 @@ class OpDef:
     keeps_lod: bool = True
     random: bool = False
     host: bool = False
+    control: bool = False
+    updates: tuple[str, ...] = ()
     rows: RowRule | None = None
     frozen: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
@@ -302,7 +309,8 @@ class OpDef:
         code = getattr(kernel, "__code__", None)
         named = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) if code else set()
         every = bool(code and code.co_flags & inspect.CO_VARKEYWORDS)
-        slots = [(slot.name, keyword(slot.name), slot.many) for slot in self.input_slots]
+        taken = [*self.input_slots, *(self.outputs_by_name[name] for name in self.updates)]
+        slots = [(slot.name, keyword(slot.name), slot.many) for slot in taken]
         attrs = [(name, keyword(name)) for name in self.attrs]
         return tuple(s for s in slots if s[1] in named), tuple(a for a in attrs if every or a[1] in named)
 

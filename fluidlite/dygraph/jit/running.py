@@ -197,7 +197,7 @@ class Runner:
         run.run([op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward])
         scope = self._traced.scope
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
-        outputs = [placing.moved(run.fetch(name).array, self.device) for name in self.outputs]
+        outputs = [placing.moved(run.tensor(name).array, self.device) for name in self.outputs]
         return outputs, Interpreted(self, run, outputs) if self.late else self._refuse()
 
     def give_back(self, plan: TwoPhasePlan | DeviceTwoPhasePlan) -> None:
@@ -257,11 +257,11 @@ class Interpreted(Pending):
     def __init__(self, runner: Runner, run: Interpreter, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._run = run
-        self._values, self._lods = dict(run.values), dict(run.lods)
+        self._before = run.environment.only(run.values)
 
     def __call__(self, given: Sequence[Any], retain: bool) -> list[Any]:
         run, runner = self._run, self.runner
-        run.values, run.lods = dict(self._values), dict(self._lods)
+        run.environment = self._before.only(self._before.values)
         run.values.update(zip(runner.late, self.arriving(given), strict=True))
         run.run(
             [op for op in runner.program.global_block().ops if op.attrs.get("op_role", 0) & OpRole.Backward]
@@ -274,7 +274,7 @@ def _depending(program: Program, names: list[str]) -> set[str]:
     reached = set(names)
     block = program.global_block()
     for op in block.ops:
-        if op.definition.grad is None or not reached.intersection(op.input_arg_names):
+        if not (op.definition.grad or op.definition.control) or not reached.intersection(op.input_arg_names):
             continue
         for slot, made in op.outputs.items():
             if slot in op.definition.frozen:

@@ -1,0 +1,46 @@
+"""`TensorArray`: what a variable of type LOD_TENSOR_ARRAY holds while a program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .lod import Lod
+
+
+
+class TensorArray:
+    """Tensors by index, each with its levels of detail; indices that were never written hold None.
+
+    Elements are replaced, never written into: whoever has read one keeps what he has read.
+    """
+
+    __slots__ = ("arrays", "lods")
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self.lods: list[Lod] = []
+
+    def write(self, index: int, array: Any, lod: Lod = ()) -> None:
+        """Put `array` at `index`, which may be beyond the end."""
+        while len(self.arrays) <= index:
+            self.arrays.append(None)
+            self.lods.append(())
+        self.arrays[index] = array
+        self.lods[index] = lod
+
+    def copy(self) -> TensorArray:
+        """Another array with the same elements."""
+        twin = TensorArray()
+        twin.arrays, twin.lods = list(self.arrays), list(self.lods)
+        return twin
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    def __iter__(self) -> Iterator[tuple[Any, Lod]]:
+        return zip(self.arrays, self.lods, strict=True)
+
+    def __repr__(self) -> str:
+        shapes = [None if array is None else list(array.shape) for array in self.arrays]
+        return f"TensorArray of {len(self)}: {shapes}"

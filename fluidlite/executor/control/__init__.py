@@ -1,0 +1,24 @@
+"""Operators with sub-blocks: one Python function each, which runs their blocks.
+
+A function gets the run, the operator and the environment that the operator is in. It uses nothing but `run.run_block`,
+`run.xp` and environments, so that it works whoever executes the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...framework import Operator
+from ..environment import Environment, Run
+from . import loops
+
+Control = Callable[[Run, Operator, Environment], None]
+
+_FUNCTIONS: dict[str, Control] = {
+    **loops.FUNCTIONS,
+}
+
+
+def control_function(op_type: str) -> Control:
+    """What runs an operator of this type, which is declared with `control=True`."""
+    return _FUNCTIONS[op_type]

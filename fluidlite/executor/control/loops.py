@@ -1,0 +1,87 @@
+"""`while` and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...base.selected_rows import total
+from ...base.tensor_array import TensorArray
+from ...framework import Operator
+from ...framework.backward_blocks import kept_names
+from ...ops.registry import EMPTY, grad_name
+from .. import failures
+from ..environment import Environment, Run
+
+
+def truth(op: Operator, name: str, environment: Environment) -> bool:
+    """The value of a condition, which must have one element."""
+    value = environment.get(name, op)
+    if isinstance(value, TensorArray) or value.size != 1:
+        got = repr(value) if isinstance(value, TensorArray) else f"shape {list(value.shape)}"
+        raise failures.refusal(
+            op,
+            f"its condition {name!r} must have one element, got {got}; reduce it with fluid.layers.reduce_all or "
+            "reduce_any first",
+        )
+    return bool(np.asarray(to_host(value)).ravel()[0])
+
+
+def run_while(run: Run, op: Operator, environment: Environment) -> None:
+    """Run the block as long as the condition holds; of each turn only what its gradient reads is kept."""
+    block = op.attrs["sub_block"]
+    (condition,) = op.inputs["Condition"]
+    kept = kept_names(op)
+    turns: list[Environment] = []
+    while truth(op, condition, environment):
+        turn = Environment(block, environment)
+        run.run_block(block, turn)
+        if kept is not None:
+            turns.append(turn.only(kept))
+    for name in op.outputs.get("StepScopes", ()):
+        environment.put(name, turns)
+
+
+def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
+    """Run the gradient's block for each turn, the last one first.
+
+    Gradients of variables that the loop writes go from turn to turn in `state`; those of variables that it only reads
+    are made anew in each turn and added up. Gradients of tensor arrays are changed where they are.
+    """
+    block = op.attrs["sub_block"]
+    (scopes,) = op.inputs["StepScopes"]
+    state = Environment(None, environment)
+    for inside, outside in zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True):
+        value = environment.get(outside, op)
+        if not isinstance(value, TensorArray):
+            state.keep(inside, value, environment.lod_of(outside))
+    wanted = [
+        (name, grad_name(name), out)
+        for name, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
+        if out != EMPTY
+    ]
+    sums: dict[str, Any] = {}
+    for saved in reversed(environment.get(scopes, op)):
+        turn = Environment(block, saved.under(state))
+        run.run_block(block, turn)
+        for _, inside, _ in wanted:
+            if inside in turn.values:
+                part = turn.values[inside]
+                sums[inside] = total(sums[inside], part, run.xp) if inside in sums else part
+    for name, inside, out in wanted:
+        if inside in state.values:
+            environment.put(out, state.values[inside], state.lods.get(inside, ()))
+        elif inside in sums:
+            environment.put(out, sums[inside], environment.lod_of(name))
+        else:
+            value = environment.get(name, op)
+            if isinstance(value, TensorArray):
+                if environment.find(out) is None:
+                    environment.put(out, TensorArray())
+            else:
+                environment.put(out, run.xp.zeros_like(value), environment.lod_of(name))
+
+
+FUNCTIONS = {"while": run_while, "while_grad": run_while_grad}

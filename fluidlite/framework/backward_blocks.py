@@ -1,0 +1,116 @@
+"""Gradients of operators that run blocks: the block of the gradient operator, and what it needs of the forward one.
+
+`GRADIENTS` has a function for each type, called by `Tape` in place of the gradient rule that other operators declare.
+The blocks, their names and the operators' slots are Fluid's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..ops.registry import EMPTY, OpSpec, grad_name
+from .block import Block
+from .operator import Operator
+
+if TYPE_CHECKING:
+    from .program import Program
+    from .tape import Tape
+
+_SCOPES = ("StepScopes", "Scope")
+"""The slots under which operators keep the environments of their blocks' runs for their gradients."""
+
+
+def kept_names(op: Operator) -> frozenset[str] | None:
+    """The variables that the gradient of `op` reads of each run of its block; None if no operator computes it."""
+    scopes = next((op.outputs[slot][0] for slot in _SCOPES if op.outputs.get(slot)), None)
+    return None if scopes is None else _kept(op.block.program).get(scopes)
+
+
+def _kept(program: Program) -> dict[str, frozenset[str]]:
+    """What the gradients of all operators with blocks read, by the names of their step scopes."""
+    version, found = program._kept_names
+    if version != program._version:
+        found = {}
+        for block in program.blocks:
+            for op in block.ops:
+                scopes = next((op.inputs[slot][0] for slot in _SCOPES if op.inputs.get(slot)), None)
+                if scopes is not None and op.sub_blocks():
+                    found[scopes] = frozenset(
+                        name for inner in op.sub_blocks() for name in names_read(inner)
+                    ) | found.get(scopes, frozenset())
+        program._kept_names = program._version, found
+    return found
+
+
+def names_read(block: Block) -> set[str]:
+    """The names of all variables that the operators of a block read, and those of the blocks in it."""
+    names: set[str] = set()
+    for op in block.ops:
+        if "X@GRAD" in op.outputs and len(op.outputs["X@GRAD"]) == len(op.inputs.get("X", ())):
+            # Of the X of a gradient operator with a block, those without a gradient are there for their places only.
+            wanted = zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
+            names.update(name for name, gradient in wanted if gradient != EMPTY)
+            slots = (
+                [slot for slot in op.inputs if slot not in ("X", "Out")]
+                if op.sub_blocks()
+                else list(op.inputs)
+            )
+            names.update(name for slot in slots for name in op.inputs[slot])
+        else:
+            names.update(op.reads())
+        for inner in op.sub_blocks():
+            names |= names_read(inner)
+    return names
+
+
+def names_from_outside(block: Block) -> tuple[list[str], list[str]]:
+    """Which variables of blocks around the operators of a block read, and which they write, in order of first use.
+
+    What a block in it writes is declared there or is among the outputs of the operator that has it.
+    """
+    own = block.vars
+    read = dict.fromkeys(name for op in block.ops for name in op.input_arg_names if name not in own)
+    written = dict.fromkeys(name for op in block.ops for name in op.output_arg_names if name not in own)
+    return list(read), list(written)
+
+
+def while_gradient(tape: Tape, op: Operator) -> None:
+    """Append `while_grad`, with a block that runs once for each turn, the last one first.
+
+    A variable that the loop replaces in each turn has one gradient variable, declared outside of the block: when the
+    gradient of a turn begins it holds that of what the turn has made, when it ends that of what the turn began with.
+    Gradients of what is only read in the loop are declared in the block, and added up over the turns by the operator.
+    """
+    outs = op.outputs["Out"]
+    known = [name for name in outs if name in tape.grads]
+    inner = tape.into(op.attrs["sub_block"], op)
+    needed = inner.carried(known, [name for name in outs if name in op.inputs["X"]])
+    gradients = [(name, tape.arriving(op, name)) for name in outs if name in needed]
+    inner.begin(name for name, _ in gradients)
+    inner.run_block()
+    tape.counted(op, inner)
+    spec = OpSpec(
+        "while_grad",
+        {
+            "X": list(op.inputs["X"]),
+            "Out": list(outs),
+            "Out@GRAD": [gradient for _, gradient in gradients],
+            "StepScopes": list(op.outputs["StepScopes"]),
+        },
+        {"X@GRAD": []},
+        {
+            "sub_block": inner.home,
+            "original_output_grad": [grad_name(name) for name, _ in gradients],
+            "is_test": False,
+        },
+    )
+    for name in op.inputs["X"]:
+        spec.outputs["X@GRAD"].append(grad_name(name) if name in inner.grads else EMPTY)
+    tape.take(op, spec)
+
+
+GRADIENTS: dict[str, Callable[[Tape, Operator], None]] = {"while": while_gradient}
+"""By type of operator; called if a gradient of one of its outputs has arrived."""
+
+__all__ = ["GRADIENTS", "kept_names", "names_from_outside", "names_read"]

@@ -1,0 +1,389 @@
+"""`Tape`: one pass over the operators of a block in reverse, which collects and appends their gradient operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..base.dtypes import FLOATS, VarType
+from ..ops.registry import EMPTY, GRAD, OpSpec, grad_name
+from . import backward_blocks
+from .block import Block
+from .operator import Operator
+from .recompute import Segment
+from .variable import Parameter, Variable
+from .versions import Versions, changes_nothing, counts
+
+
+class Tape:
+    """One pass over the operators of `block` in reverse, collecting the gradient operators to append to `home`.
+
+    `home` is the block itself, or, for the block of an operator `at` that the pass `outer` has come to, a new one.
+    """
+
+    def __init__(
+        self, block: Block, no_grad: set[str], outer: Tape | None = None, at: Operator | None = None
+    ) -> None:
+        self.block = block
+        self.no_grad = no_grad
+        self.outer = outer
+        self.home: Block = block if outer is None else _gradient_block(block, outer.home)
+        self.versions: Versions = Versions(block, outer.versions if outer is not None else None, at)
+        self.specs: list[OpSpec] = []
+        self.contributions: dict[str, list[tuple[OpSpec, str, int]]] = {}  # gradient -> where it is written
+        self.grads: dict[str, str] = {}  # variable -> its gradient
+        self.last: dict[
+            str, str
+        ] = {}  # the same for values that were replaced: gradients that have been used
+        self.arrived: dict[str, str] = {}  # the same for what the present operator replaces
+        self.passed: set[str] = (
+            set()
+        )  # variables whose gradient comes from outside of the block and goes there
+        self.repeated: dict[str, str] = {}  # variable -> the one to read, where it is computed again
+        self.second: set[str] = set()  # what a gradient operator reads of its forward one
+        self.renamed: dict[str, str] = {}  # usual name of a gradient -> the one it has in this pass
+
+    def wants(self, name: str) -> bool:
+        """Whether variable `name` may have a gradient."""
+        var = self.home._find_var_recursive(name)
+        return var is not None and not var.stop_gradient and name not in self.no_grad and var.dtype in FLOATS
+
+    def _is_second(self, name: str, op: Operator) -> bool:
+        """Whether `name` is an output without gradients that `op` reads as gradient operator of its producer."""
+        var = self.block._find_var_recursive(name)
+        source = var.op if var is not None else None
+        return source is not None and op.type == source.type + "_grad" and name in _frozen(source)
+
+    def _wants(self, name: str, op: Operator) -> bool:
+        """Whether variable `name` may have a gradient that comes through `op`."""
+        return self.wants(name) or (self._is_second(name, op) and name not in self.no_grad)
+
+    def path(self, targets: list[str], sources: list[str] | None) -> list[Operator]:
+        """The operators that lie between `sources` (or anything) and `targets`, in program order."""
+        ops = self.block.ops
+        if sources is not None:
+            reached = set(sources)
+            forward = []
+            for op in ops:
+                if reached.intersection(op.input_arg_names):
+                    frozen = _frozen(op)
+                    reached.update(n for n in op.output_arg_names if self.wants(n) or n in frozen)
+                    forward.append(op)
+            ops = forward
+        needed = set(targets)
+        found = []
+        for op in reversed(ops):
+            if needed.intersection(op.output_arg_names):
+                found.append(op)
+                needed.update(name for name in op.input_arg_names if name not in self.no_grad)
+        return found[::-1]
+
+    def is_array(self, name: str) -> bool:
+        var = self.home._find_var_recursive(name)
+        return var is not None and var.type == VarType.LOD_TENSOR_ARRAY
+
+    def fresh(self, name: str) -> str:
+        """The name a gradient gets: its usual one, or a prefixed one if an earlier pass has taken it.
+
+        Gradients that belong to the block of another operator are declared here.
+        """
+        if self.outer is not None:
+            return self._fresh_inside(name)
+        if name not in self.renamed:
+            taken = self.block._find_var_recursive(name) is not None
+            self.renamed[name] = "grad/" * self.block.program._appending_grad_times + name if taken else name
+        return self.renamed[name]
+
+    def _fresh_inside(self, name: str) -> str:
+        var = name.removesuffix(GRAD)
+        if self.outer is not None and self.is_array(var) and var not in self.block.vars:
+            gradient = self.outer.fresh(name)  # an array's gradient is one for all blocks, and added to
+            self.outer.declare(gradient, var)
+            return gradient
+        if var not in self.passed and name not in self.home.vars:
+            self._create(self.home, name, var)
+        return name
+
+    def declare(self, gradient: str, var: str) -> None:
+        """Make sure that a gradient of `var` is declared, where gradients of this pass are or around."""
+        if self.home._find_var_recursive(gradient) is None:
+            self._create(self.home, gradient, var)
+
+    def _create(self, block: Block, gradient: str, var: str) -> None:
+        like = self.home._find_var_recursive(var)
+        if like is None:
+            block.create_var(name=gradient)
+        else:
+            block.create_var(
+                name=gradient, type=like.type, shape=like.shape, dtype=like.dtype, lod_level=like.lod_level
+            )
+
+    def have(self, var: str, gradient: str) -> None:
+        self.grads[var] = gradient
+
+    def temporary(self, name: str, dtype: VarType) -> str:
+        if self.block._find_var_recursive(name) is None:
+            self.block.create_var(name=name, dtype=dtype, stop_gradient=True)
+        return name
+
+    def emit(self, spec: OpSpec) -> None:
+        self.specs.append(spec)
+
+    def run(self, parts: list[Segment]) -> None:
+        """Collect the gradient operators of the path that `parts` make up; its last gradients are known."""
+        for part in reversed(parts):
+            self.specs += part.again
+            self.repeated = part.names
+            self._run_segment(part.ops)
+        for gradient in list(self.contributions):
+            self._settle(gradient)
+
+    def _run_segment(self, ops: list[Operator]) -> None:
+        for op in reversed(ops):
+            if changes_nothing(op):
+                continue
+            if counts(op):
+                self._count_back(op)
+                continue
+            available = any(name in self.grads for name in op.output_arg_names)
+            self.arrived = self._used(op)
+            if available and any(self._wants(name, op) for name in op.input_arg_names):
+                if op.definition.control:
+                    self._differentiate_block(op)
+                elif op.definition.grad is not None:
+                    self._differentiate(op)
+
+    def _count_back(self, op: Operator) -> None:
+        """Take back what an increment in place has added; its gradient stays what it is."""
+        (name,) = op.inputs["X"]
+        var = self.home._var_recursive(name)
+        if self.outer is None and (var.persistable or (var.dtype in FLOATS and not var.stop_gradient)):
+            return
+        back = {"step": -op.attr("step")}
+        self.emit(OpSpec("increment", {"X": [name]}, {"Out": [name]}, back))
+        self.versions.undo(op, name)
+
+    def _used(self, op: Operator) -> dict[str, str]:
+        """The gradients of values that `op` has put in place of others, which do not have them."""
+        used = {}
+        for name in op.writes():
+            if name in self.versions.replaced and name in self.grads:
+                self._settle(self.grads[name])
+                used[name] = self.last[name] = self.grads.pop(name)
+        return used
+
+    def _available(self, name: str) -> bool:
+        return name in self.grads or name in self.arrived
+
+    def _differentiate_block(self, op: Operator) -> None:
+        gradient = backward_blocks.GRADIENTS.get(op.type)
+        if gradient is None:
+            raise op.view().fail("has no gradient yet")
+        gradient(self, op)
+
+    def _differentiate(self, op: Operator) -> None:
+        assert op.definition.grad is not None
+        outputs = {grad_name(name): name for name in op.output_arg_names}
+        inputs = {grad_name(name): name for name in op.input_arg_names}
+        for spec in op.definition.grad(op.view()):
+            gives: dict[str, list[str]] = {}
+            kept: list[tuple[str, int, str]] = []
+            for slot, names in spec.outputs.items():
+                wanted = [
+                    (i, n) for i, n in enumerate(names) if n not in inputs or self._wants(inputs[n], op)
+                ]
+                if len(wanted) < len(names) and len(names) > 1:
+                    # A list keeps its length, so that each place still belongs to its input.
+                    gives[slot] = [
+                        self._ignored(n) if n in inputs and not self._wants(inputs[n], op) else n
+                        for n in names
+                    ]
+                elif wanted:
+                    gives[slot] = [n for _, n in wanted]
+                if wanted:
+                    kept += [(slot, i if len(names) > 1 else 0, n) for i, n in wanted]
+            if not kept or not self._arrives(op, spec, outputs):
+                continue
+            takes = {
+                slot: [self._incoming(n, outputs, op, slot) for n in names]
+                for slot, names in spec.inputs.items()
+            }
+            made = OpSpec(
+                spec.type, takes, gives, {k: v for k, v in spec.attrs.items() if not k.startswith("op_")}
+            )
+            self.specs.append(made)
+            for slot, index, name in kept:
+                if name in inputs:
+                    self._contribute(inputs[name], name, made, slot, index)
+                    if self._is_second(inputs[name], op):
+                        self.second.add(inputs[name])
+
+    def _arrives(self, op: Operator, spec: OpSpec, outputs: dict[str, str]) -> bool:
+        """Whether a gradient operator has anything to do: it reads no gradient of an output, or one there is.
+
+        Outputs that are declared without gradients (a loss's softmax) have none, whatever was computed from them,
+        except from their own gradient operator: second derivatives go through them.
+        """
+        frozen = _frozen(op)
+        read = [outputs[n] for names in spec.inputs.values() for n in names if n in outputs]
+        return not read or any(
+            self._available(name) and (name not in frozen or name in self.second) for name in read
+        )
+
+    def _ignored(self, name: str) -> str:
+        ignored = name + "@IGNORED"
+        base = self.block._var_recursive(name.split(GRAD)[0])
+        if self.block._find_var_recursive(ignored) is None:
+            self.block.create_var(name=ignored, shape=base.shape, dtype=base.dtype, stop_gradient=True)
+        return ignored
+
+    def _incoming(self, name: str, outputs: dict[str, str], op: Operator, slot: str) -> str:
+        """The variable to read for input `name` of a gradient operator of `op`."""
+        if name in outputs:
+            return self.arriving(op, outputs[name])
+        if name in self.repeated:
+            return self.repeated[name]
+        after = name not in op.input_arg_names or (
+            name in op.outputs.get(slot, ()) and name not in op.inputs.get(slot, ())
+        )
+        return self.versions.value(op, name, after)
+
+    def arriving(self, op: Operator, var: str) -> str:
+        """The gradient of an output of `op`; zeros if nobody computes it."""
+        gradient = self.arrived.get(var) or self.grads.get(var)
+        if gradient is not None:
+            self._settle(gradient)
+            return gradient
+        zeros = self.fresh(grad_name(var))
+        value = self.repeated.get(var) or self.versions.value(op, var, after=True)
+        self.emit(OpSpec("fill_zeros_like", {"X": [value]}, {"Out": [zeros]}))
+        self.have(var, zeros)
+        return zeros
+
+    def _contribute(self, var: str, usual: str, spec: OpSpec, slot: str, index: int) -> None:
+        gradient = self.fresh(usual)
+        spec.outputs[slot][index] = gradient
+        self.have(var, gradient)
+        if not self.is_array(var):  # what is written into an array's gradient is added there
+            self.contributions.setdefault(gradient, []).append((spec, slot, index))
+
+    def _settle(self, gradient: str) -> None:
+        """Add up what has arrived for `gradient`, if it came from several places."""
+        places = self.contributions.pop(gradient, [])
+        if len(places) < 2:
+            return
+        parts = []
+        for number, (spec, slot, index) in enumerate(places):
+            part = f"{gradient}@RENAME@block{self.block.idx}@{number}"
+            spec.outputs[slot][index] = part
+            parts.append(part)
+        self.emit(OpSpec("sum", {"X": parts}, {"Out": [gradient]}))
+
+    def append(self, callbacks: Sequence[Callable[..., Any]] | None = None) -> None:
+        """Append the collected operators to the block, with their variables."""
+        owner = {gradient: var for var, gradient in (*self.last.items(), *self.grads.items())}
+        for spec in self.specs:
+            roles: list[str] = []
+            for slot, names in spec.outputs.items():
+                for name in names:
+                    var = self.home._find_var_recursive(owner.get(name, ""))
+                    if isinstance(var, Parameter) and self.outer is None:
+                        roles += [var.name, name]
+                    if name != EMPTY and self.home._find_var_recursive(name) is None:
+                        kind = VarType.LOD_TENSOR
+                        if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+                            kind = var.type
+                        lod_level = self._lod_level(spec, slot)
+                        self.home.create_var(name=name, type=kind, lod_level=lod_level)
+            if roles:
+                spec.attrs["op_role_var"] = roles
+            op = self.home.append_op(
+                type=spec.type, inputs=spec.inputs, outputs=spec.outputs, attrs=spec.attrs
+            )
+            for callback in callbacks or ():
+                callback(block=self.home, context={"op": op})
+
+    def _lod_level(self, spec: OpSpec, slot: str) -> int:
+        names = spec.inputs.get(slot.removesuffix(GRAD))
+        var = self.home._find_var_recursive(names[0]) if names else None
+        return var.lod_level if var is not None else 0
+
+    def gradient_of(self, name: str) -> Variable | None:
+        """The gradient of variable `name` that this pass made, or None."""
+        gradient = self.grads.get(name) or self.last.get(name)
+        return self.block._find_var_recursive(gradient) if gradient is not None else None
+
+    # What the functions of `backward_blocks` call: gradients of operators that run blocks.
+
+    def into(self, block: Block, op: Operator) -> Tape:
+        """A pass over the block of `op`, which this pass has come to, with a new block for its gradients."""
+        return Tape(block, self.no_grad, self, op)
+
+    def carried(self, known: Iterable[str], candidates: Iterable[str]) -> set[str]:
+        """Which variables of blocks around need a gradient when the block ends, if it runs several times.
+
+        Those with a `known` one, and those of the `candidates` (which the block writes) that the next run computes one
+        of these from.
+        """
+        needed = set(known)
+        possible = {name for name in candidates if self.wants(name)}
+        while True:
+            read = {name for op in self.path(list(needed), None) for name in op.reads()}
+            more = (read & possible) - needed
+            if not more:
+                return needed
+            needed |= more
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Say which variables from around have gradients when the block ends. They go by their usual names."""
+        assert self.outer is not None
+        for name in names:
+            gradient = grad_name(name)
+            if self.is_array(name):
+                gradient = self.fresh(gradient)
+            else:
+                self.outer.declare(gradient, name)
+                self.passed.add(name)
+            self.have(name, gradient)
+
+    def run_block(self) -> None:
+        """Collect the gradients of all operators of the block and append them."""
+        ops = list(self.block.ops)
+        path = {id(op) for op in self.path(list(self.grads), None)}
+        self._run_segment([op for op in ops if id(op) in path or counts(op)])
+        for name in sorted(self.passed - self.grads.keys()):
+            # The block has replaced the variable without looking at it.
+            value = self.versions.value(ops[0], name)
+            self.emit(OpSpec("fill_zeros_like", {"X": [value]}, {"Out": [grad_name(name)]}))
+            self.have(name, grad_name(name))
+        for gradient in list(self.contributions):
+            self._settle(gradient)
+        self.append()
+
+    def counted(self, op: Operator, inner: Tape) -> None:
+        """Note which variables hold again what they held before `op`, once its gradient has run."""
+        for name in op.writes():
+            if inner.versions.writes(name) and inner.versions.counted_back(name):
+                self.versions.undo(op, name)
+
+    def take(self, op: Operator, spec: OpSpec) -> None:
+        """Have the gradient operator of `op`, whose `X@GRAD` are in the order of its `X`."""
+        self.specs.append(spec)
+        for index, (name, gradient) in enumerate(zip(op.inputs["X"], spec.outputs["X@GRAD"], strict=True)):
+            if gradient != EMPTY:
+                self._contribute(name, grad_name(name), spec, "X@GRAD", index)
+
+
+def _gradient_block(block: Block, around: Block) -> Block:
+    """A new block for the gradients of `block`, inside of the one that has those of the block around that."""
+    program = block.program
+    current = program.current_block_idx
+    made = program._create_block(around.idx)
+    program.current_block_idx = current
+    made._set_forward_block_idx(block.idx)
+    return made
+
+
+def _frozen(op: Operator) -> set[str]:
+    """The outputs of `op` that are declared to have no gradient."""
+    return {name for slot in op.definition.frozen for name in op.outputs.get(slot, [])}
