@@ -8,7 +8,6 @@ from typing import Any
 from .lod import Lod
 
 
-
 class TensorArray:
     """Tensors by index, each with its levels of detail; indices that were never written hold None.
 

@@ -83,7 +83,7 @@ def while_gradient(tape: Tape, op: Operator) -> None:
     Gradients of what is only read in the loop are declared in the block, and added up over the turns by the operator.
     """
     outs = op.outputs["Out"]
-    known = [name for name in outs if name in tape.grads]
+    known = [name for name in outs if tape.available(name)]
     inner = tape.into(op.attrs["sub_block"], op)
     needed = inner.carried(known, [name for name in outs if name in op.inputs["X"]])
     gradients = [(name, tape.arriving(op, name)) for name in outs if name in needed]

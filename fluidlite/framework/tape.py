@@ -145,8 +145,8 @@ class Tape:
             if counts(op):
                 self._count_back(op)
                 continue
-            available = any(name in self.grads for name in op.output_arg_names)
             self.arrived = self._used(op)
+            available = any(self.available(name) for name in op.output_arg_names)
             if available and any(self._wants(name, op) for name in op.input_arg_names):
                 if op.definition.control:
                     self._differentiate_block(op)
@@ -172,7 +172,8 @@ class Tape:
                 used[name] = self.last[name] = self.grads.pop(name)
         return used
 
-    def _available(self, name: str) -> bool:
+    def available(self, name: str) -> bool:
+        """Whether there is a gradient of what the present operator has written to variable `name`."""
         return name in self.grads or name in self.arrived
 
     def _differentiate_block(self, op: Operator) -> None:
@@ -227,7 +228,7 @@ class Tape:
         frozen = _frozen(op)
         read = [outputs[n] for names in spec.inputs.values() for n in names if n in outputs]
         return not read or any(
-            self._available(name) and (name not in frozen or name in self.second) for name in read
+            self.available(name) and (name not in frozen or name in self.second) for name in read
         )
 
     def _ignored(self, name: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backend import moved
 from ..base.selected_rows import SelectedRows
+from ..base.tensor_array import TensorArray
 from .registry import Kernel, LodArray, OpDef
 
 if TYPE_CHECKING:
@@ -47,11 +48,16 @@ def _down(array: Any) -> Any:
 
 
 def carried(value: Any, move: Callable[[Any], Any]) -> Any:
-    """`value` with every array in it (in lists, `LodArray`s, `SelectedRows`) replaced by what `move` makes of it."""
+    """`value` with what `move` makes of every array in it (in lists, `LodArray`s, `SelectedRows`, tensor arrays)."""
     if isinstance(value, list):
         return [carried(one, move) for one in value]
     if isinstance(value, LodArray):
         return LodArray(carried(value.array, move), value.lod)
+    if isinstance(value, TensorArray):
+        array = TensorArray()
+        for index, (element, lod) in enumerate(value):
+            array.write(index, None if element is None else move(element), lod)
+        return array
     if isinstance(value, SelectedRows):
         return SelectedRows(move(value.rows), move(value.values), value.height)
     return move(value)

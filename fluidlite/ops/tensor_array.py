@@ -152,7 +152,11 @@ def _elements(X: Any) -> list[Any]:
 
 def _join(xp: Any, X: Any, axis: int, use_stack: bool) -> tuple[Any, Any]:
     values = _elements(X)
-    sizes = xp.array([1 if use_stack else value.shape[axis] for value in values], "int32")
+
+    if use_stack and axis < 0:
+        axis += values[0].ndim + 1
+    # Of stacked elements too: the sizes that they have along that axis themselves. There is none behind the last one.
+    sizes = xp.array([1 if axis == value.ndim else value.shape[axis] for value in values], "int32")
     return (xp.stack(values, axis) if use_stack else xp.concatenate(values, axis)), sizes
 
 

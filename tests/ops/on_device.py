@@ -15,6 +15,7 @@ from fluidlite.backend.cupy_.recording import Recording
 from fluidlite.base.lod import same
 from fluidlite.base.place import CPUPlace, CUDAPlace, Place
 from fluidlite.base.selected_rows import SelectedRows
+from fluidlite.base.tensor_array import TensorArray
 from fluidlite.ops.hosting import carried
 from fluidlite.ops.registry import LodArray, OpDef
 
@@ -31,9 +32,9 @@ WAITING = frozenset(
     """
     affine_grid affine_grid_grad argsort argsort_grad bilinear_interp cholesky cholesky_grad clip clip_by_norm concat
     concat_grad crop crop_grad crop_tensor crop_tensor_grad dpsgd dropout expand expand_grad fc fill_constant
-    gaussian_random inverse linspace masked_select masked_select_grad merge_selected_rows nce one_hot one_hot_v2 pad2d
-    pad2d_grad randint randperm range reshape2 sampling_id seed sequence_mask slice slice_grad split strided_slice
-    strided_slice_grad
+    gaussian_random inverse linspace lod_array_length masked_select masked_select_grad merge_selected_rows nce one_hot
+    one_hot_v2 pad2d pad2d_grad randint randperm range reshape2 sampling_id seed sequence_mask slice slice_grad split strided_slice
+    strided_slice_grad tensor_array_to_tensor
     top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 warpctc where_index
     """.split()
 )
@@ -93,12 +94,13 @@ def _compared_call(
 ) -> list[Any]:
     if device is not None or self.host:
         return _call(self, xp, inputs, attrs, lods, device, wanted)
+    given = {slot: [carried(item, lambda array: array) for item in items] for slot, items in inputs.items()}
     try:
         expected = _call(self, xp, inputs, attrs, lods)
     except Exception as error:
-        _require_error(error, self, inputs, attrs, lods)
+        _require_error(error, self, given, attrs, lods)
         raise
-    got = _on_device(self, inputs, attrs, lods)
+    got = _on_device(self, given, attrs, lods)
     for slot, mine, theirs in zip(self.output_slots, got, expected, strict=True):
         _agree(f"{self.type}, {slot.name}", mine, theirs, self.random)
     return expected
@@ -177,7 +179,7 @@ def _down(array: Any) -> Any:
 
 
 def _agree(what: str, got: Any, want: Any, shape_only: bool = False) -> None:
-    """Assert that both are alike: arrays, lists, `LodArray`s, SelectedRows, or None."""
+    """Assert that both are alike: arrays, lists, `LodArray`s, SelectedRows, tensor arrays, or None."""
     if want is None or got is None:
         # Launchers may leave out what nobody can ask for (reserved space).
         assert want is None and got is None, f"{what}: {got} on the device, {want} on the host"
@@ -188,6 +190,11 @@ def _agree(what: str, got: Any, want: Any, shape_only: bool = False) -> None:
     elif isinstance(want, LodArray):
         assert same(got.lod, want.lod), f"{what}: LoD {got.lod}, expected {want.lod}"
         _agree(what, got.array, want.array, shape_only)
+    elif isinstance(want, TensorArray):
+        assert len(got) == len(want) and all(map(same, got.lods, want.lods)), (
+            f"{what}: {got}, expected {want}"
+        )
+        _agree(what, got.arrays, want.arrays, shape_only)
     elif isinstance(want, SelectedRows):
         assert got.height == want.height, what
         _agree(what, got.rows, want.rows, shape_only)
