@@ -33,8 +33,8 @@ WAITING = frozenset(
     affine_grid affine_grid_grad argsort argsort_grad bilinear_interp cholesky cholesky_grad clip clip_by_norm concat
     concat_grad crop crop_grad crop_tensor crop_tensor_grad dpsgd dropout expand expand_grad fc fill_constant
     gaussian_random inverse linspace lod_array_length masked_select masked_select_grad merge_selected_rows nce one_hot
-    one_hot_v2 pad2d pad2d_grad randint randperm range reshape2 sampling_id seed sequence_mask slice slice_grad split strided_slice
-    strided_slice_grad tensor_array_to_tensor
+    one_hot_v2 pad2d pad2d_grad randint randperm range reshape2 sampling_id seed sequence_mask slice slice_grad split
+    strided_slice strided_slice_grad tensor_array_to_tensor
     top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 warpctc where_index
     """.split()
 )
