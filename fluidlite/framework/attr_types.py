@@ -1,8 +1,8 @@
 """Which wire type an attribute has in a saved program.
 
 Fluid's own reader insists on the declared type (FLOAT for `scale=2`, LONGS for the shape of `fill_constant`).
-Most types follow from the operator's declared default; the names below are those where Python's types say too
-little.
+Most types follow from the operator's declared default or are in its `wire`; the names below are those where Python's
+types say too little, whatever the operator.
 """
 
 from __future__ import annotations
@@ -33,17 +33,6 @@ _BY_NAME = {
     ),
 }
 _NAMED = {name: kind for kind, names in _BY_NAME.items() for name in names.split()}
-_BY_OPERATOR = {
-    ("arg_max", "axis"): "LONG",
-    ("arg_min", "axis"): "LONG",
-    ("fill", "value"): "FLOATS",
-    ("fill_constant", "shape"): "LONGS",
-    ("gaussian_random", "shape"): "LONGS",
-    ("nll_loss", "ignore_index"): "LONG",
-    ("randint", "shape"): "LONGS",
-    ("roll", "dims"): "LONGS",
-    ("uniform_random", "shape"): "LONGS",
-}
 _INT32 = range(-(2**31), 2**31)
 
 
@@ -53,8 +42,7 @@ def wire_type(op: Operator, name: str, value: Any) -> str:
 
     Raises TypeError for a value that no attribute can hold.
     """
-    forward = op.type.removesuffix("_grad")
-    known = _BY_OPERATOR.get((forward, name)) or _NAMED.get(name)
+    known = op.definition.wire.get(name) or _NAMED.get(name)
     if known is not None:
         return known
     default = op.definition.attrs.get(name)

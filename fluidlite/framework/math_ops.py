@@ -79,10 +79,8 @@ class VariableMath:
             return NotImplemented  # type: ignore[return-value]
         left, right = (other, me) if swapped else (me, other)
         if left.dtype != right.dtype:
-            converted = right.astype(left.dtype)
-            right = converted
-        compares = op_type in _COMPARISONS
-        out = self._temporary(VarType.BOOL if compares else left.dtype)
+            right = right.astype(left.dtype)
+        out = self._temporary(left.dtype)
         self._append(op_type, {"X": [left], "Y": [right]}, out, {"axis": -1})
         return out
 
@@ -178,9 +176,6 @@ class VariableMath:
 
     def __getitem__(self, index: Any) -> Variable:
         return _indexed(self, index)  # type: ignore[arg-type]
-
-
-_COMPARISONS = frozenset({"less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal"})
 
 
 def _is_number(value: Any) -> bool:

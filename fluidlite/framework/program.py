@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
+from ..ops.reader import READING
 from . import mode
 from .block import Block
 from .devices import current_device
@@ -18,7 +19,6 @@ from .variable import Parameter, Variable
 if TYPE_CHECKING:
     from .descs import ProgramDesc
 
-_READING = frozenset({"create_py_reader", "create_double_buffer_reader", "read"})
 _SEED: Slot[int] = Slot("seed", 0)
 
 
@@ -142,7 +142,7 @@ class Program:
         copy = self.clone(for_test=True)
         if prune_read_op:
             block = copy.global_block()
-            block.ops = [op for op in block.ops if op.type not in _READING]
+            block.ops = [op for op in block.ops if op.type not in READING]
             copy._changed()
         return copy
 

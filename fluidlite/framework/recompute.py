@@ -84,7 +84,7 @@ def seed_dropouts(ops: Iterable[Operator]) -> None:
     """
     inserted = 0
     for index, op in enumerate(list(ops)):
-        if op.type != "dropout" or op.inputs.get("Seed") or op.attr("is_test"):
+        if "Seed" not in op.definition.inputs_by_name or op.inputs.get("Seed") or op.attr("is_test"):
             continue
         block = op.block
         seed = block.create_var(

@@ -25,6 +25,7 @@ register_function(
     lambda xp, Out, Out_grad: xp.where(Out > 0, Out_grad, 0),
     "max(x, 0).",
     linear=True,
+    epilogue=1,
 )
 register_function(
     "relu6",
@@ -93,6 +94,7 @@ register_function(
     lambda xp, Out, Out_grad: Out_grad * Out * (1 - Out),
     "1 / (1 + exp(-x)).",
     second=lambda xp, Out, DOut, DDX: (DOut * DDX * (1 - 2 * Out), DDX * Out * (1 - Out)),
+    epilogue=2,
 )
 register_function(
     "tanh",
@@ -100,6 +102,7 @@ register_function(
     lambda xp, Out, Out_grad: Out_grad * (1 - Out * Out),
     "The hyperbolic tangent.",
     second=lambda xp, Out, DOut, DDX: (-2 * Out * DOut * DDX, DDX * (1 - Out * Out)),
+    epilogue=3,
 )
 
 

@@ -98,6 +98,8 @@ def _register(
     if grads is None:
         return
 
+    kept = ("X", "Y", "Out") if needs_out else ("X", "Y") if any(needs) else ("X#", "Y#")
+
     def back(xp: Any, X: Any, Y: Any, Out_grad: Any, axis: int) -> Any:
         dx, dy = grads(xp, *operands(X, Y, axis), Out_grad)
         return reduced(xp, dx, X.shape, Y.shape, axis), reduced(xp, dy, Y.shape, X.shape, axis)
@@ -105,7 +107,7 @@ def _register(
     register(
         OpDef(
             op_type + "_grad",
-            inputs=("X", "Y", "Out", DOUT) if needs_out else ("X", "Y", DOUT),
+            inputs=(*kept, DOUT),
             outputs=(DX, DY),
             attrs=_ATTRS,
             infer=grads_like_inputs,

@@ -72,6 +72,7 @@ register(
         infer=_fill_constant_infer,
         kernel=_fill_constant,
         native=_fill_constant_native,
+        wire={"shape": "LONGS"},
         doc="A tensor of the given shape full of `value` (or `str_value`, or ValueTensor's element).",
     )
 )
@@ -119,7 +120,7 @@ _LIKE_ATTRS = {"shape": [], "input_dim_idx": 0, "output_dim_idx": 0, "dtype": in
 register(
     OpDef(
         "fill_constant_batch_size_like",
-        inputs=("Input",),
+        inputs=("Input#",),
         attrs={**_LIKE_ATTRS, "value": 0.0, "str_value": "", "force_cpu": False},
         infer=_fill_like_infer,
         kernel=_fill_constant_batch_size_like,
@@ -142,7 +143,7 @@ def _zeros_like(xp: Any, X: Any) -> Any:
 register(
     OpDef(
         "fill_zeros_like",
-        inputs=("X",),
+        inputs=("X#",),
         infer=same_as("X"),
         kernel=_zeros_like,
         native=lambda op: _fill_call(op, 0),
@@ -159,7 +160,7 @@ def _like_type(op: OpView) -> VarType:
 register(
     OpDef(
         "fill_any_like",
-        inputs=("X",),
+        inputs=("X#",),
         attrs={"value": 0.0, "dtype": -1},
         infer=lambda op: op.set("Out", op.shape("X"), _like_type(op)),
         kernel=lambda xp, X, value, dtype: xp.full(X.shape, value, X.dtype if dtype < 0 else to_numpy(dtype)),

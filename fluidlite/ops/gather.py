@@ -58,7 +58,7 @@ register(
 register(
     OpDef(
         "gather_grad",
-        inputs=("X", "Index", DOUT),
+        inputs=("X#", "Index", DOUT),
         outputs=(DX,),
         attrs={"overwrite": True},
         infer=grads_like_inputs,
@@ -114,7 +114,7 @@ register(
 register(
     OpDef(
         "gather_nd_grad",
-        inputs=("X", "Index", DOUT),
+        inputs=("X#", "Index", DOUT),
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=_gather_nd_grad,
@@ -171,7 +171,7 @@ register(
 register(
     OpDef(
         "scatter_grad",
-        inputs=("Ids", "Updates", DOUT),
+        inputs=("Ids", "Updates#", DOUT),
         outputs=(DX, DUPDATES),
         attrs={"overwrite": True},
         infer=_infer_scatter_grad,
@@ -220,7 +220,7 @@ register(
 register(
     OpDef(
         "scatter_nd_add_grad",
-        inputs=("Index", "Updates", DOUT),
+        inputs=("Index", "Updates#", DOUT),
         outputs=(DX, DUPDATES),
         infer=_infer_scatter_grad,
         kernel=_scatter_nd_add_grad,

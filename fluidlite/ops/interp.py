@@ -205,7 +205,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         infer,
         doc,
         attrs=attrs,
-        keep=("X",),
+        keep=("X#",),
         gradable=("X",),
         again=again,
     )

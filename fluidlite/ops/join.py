@@ -112,7 +112,7 @@ register(
 register(
     OpDef(
         "concat_grad",
-        inputs=("X*", "AxisTensor?", DOUT),
+        inputs=("X*#", "AxisTensor?", DOUT),
         outputs=(DX + "*",),
         attrs={"axis": 0},
         infer=grads_like_inputs,

@@ -90,26 +90,6 @@ _OTHERS = {
     """,
 }
 
-_UNREAD = {
-    "X": """
-        bilinear_interp_grad concat_grad crop_grad crop_tensor_grad elementwise_add_grad elementwise_sub_grad
-        expand_as_grad expand_grad fill_any_like gather_grad gather_nd_grad index_sample_grad index_select_grad
-        mean_grad nearest_interp_grad pad2d_grad pad_constant_like pixel_shuffle_grad reduce_mean_grad reduce_sum_grad
-        roll_grad shuffle_channel_grad space_to_depth_grad temporal_shift_grad tril_triu_grad trilinear_interp_grad
-        unfold_grad
-    """,
-    "Y": "elementwise_add_grad elementwise_sub_grad sequence_expand sequence_expand_grad",
-    "Input": """
-        diag_embed_grad fill_constant_batch_size_like gaussian_random_batch_size_like slice_grad strided_slice_grad
-        trace_grad uniform_random_batch_size_like
-    """,
-    "Updates": "scatter_grad scatter_nd_add_grad",
-    "target_tensor": "expand_as_grad",
-}
-"""Inputs whose elements are not read, by slot: only shapes, sequences or sizes of them matter."""
-
-_ANY_TYPE = frozenset((op_type, slot) for slot, types in _UNREAD.items() for op_type in types.split())
-
 
 def _kinds(text: str) -> frozenset[VarType]:
     return frozenset(VarType[name] for name in text.split())
@@ -140,13 +120,16 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
     main: tuple[VarType, VarType] | None = None
     first: dict[VarType, tuple[str, VarType]] = {}
     unread: set[VarType] = set()
+    definition = op.definition
+    # Where nothing else says the type (`shape`), that of what is not read counts.
+    free = definition.unread if len(definition.inputs) > 1 or "dtype" in definition.attrs else frozenset()
     # Gradient operators compute in the type of the gradients that they get.
-    for slot in sorted(op.definition.input_slots, key=lambda slot: not slot.name.endswith(GRAD)):
+    for slot in sorted(definition.input_slots, key=lambda slot: not slot.name.endswith(GRAD)):
         for name in op.inputs.get(slot.name, ()):
             before, now = declared(name), op.meta.dtype(name)
             if before is None:
                 continue
-            if slot.name == "XShape" or (op.type, slot.name) in _ANY_TYPE:
+            if slot.name == "XShape" or slot.name in free:
                 unread.add(now)
                 continue
             if main is None:

@@ -116,6 +116,7 @@ register_pair(
     "Minus the logarithm of the probability of the right class, taken from X; 'mean' divides by the weights.",
     outputs=("Out", "Total_weight"),
     attrs=_ATTRS,
+    wire={"ignore_index": "LONG"},
     keep_out=("Total_weight",),
     gradable=("X",),
     frozen=("Total_weight",),

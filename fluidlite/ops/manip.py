@@ -167,7 +167,7 @@ register(
 register(
     OpDef(
         "expand_grad",
-        inputs=(*EXPAND_INPUTS, DOUT),
+        inputs=("X#", *EXPAND_INPUTS[1:], DOUT),
         outputs=(DX,),
         attrs={"expand_times": []},
         infer=grads_like_inputs,
@@ -207,7 +207,7 @@ register(
 register(
     OpDef(
         "expand_as_grad",
-        inputs=("X", "target_tensor", DOUT),
+        inputs=("X#", "target_tensor#", DOUT),
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=lambda xp, X, target_tensor, Out_grad: _fold(

@@ -146,7 +146,7 @@ register(
 register(
     OpDef(
         "pad2d_grad",
-        inputs=("X", "Paddings?", DOUT),
+        inputs=("X#", "Paddings?", DOUT),
         outputs=(DX,),
         attrs=PAD2D_ATTRS,
         infer=grads_like_inputs,
@@ -172,7 +172,7 @@ def _pad_like(xp: Any, X: Any, Y: Any, pad_value: float) -> Any:
 register(
     OpDef(
         "pad_constant_like",
-        inputs=("X", "Y"),
+        inputs=("X#", "Y"),
         attrs={"pad_value": 0.0},
         infer=_infer_pad_like,
         kernel=_pad_like,
@@ -258,7 +258,7 @@ register(
 register(
     OpDef(
         "crop_grad",
-        inputs=("X", "Y?", "Offsets?", DOUT),
+        inputs=("X#", "Y?", "Offsets?", DOUT),
         outputs=(DX,),
         attrs=CROP_ATTRS,
         infer=grads_like_inputs,
@@ -324,7 +324,7 @@ register(
 register(
     OpDef(
         "crop_tensor_grad",
-        inputs=(*CROP_TENSOR_SLOTS, DOUT),
+        inputs=("X#", *CROP_TENSOR_SLOTS[1:], DOUT),
         outputs=(DX,),
         attrs=CROP_ATTRS,
         infer=grads_like_inputs,

@@ -33,23 +33,24 @@ def register_pair(
     again: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
+    wire: dict[str, str] | None = None,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
-    default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all) and
-    outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take `lod=`.
-    `random`: each run draws new numbers. `infer_back`: the shapes of the gradients, where those of the
-    inputs are not what counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both,
-    `native`: what chooses their C kernels.
+    default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
+    its shape) and outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take
+    `lod=`. `random`: each run draws new numbers. `infer_back`: the shapes of the gradients, where those of the inputs
+    are not what counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses
+    their C kernels. `wire`: see `OpDef`.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
-    kept = tuple(slots) if keep is None else tuple(keep)
+    kept = [Slot.parse(text) for text in (slots if keep is None else keep)]
     wanted = tuple(slots) if gradable is None else tuple(gradable)
 
-    def declared(slot: Slot, name: str, optional: bool) -> str:
-        return name + "*" * slot.many + "?" * optional
+    def declared(slot: Slot, name: str, optional: bool, unread: bool = False) -> str:
+        return name + "*" * slot.many + "?" * optional + "#" * unread
 
     register(
         OpDef(
@@ -59,17 +60,18 @@ def register_pair(
             attrs=attrs or {},
             infer=infer,
             kernel=kernel,
-            grad=standard_grad(inputs=kept, outputs=tuple(keep_out)),
+            grad=standard_grad(inputs=[slot.name for slot in kept], outputs=tuple(keep_out)),
             gradable=tuple(gradable) if gradable is not None else None,
             frozen=tuple(frozen),
             lod=lod,
             random=random,
             cuda=cuda[0],
             native=native[0],
+            wire=wire or {},
             doc=doc,
         )
     )
-    takes = [declared(slots[name], name, slots[name].optional) for name in kept]
+    takes = [declared(slots[k.name], k.name, slots[k.name].optional, k.unread) for k in kept]
     takes += [declared(made[name], name, made[name].optional) for name in keep_out]
     takes += [
         declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in frozen
@@ -86,6 +88,7 @@ def register_pair(
             lod=lod,
             cuda=cuda[1],
             native=native[1],
+            wire=wire or {},
             doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
         )
     )

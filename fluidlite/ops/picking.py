@@ -47,6 +47,7 @@ register_pair(
     _infer_index_select,
     "The entries of X along dimension `dim` that Index names.",
     attrs={"dim": 0},
+    keep=("X#", "Index"),
     gradable=("X",),
     again=applied_again("index_select"),
 )
@@ -77,6 +78,7 @@ register_pair(
     _index_sample_grad,
     _infer_index_sample,
     "Of each row of X the elements that the same row of Index names.",
+    keep=("X#", "Index"),
     gradable=("X",),
     again=applied_again("index_sample"),
 )
@@ -131,6 +133,8 @@ register_pair(
     _infer_roll,
     "X moved on by `shifts` along `dims`; what leaves at the end comes in at the front.",
     attrs={"shifts": [], "dims": []},
+    wire={"dims": "LONGS"},
+    keep=("X#",),
     again=applied_again("roll"),
 )
 
@@ -251,6 +255,7 @@ register_pair(
     _infer_trace,
     "The sum of a diagonal of the matrices that the dimensions dim1 and dim2 make.",
     attrs={"offset": 0, "dim1": 0, "dim2": 1},
+    keep=("Input#",),
     again=applied_again("trace", "Input"),
 )
 
@@ -289,6 +294,7 @@ register_pair(
     _infer_diag_embed,
     "Matrices over the dimensions dim1 and dim2 whose diagonal is the last dimension of Input; 0 elsewhere.",
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
+    keep=("Input#",),
     again=applied_again("diag_embed", "Input"),
 )
 
@@ -305,5 +311,6 @@ register_pair(
     same_as("X"),
     "The lower or upper triangle of each matrix from a diagonal on, 0 elsewhere.",
     attrs={"diagonal": 0, "lower": False},
+    keep=("X#",),
     again=applied_again("tril_triu"),
 )

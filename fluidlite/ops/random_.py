@@ -83,6 +83,7 @@ register(
         kernel=_uniform_random,
         random=True,
         cuda="random.uniform_random",
+        wire={"shape": "LONGS"},
         doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
     )
 )
@@ -109,7 +110,7 @@ def _uniform_random_like(
 register(
     OpDef(
         "uniform_random_batch_size_like",
-        inputs=("Input",),
+        inputs=("Input#",),
         attrs={**_LIKE, **_UNIFORM},
         infer=_like,
         kernel=_uniform_random_like,
@@ -142,6 +143,7 @@ register(
         kernel=_gaussian_random,
         random=True,
         cuda="random.gaussian_random",
+        wire={"shape": "LONGS"},
         doc="Numbers from the normal distribution with the given mean and standard deviation.",
     )
 )
@@ -166,7 +168,7 @@ def _gaussian_random_like(
 register(
     OpDef(
         "gaussian_random_batch_size_like",
-        inputs=("Input",),
+        inputs=("Input#",),
         attrs={**_LIKE, **_GAUSSIAN},
         infer=_like,
         kernel=_gaussian_random_like,
@@ -225,6 +227,7 @@ register(
         kernel=_randint,
         random=True,
         cuda="random.randint",
+        wire={"shape": "LONGS"},
         doc="Integers drawn evenly from low to high - 1.",
     )
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from ..base.dtypes import to_vartype
 from .registry import OpDef, OpView, register
 
+READING = frozenset({"create_py_reader", "create_double_buffer_reader", "read"})
+"""The operators of this file."""
+
 register(
     OpDef(
         "create_py_reader",

@@ -30,7 +30,7 @@ def _register(
         op.set("Out", infer(op), op.dtype("X"))
 
     again = applied_again(op_type)
-    register_pair(op_type, ("X",), forward, back, infer_out, doc, attrs=attrs, again=again)
+    register_pair(op_type, ("X",), forward, back, infer_out, doc, attrs=attrs, keep=("X#",), again=again)
 
 
 def _divided(op: OpView, axis: int, by: int, what: str) -> int:
@@ -204,5 +204,6 @@ register_pair(
     "The blocks that a convolution would look at, as columns: [batch, channels * block, blocks].",
     outputs=("Y",),
     attrs=_UNFOLD,
+    keep=("X#",),
     again=applied_again("unfold", out="Y"),
 )

@@ -53,7 +53,7 @@ register(
 register(
     OpDef(
         "mean_grad",
-        inputs=("X", DOUT),
+        inputs=("X#", DOUT),
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=_mean_grad,
@@ -164,7 +164,7 @@ def _register_reduction(
     register(
         OpDef(
             op_type + "_grad",
-            inputs=("X", "Out", DOUT) if needs_out else ("X", DOUT),
+            inputs=("X", "Out", DOUT) if needs_out else ("X#" if native_grad == "reduce_fill" else "X", DOUT),
             outputs=(DX,),
             attrs=ATTRS,
             infer=grads_like_inputs,

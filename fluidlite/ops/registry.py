@@ -50,16 +50,19 @@ class Meta(Protocol):
 
 @dataclass(frozen=True)
 class Slot:
-    """An input or output of an operator: `X`, `X*` (takes a list), `X?` (may be missing), `X*?`."""
+    """An input or output of an operator: `X`, `X*` (takes a list), `X?` (may be missing), `X#` (no elements are read,
+    only shape, type and sequences), and combinations such as `X*?`.
+    """
 
     name: str
     many: bool = False
     optional: bool = False
+    unread: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Slot:
-        name = text.rstrip("*?")
-        return cls(name, "*" in text[len(name) :], "?" in text[len(name) :])
+        name = text.rstrip("*?#")
+        return cls(name, *(mark in text[len(name) :] for mark in "*?#"))
 
 
 @dataclass(frozen=True)
@@ -266,8 +269,10 @@ class OpDef:
     its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
     changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
     SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of
-    `backend/cupy_` has it; see `call`. It follows from the kernel that an operator is `hosted`: works on the host,
-    wherever its arrays are.
+    `backend/cupy_` has it; see `call`. `epilogue`: the number under which kernels of products know an activation that
+    they can end with; 0 for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved
+    programs, where its default does not show it. It follows from the kernel that an operator is `hosted`: works on the
+    host, wherever its arrays are.
     """
 
     type: str
@@ -290,6 +295,8 @@ class OpDef:
     frozen: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
     cuda: str | None = None
+    epilogue: int = 0
+    wire: dict[str, str] = field(default_factory=dict)
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -297,6 +304,7 @@ class OpDef:
         self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
         self.inputs_by_name = {slot.name: slot for slot in self.input_slots}
         self.outputs_by_name = {slot.name: slot for slot in self.output_slots}
+        self.unread = frozenset(slot.name for slot in self.input_slots if slot.unread)
         self.slots = {**self.inputs_by_name, **self.outputs_by_name}
         self._takes = self._parameters(self.kernel)
         self.hosted: bool = getattr(self.kernel, "hosted", False)

@@ -55,6 +55,7 @@ for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
             kernel=_arg_kernel(_find),
             native=_arg_native(_type),
             frozen=("Out",),
+            wire={"axis": "LONG"},
             doc=f"Where along an axis the {_find[3:]}imum stands; the first place if there are several.",
         )
     )

@@ -54,7 +54,7 @@ def _rows_unknown(op: OpView) -> None:
 register(
     OpDef(
         "sequence_expand",
-        inputs=("X", "Y"),
+        inputs=("X", "Y#"),
         attrs={"ref_level": -1},
         infer=_rows_unknown,
         kernel=_expand,
@@ -67,7 +67,7 @@ register(
 register(
     OpDef(
         "sequence_expand_grad",
-        inputs=("X", "Y", DOUT),
+        inputs=("X", "Y#", DOUT),
         outputs=(DX,),
         attrs={"ref_level": -1},
         infer=grads_like_inputs,

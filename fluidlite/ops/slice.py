@@ -138,7 +138,7 @@ register(
 register(
     OpDef(
         "slice_grad",
-        inputs=("Input", *INDEX_SLOTS, DOUT),
+        inputs=("Input#", *INDEX_SLOTS, DOUT),
         outputs=(DINPUT,),
         attrs=ATTRS,
         infer=grads_like_inputs,
@@ -227,7 +227,7 @@ register(
 register(
     OpDef(
         "strided_slice_grad",
-        inputs=("Input", *STRIDED_SLOTS, DOUT),
+        inputs=("Input#", *STRIDED_SLOTS, DOUT),
         outputs=(DINPUT,),
         attrs=STRIDED_ATTRS,
         infer=grads_like_inputs,
@@ -250,7 +250,7 @@ def _infer_shape(op: OpView) -> None:
 register(
     OpDef(
         "shape",
-        inputs=("Input",),
+        inputs=("Input#",),
         infer=_infer_shape,
         kernel=_shape,
         frozen=("Out",),
@@ -260,7 +260,7 @@ register(
 register(
     OpDef(
         "size",
-        inputs=("Input",),
+        inputs=("Input#",),
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
         frozen=("Out",),

@@ -135,7 +135,7 @@ def _apply(op: Operator, values: dict[str, Any]) -> None:
     slots = {slot: names for slot, names in op.outputs.items() if names}
     inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
     attrs = op.attrs
-    if op.type == "batch_norm" and attrs.get("is_test"):
+    if attrs.get("is_test") and "use_global_stats" in op.definition.attrs:
         # The same results, and gradients as well.
         attrs = {**attrs, "is_test": False, "use_global_stats": True}
     made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)

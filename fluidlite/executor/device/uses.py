@@ -6,14 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...ops.registry import grad_name
 from .launch import Get, Launch
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-
-_SHAPE_ONLY = {"elementwise_add_grad", "elementwise_sub_grad", "mean_grad"}
-"""Operators that look only at the shapes of X and Y."""
 
 
 class Uses:
@@ -37,8 +33,8 @@ class Uses:
 
 
 def _shape_only(launch: Launch, name: str) -> bool:
-    op = launch.op
-    return op.type in _SHAPE_ONLY and not launch.joined and name not in op.inputs.get(grad_name("Out"), ())
+    slots = {slot for slot, names in launch.op.inputs.items() if name in names}
+    return bool(slots) and not launch.joined and slots <= launch.op.definition.unread
 
 
 def one_by_one(launches: Iterable[Launch], device: CudaDevice, get: Get) -> Mapping[str, Any]:
