@@ -255,3 +255,34 @@ def test_levels_of_detail_are_loaded_and_dropped(scope, tmp_path):
     tensor.set_lod([])
     io.load_vars(None, tmp_path, program, vars=[var])
     assert tensor.lod() == [[0, 1, 3]]
+
+
+@pytest.mark.parametrize("filename", [None, "all"])
+@pytest.mark.parametrize(
+    ("lod", "rows"),
+    [([[0, 2, 5]], 5), ([[0, 1, 2], [0, 2, 5]], 5), ([[0, 0, 0]], 0), ([[0, 0, 5, 5]], 5), ([], 5)],
+)
+def test_sequences_come_back_as_they_were(scope, tmp_path, filename, lod, rows):
+    program, _ = one_variable("w", [-1, 2], lod_level=len(lod))
+    tensor = scope.var("w").get_tensor()
+    tensor.replace(np.arange(2.0 * rows, dtype="float32").reshape(rows, 2))
+    tensor.set_lod(lod)
+    io.save_persistables(None, tmp_path, program, filename)
+    for other in (None, [[0, 1, 3]]):
+        tensor.replace(np.zeros((3, 2), "float32"))
+        tensor.set_lod(other or [])
+        io.load_persistables(None, tmp_path, program, filename)
+        assert tensor.lod() == lod and tensor.shape() == [rows, 2]
+        assert np.array(tensor).ravel().tolist() == [float(k) for k in range(2 * rows)]
+        assert not any(level.flags.writeable for level in tensor.offsets)
+
+
+def test_save_keeps_elements_only_as_in_fluid(scope, tmp_path):
+    program, _ = one_variable("w", [-1, 1], lod_level=1)
+    tensor = scope.var("w").get_tensor()
+    tensor.replace(np.ones((3, 1), "float32"))
+    tensor.set_lod([[0, 1, 3]])
+    io.save(program, str(tmp_path / "model"))
+    tensor.set_lod([])
+    io.load(program, str(tmp_path / "model"))
+    assert tensor.lod() == [] and np.array(tensor).tolist() == [[1], [1], [1]]
