@@ -22,7 +22,8 @@ enum fl_code {
     FL_LIBRARY = 3,      /* err[0] = status of the library called (oneDNN) */
     FL_PYTHON = 4,       /* a Python instruction raised; the engine holds the exception */
     FL_TOO_LARGE = 5,    /* err[0] = a size, err[1] = the largest that the library called can take */
-    FL_MISSING = 6       /* err[0] = which operand the kernel needs here and has not been given */
+    FL_MISSING = 6,      /* err[0] = which operand the kernel needs here and has not been given */
+    FL_UNEVEN = 7        /* sequences do not fit: err[0] = which (-1: all), err[1] = its size, err[2] = what that must fit */
 };
 
 typedef struct fl_call {
@@ -44,7 +45,7 @@ typedef int (*fl_kernel)(fl_call *call);
  *   ints: i any integer, z one that is not negative, d a positive one, m one in [0, 2^31);
  *   floats: f;
  *   [..] may be missing (at the end of operands or ints); (..) comes once or more often, in the ints as often as in the
- *   operands; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups;
+ *   operands, and if there it does not come, as often as is given; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups;
  *   sizes, for each operand how many elements are read or written there: a product of ints (a is the first, @ the one of
  *   its group; nothing or 1 stands for 1), of the type that the name ends with, or of 8 (L), 4 (I) or 1 byte (B), with one
  *   element more where there is a + (offsets of sequences); ? for a rule of its own in kernels/arity.pxi. */

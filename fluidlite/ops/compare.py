@@ -8,7 +8,7 @@ from typing import Any
 from ..base.dtypes import VarType
 from .broadcast import broadcast_shape, operands
 from .infer import grads_like_inputs, require_same_dtype
-from .native import BYTES, NUMERIC, Selector, numel, typed
+from .native import BYTES, NUMERIC, Selector, itemsize, numel, typed
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 Kernel = Callable[..., Any]
@@ -152,6 +152,28 @@ def _infer_where(op: OpView) -> None:
         ):
             raise op.fail(f"{slot} must have the shape of X, {list(chosen)}, got {list(other)}")
     op.set("Out", chosen, dtype)
+    op.carry("Out", op.lod("X"))
+
+
+def _where_native(op: OpView) -> Call:
+    operands = [op.name(slot) for slot in ("Condition", "X", "Y", "Out")]
+    return Call("where", operands, [numel(op, "Out"), itemsize(op, "Out")])
+
+
+def _where_grad_infer(op: OpView) -> None:
+    grads_like_inputs(op)
+    for slot in ("X", "Y"):
+        op.carry(grad_name(slot), ())
+
+
+def _where_grad_native(op: OpView) -> Call:
+    dout = grad_name("Out")
+    operands = [
+        op.name("Condition"),
+        op.name(dout),
+        *[op.name_or_none(grad_name(s)) or None for s in ("X", "Y")],
+    ]
+    return Call("where_grad", operands, [numel(op, dout), itemsize(op, dout)])
 
 
 def _where_again(op: OpView) -> list[OpSpec]:
@@ -178,6 +200,8 @@ register(
         inputs=("Condition", "X", "Y"),
         infer=_infer_where,
         kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
+        native=_where_native,
+        inplace=(("Out", "X"), ("Out", "Y")),
         grad=standard_grad(inputs=("Condition", "X", "Y")),
         gradable=("X", "Y"),
         doc="X where Condition is true, Y elsewhere.",
@@ -188,11 +212,12 @@ register(
         "where_grad",
         inputs=("Condition", "X", "Y", grad_name("Out")),
         outputs=(grad_name("X"), grad_name("Y")),
-        infer=grads_like_inputs,
+        infer=_where_grad_infer,
         kernel=lambda xp, Condition, Out_grad: (
             xp.where(Condition, Out_grad, 0),
             xp.where(Condition, 0, Out_grad),
         ),
+        native=_where_grad_native,
         grad=_where_again,
         doc="Gradients of where.",
     )

@@ -46,6 +46,11 @@ def itemsize(op: OpView, slot: str, index: int = 0) -> int:
     return to_numpy(op.dtype(slot, index)).itemsize
 
 
+def bytes_of_row(op: OpView, slot: str, index: int = 0) -> int:
+    """The bytes of one row of a variable: what is behind its first dimension."""
+    return product(op.shape(slot, index)[1:]) * itemsize(op, slot, index)
+
+
 def split_at(shape: Shape, axis: int) -> tuple[int, int, int]:
     """`shape` seen as (pre, n, post) around `axis`, which must not be negative."""
     return product(shape[:axis]), shape[axis], product(shape[axis + 1 :])

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from ..base.errors import EnforceNotMet, OperatorError
 
-_OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE = 1, 2, 5
+_OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE, _UNEVEN = 1, 2, 5, 7
+
+_UNEVEN_TEXTS = {
+    "lod_reset": "the offsets must go up from 0 to the {2} rows of X, got {1} at position {0}",
+    "sequence_pad": "padded_length must be -1 or at least {1}, the length of the longest sequence, got {2}",
+    "sequence_reshape": "sequence {0} has {1} elements, which rows of {2} do not divide",
+}
+"""What is told about sequences that do not fit: which one, its size, what that must fit."""
 
 
 def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Sequence[int]) -> Exception:
@@ -31,4 +38,8 @@ def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Seq
             f"operator {op_type} failed: one of its sizes is {err[0]}, and the library that computes it can take "
             f"{err[1]} at most"
         )
+    if code == _UNEVEN:
+        which = "the sequences together have" if err[0] < 0 else "sequence {0} has"
+        text = _UNEVEN_TEXTS.get(op_type, which + " {1} rows, which does not fit the {2} that there are")
+        return OperatorError(f"operator {op_type}: {text.format(*err)}")
     return EnforceNotMet(f"operator {op_type} failed with code {code} (status {err[0]})")

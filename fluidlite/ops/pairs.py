@@ -29,6 +29,7 @@ def register_pair(
     frozen: Sequence[str] = (),
     lod: bool = False,
     random: bool = False,
+    keeps_lod: bool = True,
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
@@ -40,9 +41,9 @@ def register_pair(
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
     its shape) and outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take
-    `lod=`. `random`: each run draws new numbers. `infer_back`: the shapes of the gradients, where those of the inputs
-    are not what counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses
-    their C kernels. `wire`: see `OpDef`.
+    `lod=`. `random`: each run draws new numbers. `keeps_lod`, `wire`: see `OpDef`. `infer_back`: the shapes of the
+    gradients, where those of the inputs are not what counts. `again`: the gradient rule of the gradient. `cuda`: the
+    launchers of both, `native`: what chooses their C kernels.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -65,6 +66,7 @@ def register_pair(
             frozen=tuple(frozen),
             lod=lod,
             random=random,
+            keeps_lod=keeps_lod,
             cuda=cuda[0],
             native=native[0],
             wire=wire or {},

@@ -8,9 +8,10 @@ from typing import Any
 
 from ..base.dtypes import VarType
 from .infer import normalize_axis, product, same_as
+from .native import itemsize, numel
 from .pairs import applied_again, register_pair
 from .ranges import require_in_range
-from .registry import OpView
+from .registry import Call, OpView, grad_name
 
 
 def _along(axis: int, index: Any) -> tuple[Any, ...]:
@@ -97,6 +98,12 @@ def _infer_masked(op: OpView) -> None:
     op.set("Y", (-1,), op.dtype("X"))
 
 
+def _masked_grad_native(op: OpView) -> Call:
+    dy, dx = grad_name("Y"), grad_name("X")
+    ints = [numel(op, "X"), numel(op, dy), itemsize(op, "X")]
+    return Call("masked_select_grad", [op.name(dy), op.name("Mask"), op.name(dx)], ints)
+
+
 register_pair(
     "masked_select",
     ("X", "Mask"),
@@ -107,6 +114,8 @@ register_pair(
     outputs=("Y",),
     gradable=("X",),
     again=applied_again("masked_select", out="Y"),
+    keeps_lod=False,
+    native=(None, _masked_grad_native),
 )
 
 

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backend import to_host
 from ..base.dtypes import VarType, to_numpy
+from .infer import grads_like_inputs, product
+from .native import NUMERIC, bytes_of_row, itemsize, typed
 from .pairs import register_pair
-from .registry import LodArray, OpDef, OperatorError, OpView, register
-from .sequence import Lods, Segments, offsets_of, one_level
+from .registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from .sequence import (
+    Lods,
+    Segments,
+    grads_keep_sequences,
+    offsets_of,
+    one_level,
+    segments_of,
+    single,
+)
+
+DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _places(lengths: np.ndarray, width: int) -> np.ndarray:
     """Where the rows of sequences stand in a batch [sequences, width] that is read row by row."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
     return rows * width + np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def _flat(batch: Any, row: Sequence[int]) -> Any:
+    """The rows of a padded batch, one after the other."""
+    return batch.reshape(batch.shape[0] * batch.shape[1], *row)
 
 
 def _padded_width(lengths: np.ndarray, padded_length: int) -> int:
@@ -31,15 +49,20 @@ def _padded_width(lengths: np.ndarray, padded_length: int) -> int:
     return padded_length
 
 
+def _misshapen(value: Sequence[int], row: Sequence[int]) -> str | None:
+    """What is wrong with the shape of PadValue for rows of that shape."""
+    if product(tuple(value)) == 1 or tuple(value) == tuple(row):
+        return None
+    return f"PadValue must have one element or the shape {list(row)} of a row, got {list(value)}"
+
+
 def _pad(xp: Any, X: Any, PadValue: Any, padded_length: int, lod: Lods) -> Any:
     lengths = Segments(one_level("sequence_pad", lod, "X")).lengths
     width = _padded_width(lengths, padded_length)
     shape = (len(lengths) * width, *X.shape[1:])
-    if PadValue.size != 1 and PadValue.shape != X.shape[1:]:
-        raise OperatorError(
-            f"operator sequence_pad: PadValue must have one element or the shape {list(X.shape[1:])} of a row, "
-            f"got {list(PadValue.shape)}"
-        )
+    wrong = _misshapen(PadValue.shape, X.shape[1:])
+    if wrong is not None:
+        raise OperatorError(f"operator sequence_pad: {wrong}")
     value = PadValue.reshape(()) if PadValue.size == 1 else PadValue
     out = xp.array(xp.broadcast_to(value.astype(X.dtype), shape))
     out[xp.asarray(_places(lengths, width))] = X
@@ -49,7 +72,7 @@ def _pad(xp: Any, X: Any, PadValue: Any, padded_length: int, lod: Lods) -> Any:
 def _pad_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
     offsets = one_level("sequence_pad_grad", lod, "X")
     places = _places(np.diff(offsets), Out_grad.shape[1])
-    return LodArray(Out_grad.reshape(-1, *X.shape[1:])[xp.asarray(places)], [offsets])
+    return LodArray(_flat(Out_grad, X.shape[1:])[xp.asarray(places)], [offsets])
 
 
 def _pad_infer(op: OpView) -> None:
@@ -58,9 +81,35 @@ def _pad_infer(op: OpView) -> None:
         raise op.fail(f"X must have at least 2 dimensions, got {list(shape)}")
     if padded < 1 and padded != -1:
         raise op.fail(f"padded_length must be -1 or at least 1, got {padded}")
-    # Fluid says 1 where the length of the longest sequence decides.
-    op.set("Out", (-1, max(padded, 1), *shape[1:]), op.dtype("X"))
-    op.set("Length", (-1,), VarType.INT64)
+    if single(op, "X") is not None:
+        wrong = _misshapen(op.shape("PadValue"), shape[1:])
+        if wrong is not None:
+            raise op.fail(wrong)
+    # Where the length of the longest sequence decides, only the data know; Fluid's programs say 1 there.
+    width = padded if padded != -1 else -1 if op.exact else 1
+    op.set("Out", (op.sequences("X"), width, *shape[1:]), op.dtype("X"))
+    op.set("Length", (op.sequences("X"),), VarType.INT64)
+    op.carry("Out", ())
+    op.carry("Length", ())
+
+
+def _pad_native(op: OpView) -> Call | None:
+    found, padded = segments_of(op, "X"), op.attr("padded_length")
+    if found is None or padded == -1 or op.dtype("PadValue") != op.dtype("X"):
+        return None
+    offsets, count, rows = found
+    operands = [op.name("X"), offsets, op.name("PadValue"), op.name("Out"), op.name("Length")]
+    sizes = [product(op.shape("X")[1:]), itemsize(op, "X"), product(op.shape("PadValue"))]
+    return Call("sequence_pad", operands, [count, rows, padded, *sizes])
+
+
+def _pad_grad_native(op: OpView) -> Call | None:
+    found = segments_of(op, "X")
+    if found is None:
+        return None
+    offsets, count, rows = found
+    ints = [count, rows, op.shape(DOUT)[1], bytes_of_row(op, "X")]
+    return Call("sequence_pad_grad", [op.name(DOUT), offsets, op.name(DX)], ints)
 
 
 register_pair(
@@ -76,6 +125,8 @@ register_pair(
     gradable=("X",),
     frozen=("Length",),
     lod=True,
+    infer_back=grads_keep_sequences,
+    native=(_pad_native, _pad_grad_native),
 )
 
 
@@ -92,14 +143,14 @@ def _valid(X: Any, Length: Any) -> np.ndarray:
 
 def _unpad(xp: Any, X: Any, Length: Any, lod: Lods) -> Any:
     lengths = _valid(X, Length)
-    rows = X.reshape(-1, *(X.shape[2:] or (1,)))
+    rows = _flat(X, X.shape[2:] or (1,))
     return LodArray(rows[xp.asarray(_places(lengths, X.shape[1]))], [offsets_of(lengths)])
 
 
 def _unpad_grad(xp: Any, X: Any, Length: Any, Out_grad: Any, lod: Lods) -> Any:
     dx = xp.zeros_like(X)
     places = xp.asarray(_places(_valid(X, Length), X.shape[1]))
-    dx.reshape(-1, *(X.shape[2:] or (1,)))[places] = Out_grad
+    _flat(dx, X.shape[2:] or (1,))[places] = Out_grad
     return LodArray(dx, [])
 
 
@@ -108,6 +159,19 @@ def _unpad_infer(op: OpView) -> None:
     if len(shape) < 2 or len(op.shape("Length")) != 1:
         raise op.fail("X must be [rows, time, ...] and Length [rows]")
     op.set("Out", (-1, *(shape[2:] or (1,))), op.dtype("X"))
+
+
+def _unpad_grad_infer(op: OpView) -> None:
+    grads_like_inputs(op)
+    op.carry(DX, ())
+
+
+def _unpad_grad_native(op: OpView) -> Call | None:
+    if op.dtype("Length") != VarType.INT64:
+        return None
+    batch, padded, *rest = op.shape("X")
+    ints = [batch, op.shape(DOUT)[0], padded, product(tuple(rest)) * itemsize(op, "X")]
+    return Call("sequence_unpad_grad", [op.name(DOUT), op.name("Length"), op.name(DX)], ints)
 
 
 register_pair(
@@ -119,6 +183,8 @@ register_pair(
     "The sequences in a padded batch, given their lengths.",
     gradable=("X",),
     lod=True,
+    infer_back=_unpad_grad_infer,
+    native=(None, _unpad_grad_native),
 )
 
 
@@ -147,6 +213,14 @@ def _mask_infer(op: OpView) -> None:
     op.set("Y", (*op.shape("X"), width), VarType(op.attr("out_dtype")))
 
 
+def _mask_native(op: OpView) -> Call | None:
+    width = op.shape("Y")[-1]
+    name = typed(op, "sequence_mask", ("Y",), (*NUMERIC, "u8"))
+    if name is None or op.dtype("X") not in (VarType.INT32, VarType.INT64):
+        return None
+    return Call(name, [op.name("X"), op.name("Y")], [product(op.shape("X")), width, itemsize(op, "X")])
+
+
 register(
     OpDef(
         "sequence_mask",
@@ -155,6 +229,7 @@ register(
         attrs={"maxlen": -1, "out_dtype": int(VarType.INT64)},
         infer=_mask_infer,
         kernel=_mask,
+        native=_mask_native,
         frozen=("Y",),
         keeps_lod=False,
         doc="For each length the numbers 0, 1, ... below maxlen: 1 where they are below the length, else 0.",

@@ -11,7 +11,7 @@ from .registry import OpDef, OpView, register
 def _different(xp: Any, X: Any, dtype: int) -> tuple[Any, Any, Any]:
     """The different elements in the order of their first places, which of them each element is, how often each is."""
     values, first, inverse, counts = xp.unique(
-        X.reshape(-1), return_index=True, return_inverse=True, return_counts=True
+        X.reshape(-1), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     order = xp.argsort(first)
     rank = xp.argsort(order)
@@ -43,6 +43,7 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
             infer=_infer_unique,
             kernel=_unique,
             frozen=_outputs,
+            keeps_lod=False,
             doc="The different elements of a vector by first appearance, which one each element is, their counts.",
         )
     )

@@ -150,3 +150,27 @@ def test_im2sequence_of_images_smaller_than_they_say():
     inputs = {"X": IMAGES, "Y": np.array([[4, 4], [9, 4]], "float32")}
     with pytest.raises(OperatorError, match="image 1 would have 8 x 3 patches, of 3 x 3 that there are"):
         run_kernel("im2sequence", inputs, {"kernels": [2, 2]}, NO_LODS)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "left", "lod"),
+    [
+        ([1, 4], [0, 2, 3, 5], [[0, 1, 3], [0, 1, 1, 4]]),
+        ([], [0, 1, 2, 3, 4, 5], [[0, 1, 3], [0, 2, 2, 6]]),
+        (range(6), [], [[0, 1, 3], [0, 0, 0, 0]]),
+    ],
+)
+@pytest.mark.parametrize("kind", ("int32", "int64"))
+def test_sequence_erase(tokens, left, lod, kind):
+    inputs, attrs = {"X": np.arange(6, dtype=kind).reshape(6, 1)}, {"tokens": list(tokens)}
+    for deep, want in (([[0, 2, 2, 6]], lod[1:]), ([[0, 1, 3], [0, 2, 2, 6]], lod)):
+        outputs = {"Out": np.array(left, kind).reshape(-1, 1)}
+        check("sequence_erase", inputs, attrs, outputs, lods={"X": [deep]})
+        assert lods_of("sequence_erase", inputs, attrs, {"X": [deep]}) == [want]
+
+
+def test_what_tokens_cannot_be_erased_from():
+    with pytest.raises(OperatorError, match="X has no LoD information"):
+        run_kernel("sequence_erase", {"X": np.zeros((2, 1), "int64")}, {"tokens": [0]}, {"X": [[]]})
+    with pytest.raises(OperatorError, match=r"X must have shape \[rows, 1\], got \[2, 2\]"):
+        infer("sequence_erase", {"X": np.zeros((2, 2), "int64")})

@@ -111,7 +111,7 @@ class _Arity:
             return f"{len(operands)} operands, of which it lacks {[k for k, there in enumerate(operands) if not there]}"
         kinds = self.before
         if self.repeated:
-            times = (len(operands) - self.others) // self.group if self.group else 0
+            times = (len(operands) - self.others) // self.group if self.group else max(len(ints) - len(kinds), 0)
             if self.by_rank and len(ints) >= len(kinds):
                 times = ints[len(kinds) - 1]
                 if not 0 <= times <= FL_MAX_RANK:
