@@ -41,6 +41,12 @@ def test_paddle2_mlp(python):
     assert len(found) == 2 and min(found) > 0.5, done.stdout
 
 
+def test_dynamic_rnn(python):
+    done = python("-m", "fluidlite", EXAMPLES / "dynamic_rnn.py", 250)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"accuracy on new sentences (\S+)", done.stdout)[1]) > 0.75, done.stdout
+
+
 def test_all_examples_are_run_by_tests():
     here = Path(__file__)
     tests = here.read_text() + (here.parent / "guides" / "test_guides.py").read_text()

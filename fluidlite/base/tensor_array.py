@@ -11,12 +11,14 @@ from .lod import Lod
 class TensorArray:
     """Tensors by index, each with its levels of detail; indices that were never written hold None.
 
-    Elements are replaced, never written into: whoever has read one keeps what he has read.
+    Elements are replaced, never written into: whoever has read one keeps what he has read. `like`: shape (-1 where it
+    is not known) and dtype of the elements, for an array that may stay empty.
     """
 
-    __slots__ = ("arrays", "lods")
+    __slots__ = ("arrays", "like", "lods")
 
-    def __init__(self) -> None:
+    def __init__(self, like: tuple[tuple[int, ...], Any] | None = None) -> None:
+        self.like = like
         self.arrays: list[Any] = []
         self.lods: list[Lod] = []
 
@@ -30,7 +32,7 @@ class TensorArray:
 
     def copy(self) -> TensorArray:
         """Another array with the same elements."""
-        twin = TensorArray()
+        twin = TensorArray(self.like)
         twin.arrays, twin.lods = list(self.arrays), list(self.lods)
         return twin
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..base.dtypes import VarType
+from ..base.dtypes import VarType, to_numpy
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
 from ..base.tensor_array import TensorArray
@@ -92,7 +92,7 @@ class Environment:
         if value is None:
             var = op.block._find_var_recursive(name)
             if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
-                value = TensorArray()  # nothing has been written yet
+                value = TensorArray((var.shape, to_numpy(var.dtype)))  # nothing has been written yet
                 self.put(name, value)
                 return value
             raise failures.missing_value(op, name, self.world.fed)

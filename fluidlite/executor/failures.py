@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from ..base.errors import EnforceNotMet, EOFException, called
@@ -60,10 +61,16 @@ def in_operator(op: Operator, error: Exception) -> Exception:
     if isinstance(error, EOFException):
         return error
     at = describe(op.line)
+    names = ", ".join(f"{slot}={names}" for slot, names in op.inputs.items())
     if isinstance(error, EnforceNotMet):
         text = str(error)
-        return error if at and at in text else type(error)(text + at)
-    names = ", ".join(f"{slot}={names}" for slot, names in op.inputs.items())
+        if at and at in text:
+            return error
+        if isinstance(error, OperatorError) and not any(
+            re.search(rf"\b{re.escape(name)}\b", text) for name in op.reads()
+        ):
+            text = f"{text} ({names})"
+        return type(error)(text + at)
     return OperatorError(f"operator {op.type} ({names}) failed: {type(error).__name__}: {error}{at}")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .program import Program
     from .tape import Tape
 
-_SCOPES = ("StepScopes", "Scope")
+_SCOPES = ("StepScopes", "Scope", "step_scopes")
 """The slots under which operators keep the environments of their blocks' runs for their gradients."""
 
 
@@ -110,7 +110,41 @@ def while_gradient(tape: Tape, op: Operator) -> None:
     tape.take(op, spec)
 
 
-GRADIENTS: dict[str, Callable[[Tape, Operator], None]] = {"while": while_gradient}
+def recurrent_gradient(tape: Tape, op: Operator) -> None:
+    """Append `recurrent_grad`, with a block that runs once for each step, the last one first.
+
+    All gradients of the block are its own: the operator hands in those of outputs and of what the step leaves in its
+    memories, and takes those of inputs, of what the step has found there, and of what is read from outside.
+    """
+    outs = op.outputs["outputs"]
+    inner = tape.into(op.attrs["sub_block"], op)
+    outs = [name for name in outs if inner.wants(name)]
+    inner.receive((*outs, *op.attr("states")))
+    spec_inputs = {slot: list(names) for slot, names in op.inputs.items()}
+    spec_inputs["outputs"] = outs
+    spec_inputs["outputs@GRAD"] = [tape.arriving(op, name) for name in outs]
+    spec_inputs["step_scopes"] = spec_inputs["step_scopes@GRAD"] = list(op.outputs["step_scopes"])
+    inner.run_block()
+    inside = {
+        "inputs": op.inputs["inputs"],
+        "initial_states": op.attr("ex_states"),
+        "parameters": op.inputs.get("parameters", []),
+    }
+    gives = {
+        grad_name(slot): [
+            grad_name(name) if part in inner.grads and tape.wants(name) else EMPTY
+            for name, part in zip(op.inputs.get(slot, []), parts, strict=True)
+        ]
+        for slot, parts in inside.items()
+    }
+    attrs = {**op.attrs, "sub_block": inner.home}
+    tape.take(op, OpSpec("recurrent_grad", spec_inputs, gives, attrs), inside)
+
+
+GRADIENTS: dict[str, Callable[[Tape, Operator], None]] = {
+    "recurrent": recurrent_gradient,
+    "while": while_gradient,
+}
 """By type of operator; called if a gradient of one of its outputs has arrived."""
 
 __all__ = ["GRADIENTS", "kept_names", "names_from_outside", "names_read"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from types import FrameType
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+_PASSED = (_PACKAGE, "<frozen", contextlib.__file__)
+"""Code between the user and operators: this package's, and what enters and leaves its blocks."""
+
 _OURS: dict[str, bool] = {}
 """Files seen so far, and whether they belong to fluidlite."""
 
@@ -31,7 +35,7 @@ def _is_ours(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
     ours = _OURS.get(filename)
     if ours is None:
-        ours = _OURS[filename] = filename.startswith((_PACKAGE, "<frozen"))
+        ours = _OURS[filename] = filename.startswith(_PASSED)
     return ours
 
 

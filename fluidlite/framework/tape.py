@@ -256,6 +256,10 @@ class Tape:
             self._settle(gradient)
             return gradient
         zeros = self.fresh(grad_name(var))
+        if self.is_array(var):  # empty until something is written
+            self.declare(zeros, var)
+            self.have(var, zeros)
+            return zeros
         value = self.repeated.get(var) or self.versions.value(op, var, after=True)
         self.emit(OpSpec("fill_zeros_like", {"X": [value]}, {"Out": [zeros]}))
         self.have(var, zeros)
@@ -367,12 +371,22 @@ class Tape:
             if inner.versions.writes(name) and inner.versions.counted_back(name):
                 self.versions.undo(op, name)
 
-    def take(self, op: Operator, spec: OpSpec) -> None:
-        """Have the gradient operator of `op`, whose `X@GRAD` are in the order of its `X`."""
+    def receive(self, names: Iterable[str]) -> None:
+        """Say which variables of the block have gradients when it ends, which are put into it."""
+        for name in names:
+            if self.wants(name):
+                self.have(name, self.fresh(grad_name(name)))
+
+    def take(self, op: Operator, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
+        """Have the gradient operator of `op`, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""
         self.specs.append(spec)
-        for index, (name, gradient) in enumerate(zip(op.inputs["X"], spec.outputs["X@GRAD"], strict=True)):
-            if gradient != EMPTY:
-                self._contribute(name, grad_name(name), spec, "X@GRAD", index)
+        for slot in slots:
+            given = grad_name(slot)
+            for index, (name, gradient) in enumerate(
+                zip(op.inputs.get(slot, ()), spec.outputs[given], strict=True)
+            ):
+                if gradient != EMPTY:
+                    self._contribute(name, grad_name(name), spec, given, index)
 
 
 def _gradient_block(block: Block, around: Block) -> Block:

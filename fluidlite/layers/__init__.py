@@ -12,6 +12,7 @@ from . import (
     counter,
     ctc,
     dense,
+    dynamic_rnn,
     inputs,
     io,
     joining,
@@ -30,6 +31,7 @@ from . import (
     printing,
     probability,
     random,
+    rank_table,
     rearranging,
     recurrent_unit,
     reductions,
@@ -40,6 +42,7 @@ from . import (
     selected_rows,
     sequence_lod,
     shapes,
+    static_rnn,
     tensor_math,
     variables,
 )
@@ -53,6 +56,7 @@ from .convolution import *  # noqa: F403
 from .counter import *  # noqa: F403
 from .ctc import *  # noqa: F403
 from .dense import *  # noqa: F403
+from .dynamic_rnn import *  # noqa: F403
 from .inputs import *  # noqa: F403
 from .io import *  # noqa: F403
 from .joining import *  # noqa: F403
@@ -72,6 +76,12 @@ from .pooling import *  # noqa: F403
 from .printing import *  # noqa: F403
 from .probability import *  # noqa: F403
 from .random import *  # noqa: F403
+from .rank_table import *  # noqa: F403
+from .rank_table import array_to_lod_tensor as array_to_lod_tensor
+from .rank_table import lod_rank_table as lod_rank_table
+from .rank_table import lod_tensor_to_array as lod_tensor_to_array
+from .rank_table import max_sequence_len as max_sequence_len
+from .rank_table import shrink_memory as shrink_memory
 from .rearranging import *  # noqa: F403
 from .recurrent_unit import *  # noqa: F403
 from .reductions import *  # noqa: F403
@@ -82,6 +92,7 @@ from .search import *  # noqa: F403
 from .selected_rows import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .shapes import *  # noqa: F403
+from .static_rnn import *  # noqa: F403
 from .tensor_math import *  # noqa: F403
 from .variables import *  # noqa: F403
 
@@ -96,6 +107,7 @@ __all__ += convolution.__all__
 __all__ += counter.__all__
 __all__ += ctc.__all__
 __all__ += dense.__all__
+__all__ += dynamic_rnn.__all__
 __all__ += inputs.__all__
 __all__ += io.__all__
 __all__ += joining.__all__
@@ -114,6 +126,7 @@ __all__ += pooling.__all__
 __all__ += printing.__all__
 __all__ += probability.__all__
 __all__ += random.__all__
+__all__ += rank_table.__all__
 __all__ += rearranging.__all__
 __all__ += recurrent_unit.__all__
 __all__ += reductions.__all__
@@ -124,6 +137,7 @@ __all__ += search.__all__
 __all__ += selected_rows.__all__
 __all__ += sequence_lod.__all__
 __all__ += shapes.__all__
+__all__ += static_rnn.__all__
 __all__ += tensor_math.__all__
 __all__ += variables.__all__
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend import moved
+from ..base.rank_table import RankTable
 from ..base.selected_rows import SelectedRows
 from ..base.tensor_array import TensorArray
 from .registry import Kernel, LodArray, OpDef
@@ -60,4 +61,4 @@ def carried(value: Any, move: Callable[[Any], Any]) -> Any:
         return array
     if isinstance(value, SelectedRows):
         return SelectedRows(move(value.rows), move(value.values), value.height)
-    return move(value)
+    return value if isinstance(value, RankTable) else move(value)

@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 from ...framework import Operator
 from ..environment import Environment, Run
-from . import loops
+from . import loops, recurrent
 
 Control = Callable[[Run, Operator, Environment], None]
 
 _FUNCTIONS: dict[str, Control] = {
     **loops.FUNCTIONS,
+    **recurrent.FUNCTIONS,
 }
 
 

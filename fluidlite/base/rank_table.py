@@ -1,0 +1,67 @@
+"""`RankTable`: sequences sorted by length, longest first, so that those still running in a step are the first ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .lod import Lod
+
+
+class RankTable:
+    """The sequences of one level of detail, sorted by length.
+
+    `lod[level]` are the offsets of the sequences that are ranked; what they are made of, rows or sequences of the next
+    level, are their *items*. `order`: int64 [n], which sequence is the k-th longest, those of equal length in the order
+    in which they came; `lengths`: int64 [n], longest first; `outer`: the levels above. Follows Fluid's LoDRankTable.
+    """
+
+    __slots__ = ("_items", "bounds", "lengths", "offsets", "order", "outer", "running")
+
+    def __init__(self, lod: Lod, level: int = 0) -> None:
+        self.outer = lod[:level]
+        self.offsets = lod[level]
+        lengths = self.offsets[1:] - self.offsets[:-1]
+        self.order = np.argsort(-lengths, kind="stable")
+        self.lengths = lengths[self.order]
+        ends = np.bincount(lengths, minlength=1)
+        counts = len(lengths) - np.cumsum(ends)[:-1]
+        self.running: list[int] = counts.tolist()
+        """How many sequences have a step k, for each step there is."""
+        self.bounds: list[int] = [0, *np.cumsum(counts).tolist()]
+        """Where each step begins, and the last one ends, if items are put in the order of steps."""
+        self._items: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def level(self) -> int:
+        """The level that is ranked, 0 being the outermost one."""
+        return len(self.outer)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest sequence; 0 if there is none."""
+        return len(self.running)
+
+    def running_at(self, step: int) -> int:
+        """How many sequences have a step of this number, counted from 0."""
+        return self.running[step] if 0 <= step < len(self.running) else 0
+
+    def items(self) -> np.ndarray:
+        """The numbers of all items in the order of steps: int64 [items], in each step those of the longest first."""
+        if self._items is None:
+            self._items = self.items_of(self.offsets)
+        return self._items
+
+    def items_of(self, offsets: np.ndarray) -> np.ndarray:
+        """As `items`, of other sequences with as many steps or more; what they have more is left out."""
+        starts = offsets[:-1][self.order]
+        counts = np.array(self.running, np.int64)
+        steps = np.repeat(np.arange(len(counts)), counts)
+        ranks = np.arange(len(steps)) - np.repeat(np.array(self.bounds[:-1], np.int64), counts)
+        made: np.ndarray = starts[ranks] + steps
+        return made
+
+    def __repr__(self) -> str:
+        return f"RankTable({dict(zip(self.order.tolist(), self.lengths.tolist(), strict=True))})"
