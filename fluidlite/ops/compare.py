@@ -210,7 +210,7 @@ register(
 register(
     OpDef(
         "where_grad",
-        inputs=("Condition", "X", "Y", grad_name("Out")),
+        inputs=("Condition", "X#", "Y#", grad_name("Out")),
         outputs=(grad_name("X"), grad_name("Y")),
         infer=_where_grad_infer,
         kernel=lambda xp, Condition, Out_grad: (

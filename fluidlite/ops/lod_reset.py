@@ -91,7 +91,7 @@ register_pair(
     _infer,
     "The rows of X in the sequences of Y, or at the offsets that are Y or target_lod.",
     attrs={"target_lod": [], "append": False},
-    keep=("X",),
+    keep=("X#",),
     gradable=("X",),
     lod=True,
     infer_back=grads_keep_sequences,

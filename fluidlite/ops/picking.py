@@ -112,6 +112,7 @@ register_pair(
     _infer_masked,
     "The elements of X where Mask is true, one after another.",
     outputs=("Y",),
+    keep=("X#", "Mask"),
     gradable=("X",),
     again=applied_again("masked_select", out="Y"),
     keeps_lod=False,

@@ -133,7 +133,7 @@ register(
 register(
     OpDef(
         "sequence_expand_grad",
-        inputs=("X", "Y#", DOUT),
+        inputs=("X#", "Y#", DOUT),
         outputs=(DX,),
         attrs={"ref_level": -1},
         infer=grads_keep_sequences,
@@ -194,11 +194,12 @@ def _expand_as_grad_native(op: OpView) -> Call | None:
 
 register_pair(
     "sequence_expand_as",
-    ("X", "Y"),
+    ("X", "Y#"),
     _expand_as,
     _expand_as_grad,
     _expand_as_infer,
     "Repeats each row of X as often as the sequence of Y in its place has rows.",
+    keep=("X#", "Y#"),
     gradable=("X",),
     lod=True,
     infer_back=grads_keep_sequences,

@@ -46,7 +46,7 @@ class Program:
         }
         block.append_op(type=case["op"], inputs=self.inputs, outputs=self.outputs, attrs=case["attrs"])
 
-    def fed(self, name, array, lod):
+    def fed(self, name, array, lod, declared=None):
         fluid = self.fluid
         tensor = fluid.LoDTensor()
         tensor.set(array, fluid.CPUPlace())
@@ -55,7 +55,7 @@ class Program:
         self.feed[name] = tensor
         return self.program.global_block().create_var(
             name=name,
-            shape=array.shape,
+            shape=declared or array.shape,
             dtype=str(array.dtype),
             is_data=True,
             lod_level=len(lod or []),
@@ -94,7 +94,8 @@ def compute(fluid, case):
                     lods = case["lods"][slot + "@GRAD"]
                     for var, array, lod in zip(program.outputs[slot], arrays, lods):  # noqa: B905 (Python 3.8)
                         targets.append(var)
-                        starts.append(program.fed(var.name + "_given", array, lod))
+                        # What only a run knows of a shape is -1 in both.
+                        starts.append(program.fed(var.name + "_given", array, lod, var.shape))
                 wanted = [var for slot in case["grads"] for var in program.inputs[slot]]
                 for var in wanted:
                     var.stop_gradient = False

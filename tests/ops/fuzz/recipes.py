@@ -1,6 +1,14 @@
 """All recipes: importing this declares them."""
 
-from . import recipes_dense, recipes_loss, recipes_moving, recipes_pointwise, recipes_sequence, recipes_update
+from . import (
+    recipes_dense,
+    recipes_loss,
+    recipes_moving,
+    recipes_pointwise,
+    recipes_sequence,
+    recipes_sequence_rows,
+    recipes_update,
+)
 
 __all__ = [
     "recipes_dense",
@@ -8,5 +16,6 @@ __all__ = [
     "recipes_moving",
     "recipes_pointwise",
     "recipes_sequence",
+    "recipes_sequence_rows",
     "recipes_update",
 ]
