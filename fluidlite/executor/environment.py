@@ -144,7 +144,7 @@ class Environment:
 
     def only(self, names: Collection[str]) -> Environment:
         """This environment with no other values than those of `names`: what is kept of a run for its gradient."""
-        kept = Environment(self.block, self.parent)
+        kept = Environment(self.block, self.parent, self.world)
         kept.values = {name: value for name, value in self.values.items() if name in names}
         kept.lods = {name: lod for name, lod in self.lods.items() if name in names}
         return kept
