@@ -47,16 +47,11 @@ def names_read(block: Block) -> set[str]:
     """The names of all variables that the operators of a block read, and those of the blocks in it."""
     names: set[str] = set()
     for op in block.ops:
-        if "X@GRAD" in op.outputs and len(op.outputs["X@GRAD"]) == len(op.inputs.get("X", ())):
-            # Of the X of a gradient operator with a block, those without a gradient are there for their places only.
+        if op.type == "while_grad":
+            # Of its X and Out, it looks at those that get a gradient; the others only have their places there.
             wanted = zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
             names.update(name for name, gradient in wanted if gradient != EMPTY)
-            slots = (
-                [slot for slot in op.inputs if slot not in ("X", "Out")]
-                if op.sub_blocks()
-                else list(op.inputs)
-            )
-            names.update(name for slot in slots for name in op.inputs[slot])
+            names.update(*(op.inputs[slot] for slot in op.inputs if slot not in ("X", "Out")))
         else:
             names.update(op.reads())
         for inner in op.sub_blocks():

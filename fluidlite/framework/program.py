@@ -131,7 +131,27 @@ class Program:
                 if name not in unused:
                     theirs.vars[name] = var._copied_to(theirs)
             theirs.ops = [_copy_op(op, theirs, for_test) for op in ops]
+        if for_test:
+            copy._drop_blocks()
         return copy
+
+    def _drop_blocks(self) -> None:
+        """Leave out the blocks that no operator runs any more, such as those of gradients; number the others anew."""
+        used = {0}
+        found = [self.blocks[0]]
+        for block in found:
+            inner = [sub for op in block.ops for sub in op.sub_blocks() if sub.idx not in used]
+            used.update(sub.idx for sub in inner)
+            found += inner
+        if len(used) == len(self.blocks):
+            return
+        self.blocks = [block for block in self.blocks if block.idx in used]
+        numbers = {block.idx: number for number, block in enumerate(self.blocks)}
+        for block in self.blocks:
+            block.idx = numbers[block.idx]
+            block.parent_idx = numbers.get(block.parent_idx, -1)
+            block.forward_block_idx = numbers.get(block.forward_block_idx, -1)
+        self._changed()
 
     def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
         """A copy with only what is needed to compute `targets` from the variables that are fed."""
@@ -169,6 +189,7 @@ class Program:
                 for sub in op.sub_blocks():
                     needed.update(name for inner in sub.ops for name in inner.input_arg_names)
         block.ops = kept[::-1]
+        copy._drop_blocks()
         used = _touched(block.ops) | {*targets, *feeds}
         for name in [name for name in block.vars if name not in used]:
             del block.vars[name]

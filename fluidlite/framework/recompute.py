@@ -37,6 +37,7 @@ def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable 
     kept = {_checkpoint(block, item) for item in checkpoints}
     cuts = sorted({i + 1 for i, op in enumerate(path) if kept.intersection(op.output_arg_names)})
     parts = [Segment(path[begin:end]) for begin, end in zip([0, *cuts], [*cuts, len(path)], strict=True)]
+    kept.update(_not_repeated(path))
     home: dict[str, int] = {}
     for number, part in enumerate(parts):
         for op in part.ops:
@@ -48,6 +49,19 @@ def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable 
     for order, part in enumerate(reversed(parts[:-1])):
         _repeat(block, part, kept, f".subprog_{order}")
     return [part for part in parts if part.ops]
+
+
+def _not_repeated(path: list[Operator]) -> set[str]:
+    """What blocks work on, and what is changed step by step: running one of the operators again is one too many."""
+    names: set[str] = set()
+    written: set[str] = set()
+    for op in path:
+        if op.sub_blocks():
+            names.update((*op.reads(), *op.writes()))
+        names.update(name for slot in op.definition.updates for name in op.outputs.get(slot, ()))
+        names.update(name for name in op.writes() if name in written or name in op.input_arg_names)
+        written.update(op.writes())
+    return names
 
 
 def _checkpoint(block: Block, item: Variable | str) -> str:

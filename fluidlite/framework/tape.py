@@ -157,7 +157,10 @@ class Tape:
         """Take back what an increment in place has added; its gradient stays what it is."""
         (name,) = op.inputs["X"]
         var = self.home._var_recursive(name)
-        if self.outer is None and (var.persistable or (var.dtype in FLOATS and not var.stop_gradient)):
+        if self.outer is not None:
+            if not self.versions.counted_back(name):
+                return
+        elif var.persistable or (var.dtype in FLOATS and not var.stop_gradient):
             return
         back = {"step": -op.attr("step")}
         self.emit(OpSpec("increment", {"X": [name]}, {"Out": [name]}, back))
@@ -347,6 +350,7 @@ class Tape:
             if self.is_array(name):
                 gradient = self.fresh(gradient)
             else:
+                self.outer.fresh(gradient)
                 self.outer.declare(gradient, name)
                 self.passed.add(name)
             self.have(name, gradient)

@@ -28,6 +28,15 @@ def changes_nothing(op: Operator) -> bool:
     return op.type == "assign" and op.inputs.get("X") == op.outputs.get("Out")
 
 
+def _inside(op: Operator) -> set[str]:
+    """The variables from outside that the blocks of `op` write: gradients of loops count back what they do not name."""
+    names: set[str] = set()
+    for block in op.sub_blocks():
+        for inner in block.ops:
+            names.update(name for name in (*inner.writes(), *_inside(inner)) if name not in block.vars)
+    return names
+
+
 class Versions:
     """The writes to the variables of a block, as they were when a pass over it began.
 
@@ -47,7 +56,7 @@ class Versions:
             seen.update(op.reads())
             if changes_nothing(op):
                 continue
-            for name in op.writes():
+            for name in sorted({*op.writes(), *_inside(op)}):
                 if self._lasts(name):
                     continue
                 self._writers[name].append(op)

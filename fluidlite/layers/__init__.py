@@ -50,6 +50,7 @@ from .activations import *  # noqa: F403
 from .arithmetic import *  # noqa: F403
 from .arranging import *  # noqa: F403
 from .arrays import *  # noqa: F403
+from .blocks import BlockGuard as BlockGuard
 from .comparison import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .convolution import *  # noqa: F403
@@ -65,6 +66,7 @@ from .learning_rate_scheduler import _decay_step_counter as _decay_step_counter
 from .limits import *  # noqa: F403
 from .lod import *  # noqa: F403
 from .loops import *  # noqa: F403
+from .loops import WhileGuard as WhileGuard
 from .loss import *  # noqa: F403
 from .matrix import *  # noqa: F403
 from .metric_op import *  # noqa: F403

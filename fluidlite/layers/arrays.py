@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
+from ..base.errors import ArgumentAssertion, TypeAssertion
 from ..framework import Variable, mode
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_dtype
@@ -41,13 +42,13 @@ def array_write(x: Variable, i: Variable, array: Any = None) -> Any:
 
     Raises:
         TypeError: an argument is of another type.
-        IndexError: in dygraph mode, `i` is beyond the end of the list by more than one.
+        AssertionError: in dygraph mode, `i` is beyond the end of the list by more than one, or no such index.
     """
     if mode.in_dygraph_mode():
         index, given = _position(i, "array_write"), [] if array is None else _list(array, "array_write")
         check_variable(x, "x", "array_write")
         if index > len(given):
-            raise IndexError(
+            raise ArgumentAssertion(
                 f"array_write puts an element at index {index} of a list of {len(given)}: elements are added at the end"
             )
         given[index : index + 1] = [x]
@@ -69,7 +70,8 @@ def array_read(array: Any, i: Variable) -> Any:
     """The element of `array` at index `i`, int64 of shape [1] (`fluid.layers.array_read`).
 
     Beyond the end of a tensor array there is an empty tensor. Raises TypeError for arguments of another type; when the
-    program runs, EnforceNotMet for an element that was never written; in dygraph mode IndexError beyond the end.
+    program runs, EnforceNotMet for an element that was never written. In dygraph mode the error for another type is an
+    AssertionError too, and IndexError says that there is no such element.
     """
     if mode.in_dygraph_mode():
         return _list(array, "array_read")[_position(i, "array_read")]
@@ -143,14 +145,14 @@ def _check_array(array: Any, layer: str) -> None:
 
 def _list(array: Any, layer: str) -> list[Any]:
     if not isinstance(array, list):
-        raise TypeError(f"array should be a list in {layer} in dygraph mode, got {type(array).__name__}")
+        raise TypeAssertion(f"array should be a list in {layer} in dygraph mode, got {type(array).__name__}")
     return array
 
 
 def _position(i: Any, layer: str) -> int:
     check_variable(i, "i", layer)
     if tuple(i.shape) != (1,):
-        raise TypeError(f"i in {layer} must be of shape [1], got {list(i.shape)}")
+        raise TypeAssertion(f"i in {layer} must be of shape [1], got {list(i.shape)}")
     index = int(i.numpy()[0])
     if index < 0:
         raise IndexError(f"i in {layer} must not be negative, got {index}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 from .. import eager
 from ..base.dtypes import VarType
-from ..framework import Block, Variable, mode
+from ..base.errors import OperatorError
+from ..framework import Block, Variable, callsite, mode
 from ..framework.backward_blocks import names_from_outside
 from ..layer_helper import LayerHelper
+from .blocks import BlockGuard
 from .utils import assert_same_structure, map_structure
 from .variables import assign
 
@@ -46,30 +48,67 @@ class While:
         self.cond_var = cond
         self.is_test = is_test
 
-    @contextmanager
-    def block(self) -> Iterator[None]:
-        """Build the operators that are repeated."""
-        program = self.helper.main_program
-        before = program.current_block_idx
-        body = program._create_block()
-        try:
-            yield
-        finally:
-            program.current_block_idx = before
-        self._append(body, program.block(before))
+    def block(self) -> WhileGuard:
+        """A context in which the operators that are repeated are built."""
+        return WhileGuard(self)
 
-    def _append(self, body: Block, around: Block) -> None:
-        read, written = names_from_outside(body)
-        outs = [name for name in written if around._find_var_recursive(name) is not None]
-        # What is written is read as well: the next turn may, and with no turn at all it stays what it was.
-        names = [name for name in dict.fromkeys((*read, *outs)) if name != self.cond_var.name]
-        scopes = around.create_var(type=VarType.STEP_SCOPES)
-        around.append_op(
-            type="while",
-            inputs={"X": names, "Condition": [self.cond_var]},
-            outputs={"Out": outs, "StepScopes": [scopes]},
-            attrs={"sub_block": body, "is_test": self.is_test},
-        )
+
+class WhileGuard(BlockGuard):
+    """What `While.block()` returns (`fluid.layers.control_flow.WhileGuard`)."""
+
+    def __init__(self, while_op: While) -> None:
+        if not isinstance(while_op, While):
+            raise TypeError(f"WhileGuard takes a while op, got {type(while_op).__name__}")
+        super().__init__(while_op.helper.main_program)
+        self.while_op = while_op
+
+    def __enter__(self) -> None:
+        self._types = _types(self.main_program.current_block())
+        super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        body = self.main_program.current_block()
+        super().__exit__(kind, error, trace)
+        if kind is None:
+            self._check_types(body)
+            _append_loop(self.while_op, body, self.main_program.current_block())
+        return None
+
+    def _check_types(self, body: Block) -> None:
+        """Raise OperatorError if the block gives a variable from outside another type of elements."""
+        for op in body.ops:
+            for name in op.writes():
+                made = body._var_recursive(name).dtype
+                if self._types.get(name, made) != made:
+                    raise OperatorError(
+                        f"operator {op.type}: variable {name!r} is of type {self._types[name]} before the loop and of "
+                        f"type {made} after a turn{callsite.describe(op.line)}; convert it with fluid.layers.cast"
+                    )
+
+
+def _append_loop(loop: While, body: Block, around: Block) -> None:
+    read, written = names_from_outside(body)
+    outs = [name for name in written if around._find_var_recursive(name) is not None]
+    # What is written is read as well: the next turn may, and with no turn at all it stays what it was.
+    names = [name for name in dict.fromkeys((*read, *outs)) if name != loop.cond_var.name]
+    scopes = around.create_var(type=VarType.STEP_SCOPES)
+    around.append_op(
+        type="while",
+        inputs={"X": names, "Condition": [loop.cond_var]},
+        outputs={"Out": outs, "StepScopes": [scopes]},
+        attrs={"sub_block": body, "is_test": loop.is_test},
+    )
+
+
+def _types(block: Block) -> dict[str, VarType]:
+    """The element types of all tensors that the operators of a block may use."""
+    found = {} if block.parent_idx < 0 else _types(block.program.block(block.parent_idx))
+    tensors = (
+        var for var in block.vars.values() if var.type == VarType.LOD_TENSOR and var._dtype is not None
+    )
+    return {**found, **{var.name: var.dtype for var in tensors}}
 
 
 def while_loop(

@@ -1,6 +1,7 @@
 """While and while_loop: what they compute, what they refuse, their gradients by central differences."""
 
 import numpy as np
+import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
@@ -315,3 +316,202 @@ def test_parameters_used_in_several_turns_are_trained():
         feed = {"x": np.ones((2 + turn % 3, 3), "float32"), "n": np.array([1 + turn % 4], "int64")}
         losses.append(float(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0][0]))
     assert losses[-1] < 0.01 < losses[0]
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: layers.While(3), TypeError, "condition should be a variable, got int"),
+        (
+            lambda: layers.While(number(1)),
+            TypeError,
+            "condition should be a boolean variable, got 'fill_constant_0",
+        ),
+        (
+            lambda: layers.While(fluid.data("c", [2], "bool")),
+            TypeError,
+            r"one element, got 'c' of shape \[2\]",
+        ),
+        (lambda: layers.while_loop(3, len, [number(1)]), TypeError, "cond in while_loop should be callable"),
+        (lambda: layers.while_loop(len, 3, [number(1)]), TypeError, "body in while_loop should be callable"),
+        (
+            lambda: layers.while_loop(len, len, number(1)),
+            TypeError,
+            "loop_vars in while_loop should be a list",
+        ),
+        (lambda: layers.while_loop(len, len, []), ValueError, "loop_vars in while_loop should not be empty"),
+        (
+            lambda: layers.while_loop(lambda i: True, len, [number(1)]),
+            TypeError,
+            "cond in while_loop should be a var",
+        ),
+        (lambda: layers.while_loop(lambda i: i, len, [number(1)]), TypeError, "should be a boolean variable"),
+        (lambda: loop_of(lambda i: [i, i]), ValueError, "the same arity .*: 2 instead of 1"),
+        (lambda: loop_of(lambda i: [[i]]), ValueError, "the same arity .* same nested structure"),
+        (lambda: loop_of(lambda i: None), TypeError, "got NoneType"),
+    ],
+)
+def test_wrong_arguments(call, error, message):
+    with program_guard(Program(), Program()), fluid.unique_name.guard(), pytest.raises(error, match=message):
+        call()
+
+
+def loop_of(body):
+    return layers.while_loop(lambda i: layers.less_than(i, i), body, [number(1)])
+
+
+def test_a_loop_variable_keeps_its_type():
+    with program_guard(Program(), Program()), fluid.unique_name.guard():
+        start = layers.fill_constant([2], "float32", 1.0)
+        message = "assign: variable 'fill_constant_0.tmp_0' is of type .*FP32 before the loop and of type .*FP64 after"
+        with pytest.raises(fluid.core.EnforceNotMet, match=message + r".*test_loops\.py:\d+"):
+            layers.while_loop(
+                lambda i, s: layers.less_than(i, i),
+                lambda i, s: [i, layers.cast(s, "float64")],
+                [number(1), start],
+            )
+
+
+def run_alone(build, feed=None):
+    main = Program()
+    with program_guard(main, Program()), fluid.unique_name.guard():
+        fetch = build()
+    return fluid.Executor(fluid.CPUPlace()).run(main, feed=feed or {}, fetch_list=fetch)
+
+
+def test_a_condition_that_turns_out_to_have_several_elements():
+    def build():
+        c = layers.cast(layers.data("c", [-1], append_batch_size=False), "bool")
+        c.desc.set_shape([1])
+        with layers.While(c).block():
+            layers.assign(c, c)
+        return [c]
+
+    message = r"operator while: its condition 'cast_0.tmp_0' must have one element, got shape \[2\].*test_loops\.py:\d+"
+    with pytest.raises(fluid.core.EnforceNotMet, match=message):
+        run_alone(build, {"c": np.ones(2, "float32")})
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_an_index_out_of_range(write):
+    def build():
+        array = layers.create_array("float32")
+        value = layers.fill_constant([2], "float32", 1.0)
+        layers.array_write(value, number(-1 if write else 2), array)
+        return [layers.array_read(array, number(0))]
+
+    message = (
+        "write_to_array.* must not be negative, got -1"
+        if write
+        else "read_from_array.* element 0 of 3 .* not been"
+    )
+    with pytest.raises(fluid.core.EnforceNotMet, match=message + r".*test_loops\.py:\d+"):
+        run_alone(build)
+
+
+def test_fetched_arrays_are_lists():
+    def build():
+        value = layers.fill_constant([2], "float32", 1.0)
+        array = layers.array_write(value, number(1))
+        return [array, layers.array_length(array), layers.array_length(layers.create_array("int64"))]
+
+    array, length, none = run_alone(build)
+    assert (
+        array[0] is None and array[1].tolist() == [1, 1] and length.tolist() == [2] and none.tolist() == [0]
+    )
+
+
+def test_an_array_takes_the_type_of_what_is_written():
+    with program_guard(Program(), Program()), fluid.unique_name.guard():
+        array = layers.create_array("int32")
+        assert (array.name, array.shape, array.type) == (
+            "array_0.out",
+            (),
+            fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY,
+        )
+        layers.array_write(fluid.data("x", [4], "int64", lod_level=1), number(0), array)
+        read = layers.array_read(array, number(0))
+        for var in (array, read):
+            assert (var.shape, var.dtype, var.lod_level) == ((4,), fluid.core.VarDesc.VarType.INT64, 1)
+        assert layers.array_length(array).name == "array_length_0.tmp_0" and read.name == "array_read_0.tmp_0"
+
+
+@pytest.mark.parametrize(
+    "axis, stack, shape", [(1, False, (2, -1)), (0, False, (-1, 3)), (1, True, (2, -1, 3))]
+)
+def test_shapes_of_joined_arrays(axis, stack, shape):
+    with program_guard(Program(), Program()), fluid.unique_name.guard():
+        array = layers.array_write(fluid.data("x", [2, 3]), number(0))
+        out, sizes = layers.tensor_array_to_tensor(array, axis=axis, use_stack=stack)
+        assert (out.shape, sizes.dtype) == (shape, fluid.core.VarDesc.VarType.INT32)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda x: layers.array_read(x, number(0)),
+            "should be tensor array variable in array_read, got the VarType.LOD",
+        ),
+        (lambda x: layers.array_length(3), "should be tensor array variable in array_length, got 3"),
+        (
+            lambda x: layers.tensor_array_to_tensor([x]),
+            "should be tensor array variable in tensor_array_to_tensor",
+        ),
+        (lambda x: layers.array_write(x, x), "The data type of 'i' in array_write must be"),
+        (lambda x: layers.array_write(x, 0), "The type of 'i' in array_write must be a Variable"),
+        (lambda x: layers.array_write(3, number(0)), "The type of 'x' in array_write must be a Variable"),
+        (lambda x: layers.array_write(x, number(0), x), "should be tensor array variable in array_write"),
+    ],
+)
+def test_what_is_no_array_or_index(call, message):
+    with program_guard(Program(), Program()), pytest.raises(TypeError, match=message):
+        call(fluid.data("x", [2, 3]))
+
+
+def test_an_error_inside_leaves_the_block():
+    main = Program()
+    with program_guard(main, Program()):
+        with pytest.raises(KeyError), layers.While(layers.less_than(number(0), number(1))).block():
+            raise KeyError("mine")
+        assert main.current_block().idx == 0
+        assert [op.type for op in main.global_block().ops].count("while") == 0
+
+
+# Dygraph mode.
+
+
+def test_eager_loops_and_lists():
+    with fluid.dygraph.guard():
+        w = fluid.dygraph.to_variable(np.array([1.5, 0.5], "float32"))
+        w.stop_gradient = False
+
+        def body(i, v, nested):
+            return [i + 1, v * w + 1.0, {"a": nested["a"] + 2.0}]
+
+        start = [fluid.dygraph.to_variable(np.zeros(1, "int64")), w * 0.0, {"a": w * 0.0}]
+        i, v, nested = layers.while_loop(lambda i, v, n: layers.reduce_sum(v) < 5.0, body, start)
+        assert i.numpy().tolist() == [3] and nested["a"].numpy().tolist() == [6, 6]
+        layers.reduce_sum(v).backward()
+        np.testing.assert_allclose(w.gradient(), 1 + 2 * w.numpy())
+
+        zero, one = (fluid.dygraph.to_variable(np.array([k], "int64")) for k in range(2))
+        array = layers.create_array("float32")
+        assert array == []
+        assert layers.array_write(v, zero, array) is array and layers.array_write(w, one, array) is array
+        assert layers.array_length(array) == 2 and layers.array_read(array, one) is w
+        layers.array_write(v, one, array)
+        assert array[1] is v and layers.array_write(v, zero) == [v]
+        joined, sizes = layers.tensor_array_to_tensor([w, v], axis=0)
+        assert joined.shape == [4] and sizes.numpy().tolist() == [2, 2]
+        with pytest.raises(AssertionError, match="index 1 of a list of 0"):
+            layers.array_write(v, one, [])
+        with pytest.raises(IndexError):
+            layers.array_read([], one)
+        with pytest.raises(AssertionError, match="should be a list in array_read"):
+            layers.array_read(w, one)
+        with pytest.raises(ValueError, match="same arity"):
+            layers.while_loop(lambda i: i < 3, lambda i: [i, i], [zero])
