@@ -4,7 +4,7 @@ BATCH, VOCABULARY, EMBEDDING, HIDDEN = 32, 5000, 64, 128
 SHORTEST, LONGEST = 10, 59
 FIXED = 20  # steps of the sequences that all have one length
 TURNS = 1000
-WARM = 10  # steps before those that count
+MOST_WARM = 10  # steps before those that count
 
 
 def batches(random, count, shortest=SHORTEST, longest=LONGEST):

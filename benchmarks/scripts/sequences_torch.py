@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import torch
-from sequences_data import BATCH, EMBEDDING, FIXED, HIDDEN, TURNS, VOCABULARY, WARM, batches
+from sequences_data import BATCH, EMBEDDING, FIXED, HIDDEN, MOST_WARM, TURNS, VOCABULARY, batches
 from timing import each, result
 from torch import nn
 from torch.nn.utils import rnn
@@ -131,9 +131,11 @@ WORKS = {
     "StaticRNN": lambda: trained(FixedLoop, stacked, (FIXED, FIXED)),
     "while_loop": lambda: (turns, matrices),
 }
+count = int(sys.argv[1])
+warm = min(MOST_WARM, count)
 metrics = {}
 for name in sys.argv[2:]:
     torch.manual_seed(0)
     step, feeds = WORKS[name]()
-    metrics[name] = each(step, list(feeds(np.random.RandomState(0), WARM + int(sys.argv[1]))), WARM)
+    metrics[name] = each(step, list(feeds(np.random.RandomState(0), warm + count)), warm)
 result(metrics)
