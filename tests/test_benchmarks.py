@@ -29,7 +29,7 @@ TINY = {
         "--only",
         "encoder",
     ],
-    "sequences": ["--steps", "1", "--only", "sequence_conv_pool", "--only", "while_loop"],
+    "sequences": ["--steps", "1"],
     "shapes": ["--sizes", "2", "--passes", "1"],
     "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
     "gpu_tutorial": ["--epochs", "1", "--place", "cpu"],
@@ -74,7 +74,7 @@ ROWS = {
         *(f"uses: {stage}{kind}" for stage in STAGES for kind in ("", ", growth")),
         *(f"encoder: {stage}, s" for stage in STAGES),
     ],
-    "sequences": ["sequence_conv_pool", "while_loop"],
+    "sequences": ["sequence_conv_pool", "DynamicRNN", "StaticRNN", "while_loop"],
     "shapes": [
         *(f"six layers: {what}" for what in ("sizes 20 to 319", "size 170", "varied / even")),
         *(f"six layers: MB more{when}" for when in (" after sizes to 10,000", ", 500 small steps later")),
