@@ -1,7 +1,8 @@
 /* The contract between the plan engine and the CPU kernels.
  *
  * A plan is an array of fl_call.  Before each call the engine copies the current addresses of the
- * operands from its slot table into p[]; everything else is fixed when the plan is built.
+ * operands from its slot table into p[].  Where the sizes of a plan change, so do i[] and f[]; how many
+ * of each there are and which operands are left out is fixed when the plan is built.
  * Kernels run without the GIL, never throw, and report a problem by returning one of the codes below
  * after writing details to err[]; the executor turns that into a Python exception which names the
  * operator, its variables and the user's line.
@@ -33,6 +34,8 @@ typedef struct fl_call {
     int n_p, n_i, n_f;
     void *state;      /* what the kernel keeps between runs (primitives, scratch, random state) */
     void (*free_state)(void *state);
+    int any_ints;     /* set to 1 with a state that goes with any i, as a random stream does; otherwise the state is used
+                         only with the i that it was made for, and must not depend on f that may change */
     int64_t err[4];
 } fl_call;
 

@@ -28,6 +28,7 @@ cdef extern from "abi.h":
         FL_TOO_LARGE
         FL_MISSING
     ctypedef struct fl_call:
+        int n_i
         int64_t err[4]
     ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
 
@@ -49,6 +50,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         const Step &step(size_t k)
         void clear_times()
         void set_time(size_t k, int64_t begin, int64_t ns)
+        void set_ints(size_t k, const int64_t *ints)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
         int run(size_t &at, size_t end, cbool timed) noexcept
 
@@ -244,6 +246,19 @@ cdef class Engine:
         self.plan.add(NULL, (), (), ())
         self.callables.append(function)
         return self.plan.size() - 1
+
+    def set_ints(self, Py_ssize_t k, ints) -> None:
+        """Change the integers of instruction `k`; they are not verified.
+
+        What its kernel has kept for the last few integers is used again when they come again.
+        """
+        cdef vector[int64_t] wanted = ints
+        self.check_idle()
+        if not 0 <= k < <Py_ssize_t> self.plan.size():
+            raise IndexError(f"instruction {k} is outside the plan of {self.plan.size()}")
+        if wanted.size() != <size_t> self.plan.step(k).call.n_i:
+            raise ValueError(f"instruction {k} has {self.plan.step(k).call.n_i} integers, got {wanted.size()}")
+        self.plan.set_ints(k, wanted.data())
 
     def set_pointer(self, Py_ssize_t slot, uintptr_t address) -> None:
         """Put an address into a slot; the caller keeps the memory alive."""

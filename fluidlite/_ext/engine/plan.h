@@ -2,12 +2,14 @@
 #ifndef FLUIDLITE_ENGINE_PLAN_H
 #define FLUIDLITE_ENGINE_PLAN_H
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "abi.h"
+#include "engine/states.h"
 
 namespace fl {
 
@@ -18,6 +20,7 @@ struct Step {
     std::vector<void *> p;
     std::vector<int64_t> i;
     std::vector<double> f;
+    States states; /* those that wait for their integers to come again */
     int64_t begin = 0; /* when the last timed run began, and how long it took: nanoseconds of steady_clock */
     int64_t ns = 0;
 
@@ -76,6 +79,13 @@ class Plan {
         step->call.n_i = static_cast<int>(step->i.size());
         step->call.n_f = static_cast<int>(step->f.size());
         steps_.push_back(std::move(step));
+    }
+
+    /* Changes the integers of an instruction, as many as it has. */
+    void set_ints(size_t k, const int64_t *ints) {
+        Step &step = *steps_[k];
+        std::copy_n(ints, step.i.size(), step.i.data());
+        step.states.select(step.call, ints, step.call.n_i);
     }
 
     /* Runs from instruction `at` up to `end`; stops with FL_PYTHON at a Python instruction and with the kernel's

@@ -63,6 +63,7 @@ int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
         state->key = std::random_device{}();
         call->state = state;
         call->free_state = free_state<Unseeded>;
+        call->any_ints = 1; /* one stream, however many numbers each run takes of it */
     }
     uint32_t &state = static_cast<Unseeded *>(call->state)->key;
     state = scramble(state + 0x9e3779b9u);
