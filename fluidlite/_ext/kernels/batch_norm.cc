@@ -83,15 +83,9 @@ void affine(int64_t act, const T *x, T *y, int64_t n, int64_t c, int64_t hw, con
     }
 }
 
-/* Room for four numbers a channel, kept with the call. */
-void free_room(void *room) { delete[] static_cast<double *>(room); }
-
+/* Room for four numbers a channel. */
 double *room(fl_call *call, int64_t channels) {
-    if (call->state == nullptr) {
-        call->state = new (std::nothrow) double[static_cast<size_t>(4 * channels)];
-        call->free_state = free_room;
-    }
-    return static_cast<double *>(call->state);
+    return static_cast<double *>(scratch(call, 4 * channels * static_cast<int64_t>(sizeof(double))));
 }
 
 template <class T> int batch_norm(fl_call *call) {

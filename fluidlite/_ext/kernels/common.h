@@ -72,6 +72,7 @@ inline void *scratch(fl_call *call, int64_t bytes) {
     if (kept == nullptr) {
         call->state = kept = new (std::nothrow) Scratch{nullptr, 0};
         call->free_state = free_scratch;
+        call->any_ints = 1;
         if (kept == nullptr) return nullptr;
     }
     if (kept->bytes < bytes || kept->memory == nullptr) {

@@ -63,8 +63,6 @@ template <class T> int one_hot(fl_call *call) {
 
 template <class T> using Ranked = std::pair<T, int64_t>;
 
-template <class T> void free_ranked(void *state) { delete[] static_cast<Ranked<T> *>(state); }
-
 /* What is not a number comes last: sorting needs an order. */
 template <class T> bool above(T a, T b) { return a > b || (b != b && a == a); }
 
@@ -86,12 +84,9 @@ template <class T> int top_k(fl_call *call) {
         }
         return FL_OK;
     }
-    if (call->state == nullptr) {
-        call->state = new (std::nothrow) Ranked<T>[static_cast<size_t>(n)];
-        call->free_state = free_ranked<T>;
-        if (call->state == nullptr) return no_memory(call, n * static_cast<int64_t>(sizeof(Ranked<T>)));
-    }
-    Ranked<T> *ranked = static_cast<Ranked<T> *>(call->state);
+    const int64_t bytes = n * static_cast<int64_t>(sizeof(Ranked<T>));
+    Ranked<T> *ranked = static_cast<Ranked<T> *>(scratch(call, bytes));
+    if (ranked == nullptr) return no_memory(call, bytes);
     for (int64_t r = 0; r < rows; ++r, x += n) {
         for (int64_t j = 0; j < n; ++j) ranked[j] = {x[j], j};
         std::partial_sort(ranked, ranked + k, ranked + n,
