@@ -102,13 +102,14 @@ def main():
     exe = fluid.Executor(fluid.CPUPlace())
     timed("startup", lambda: exe.run(fluid.default_startup_program()))
     if ours:
-        from fluidlite.executor.feeding import as_feed
+        from fluidlite.executor.feeding import as_feed, expanded
         from fluidlite.executor.interpret import Interpreter
         from fluidlite.executor.plan import Plan
 
-        given = as_feed(program, feed)
+        fed = as_feed(program, feed)
+        given = expanded(fed)
         timed("plan", lambda: Plan(program, fluid.global_scope(), given, [loss.name]))
-        timed("interpret", lambda: Interpreter(program, fluid.global_scope(), given).run())
+        timed("interpret", lambda: Interpreter(program, fluid.global_scope(), fed).run())
     timed("first step", lambda: exe.run(program, feed=feed, fetch_list=[loss]))
     timed("inference", lambda: exe.run(test, feed=feed, fetch_list=[loss.name]))
     metrics["operators"] = [len(program.global_block().ops)]

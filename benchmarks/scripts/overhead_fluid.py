@@ -22,10 +22,10 @@ feed = {"x": random.rand(4, 8).astype("float32"), "y": random.rand(4, 8).astype(
 
 metrics = {"step": blocks(lambda: exe.run(main, feed=feed, fetch_list=[loss]), float(sys.argv[1]))}
 if fluid.__name__ == "fluidlite":
-    from fluidlite.executor.feeding import as_feed
+    from fluidlite.executor.feeding import as_feed, expanded
     from fluidlite.executor.plan import Plan
 
-    plan = Plan(main, fluid.global_scope(), as_feed(main, feed), [loss.name])
+    plan = Plan(main, fluid.global_scope(), expanded(as_feed(main, feed)), [loss.name])
     plan.accepts_raw(feed)
     metrics["engine alone"] = blocks(plan.run, float(sys.argv[1]) / 4)
 result(metrics)

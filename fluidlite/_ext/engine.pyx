@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
@@ -33,7 +34,13 @@ cdef extern from "abi.h":
     ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
 
 
+include "engine/places.pxi"
+include "engine/sizes.pxi"
+
+
 cdef extern from "engine/plan.h" namespace "fl" nogil:
+    enum:
+        FL_PAUSE
     cdef cppclass Step:
         fl_call call
         int64_t begin
@@ -48,6 +55,14 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int64_t unbound(size_t k)
         void *get(size_t slot)
         const Step &step(size_t k)
+        CSizes *sizes
+        void vary(size_t k, size_t position, int64_t reg, cbool real) except +
+        size_t add_storage(int64_t first, int64_t last, int64_t bytes) except +
+        int64_t offset(size_t storage)
+        int64_t needed()
+        int64_t resize() noexcept
+        void add_jump(int64_t slot) except +
+        void set_target(size_t k, size_t target)
         void clear_times()
         void set_time(size_t k, int64_t begin, int64_t ns)
         void set_ints(size_t k, const int64_t *ints)
@@ -55,8 +70,6 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int run(size_t &at, size_t end, cbool timed) noexcept
 
 
-include "engine/places.pxi"
-include "engine/sizes.pxi"
 
 
 OUT_OF_RANGE = FL_OUT_OF_RANGE
@@ -108,17 +121,24 @@ cdef struct Layout:
     int type_num
     int ndim
     bint written
+    bint varying
+    Py_ssize_t itemsize
     Py_ssize_t size
     cnp.npy_intp shape[32]
+    int64_t registers[32]  # of Sizes; -1 for a dimension that stays
 
 
 cdef class Layouts:
-    """Slots with the element types and shapes of the arrays that stand there."""
+    """Slots with the element types and shapes of the arrays that stand there.
+
+    A dimension that changes from step to step is given as `-1 - register`.
+    """
 
     cdef Layout *items
     cdef Py_ssize_t n
+    cdef bint varying
 
-    def __cinit__(self, entries, Py_ssize_t n_slots):
+    def __cinit__(self, entries, Py_ssize_t n_slots, Py_ssize_t n_registers=0):
         self.n = len(entries)
         self.items = <Layout *> PyMem_Malloc(max(1, self.n) * sizeof(Layout))
         if self.items == NULL:
@@ -132,20 +152,44 @@ cdef class Layouts:
             self.items[k].written = False
             self.items[k].type_num = np.dtype(dtype).num
             self.items[k].ndim = len(shape)
-            size = np.dtype(dtype).itemsize
+            size = self.items[k].itemsize = np.dtype(dtype).itemsize
+            self.items[k].varying = False
             for axis, length in enumerate(shape):
-                if length < 0:
-                    raise ValueError(f"slot {slot}: shape {tuple(shape)} must be known in full")
-                self.items[k].shape[axis] = length
-                size *= length
+                if -1 - length >= n_registers:
+                    raise ValueError(
+                        f"slot {slot}: dimension {axis} of {tuple(shape)} is neither known nor one of {n_registers} sizes")
+                self.items[k].registers[axis] = -1 - length if length < 0 else -1
+                self.items[k].shape[axis] = max(length, 0)
+                self.items[k].varying |= length < 0
+                size *= max(length, 0)
             self.items[k].size = size
+            self.varying |= self.items[k].varying
+
+    cdef int settle(self, CSizes *sizes) except -1:
+        """Give the dimensions that vary their present values."""
+        cdef Py_ssize_t k
+        cdef int axis
+        cdef Layout *item
+        if not self.varying:
+            return 0
+        for k in range(self.n):
+            item = &self.items[k]
+            if not item.varying:
+                continue
+            item.size = item.itemsize
+            for axis in range(item.ndim):
+                if item.registers[axis] >= 0:
+                    item.shape[axis] = sizes.get(item.registers[axis])
+                item.size *= item.shape[axis]
+        return 0
 
     def __dealloc__(self):
         PyMem_Free(self.items)
 
 
 cdef bint fits(Layout *layout, object value) noexcept:
-    """Whether a value is a contiguous, aligned array of the layout's type and shape, that may be written to if it is."""
+    """Whether a value is a contiguous, aligned array of the layout's type, that may be written to if it is, and has its shape
+    where that does not vary."""
     cdef int axis
     if not cnp.PyArray_Check(value):
         return False
@@ -155,9 +199,16 @@ cdef bint fits(Layout *layout, object value) noexcept:
     if not (cnp.PyArray_ISCARRAY(array) if layout.written else cnp.PyArray_ISCARRAY_RO(array)):
         return False
     for axis in range(layout.ndim):
-        if cnp.PyArray_DIM(array, axis) != layout.shape[axis]:
+        if layout.registers[axis] < 0 and cnp.PyArray_DIM(array, axis) != layout.shape[axis]:
             return False
     return True
+
+
+cdef cnp.ndarray aligned(Py_ssize_t size):
+    """`size` bytes of uninitialised memory that begin at a multiple of 64."""
+    raw = np.empty(size + 64, np.uint8)
+    start = (64 - <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray> raw) % 64) % 64
+    return raw[start : start + size]
 
 
 cdef class Engine:
@@ -165,8 +216,10 @@ cdef class Engine:
 
     Args:
         n_slots: length of the slot table; every slot is NULL at first.
+        sizes: registers for what changes from step to step.
 
     Attributes:
+        generation: goes up when sizes, and with them the memory of temporaries, have changed.
         release_gil: whether native instructions run without the GIL (the default). Very short plans beside busy
             Python threads may do better to keep it, because taking it back can cost a whole switch interval.
         failed: position of the instruction that failed in the last `run`, or -1.
@@ -180,13 +233,24 @@ cdef class Engine:
     cdef vector[Range] written
     cdef bint running
     cdef bint timed
+    cdef readonly Sizes sizes
+    cdef list storages  # of each temporary memory the slots that live in it
+    cdef readonly cnp.ndarray arena
+    cdef Py_ssize_t most  # bytes needed at most since memory was looked at last
+    cdef Py_ssize_t steps
+    cdef bint unsettled
+    cdef readonly Py_ssize_t generation
     cdef public bint release_gil
     cdef readonly Py_ssize_t failed
 
-    def __cinit__(self, Py_ssize_t n_slots):
+    def __cinit__(self, Py_ssize_t n_slots, Sizes sizes=None):
         if n_slots < 0:
             raise ValueError(f"the number of slots must not be negative, got {n_slots}")
         self.plan = Plan(n_slots)
+        self.sizes = Sizes() if sizes is None else sizes
+        self.plan.sizes = &self.sizes.sizes
+        self.storages = []
+        self.arena = aligned(0)
         self.held = [None] * n_slots
         self.callables = []
         self.signature = Layouts((), n_slots)
@@ -294,7 +358,7 @@ cdef class Engine:
         `written`: the positions in `entries` of arrays that instructions write to.
         """
         self.check_idle()
-        self.signature = Layouts(entries, self.plan.n_slots())
+        self.signature = Layouts(entries, self.plan.n_slots(), len(self.sizes))
         for k in written:
             self.signature.items[<Py_ssize_t> k].written = True
 
@@ -302,24 +366,159 @@ cdef class Engine:
         """Bind a list or tuple of arrays to the slots of the signature.
 
         Returns:
-            False when the number of values or any type, shape or memory layout differs from the signature, or when an
-            array that is only read has memory in common with one of `set_written`. All slots of the signature are empty then, so that nothing runs on the arrays of an earlier step; the caller converts or complains.
+            False when the number of values or any type, shape or memory layout differs from the signature, a guard of the
+            sizes does not hold, or an array that is only read has memory in common with one of `set_written`. All slots of
+            the signature are empty then, so that nothing runs on the arrays of an earlier step; the caller converts or
+            complains.
+
+        Raises:
+            MemoryError: the temporaries of this step need more memory than there is.
         """
         cdef Py_ssize_t k
+        cdef int axis
+        cdef Layout *item
         cdef Layouts wanted = self.signature
         self.check_idle()
         if len(values) != wanted.n:
             self.unbind(wanted)
             return False
         for k in range(wanted.n):
-            if not fits(&wanted.items[k], values[k]) or (
-                    not wanted.items[k].written and self.is_written(cnp.PyArray_DATA(<cnp.ndarray> values[k]),
-                                                                    wanted.items[k].size)):
+            item = &wanted.items[k]
+            if not fits(item, values[k]) or (
+                    not item.written and self.is_written(cnp.PyArray_DATA(<cnp.ndarray> values[k]),
+                                                         cnp.PyArray_NBYTES(<cnp.ndarray> values[k]))):
                 self.unbind(wanted)
                 return False
+        if wanted.varying:
+            for k in range(wanted.n):
+                item = &wanted.items[k]
+                if not item.varying:
+                    continue
+                for axis in range(item.ndim):
+                    if (item.registers[axis] >= 0
+                            and cnp.PyArray_DIM(<cnp.ndarray> values[k], axis) != self.sizes.sizes.get(item.registers[axis])):
+                        self.sizes.sizes.set(item.registers[axis], cnp.PyArray_DIM(<cnp.ndarray> values[k], axis))
+                        self.unsettled = True
+        if self.unsettled and not self.settle():
+            self.unbind(wanted)
+            return False
         for k in range(wanted.n):
             self.bind_array(wanted.items[k].slot, values[k])
         return True
+
+    def add_jump(self, slot=None) -> int:
+        """Append an instruction that goes on elsewhere: always, or if the bool in `slot` is false. `set_target` says where.
+
+        Returns its position.
+        """
+        self.check_idle()
+        if slot is not None:
+            self.check_slot(slot)
+        self.plan.add_jump(-1 if slot is None else slot)
+        self.callables.append(None)
+        return self.plan.size() - 1
+
+    def set_target(self, Py_ssize_t at, Py_ssize_t target) -> None:
+        """Say where the jump at position `at` goes on: at the instruction `target`."""
+        self.check_idle()
+        if not 0 <= at < <Py_ssize_t> self.plan.size() or not 0 <= target <= <Py_ssize_t> self.plan.size():
+            raise IndexError(f"a jump from {at} to {target} in a plan of {self.plan.size()} instructions")
+        self.plan.set_target(at, target)
+
+    def vary(self, Py_ssize_t at, Py_ssize_t position, int64_t register, bint real=False) -> None:
+        """Have an integer (or a real number) of the instruction `at` follow a register of `sizes`."""
+        self.check_idle()
+        if not 0 <= at < <Py_ssize_t> self.plan.size():
+            raise IndexError(f"there is no instruction {at}")
+        self.plan.vary(at, position, register, real)
+
+    def add_storage(self, Py_ssize_t first, Py_ssize_t last, int64_t register, slots) -> None:
+        """Declare memory for temporaries that live from instruction `first` to `last`.
+
+        Args:
+            register: of `sizes`: how many bytes.
+            slots: which slots point there.
+        """
+        self.check_idle()
+        for slot in slots:
+            self.check_slot(slot)
+        self.plan.add_storage(first, last, register)
+        self.storages.append(tuple(slots))
+
+    def settle(self) -> bool:
+        """Have everything follow the roots of `sizes`: numbers of instructions, memory of temporaries, shapes of fetches.
+
+        Returns:
+            False if a guard does not hold for these sizes; then nothing has changed.
+
+        Raises:
+            MemoryError: the temporaries need more memory than there is.
+        """
+        cdef int64_t need
+        self.check_idle()
+        self.unsettled = True
+        need = self.plan.resize()
+        if need == -1:
+            return False
+        if need < 0:
+            raise MemoryError("the temporaries of this step need more memory than could be counted")
+        self.most = max(self.most, need)
+        if need > cnp.PyArray_DIM(self.arena, 0):
+            self.arena = None
+            self.arena = aligned(need)
+        self.point()
+        self.signature.settle(self.plan.sizes)
+        self.fetches.settle(self.plan.sizes)
+        self.unsettled = False
+        return True
+
+    cdef int point(self) except -1:
+        """Give the slots of temporaries their addresses."""
+        cdef char *base = <char *> cnp.PyArray_DATA(self.arena)
+        cdef Py_ssize_t k
+        for k in range(len(self.storages)):
+            for slot in <tuple> self.storages[k]:
+                self.plan.set(<size_t> slot, base + self.plan.offset(k))
+                self.held[<Py_ssize_t> slot] = None
+        self.generation += 1
+        return 0
+
+    cdef int spare(self) except -1:
+        """Now and then give memory back that steps of the last while have not needed."""
+        self.steps += 1
+        if self.steps < 256:
+            return 0
+        self.steps = 0
+        if self.most < cnp.PyArray_DIM(self.arena, 0) // 2:
+            self.arena = None
+            self.arena = aligned(self.most)
+            self.point()
+        self.most = self.plan.needed()
+        return 0
+
+    @property
+    def arena_bytes(self) -> int:
+        """How many bytes the temporaries have together."""
+        return cnp.PyArray_DIM(self.arena, 0)
+
+    def offset(self, Py_ssize_t storage) -> int:
+        """Where in the memory of temporaries the storage number `storage` is."""
+        return self.plan.offset(storage)
+
+    def array(self, Py_ssize_t slot, dtype, shape) -> np.ndarray:
+        """The array in a slot, in this shape: what was bound there, or the memory of a temporary.
+
+        Valid until `generation` changes.
+        """
+        cdef Py_ssize_t at
+        self.check_slot(slot)
+        shape = tuple([n if n >= 0 else self.sizes.sizes.get(-1 - n) for n in shape])
+        found = self.held[slot]
+        if found is not None:
+            return found.reshape(shape)
+        dtype = np.dtype(dtype)
+        at = <char *> self.plan.get(slot) - <char *> cnp.PyArray_DATA(self.arena)
+        return np.ndarray(shape, dtype, self.arena, at)
 
     def set_written(self, arrays) -> None:
         """Say which arrays the instructions write to, besides those of the signature.
@@ -371,13 +570,13 @@ cdef class Engine:
 
     def fetch(self, Py_ssize_t slot, shape, dtype):
         """A new array of the given shape and dtype with a copy of what the slot points to."""
-        cdef Layouts one = Layouts(((slot, dtype, shape),), self.plan.n_slots())
+        cdef Layouts one = Layouts(((slot, dtype, shape),), self.plan.n_slots(), len(self.sizes))
         return self.copy_out(&one.items[0])
 
     def set_fetches(self, entries) -> None:
         """Declare what `fetch_all` returns: `[(slot, dtype, shape)]` with every dimension known."""
         self.check_idle()
-        self.fetches = Layouts(entries, self.plan.n_slots())
+        self.fetches = Layouts(entries, self.plan.n_slots(), len(self.sizes))
 
     def fetch_all(self) -> list:
         """New arrays with copies of the declared fetches, in their order."""
@@ -420,6 +619,10 @@ cdef class Engine:
         stop = end
         if self.plan.missing():
             self.check_bound(at, stop)
+        if self.unsettled and not self.settle():
+            raise RuntimeError("this plan is not for the sizes that were given to it")
+        if begin == 0:
+            self.spare()
         self.running = True
         self.failed = -1
         try:
@@ -431,6 +634,9 @@ cdef class Engine:
                     code = self.plan.run(at, stop, timed)
                 if code == FL_OK:
                     break
+                if code == FL_PAUSE:
+                    PyErr_CheckSignals()
+                    continue
                 self.failed = at
                 if code != FL_PYTHON:
                     raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]))

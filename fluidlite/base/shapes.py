@@ -17,6 +17,11 @@ def product(shape: Shape) -> int:
     return total
 
 
+def same_shape(x: Shape, y: Shape) -> bool:
+    """Whether two shapes are equal; sizes are compared only where that is all that can make a difference."""
+    return len(x) == len(y) and x == y
+
+
 def with_size_of(shape: Sequence[int], other: Shape, dimension: int, at: int) -> list[int]:
     """`shape` with dimension `at` as long as `dimension` of `other`: what `..._batch_size_like` operators make."""
     size = [int(n) for n in shape]
@@ -50,7 +55,7 @@ def middle(x: Shape, y: Shape, axis: int) -> tuple[int, int, int] | None:
     if not full:
         return 1, 1, product(x)
     first, last = full[0], full[-1] + 1
-    if left[first:last] != right[first:last]:
+    if not same_shape(left[first:last], right[first:last]):
         return None
     return product(left[:first]), product(left[first:last]), product(left[last:])
 

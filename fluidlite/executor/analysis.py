@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections import Counter
 from collections.abc import Sequence
@@ -11,56 +12,64 @@ import numpy as np
 
 from ..base.arrays import is_plain
 from ..base.dtypes import to_numpy
-from ..framework import Operator, Program
+from ..base.sizes import current_shape
+from ..framework import Block, Operator, Program
 from ..ops.registry import OpView
 from . import failures, sparse
-from .feeding import Feed
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live
 from .scope import Scope
 
 Step = tuple[Operator, OpView]
+Arrays = dict[str, np.ndarray]
+VERSION = "@V"
+"""What stands between the name of a variable and the number of a later value of it."""
 
 
 class Analysis:
-    """A program for feeds of exact shapes.
+    """Operators of one block for feeds of exact shapes.
 
     `steps`: what has to run, in order, with exact shapes; operators whose results are known now are left out.
     `fetches`: the variables to copy out, one for each of those asked for (the last steps make SelectedRows dense).
     `meta`: shapes and dtypes, constants (`known`) and the lasting variables that are read or written (`persistable`).
 
-    Raises CannotPlan when the program needs the interpreter, EnforceNotMet when something it reads is neither fed,
+    Args:
+        feed: what is fed, as `feeding.expanded` gives it.
+        ops: the operators, by default those of the global block.
+        varying: whether dimensions that the block leaves open may change from step to step.
+
+    Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
     """
 
     def __init__(
         self,
-        program: Program,
+        block: Block,
         scope: Scope,
-        feed: Feed,
+        feed: Arrays,
         fetches: Sequence[str],
-        ops: list[Operator] | None = None,
+        ops: Sequence[Operator] | None = None,
+        varying: bool = False,
     ) -> None:
-        if any(lod for _, lod in feed.values()):
-            raise CannotPlan("sequences are fed")
         self.feed_names = list(feed)
-        self.meta = ExactMeta(program, scope, {name: array for name, (array, _) in feed.items()})
-        everything = program.global_block().ops if ops is None else ops
-        self.steps = self._analyse(live(everything, sparse.wholes(fetches)), everything)
-        self.fetches = self._fetches(fetches)
+        self.meta = ExactMeta(block, scope, feed, varying)
+        everything = block.ops if ops is None else ops
+        versions = Versions(self.meta, self.feed_names)
+        self._check_fed(everything)
+        kept = [versions.renamed(op) for op in live(list(everything), sparse.wholes(fetches))]
+        self.steps = self._analyse(kept)
+        self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
-    def _analyse(self, ops: list[Operator], everything: list[Operator]) -> list[Step]:
-        """Exact shapes of everything; constants are computed and their operators left out."""
-        fed = set(self.feed_names)
-        for op in everything:
-            if op.definition.kernel is not None and not fed.isdisjoint(op.writes()):
-                raise CannotPlan(
-                    f"operator {op.type} writes to {sorted(fed.intersection(op.writes()))}, which is fed"
-                )
+    def _check_fed(self, ops: Sequence[Operator]) -> None:
+        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not."""
+        for op in ops:
             for name in op.reads():
                 var = op.block._find_var_recursive(name)
                 if var is not None and var.is_data and not self.meta.has(name):
                     raise failures.missing_value(op, name, self.feed_names)
+
+    def _analyse(self, ops: list[Operator]) -> list[Step]:
+        """Exact shapes of everything; constants are computed and their operators left out."""
         writes = Counter(name for op in ops for name in op.writes())
         once = {n for n, count in writes.items() if count == 1 and not _persistable(ops, n)}
         steps: list[Step] = []
@@ -70,7 +79,7 @@ class Analysis:
             for name in op.writes():
                 if self.meta.lasting(name) and not self.meta.has(name):
                     raise CannotPlan(
-                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
+                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet", op
                     )
             steps += self._inferred(op, once)
             sparse.check_written_once(op, self.meta, writes)
@@ -91,12 +100,49 @@ class Analysis:
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
 
 
+class Versions:
+    """Names under which the values that a variable has one after the other are told apart.
+
+    Temporary variables that are fed and overwritten, or written several times, get a new name each time; so each name
+    stands for one array. Variables that last keep theirs: their memory is the scope's.
+    """
+
+    def __init__(self, meta: ExactMeta, fed: Sequence[str]) -> None:
+        self._meta = meta
+        self._written = set(fed)
+        self._latest: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def latest(self, name: str) -> str:
+        """The name of the value that variable `name` has by now."""
+        return self._latest.get(name, name)
+
+    def renamed(self, op: Operator) -> Operator:
+        """The operator on the values that its variables have by now; comes after all before it."""
+        reads = self._latest
+        again = [
+            name for name in op.output_arg_names if name in self._written and not self._meta.lasting(name)
+        ]
+        self._written.update(op.output_arg_names)
+        if not again and (not reads or reads.keys().isdisjoint(op.input_arg_names)):
+            return op
+        made = copy.copy(op)
+        made.inputs = {slot: [reads.get(name, name) for name in names] for slot, names in op.inputs.items()}
+        for name in again:
+            self._counts[name] += 1
+            self._latest[name] = f"{name}{VERSION}{self._counts[name]}"
+        made.outputs = {slot: [self.latest(name) for name in names] for slot, names in op.outputs.items()}
+        return made
+
+
 class ScopeFollower:
     """A plan, which holds its scope weakly and is made for one version of its program."""
 
     version: int
     feed_names: list[str]
     meta: ExactMeta
+    has_levels: bool = False
+    """Whether something that is fetched has sequences."""
     followed: int = 0
     """How many of `feed_names`, at their end, are lasting variables."""
     _scope: weakref.ref[Scope]
@@ -116,7 +162,7 @@ class ScopeFollower:
         ):
             return  # a copy is needed of what shares its memory with variables that the program writes
         for name, array in zip(self.feed_names, arrays, strict=True):
-            wanted = f"{to_numpy(self.meta.dtypes[name])} {list(self.meta.shapes[name])}"
+            wanted = f"{to_numpy(self.meta.dtypes[name])} {list(current_shape(self.meta.shapes[name]))}"
             got = f"{array.dtype} {list(array.shape)}"
             if wanted != got or (isinstance(array, np.ndarray) and not is_plain(array)):
                 raise ValueError(

@@ -17,48 +17,43 @@ from ..base.one_element import convertible
 from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
 from . import failures, readers
-from .feeding import Feed, as_feed, placed, unshared
+from .feeding import Feed, as_feed, expanded, placed, unshared
 from .from_dataset import FetchHandler, run_over
 from .interpret import Interpreter
-from .lod_tensor import LoDTensor, LoDTensorArray
+from .lod_tensor import LoDTensorArray
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope, global_scope
-from .sparse import expanded
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
     from .device.plan import DevicePlan
 
 PLANS_KEPT = 32
-"""How many shapes of one program keep their plans."""
+"""How many plans one program keeps for one set of feeds and fetches."""
 
 
 class PlanCache:
-    """The plans of one program, set of feeds and set of fetches, by shapes; and whether planning pays."""
+    """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("built", "hits", "last", "plans", "refused", "runs")
+    __slots__ = ("plans", "refused", "runs")
 
     def __init__(self) -> None:
-        self.plans: dict[Any, Plan | DevicePlan] = {}
-        self.last: Plan | DevicePlan | None = None
+        self.plans: list[Plan | DevicePlan] = []
         self.refused: str | None = None
-        self.built = self.hits = self.runs = 0
+        self.runs = 0
 
-    def worth_planning(self) -> bool:
-        """False once many shapes have come and hardly any came back: then the interpreter is quicker."""
-        return self.built < PLANS_KEPT or self.hits > self.built
+    def add(self, plan: Plan | DevicePlan) -> None:
+        self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
 
-    def add(self, signature: Any, plan: Plan | DevicePlan) -> None:
-        if len(self.plans) >= PLANS_KEPT:
-            self.plans.pop(next(iter(self.plans)))
-        self.plans[signature] = plan
-        self.built += 1
+    def used(self, plan: Plan | DevicePlan) -> None:
+        """Put a plan in front."""
+        if self.plans[:1] != [plan]:
+            self.plans = [plan, *(kept for kept in self.plans if kept is not plan)]
 
     def drop(self, plan: Plan | DevicePlan) -> None:
         """Let a plan go that found no memory, and the memory that it has got."""
-        self.plans = {key: kept for key, kept in self.plans.items() if kept is not plan}
-        self.last = None if self.last is plan else self.last
+        self.plans = [kept for kept in self.plans if kept is not plan]
 
 
 class Executor:
@@ -259,11 +254,10 @@ def run_program(
         feed = readers.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names), device)
     cache.runs += 1
-    plan = cache.last
+    plan = cache.plans[0] if cache.plans else None
     if plan is not None and plan.lock.acquire(blocking=False):
         try:
             if plan.ready(program) and plan.accepts_raw(feed):
-                cache.hits += 1
                 return _finish(plan, return_numpy)
         except MemoryError:
             cache.drop(plan)
@@ -287,64 +281,61 @@ def _run_checked(
 ) -> list[Any]:
     if device is None:
         checked = placed(checked, None)
-    if flags.engine() == "plan" and (checked or cache.runs > 1):
-        parts = expanded(checked)
-        while (plan := find_plan(cache, program, scope, parts, names, device)) is not None:
-            with plan.lock:
-                if not plan.ready(program):
-                    continue  # meanwhile another thread has replaced a variable of the scope
-                plan.take([parts[name][0] for name in plan.feed_names])
-                try:
-                    return _finish(plan, return_numpy)
-                except MemoryError:
-                    cache.drop(plan)
-                    raise
+    if flags.engine() == "plan" and (checked or cache.runs > 1) and cache.refused is None:
+        arrays = expanded(checked)
+        found = _run_planned(program, arrays, scope, return_numpy, cache)
+        if found is None and cache.plans:
+            # What is read and shares its memory with what the program writes is refused: copies of it are not.
+            found = _run_planned(program, _copied(arrays), scope, return_numpy, cache)
+        if found is None:
+            try:
+                cache.add(_planned(program, scope, checked, names, device))
+                found = _run_planned(program, arrays, scope, return_numpy, cache)
+                if found is None:
+                    found = _run_planned(program, _copied(arrays), scope, return_numpy, cache)
+            except CannotPlan as reason:
+                # A first run may initialise what a second one can be planned with.
+                cache.refused = str(reason) if cache.runs > 2 else None
+        if found is not None:
+            return found
     return _interpret(program, scope, checked, names, return_numpy, device)
 
 
-def find_plan(
-    cache: PlanCache,
-    program: Program,
-    scope: Scope,
-    feed: Feed,
-    names: tuple[str, ...],
-    device: CudaDevice | None = None,
-) -> Plan | DevicePlan | None:
-    """The plan for feeds of these shapes, made if need be; None if the interpreter has to run."""
-    if any(lod for _, lod in feed.values()):
-        return None
-    signature = tuple((name, array.shape, array.dtype.num) for name, (array, _) in feed.items())
-    plan = cache.plans.get(signature)
-    if plan is not None and _is_ready(plan, program):
-        cache.hits += 1
-    else:
-        if cache.refused is not None or not cache.worth_planning():
-            return None
-        try:
-            plan = _planned(program, scope, feed, names, device)
-        except CannotPlan as reason:
-            # A first run may initialise what a second one can be planned with.
-            cache.refused = str(reason) if cache.runs > 2 else None
-            return None
-        cache.plans.pop(signature, None)
-        cache.add(signature, plan)
-    cache.last = plan
-    return plan
+def _run_planned(
+    program: Program, arrays: Mapping[str, Any], scope: Scope, return_numpy: bool, cache: PlanCache
+) -> list[Any] | None:
+    """One step by the first plan that takes these arrays; None if there is none."""
+    for plan in cache.plans:
+        with plan.lock:
+            if (
+                plan.feed_names != list(arrays)
+                or not plan.ready(program)
+                or not plan.accepts(list(arrays.values()))
+            ):
+                continue
+            cache.used(plan)
+            try:
+                return _finish(plan, return_numpy)
+            except MemoryError:
+                cache.drop(plan)
+                raise
+    return None
 
 
-def _is_ready(plan: Plan | DevicePlan, program: Program) -> bool:
-    with plan.lock:
-        return plan.ready(program)
+def _copied(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 def _planned(
     program: Program, scope: Scope, feed: Feed, names: tuple[str, ...], device: CudaDevice | None
 ) -> Plan | DevicePlan:
     if device is None:
-        return Plan(program, scope, feed, names)
+        return Plan(program, scope, expanded(feed), names)
+    if any(lod for _, lod in feed.values()):
+        raise CannotPlan("sequences are fed")
     from .device.plan import DevicePlan
 
-    return DevicePlan(program, scope, feed, names, device)
+    return DevicePlan(program, scope, expanded(feed), names, device)
 
 
 def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None = None) -> PlanCache:
@@ -364,9 +355,11 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
 def _finish(plan: Plan | DevicePlan, return_numpy: bool) -> list[Any]:
     plan.run()
     recorder = profiling.active
-    fetch = plan.fetch if return_numpy else plan.fetch_in_place
-    values = fetch() if recorder is None else recorder.timed("fetch", fetch)
-    return [convertible(value) if return_numpy else LoDTensor.wrap(value) for value in values]
+    if return_numpy and not plan.has_levels:
+        arrays = plan.fetch() if recorder is None else recorder.timed("fetch", plan.fetch)
+        return [convertible(array) for array in arrays]
+    tensors = plan.fetch_tensors() if recorder is None else recorder.timed("fetch", plan.fetch_tensors)
+    return as_results(tensors, return_numpy)
 
 
 def _interpret(
@@ -398,7 +391,7 @@ def describe(program: Program, scope: Scope) -> str:
         if version != program._version:
             continue
         parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
-        parts += [plan.describe() for plan in cache.plans.values()]
+        parts += [plan.describe() for plan in cache.plans]
         if not cache.plans:
             reason = cache.refused or "it has run once, or sequences are fed"
             parts.append(f"run by the interpreter: {reason}")

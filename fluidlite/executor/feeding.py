@@ -18,6 +18,8 @@ from ..base.lod import Lod, freeze
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
+from ..ops.registry import LEVEL
+from ..ops.rows import parts
 from .failures import shape_text
 from .lod_tensor import LoDTensor, LoDTensorArray
 
@@ -52,6 +54,21 @@ def as_feed(program: Program, feed: Mapping[str, Any], checked: bool = True) -> 
         if checked:
             check(var, array, lod)
         out[name] = array, lod
+    return out
+
+
+def expanded(feed: Feed) -> dict[str, Any]:
+    """The arrays that a plan takes: those of the feed, with two for SelectedRows, then the offsets of sequences."""
+    out: dict[str, Any] = {}
+    for name, (value, _) in feed.items():
+        if type(value) is SelectedRows:
+            rows, values = parts(name)
+            out[rows], out[values] = value.rows, value.values
+        else:
+            out[name] = value
+    for name, (_, lod) in feed.items():
+        for number, level in enumerate(lod):
+            out[f"{name}{LEVEL}{number}"] = level
     return out
 
 

@@ -1,4 +1,4 @@
-"""`Plan`: a program for one set of exact shapes, as a flat list of instructions for the engine."""
+"""`Plan`: operators as a flat list of instructions for the engine, for all sizes that its guards admit."""
 
 from __future__ import annotations
 
@@ -14,25 +14,36 @@ from typing import Any
 
 import numpy as np
 
+from .._ext import engine
 from ..base import profiling
 from ..base.dtypes import to_numpy
-from ..framework import Operator, Program
+from ..base.sizes import Real, Size, always_equal, current, current_shape, formula
+from ..framework import Block, Operator, Program
 from ..ops.registry import Call, OperatorError, OpView, check_result
 from . import failures, fusion, memory, sparse
 from .analysis import Analysis, ScopeFollower, lasting_tensors
-from .feeding import Feed
 from .forking import watch
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan
+from .registers import Registers
 from .scope import Scope
 
 Instruction = tuple[Operator, "Call | Callable[[], None]"]
 
 
 class Plan(ScopeFollower):
-    """Runs `program` on feeds of the shapes it was made with; temporaries share one arena.
+    """Runs operators of one block on feeds of any sizes that fit; temporaries share one arena.
 
-    Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when something it reads
+    Args:
+        program: what the plan is made for; it holds as long as the program does not change.
+        scope: where the lasting variables are.
+        feed: arrays like those to come, as `feeding.expanded` gives them; values of lasting variables are those of now.
+        fetches: what to copy out.
+        ops: the operators, by default those of the global block.
+        block: where their variables are declared, by default the global block.
+        varying: whether dimensions that the block leaves open may change from step to step.
+
+    Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
     """
 
@@ -40,12 +51,12 @@ class Plan(ScopeFollower):
         self,
         program: Program,
         scope: Scope,
-        feed: Feed,
+        feed: Mapping[str, np.ndarray],
         fetches: Sequence[str],
-        ops: list[Operator] | None = None,
+        ops: Sequence[Operator] | None = None,
+        block: Block | None = None,
+        varying: bool = True,
     ) -> None:
-        from .._ext import engine
-
         self._scope = weakref.ref(
             scope
         )  # the plan is kept with the program and must not keep the scope alive
@@ -53,35 +64,62 @@ class Plan(ScopeFollower):
         self.lock = threading.Lock()
         watch(self)
         self._failure = engine.KernelFailure
-        analysis = Analysis(program, scope, feed, fetches, ops)
+        analysis = Analysis(block or program.global_block(), scope, dict(feed), fetches, ops, varying)
         self.feed_names = analysis.feed_names
         self._fed = frozenset(self.feed_names)
+        self._fed_levels = [len(analysis.meta.lod(name)) for name in self.feed_names]
         self.meta = analysis.meta
+        self._registers = Registers(self.meta.sizes)
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
         fetches = analysis.fetches
+        self._levels = [self.meta.lod(name) for name in fetches]
+        self.has_levels = any(self._levels)
+        fetches = [*fetches, *(name for levels in self._levels for name in levels)]
         instructions = self._lower(analysis.steps, fetches)
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
         self._allocate(instructions, fetches)
-        self._emit(engine, instructions)
-        self._bind_constants()
+        self._emit(instructions)
         self._scope_version = -1
         if not self.bind_scope():
             raise CannotPlan("a variable of the scope gets another shape or type")
         self.meta.forget_scope()
-        self._fetched = list(fetches)
-        entries = [
-            (self._slots.get(self._root(n), -1), to_numpy(self.meta.dtypes[n]), self.meta.shapes[n])
-            for n in fetches
-        ]
-        self._all_in_slots = all(slot >= 0 for slot, _, _ in entries)
-        self.engine.set_fetches(entries if self._all_in_slots else [])
+        self.fetched = list(fetches)
+        self.engine.set_fetches([self._entry(name) for name in fetches])
         self._sign()
+        self._registers.add_guards()
+        self._settle()
+
+    def _entry(self, name: str) -> tuple[int, np.dtype, tuple[int, ...]]:
+        """Slot, element type and shape of a variable, as the engine takes them."""
+        return (
+            self._slot(name),
+            to_numpy(self.meta.dtypes[name]),
+            self._registers.shape(self.meta.shapes[name]),
+        )
+
+    def _settle(self) -> None:
+        """Find places for the temporaries of the sizes at hand."""
+        sharing: dict[int, tuple[memory.Storage, list[int]]] = {}
+        for name, storage in self._storages.items():
+            sharing.setdefault(id(storage), (storage, []))[1].append(self._slots[name])
+        try:
+            for storage, slots in sharing.values():
+                register = self._registers.integer(storage.bytes)
+                self.engine.add_storage(storage.first, storage.last, register, slots)
+            fits = self.engine.settle()
+        except (MemoryError, ValueError, OverflowError) as error:
+            largest = max(self._storages, key=self._bytes_now, default="")
+            raise MemoryError(
+                f"this program needs more memory than there is: variable {largest!r} "
+                f"{list(current_shape(self.meta.shapes[largest]))} alone takes {self._bytes_now(largest)} bytes"
+            ) from error
+        assert fits, "a plan holds for the sizes that it is made for"
 
     def _sign(self, followed: int = 0) -> None:
         """Tell the engine which arrays `accepts` will be given; the last, `followed` many, are written to."""
         self.engine.set_signature(
-            [(self._slots[n], to_numpy(self.meta.dtypes[n]), self.meta.shapes[n]) for n in self.feed_names],
+            [self._entry(name) for name in self.feed_names],
             range(len(self.feed_names) - followed, len(self.feed_names)),
         )
 
@@ -116,7 +154,9 @@ class Plan(ScopeFollower):
             if listed is not None and all(kernels.available(call.kernel) for call in listed):
                 out += [(op, call) for call in listed if not self._is_part_view(call, written)]
             elif by_rows is not None:
-                raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows")
+                raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
+            elif op.definition.lod:
+                raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
             else:
                 out.append((op, self._python(op)))
         instructions, self._stands_for = fusion.fuse(out, self._touched, self._root, fetches)
@@ -162,15 +202,6 @@ class Plan(ScopeFollower):
             if self._temporary(self._root(name)):
                 self._storage(self._root(name)).touch(end)
         self._share_in_place(instructions)
-        try:
-            self.arena_bytes = memory.place({id(s): s for s in self._storages.values()}.values())
-            self._arena = memory.arena(self.arena_bytes)
-        except (MemoryError, ValueError, OverflowError) as error:
-            largest = max(self._storages, key=self._bytes)
-            raise MemoryError(
-                f"this program needs more memory than there is: variable {largest!r} {list(self.meta.shapes[largest])} "
-                f"alone takes {self._bytes(largest)} bytes"
-            ) from error
 
     def _touched(self, op: Operator, action: Any) -> list[str]:
         if isinstance(action, Call):
@@ -189,6 +220,9 @@ class Plan(ScopeFollower):
     def _bytes(self, name: str) -> int:
         return math.prod(self.meta.shapes[name]) * to_numpy(self.meta.dtypes[name]).itemsize
 
+    def _bytes_now(self, name: str) -> int:
+        return current(self._bytes(name)) if name in self.meta.shapes else 0
+
     def _share_in_place(self, instructions: list[Instruction]) -> None:
         """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
         for step, (op, action) in enumerate(instructions):
@@ -202,7 +236,12 @@ class Plan(ScopeFollower):
                     self._storages.get(self._root(names[0][0])),
                     self._storages.get(self._root(names[1][0])),
                 )
-                if out is None or source is None or out is source or out.bytes != source.bytes:
+                if (
+                    out is None
+                    or source is None
+                    or out is source
+                    or not always_equal(out.bytes, source.bytes)
+                ):
                     continue
                 if source.last == step and out.first == step and action.operands.count(names[1][0]) == 1:
                     source.last = out.last
@@ -213,36 +252,33 @@ class Plan(ScopeFollower):
     def _slot(self, name: str) -> int:
         return self._slots.setdefault(self._root(name), len(self._slots))
 
-    def _emit(self, engine: Any, instructions: list[Instruction]) -> None:
-        native: list[tuple[int, list[int], list[int], list[float]] | None] = []
-        python: list[Callable[[], None]] = []
-        for name in (*self.feed_names, *self.meta.persistable):
+    def _emit(self, instructions: list[Instruction]) -> None:
+        """Give the engine its instructions, the memory of temporaries, and constants."""
+        for name in (*self.feed_names, *self.meta.persistable, *self.meta.known, *self._storages):
             self._slot(name)
-        for op, action in instructions:
+        self.ops = [op for op, _ in instructions]
+        self.is_native = [isinstance(action, Call) for _, action in instructions]
+        self.engine = engine.Engine(len(self._slots), self._registers.found)
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._views: dict[str, np.ndarray] = {}
+        self._generation = -1
+        for at, (op, action) in enumerate(instructions):
             if isinstance(action, Call):
                 slots = [-1 if name is None else self._slot(name) for name in action.operands]
-                native.append((self._verified(op, action), slots, list(action.ints), list(action.floats)))
+                ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
+                self.engine.add(self._verified(op, action), slots, ints, floats)
+                for position, number in enumerate(action.ints):
+                    if isinstance(number, Size):
+                        self.engine.vary(at, position, self._registers.integer(number))
+                for position, real in enumerate(action.floats):
+                    if isinstance(real, (Size, Real)):
+                        self.engine.vary(at, position, self._registers.real(real), True)
             else:
+                self.engine.add_python(action)
                 for name in self._touched(op, action):
-                    self._slot(name)
-                native.append(None)
-                python.append(action)
-        self.ops = [op for op, _ in instructions]
-        self.is_native = [item is not None for item in native]
-        self.engine = engine.Engine(len(self._slots))
-        remaining = iter(python)
-        for item in native:
-            if item is None:
-                self.engine.add_python(next(remaining))
-            else:
-                self.engine.add(*item)
-        self._views: dict[str, np.ndarray] = {}
-        for name, storage in self._storages.items():
-            view = memory.part(self._arena, storage, self._bytes(name))
-            array = view.view(to_numpy(self.meta.dtypes[name])).reshape(self.meta.shapes[name])
-            self._views[name] = array
-            if name in self._slots:
-                self.engine.bind(self._slots[name], array)
+                    self._shapes[name] = self._registers.shape(self.meta.shapes[name])
+        for name, array in self.meta.known.items():
+            self.engine.bind(self._slots[name], array)
 
     def _verified(self, op: Operator, call: Call) -> int:
         """The address of a kernel that has been given what it takes; OperatorError otherwise."""
@@ -257,12 +293,6 @@ class Plan(ScopeFollower):
             raise failures.in_operator(op, error) from error
         return kernels.address(call.kernel)
 
-    def _bind_constants(self) -> None:
-        for name, array in self.meta.known.items():
-            self._views[name] = array
-            if name in self._slots:
-                self.engine.bind(self._slots[name], array)
-
     def bind_scope(self) -> bool:
         """Point at the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
         scope = self._scope()
@@ -271,25 +301,28 @@ class Plan(ScopeFollower):
             return False
         for name, tensor in tensors.items():
             tensor.on(None)
-            array = tensor.own()
-            self._views[name] = array
-            if name in self._slots:
-                self.engine.bind(self._slots[name], array)
-        self.engine.set_written([self._views[name] for name in tensors if name in self._changed])
+            self.engine.bind(self._slots[name], tensor.own())
+        self._views.clear()
+        self.engine.set_written([tensors[name].array for name in tensors if name in self._changed])
         self._scope_version = scope._cell.version
         return True
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
         """Bind what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""
         arrays = []
-        for value in feed.values():
+        offsets: list[np.ndarray] = []
+        for value, levels in zip(feed.values(), self._fed_levels, strict=False):
             if type(value) is LoDTensor:
-                if value.offsets:
+                if len(value.offsets) != levels:
                     return False
+                offsets += value.offsets
                 value = value.array
+            elif levels:
+                return False
             if type(value) is not np.ndarray:
                 return False
             arrays.append(value)
+        arrays += offsets
         return len(arrays) == len(self.feed_names) and self.accepts(arrays)
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
@@ -297,13 +330,7 @@ class Plan(ScopeFollower):
 
         False if one has another shape or dtype, or is not plain; then no feed is bound, and the plan does not run.
         """
-        if not self.engine.bind_arrays(arrays):
-            for name in self.feed_names:
-                self._views.pop(name, None)
-            return False
-        for name, array in zip(self.feed_names, arrays, strict=True):
-            self._views[name] = array
-        return True
+        return self.engine.bind_arrays(arrays)
 
     def run(self, begin: int = 0, end: int = -1) -> None:
         """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
@@ -344,19 +371,26 @@ class Plan(ScopeFollower):
         return runs
 
     def fetch(self) -> list[np.ndarray]:
-        """Copies of the variables to fetch."""
-        if self._all_in_slots:
-            return self.engine.fetch_all()
-        return [np.array(self._array(name)) for name in self._fetched]
+        """Copies of the variables to fetch, then those of the offsets of their sequences (`_levels`)."""
+        return self.engine.fetch_all()
 
-    def fetch_in_place(self) -> list[np.ndarray]:
-        """As `fetch`: copies where the plan runs."""
-        return self.fetch()
+    def fetch_tensors(self) -> list[LoDTensor]:
+        """Copies of the variables to fetch, with their sequences."""
+        found = self.fetch()
+        offsets = iter(found[len(self._levels) :])
+        return [
+            LoDTensor.wrap(array, tuple([next(offsets) for _ in levels]))
+            for array, levels in zip(found, self._levels, strict=False)
+        ]
 
     def describe(self) -> str:
         """The instructions of a step, one a line."""
-        shapes = ", ".join(f"{name}{list(self.meta.shapes[name])}" for name in self.feed_names)
+        shapes = ", ".join(
+            f"{name}[{', '.join(formula(n) for n in self.meta.shapes[name])}]" for name in self.feed_names
+        )
         lines = [f"{len(self.ops)} instructions on the CPU for {shapes or 'no feeds'}"]
+        if self.meta.sizes.guards:
+            lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
         for op, native in zip(self.ops, self.is_native, strict=True):
             kind = "native" if native else "reference"
             lines.append(
@@ -365,12 +399,16 @@ class Plan(ScopeFollower):
         return "\n".join(lines)
 
     def _array(self, name: str) -> np.ndarray:
-        """The elements of a variable, whatever memory it lives in."""
+        """The elements of a variable, whatever memory it lives in; valid for this step."""
+        if self._generation != self.engine.generation:
+            self._views.clear()
+            self._generation = self.engine.generation
         found = self._views.get(name)
         if found is None:
-            found = self._views[self._root(name)]
-        if found.shape != self.meta.shapes[name]:
-            found = found.reshape(self.meta.shapes[name])
+            slot, dtype = self._slots[self._root(name)], to_numpy(self.meta.dtypes[name])
+            found = self.engine.array(slot, dtype, self._shapes[name])
+            if self._root(name) not in self._fed:
+                self._views[name] = found
         return found
 
     def _python(self, op: Operator) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""What is found out about a program before its plan is made: live operators, exact shapes, constants."""
+"""What is found out about operators before their plan is made: which matter, exact shapes, sequences, constants."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..framework import Operator, Program
+from ..base.sizes import Sizes, is_fixed
+from ..framework import Block, Operator, sequences
 from ..ops import kernel_types
 from ..ops.feed_fetch import ENDS
-from ..ops.registry import OpView, Shape, check_result
-from ..ops.rows import ROWS, parts
+from ..ops.registry import LEVEL, OpView, Shape, check_result
+from ..ops.rows import ROWS, VALUES, parts
 from . import failures
 from .lod_tensor import LoDTensor
 from .scope import Scope
@@ -26,18 +27,32 @@ _NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarTy
 
 
 class CannotPlan(Exception):
-    """A program, or this way to run it, needs the interpreter; the message says why."""
+    """An operator, or this way to run it, cannot be part of a plan; the message says why.
+
+    `op`: the operator, where it is one that makes the difference.
+    """
+
+    def __init__(self, reason: str, op: Operator | None = None) -> None:
+        super().__init__(reason)
+        self.op = op
 
 
 class ExactMeta:
-    """Answers an operator's questions with the exact shapes of one run, and values that are already known."""
+    """Answers an operator's questions with the exact shapes of one run, and values that are already known.
+
+    `feeds`: arrays like those to come; offsets of sequences and the parts of SelectedRows under names of their own
+    (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
+    otherwise everything is a number.
+    """
 
     exact = True
 
-    def __init__(self, program: Program, scope: Scope, feeds: dict[str, np.ndarray]) -> None:
-        self.block = program.global_block()
+    def __init__(self, block: Block, scope: Scope, feeds: dict[str, np.ndarray], varying: bool) -> None:
+        self.block = block
         self._scope: Scope | None = scope
+        self.sizes = Sizes()
         self.shapes: dict[str, Shape] = {}
+        self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
         self.dtypes: dict[str, VarType] = {}
         self.known: dict[str, np.ndarray] = {}
         self.persistable: dict[str, LoDTensor] = {}
@@ -45,10 +60,39 @@ class ExactMeta:
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
         self.retyped: set[str] = set()  # what has another type of elements than the program says
         for name, array in feeds.items():
-            self.shapes[name] = array.shape
+            self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
             self._type(name, to_vartype(array.dtype))
-        for name in [name for name in feeds if name.endswith(ROWS)]:
-            self._fed_rows(name.removesuffix(ROWS))
+        for name in feeds:
+            if name.endswith(ROWS):
+                self._fed_rows(name.removesuffix(ROWS))
+            elif LEVEL in name:
+                self._fed_level(name)
+
+    def _varying(self, name: str, shape: Shape) -> Shape:
+        """The shape of a feed, with sizes for the dimensions that may change."""
+        if LEVEL in name:  # one offset more than there are sequences
+            return (self.sizes.root(shape[0], f"{name}.0", least=3),)  # type: ignore[return-value]
+        if name.endswith((ROWS, VALUES)):
+            open_axes: set[int] = {0}
+        else:
+            var = self.block._find_var_recursive(name)
+            declared = var._shape if var is not None and var._shape is not None else ()
+            open_axes = {axis for axis, n in enumerate(declared) if n < 0}
+        sizes: list[Any] = list(shape)
+        for axis in open_axes.intersection(range(len(shape))):
+            sizes[axis] = self.sizes.root(shape[axis], f"{name}.{axis}")
+        return tuple(sizes)
+
+    def _fed_level(self, name: str) -> None:
+        """Note that `name`, which is fed, are offsets of another feed, whose levels come in order."""
+        owner = name[: name.index(LEVEL)]
+        self.lods[owner] = (*self.lods.get(owner, ()), name)
+
+    def lod(self, name: str) -> tuple[str, ...]:
+        return self.lods.get(name, ())
+
+    def carry(self, name: str, levels: tuple[str, ...]) -> None:
+        self.lods[name] = levels
 
     def _fed_rows(self, name: str) -> None:
         values = parts(name)[1]
@@ -65,7 +109,7 @@ class ExactMeta:
         if not isinstance(value, LoDTensor) or value.array is None:
             return False
         if value.offsets:
-            raise CannotPlan(f"variable {name!r} of the scope holds sequences")
+            raise CannotPlan(f"variable {name!r} of the scope has sequences")
         if isinstance(value.array, np.ndarray):
             value.own()
         self.persistable[name] = value
@@ -149,12 +193,12 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
     """
     definition = op.definition
-    # Plans have no sequences: an operator that only asks for them has a native kernel for "none".
-    needs_sequences = definition.lod and definition.native is None
-    if needs_sequences or op.sub_blocks() or definition.infer is None:
-        raise CannotPlan(f"operator {op.type} works on sequences or blocks")
+    if definition.infer is None or op.sub_blocks():
+        raise CannotPlan(f"operator {op.type} works on blocks", op)
     if any(_no_tensor(op, name) for name in (*op.reads(), *op.writes())):
-        raise CannotPlan(f"operator {op.type} works on what is no tensor")
+        raise CannotPlan(f"operator {op.type} works on what is no tensor", op)
+    if definition.lod and definition.native is None:
+        raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
     for name in op.reads():
         if not meta.has(name):
             raise failures.missing_value(op, name, fed)
@@ -162,8 +206,10 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     try:
         if not meta.retyped.isdisjoint(op.reads()):
             if kernel_types.check(view, meta.declared)[1]:
-                raise CannotPlan(f"operator {op.type} gets data of several types")
+                raise CannotPlan(f"operator {op.type} gets data of several types", op)
         definition.infer(view)
+        if meta.lods and not definition.lod and definition.keeps_lod:
+            carry_over(op, meta)
         if definition.rows is not None:
             definition.rows.mark(view)
     except CannotPlan:
@@ -174,14 +220,30 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             raise
         raise located from error
     for name in op.writes():
-        if min(meta.shapes.get(name, (-1,)), default=0) < 0:
-            raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data")
+        if any(n < 0 for n in meta.shapes.get(name, ())):
+            raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data", op)
     return view
 
 
 def _no_tensor(op: Operator, name: str) -> bool:
     var = op.block._find_var_recursive(name)
     return var is not None and var.type in _NO_TENSORS
+
+
+def carry_over(op: Operator, meta: ExactMeta) -> None:
+    """Give the outputs of an ordinary operator the sequences of its first input that has some, where they have its
+    rows."""
+    for source in op.input_arg_names:
+        levels = meta.lods.get(source)
+        if not levels:
+            continue
+        rows = meta.shapes[source][0]
+        for name in op.output_arg_names:
+            shape = meta.shapes.get(name)
+            if name not in meta.lods and shape and shape[0] == rows and not meta.lasting(name):
+                if sequences.same_rows(op.block, source, name):
+                    meta.lods[name] = levels
+        return
 
 
 def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
@@ -193,6 +255,8 @@ def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) ->
         return False
     outputs = op.output_arg_names
     if not outputs or not all(name in written_once for name in outputs):
+        return False
+    if not all(is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)):
         return False
     if sum(math.prod(meta.shapes[name]) for name in outputs) > FOLD_LIMIT:
         return False

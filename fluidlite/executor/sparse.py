@@ -6,29 +6,13 @@ import copy
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from ..base.selected_rows import SelectedRows
 from ..framework import Operator
 from ..ops.registry import OpView, RowRule, find
-from ..ops.rows import ROWS, VALUES, parts
-from .feeding import Feed
+from ..ops.rows import ROWS, VALUES
 from .planning import CannotPlan, ExactMeta
 
 _READS_VALUES_ONLY = {"get_tensor_from_selected_rows": "square", "square": "reduce_sum"}
 """Chains of operators that see no difference between rows left over by a merge and rows of zeros."""
-
-
-def expanded(feed: Feed) -> Feed:
-    """The feed with the arrays that SelectedRows in it consist of."""
-    if not any(type(value) is SelectedRows for value, _ in feed.values()):
-        return feed
-    out: Feed = {}
-    for name, (value, lod) in feed.items():
-        if type(value) is SelectedRows:
-            rows, values = parts(name)
-            out[rows], out[values] = (value.rows, ()), (value.values, ())
-        else:
-            out[name] = value, lod
-    return out
 
 
 def wholes(names: Iterable[str]) -> list[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..base.dtypes import to_numpy
 from ..framework import OpRole, Program
-from .feeding import Feed
 from .plan import Plan
 from .scope import Scope
 
@@ -35,50 +33,42 @@ class TwoPhasePlan(Plan):
         self,
         program: Program,
         scope: Scope,
-        feed: Feed,
+        feed: Mapping[str, np.ndarray],
         fetches: Sequence[str],
         late_fetches: Sequence[str],
         late: Sequence[str],
         held: Sequence[str],
     ) -> None:
-        super().__init__(program, scope, feed, [*fetches, *late_fetches])
-        self._first, self._second = list(fetches), list(late_fetches)
-        places = [self._slots.get(self._root(name), -1) for name in late_fetches]
-        self._copied_at_once = bool(places) and min(places) >= 0
-        if self._copied_at_once:
-            layouts = [(to_numpy(self.meta.dtypes[name]), self.meta.shapes[name]) for name in late_fetches]
-            self.engine.set_fetches([(slot, *layout) for slot, layout in zip(places, layouts, strict=True)])
-        self._late = [(name, self._slots.get(name)) for name in late]
+        super().__init__(program, scope, feed, [*fetches, *late_fetches], varying=False)
+        self._first = [self._entry(name) for name in self.fetched[: len(fetches)]]
+        self.engine.set_fetches([self._entry(name) for name in self.fetched[len(fetches) :]])
+        self._late = [self._slot(name) for name in late]
         self.feed_names = [name for name in self.feed_names if name not in late]
         self.follow([name for name in held if name in self.meta.persistable])
         roles = [op.attrs.get("op_role", 0) for op in self.ops]
         self._cut = next((k for k, role in enumerate(roles) if role & OpRole.Backward), len(roles))
-        self.engine.release_gil = self.arena_bytes >= RELEASE_FROM
+        self.engine.release_gil = self.engine.arena_bytes >= RELEASE_FROM
 
     def run_first(self) -> list[np.ndarray]:
         """Run the forward operators on what `accepts` has bound; returns copies of the fetches."""
         self.run(0, self._cut)
-        return [self._array(name).copy() for name in self._first]
+        return [self.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
 
     def run_second(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run the backward operators with the late feeds `arrays`, which have the planned shapes and dtypes.
 
         Returns copies of the late fetches.
         """
-        for (name, slot), array in zip(self._late, arrays, strict=True):
-            self._views[name] = array
-            if slot is not None:
-                self.engine.bind(slot, array)
+        for slot, array in zip(self._late, arrays, strict=True):
+            self.engine.bind(slot, array)
         if self._cut < len(self.ops):
             self.run(self._cut)
-        if self._copied_at_once:
-            return self.engine.fetch_all()
-        return [self._array(name).copy() for name in self._second]
+        return self.engine.fetch_all()
 
     def snapshot(self) -> np.ndarray:
         """All temporaries as they are now, for `restore`."""
-        return self._arena.copy()
+        return self.engine.arena.copy()
 
     def restore(self, snapshot: np.ndarray) -> None:
         """Put the temporaries back, so that the second phase can run once more."""
-        np.copyto(self._arena, snapshot)
+        np.copyto(self.engine.arena, snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.shapes import aligned
+from ..base.shapes import aligned, same_shape
 from ..base.shapes import middle as middle
 from .registry import OpView, Shape
 
@@ -12,7 +12,7 @@ from .registry import OpView, Shape
 def broadcast_shape(op: OpView, axis: int) -> Shape:
     """The shape of X and Y broadcast together; raises the operator's error if they do not fit."""
     x, y = op.shape("X"), op.shape("Y")
-    if x == y:
+    if same_shape(x, y):
         return x  # whatever the axis
     rank = max(len(x), len(y))
     if not -1 <= axis < max(rank, 1) and len(x) != len(y):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.dtypes import VarType
+from ..base.shapes import same_shape
 from .broadcast import broadcast_shape, operands
 from .infer import grads_like_inputs, require_same_dtype
 from .native import BYTES, NUMERIC, Selector, itemsize, numel, typed
@@ -22,7 +23,7 @@ def _infer_compare(op: OpView) -> None:
 def _compare(kernel: str) -> Selector:
     def select(op: OpView) -> Call | None:
         name = typed(op, kernel, ("X", "Y"), NUMERIC)
-        if name is None or op.shape("X") != op.shape("Y"):
+        if name is None or not same_shape(op.shape("X"), op.shape("Y")):
             return None
         return Call(name, [op.name("X"), op.name("Y"), op.name("Out")], [numel(op, "X")])
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.selected_rows import SelectedRows
+from ..base.shapes import same_shape
 from . import rows
 from .broadcast import broadcast_shape, middle, operands, reduced
 from .infer import grads_like_inputs, require_same_dtype
@@ -32,7 +33,7 @@ def _native(kernel: str, types: Sequence[str] = NUMERIC) -> Selector:
     def select(op: OpView) -> Call | None:
         x, y = op.shape("X"), op.shape("Y")
         names = [op.name("X"), op.name("Y"), op.name("Out")]
-        if x == y:
+        if same_shape(x, y):
             name = typed(op, kernel, ("X", "Y"), types)
             return Call(name, names, [numel(op, "X")]) if name else None
         layout = middle(x, y, op.attr("axis"))
@@ -46,7 +47,7 @@ def _native_grad(kernel: str, needs_dx: str, needs_dy: str) -> Selector:
     def select(op: OpView) -> Call | None:
         needs = {*(needs_dx.split() if op.has(DX) else ()), *(needs_dy.split() if op.has(DY) else ())}
         x, y = op.shape("X"), op.shape("Y")
-        same = x == y
+        same = same_shape(x, y)
         layout = (numel(op, "X"),) if same else middle(x, y, op.attr("axis"))
         name = typed(op, f"{kernel}_grad" if same else f"{kernel}_mid_grad", ("X", "Y", DOUT))
         missing = any(not op.has(slot) for slot in needs)

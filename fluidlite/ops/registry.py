@@ -20,6 +20,7 @@ from ..base.errors import NotSupportedError, UnknownOperator
 from ..base.errors import OperatorError as OperatorError
 from ..base.lod import as_lod
 from ..base.selected_rows import SelectedRows, as_dense
+from ..base.sizes import Size
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
@@ -30,7 +31,11 @@ GRAD = "@GRAD"
 EMPTY = "@EMPTY@"
 """Stands in a list slot for a variable that is not wanted."""
 
+LEVEL = "@LOD"
+"""What stands between the name of a variable and the number of a level in the name of its offsets."""
+
 Shape = tuple[int, ...]
+_SIZES = (int, Size)
 Kernel = Callable[..., Any]
 
 
@@ -166,8 +171,8 @@ class OpView:
             say(names[index], tuple(levels))
 
     def offsets(self, slot: str, sequences: int, level: int = 0, index: int = 0) -> str:
-        """A new array of offsets, [sequences + 1], that an output's native kernel makes; for exact shapes only."""
-        name = f"{self.name(slot, index)}@LOD{level}"
+        """A new array of offsets, [sequences + 1], that the native kernel makes; for exact shapes only."""
+        name = f"{self.name(slot, index)}{LEVEL}{level}"
         self.meta.set(name, (sequences + 1,), VarType.INT64)
         return name
 
@@ -193,7 +198,7 @@ class OpView:
         """Say shape and dtype of an output; nothing happens if it is not wanted."""
         names = self.outputs.get(slot)
         if names and index < len(names) and names[index]:
-            self.meta.set(names[index], tuple(map(int, shape)), dtype)
+            self.meta.set(names[index], tuple([n if type(n) in _SIZES else int(n) for n in shape]), dtype)
 
     def refuse(self, message: str) -> None:
         """Raise the operator's error, unless a program is being built: Fluid finds this out when the program runs, and

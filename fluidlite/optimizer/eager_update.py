@@ -12,7 +12,6 @@ from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.executor import run_program
-from ..executor.feeding import Feed
 from ..executor.plan import Plan
 from ..executor.planning import CannotPlan
 from ..framework import Program
@@ -65,18 +64,18 @@ class EagerUpdate:
     def _planned(self, grads: Sequence[Any]) -> Plan | DevicePlan | None:
         for (name, _), array in zip(self._held.items(), self._arrays(), strict=True):
             self._scope.var(name).set(LoDTensor.wrap(array))
-        feed: Feed = {name: (grad, ()) for name, grad in zip(self._fed, grads, strict=True)}
+        feed = dict(zip(self._fed, grads, strict=True))
         try:
             if self._device is not None:
                 return self._on_device(feed, self._device)
-            plan = Plan(self._program, self._scope, feed, ())
+            plan = Plan(self._program, self._scope, feed, (), varying=False)
         except CannotPlan:
             return None
         plan.follow(list(self._held))
         plan.engine.release_gil = sum(grad.size for grad in grads) >= RELEASE_FROM
         return plan
 
-    def _on_device(self, feed: Feed, device: CudaDevice) -> DevicePlan:
+    def _on_device(self, feed: dict[str, Any], device: CudaDevice) -> DevicePlan:
         from ..executor.device.plan import DevicePlan
 
         plan = DevicePlan(self._program, self._scope, feed, (), device, capture=False)

@@ -11,7 +11,7 @@ from fluidlite import layers, optimizer, regularizer
 from fluidlite.base.place import CPUPlace, CUDAPlace
 from fluidlite.executor import Executor, Scope, global_scope, scope_guard
 from fluidlite.executor.device.plan import DevicePlan
-from fluidlite.executor.feeding import as_feed
+from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.framework import Program, default_main_program, default_startup_program
 from fluidlite.param_attr import ParamAttr
 
@@ -67,7 +67,7 @@ def joined(fetches=(), feed=None, program: Program | None = None):
     main = default_main_program() if program is None else program
     with scope_guard(Scope()):
         Executor(CUDAPlace(0)).run(default_startup_program())
-        feed = as_feed(main, batches(1)[0] if feed is None else feed)
+        feed = expanded(as_feed(main, batches(1)[0] if feed is None else feed))
         names = [fetch if isinstance(fetch, str) else fetch.name for fetch in fetches]
         plan = DevicePlan(main, global_scope(), feed, names, device(0))
         return [Counter(op.type for op in (launch.op, *launch.joined)) for launch in plan.launches]

@@ -172,7 +172,7 @@ class TestTwoPhases:
             gradients = fluid.gradients([out], [x, w], [weight])
         device = device_at(gpu)
         scope.var("w").get_tensor().set(W, gpu)
-        feed = {"x": (X, ()), "late": (np.zeros((3, 2), "float32"), ())}
+        feed = {"x": X, "late": np.zeros((3, 2), "float32")}
         names = [var.name for var in gradients]
         return DeviceTwoPhasePlan(main, scope, feed, [out.name], names, ["late"], ["w"], device), device
 

@@ -9,7 +9,7 @@ import fluidlite as fluid
 from fluidlite.executor.analysis import Analysis
 from fluidlite.executor.device import fusion as device_fusion
 from fluidlite.executor.device.launch import of_operator
-from fluidlite.executor.feeding import as_feed
+from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.executor.interpret import Interpreter
 from fluidlite.executor.plan import Plan
 from fluidlite.optimizer import Adam
@@ -58,7 +58,7 @@ def _calls(work):
 
 
 def _launches(program, scope, given):
-    return [of_operator(op, view) for op, view in Analysis(program, scope, given, []).steps]
+    return [of_operator(op, view) for op, view in Analysis(program.global_block(), scope, given, []).steps]
 
 
 def _stages(network, size):
@@ -83,12 +83,13 @@ def _stages(network, size):
         counts["parse"], _ = _calls(lambda: fluid.Program.parse_from_string(saved))
         exe = fluid.Executor()
         counts["startup"], _ = _calls(lambda: exe.run(startup))
-        given = as_feed(main, feed)
+        fed = as_feed(main, feed)
+        given = expanded(fed)
         counts["plan"], plan = _calls(lambda: Plan(main, scope, given, [loss.name]))
         counts["fuse on a GPU"], _ = _calls(
             lambda: device_fusion.fuse(_launches(main, scope, given), [loss.name])
         )
-        counts["interpret"], _ = _calls(lambda: Interpreter(main, scope, given).run())
+        counts["interpret"], _ = _calls(lambda: Interpreter(main, scope, fed).run())
     return counts
 
 

@@ -219,7 +219,7 @@ def test_a_plan_names_the_array_that_does_not_fit():
     exe.run(feed={"x": X, "y": Y}, fetch_list=[loss])
     main, scope = fluid.default_main_program(), fluid.global_scope()
     (caches,) = [found for found in main._plans.values()]
-    plan = next(cache.last for cache in caches.values() if cache.last is not None)
+    plan = next(cache.plans[0] for cache in caches.values() if cache.plans)
     assert fluid.global_scope() is scope
     with pytest.raises(
         ValueError, match=r"variable 'x': this plan works on an array of float32 \[4, 3\], got one of"

@@ -86,7 +86,7 @@ def test_a_recording_that_fails_is_tried_no_more(simulation) -> None:
     net, host, batch = Net(GPU), Net(CPU), batches(1)[0]
     losses = [net.step(batch)[0].item()]
     cache = next(iter(net.main._plans[net.scope].values()))
-    launch = cache.last._list.launches[-1]
+    launch = cache.plans[0]._list.launches[-1]
     run = launch.run
 
     def fail_while_recording(device, get):

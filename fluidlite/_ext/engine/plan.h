@@ -1,4 +1,4 @@
-/* A plan: a flat list of kernel calls over a table of slots, run in order without the interpreter. */
+/* A plan: a flat list of kernel calls over a table of slots, run in order, or by jumps, without the interpreter. */
 #ifndef FLUIDLITE_ENGINE_PLAN_H
 #define FLUIDLITE_ENGINE_PLAN_H
 
@@ -9,18 +9,33 @@
 #include <vector>
 
 #include "abi.h"
+#include "engine/places.h"
+#include "engine/sizes.h"
 #include "engine/states.h"
 
 namespace fl {
 
+enum StepKind : int {
+    STEP_KERNEL,
+    STEP_PYTHON, /* the caller of Plan::run carries it out */
+    STEP_JUMP,   /* goes on at `target` */
+    STEP_UNLESS  /* goes on at `target` if the first operand, a bool, is false */
+};
+
+/* Codes of Plan::run besides those of abi.h. */
+enum { FL_PAUSE = -1 }; /* a loop has turned many times: look for signals, then go on */
+
 struct Step {
     fl_call call{};
-    fl_kernel run = nullptr; /* null: a Python instruction, which the caller of Plan::run carries out */
+    fl_kernel run = nullptr;
+    StepKind kind = STEP_KERNEL;
+    size_t target = 0;
     std::vector<size_t> slots;
     std::vector<void *> p;
     std::vector<int64_t> i;
     std::vector<double> f;
-    States states; /* those that wait for their integers to come again */
+    std::vector<std::pair<size_t, int64_t>> varying_i, varying_f; /* position, register of Sizes */
+    States states;
     int64_t begin = 0; /* when the last timed run began, and how long it took: nanoseconds of steady_clock */
     int64_t ns = 0;
 
@@ -34,6 +49,8 @@ struct Step {
 
 class Plan {
   public:
+    Sizes *sizes = nullptr; /* what `resize` evaluates; the caller keeps it alive */
+
     /* Slot 0 is always NULL, so that operands left out need no test in the loop. */
     explicit Plan(size_t n_slots = 0) : table_(n_slots + 1, nullptr), missing_(n_slots) {}
 
@@ -68,6 +85,7 @@ class Plan {
     void add(fl_kernel run, const std::vector<int64_t> &slots, std::vector<int64_t> ints, std::vector<double> floats) {
         auto step = std::make_unique<Step>();
         step->run = run;
+        step->kind = run == nullptr ? STEP_PYTHON : STEP_KERNEL;
         for (int64_t slot : slots) step->slots.push_back(static_cast<size_t>(slot + 1));
         step->p.resize(slots.size());
         step->i = std::move(ints);
@@ -81,6 +99,50 @@ class Plan {
         steps_.push_back(std::move(step));
     }
 
+    /* Has integer (or real) `position` of instruction `k` follow a register of `sizes`. */
+    void vary(size_t k, size_t position, int64_t reg, bool real) {
+        auto &varying = real ? steps_[k]->varying_f : steps_[k]->varying_i;
+        if (steps_[k]->varying_i.empty() && steps_[k]->varying_f.empty()) varying_.push_back(k);
+        varying.emplace_back(position, reg);
+    }
+    /* Declares temporary memory that lives from instruction `first` to `last` and has as many bytes as register `bytes`
+     * says; returns its number. */
+    size_t add_storage(int64_t first, int64_t last, int64_t bytes) {
+        places_.add(first, last);
+        byte_registers_.push_back(bytes);
+        bytes_.push_back(0);
+        offsets_.push_back(0);
+        return bytes_.size() - 1;
+    }
+    int64_t offset(size_t storage) const { return offsets_[storage]; }
+    int64_t needed() const { return needed_; } /* bytes that the temporaries need together */
+    /* Evaluates all that follows from the roots of `sizes`. Returns how many bytes the temporaries need; -1 if a guard
+     * does not hold, -2 if something does not fit 64 bits. Nothing of the plan has changed in these cases. */
+    int64_t resize() noexcept {
+        if (!sizes->evaluate()) return -2;
+        if (!sizes->holds()) return -1;
+        const int64_t *values = sizes->values();
+        for (size_t k = 0; k < bytes_.size(); ++k) bytes_[k] = values[byte_registers_[k]];
+        const int64_t need = places_.place(bytes_.data(), offsets_.data());
+        if (need < 0) return -2;
+        needed_ = need;
+        for (const size_t k : varying_) {
+            Step &step = *steps_[k];
+            for (const auto &[position, reg] : step.varying_i) step.i[position] = values[reg];
+            for (const auto &[position, reg] : step.varying_f) step.f[position] = sizes->real(reg);
+            if (step.kind == STEP_KERNEL) step.states.select(step.call, step.i.data(), static_cast<int>(step.i.size()));
+        }
+        return need;
+    }
+
+    /* Appends an instruction that goes on at another one: always, or unless the bool in `slot` is true. */
+    void add_jump(int64_t slot) {
+        const std::vector<int64_t> slots = slot < 0 ? std::vector<int64_t>{} : std::vector<int64_t>{slot};
+        add(nullptr, slots, {}, {});
+        steps_.back()->kind = slot < 0 ? STEP_JUMP : STEP_UNLESS;
+    }
+    void set_target(size_t k, size_t target) { steps_[k]->target = target; }
+
     /* Changes the integers of an instruction, as many as it has. */
     void set_ints(size_t k, const int64_t *ints) {
         Step &step = *steps_[k];
@@ -88,8 +150,8 @@ class Plan {
         step.states.select(step.call, ints, step.call.n_i);
     }
 
-    /* Runs from instruction `at` up to `end`; stops with FL_PYTHON at a Python instruction and with the kernel's
-     * code at a failure. `at` tells where it stopped. */
+    /* Runs from instruction `at` up to `end`; stops with FL_PYTHON at a Python instruction, with FL_PAUSE at a jump back
+     * now and then, and with the kernel's code at a failure. `at` tells where it stopped, or goes on. */
     int run(size_t &at, size_t end, bool timed) noexcept {
         return timed ? loop<true>(at, end) : loop<false>(at, end);
     }
@@ -99,7 +161,17 @@ class Plan {
         using clock = std::chrono::steady_clock;
         for (; at < end; ++at) {
             Step &step = *steps_[at];
-            if (step.run == nullptr) return FL_PYTHON;
+            if (step.kind != STEP_KERNEL) {
+                if (step.kind == STEP_PYTHON) return FL_PYTHON;
+                const bool go_on =
+                    step.kind == STEP_UNLESS && *static_cast<const uint8_t *>(table_[step.slots[0]]) != 0;
+                if (go_on) continue;
+                const bool back = step.target <= at;
+                at = step.target;
+                if (back && (++turns_ & 0xfff) == 0) return FL_PAUSE;
+                --at;
+                continue;
+            }
             const size_t n = step.p.size();
             for (size_t k = 0; k < n; ++k) step.p[k] = table_[step.slots[k]];
             clock::time_point begin;
@@ -115,6 +187,11 @@ class Plan {
         return FL_OK;
     }
 
+    Places places_;
+    std::vector<int64_t> byte_registers_, bytes_, offsets_;
+    std::vector<size_t> varying_;
+    int64_t needed_ = 0;
+    uint64_t turns_ = 0;
     std::vector<void *> table_;
     size_t missing_;
     std::vector<std::unique_ptr<Step>> steps_;

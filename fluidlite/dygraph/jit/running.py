@@ -158,13 +158,13 @@ class Runner:
             arrays[:] = [*[plain(array) for array in arrays[:count]], *self._traced.own()]
         self._traced.refresh()
         block = self.program.global_block()
-        late: Feed = {}
+        late: dict[str, Any] = {}
         for name in self.late:
             of = block.vars[name]
             shape = tuple([max(n, 1) for n in of.shape])
-            late[name] = (placing.zeros(self.device, shape, to_numpy(of.dtype)), ())
+            late[name] = placing.zeros(self.device, shape, to_numpy(of.dtype))
         count = len(self._fed)
-        feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays[:count], strict=True)}
+        feed = dict(zip(self._fed, arrays[:count], strict=True))
         late_fetches: list[str] = []
         for gradient in self.gradients:
             if gradient is not None:
@@ -179,7 +179,9 @@ class Runner:
         plan.take([arrays[k] for k in self._kept])
         return plan
 
-    def _planned_for(self, feed: Feed, late_fetches: list[str]) -> TwoPhasePlan | DeviceTwoPhasePlan:
+    def _planned_for(
+        self, feed: dict[str, Any], late_fetches: list[str]
+    ) -> TwoPhasePlan | DeviceTwoPhasePlan:
         scope: Scope = self._traced.scope
         if self.device is None:
             return TwoPhasePlan(self.program, scope, feed, self.outputs, late_fetches, self.late, self._held)

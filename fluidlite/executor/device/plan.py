@@ -16,7 +16,6 @@ from ...base import flags, profiling
 from ...base.dtypes import to_numpy
 from ...framework import Operator, Program
 from ..analysis import Analysis, ScopeFollower, lasting_tensors
-from ..feeding import Feed
 from ..forking import watch
 from ..lod_tensor import LoDTensor
 from ..planning import CannotPlan
@@ -51,7 +50,7 @@ class DevicePlan(ScopeFollower):
         self,
         program: Program,
         scope: Scope,
-        feed: Feed,
+        feed: Mapping[str, Any],
         fetches: Sequence[str],
         device: CudaDevice,
         ops: list[Operator] | None = None,
@@ -62,7 +61,7 @@ class DevicePlan(ScopeFollower):
         self.device = device
         self.lock = threading.Lock()
         watch(self)
-        analysis = Analysis(program, scope, feed, fetches, ops)
+        analysis = Analysis(program.global_block(), scope, dict(feed), fetches, ops)
         self.meta = analysis.meta
         self.feed_names = analysis.feed_names
         self._fetched = analysis.fetches
@@ -247,10 +246,10 @@ class DevicePlan(ScopeFollower):
         faults.raise_pending(self.device)
         return values
 
-    def fetch_in_place(self) -> list[Any]:
+    def fetch_tensors(self) -> list[LoDTensor]:
         """Copies of the variables to fetch, on the device; nobody waits."""
         with self.device.active(), library.errors("copying what is fetched"):
-            return [array.copy() for array in self._results]
+            return [LoDTensor.wrap(array.copy()) for array in self._results]
 
     def describe(self) -> str:
         """The launches of a step, one a line, and whether they are a CUDA graph or why not."""

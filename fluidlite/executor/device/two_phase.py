@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import library
 from ...framework import OpRole, Program
-from ..feeding import Feed
 from ..scope import Scope
 from .fusion import fuse
 from .launch import Launch
@@ -27,7 +26,7 @@ class DeviceTwoPhasePlan(DevicePlan):
         self,
         program: Program,
         scope: Scope,
-        feed: Feed,
+        feed: Mapping[str, Any],
         fetches: Sequence[str],
         late_fetches: Sequence[str],
         late: Sequence[str],
