@@ -12,7 +12,6 @@ from fluidlite.base import flags, unique_name
 from fluidlite.executor.executor import _cache, fetch_names
 from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.executor.plan import Plan
-from fluidlite.executor.planning import CannotPlan
 
 L = fluid.layers
 
