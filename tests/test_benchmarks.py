@@ -31,6 +31,7 @@ TINY = {
     ],
     "sequences": ["--steps", "1"],
     "shapes": ["--sizes", "2", "--passes", "1"],
+    "ragged": ["--seconds", "0.02", "--only", "sentences"],
     "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
     "gpu_tutorial": ["--epochs", "1", "--place", "cpu"],
     "gpu_loader": ["--batches", "3", "--images", "1", "--width", "8", "--layers", "1", "--place", "cpu"],
@@ -75,6 +76,7 @@ ROWS = {
         *(f"encoder: {stage}, s" for stage in STAGES),
     ],
     "sequences": ["sequence_conv_pool", "DynamicRNN", "StaticRNN", "while_loop"],
+    "ragged": [f"sentences{how}" for how in ("", ": NumPy", ": loader")],
     "shapes": [
         *(f"six layers: {what}" for what in ("sizes 20 to 319", "size 170", "varied / even")),
         *(f"six layers: MB more{when}" for when in (" after sizes to 10,000", ", 500 small steps later")),

@@ -37,6 +37,10 @@ cdef class Spec:
     cdef readonly tuple shape
     cdef readonly int lod_level
     cdef readonly bint checked
+    cdef int type_num
+    cdef Element element
+    cdef size_t itemsize
+    cdef bint open            # whether the variable leaves the shape of a row open
 
     def __init__(self, str name, dtype, shape, int lod_level=0, bint checked=True):
         self.name = name
@@ -44,6 +48,11 @@ cdef class Spec:
         self.shape = tuple([int(n) for n in shape])
         self.lod_level = lod_level
         self.checked = checked
+        self.type_num = (<cnp.dtype> self.dtype).type_num
+        self.itemsize = self.dtype.itemsize
+        self.element = {"float32": Element.kFloat32, "float64": Element.kFloat64, "int32": Element.kInt32,
+                        "int64": Element.kInt64}.get(self.dtype.name, Element.kOther)
+        self.open = not self.shape or min(self.shape[1:], default=0) < 0
 
 
 @cython.final
@@ -67,12 +76,9 @@ cdef class Column:
     def __cinit__(self, Spec spec, memory):
         self.spec = spec
         self.memory = memory
-        self.type_num = (<cnp.dtype> spec.dtype).type_num
-        self.itemsize = spec.dtype.itemsize
-        self.element = {"float32": Element.kFloat32, "float64": Element.kFloat64, "int32": Element.kInt32,
-                        "int64": Element.kInt64}.get(spec.dtype.name, Element.kOther)
+        self.type_num, self.itemsize = spec.type_num, spec.itemsize
+        self.element, self.open = spec.element, spec.open
         self.levels = Levels(spec.lod_level)
-        self.open = not spec.shape or min(spec.shape[1:], default=0) < 0
 
     cdef begin(self, Py_ssize_t expected):
         self.known = False
