@@ -158,6 +158,8 @@ def _unpad_infer(op: OpView) -> None:
     shape = op.shape("X")
     if len(shape) < 2 or len(op.shape("Length")) != 1:
         raise op.fail("X must be [rows, time, ...] and Length [rows]")
+    if op.exact and op.shape("Length")[0] != shape[0]:
+        raise op.fail(f"X has {shape[0]} rows but Length has {op.shape('Length')[0]}")
     op.set("Out", (-1, *(shape[2:] or (1,))), op.dtype("X"))
 
 

@@ -29,15 +29,20 @@ from .sequence import (
 DX, DOUT, DUPDATES = grad_name("X"), grad_name("Out"), grad_name("Updates")
 
 
+def _unmatched(sequences: int, begins: int, counts: int) -> str | None:
+    """What is wrong if there is not one Offset and one Length for each sequence."""
+    if begins == sequences and counts == sequences:
+        return None
+    return f"X has {sequences} sequences, but Offset has {begins} and Length {counts} elements"
+
+
 def _chosen(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
     """Which rows a slice of each sequence has, and how many."""
     segments = Segments(one_level(op_type, lod, "X"))
     begin, count = (np.asarray(to_host(value), np.int64).reshape(-1) for value in (Offset, Length))
-    if not len(begin) == len(count) == len(segments):
-        raise OperatorError(
-            f"operator {op_type}: X has {len(segments)} sequences, but Offset has {len(begin)} and Length "
-            f"{len(count)} elements"
-        )
+    text = _unmatched(len(segments), len(begin), len(count))
+    if text is not None:
+        raise OperatorError(f"operator {op_type}: {text}")
     wrong = np.flatnonzero((begin < 0) | (count < 0) | (begin + count > segments.lengths))
     if len(wrong):
         k = wrong[0]
@@ -64,7 +69,10 @@ def _slice_infer(op: OpView) -> None:
     for slot in ("Offset", "Length"):
         if len(op.shape(slot)) != 2:
             raise op.fail(f"{slot} must have shape [sequences, 1], got {list(op.shape(slot))}")
-    single(op, "X")
+    if single(op, "X") is not None:
+        text = _unmatched(op.sequences("X"), *(product(op.shape(slot)) for slot in ("Offset", "Length")))
+        if text is not None:
+            raise op.fail(text)
     op.set("Out", (-1, *op.shape("X")[1:]), op.dtype("X"))
 
 

@@ -121,6 +121,24 @@ def test_a_part_of_each_sequence(offsets, width):
     in_native.check("sequence_slice", inputs, {}, {"X": [[offsets]], "Offset": [[]], "Length": [[]]})
 
 
+@pytest.mark.parametrize(
+    ("counts", "deep", "message"),
+    [
+        ((2, 3), [[0, 2, 4, 6]], "X has 3 sequences, but Offset has 2 and Length 3 elements"),
+        ((3, 1), [[0, 2, 4, 6]], "X has 3 sequences, but Offset has 3 and Length 1 elements"),
+        ((2, 2), [[0, 1, 2], [0, 2, 6]], "X must have one level of sequences, got 2"),
+        ((2, 2), [], "X has no LoD information"),
+    ],
+)
+def test_what_cannot_be_cut(counts, deep, message):
+    inputs = {
+        "X": rows([6], 1),
+        **{s: np.zeros((n, 1), "int64") for s, n in zip(("Offset", "Length"), counts, strict=True)},
+    }
+    with pytest.raises(OperatorError, match=f"operator sequence_slice .*{message}"):
+        in_native.check("sequence_slice", inputs, {}, {"X": [deep], "Offset": [[]], "Length": [[]]})
+
+
 @each_lod
 @each_width
 @pytest.mark.parametrize("pad", ("one", "row"))
@@ -183,6 +201,12 @@ def test_padding_taken_off(offsets, width):
     padded = int(counts.max(initial=0)) + 2
     inputs = {"X": RNG.uniform(-1, 1, (len(counts), padded, *width)), "Length": counts}
     in_native.check("sequence_unpad", inputs, {}, {"X": [[]], "Length": [[]]})
+
+
+def test_lengths_that_are_not_one_for_each():
+    inputs = {"X": rows([3], 4), "Length": np.array([1, 2])}
+    with pytest.raises(OperatorError, match="operator sequence_unpad .*X has 3 rows but Length has 2"):
+        in_native.check("sequence_unpad", inputs, {}, {"X": [[]], "Length": [[]]})
 
 
 @pytest.mark.parametrize("kind", ("int32", "int64"))
