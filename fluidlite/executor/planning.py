@@ -175,11 +175,17 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     for op in reversed(ops):
         if op.type in ENDS:
             continue  # feeds and fetches go by name
-        lasting = op.definition.host or any(_lasts(op, name) for name in op.writes())
-        if lasting or not needed.isdisjoint(op.writes()):
+        if _acts(op) or not needed.isdisjoint(op.writes()):
             kept.append(op)
             needed.update(op.reads())
     return kept[::-1]
+
+
+def _acts(op: Operator) -> bool:
+    """Whether an operator, or one in a block that it runs, does something besides computing its results."""
+    if op.definition.host or any(_lasts(op, name) for name in op.writes()):
+        return True
+    return any(_acts(inner) for block in op.sub_blocks() for inner in block.ops)
 
 
 def _lasts(op: Operator, name: str) -> bool:
@@ -193,7 +199,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
     """
     definition = op.definition
-    if definition.infer is None or op.sub_blocks():
+    if definition.infer is None or definition.control:
         raise CannotPlan(f"operator {op.type} works on blocks", op)
     if any(_no_tensor(op, name) for name in (*op.reads(), *op.writes())):
         raise CannotPlan(f"operator {op.type} works on what is no tensor", op)

@@ -15,7 +15,7 @@ from ..ops.registry import OpSpec, grad_name
 from .block import Block
 from .operator import OpRole
 from .recompute import Segment, seed_dropouts, segments
-from .tape import Tape
+from .tape import Tape, gradient_block
 from .variable import Parameter, Variable
 
 
@@ -45,13 +45,15 @@ def append_backward(
             "reduce it with fluid.layers.mean or reduce_sum first"
         )
     program = loss.block.program
-    program._appending_grad_times += 1
-    block = program.global_block()
+    block = program.current_block()
+    around = _around(block)
+    if not around or block.backward_block_idx >= 0:
+        program._appending_grad_times += 1
     if checkpoints:
         seed_dropouts(block.ops)
     loss.op._set_attr("op_role", OpRole.Forward | OpRole.Loss)
     with program._backward_role_guard():
-        tape = Tape(block, _names(no_grad_set))
+        tape = Tape(block, _names(no_grad_set), home=_home(block))
         start = tape.fresh(grad_name(loss.name))
         fill = {
             "shape": [1],
@@ -61,8 +63,10 @@ def append_backward(
         }
         tape.emit(OpSpec("fill_constant", {}, {"Out": [start]}, fill))
         tape.have(loss.name, start)
-        path = tape.path([loss.name], None)
-        tape.run(segments(block, path, checkpoints) if checkpoints else [Segment(path)])
+        path = tape.path([loss.name], None, [op for each in (*around, block) for op in each.ops])
+        parts = [Segment([op for op in path if op.block is each]) for each in around]
+        own = path[sum(len(part.ops) for part in parts) :]
+        tape.run(parts + (segments(block, own, checkpoints) if checkpoints else [Segment(own)]))
         tape.append(callbacks)
     if parameter_list is None:
         params = [p for p in program.all_parameters() if p.trainable]
@@ -74,6 +78,27 @@ def append_backward(
         if found is not None:
             pairs.append((param, found))
     return pairs
+
+
+def _around(block: Block) -> list[Block]:
+    """The blocks around a block, outermost first."""
+    blocks: list[Block] = []
+    while block.parent_idx >= 0:
+        block = block.program.block(block.parent_idx)
+        blocks.insert(0, block)
+    return blocks
+
+
+def _home(block: Block) -> Block:
+    """Where the gradients of a loss go that is minimized while `block` is built.
+
+    In a branch that is a block of its own: what follows when the branch is done runs it, with the updates in it.
+    """
+    if block.parent_idx < 0:
+        return block
+    if block.backward_block_idx >= 0:
+        return block.program.block(block.backward_block_idx)
+    return gradient_block(block, block.program.block(block.parent_idx))
 
 
 def gradients(
@@ -102,7 +127,7 @@ def gradients(
     program = block.program
     program._appending_grad_times += 1
     with program._backward_role_guard():
-        tape = Tape(program.global_block(), _names(no_grad_set))
+        tape = Tape(block, _names(no_grad_set))
         path = tape.path([v.name for v in target_list], [v.name for v in input_list])
         for target, weight in zip(target_list, weights, strict=True):
             if weight is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..base.dtypes import VarType
 from ..ops.registry import EMPTY, OpSpec, grad_name
 from .block import Block
 from .operator import Operator
@@ -47,11 +48,12 @@ def names_read(block: Block) -> set[str]:
     """The names of all variables that the operators of a block read, and those of the blocks in it."""
     names: set[str] = set()
     for op in block.ops:
-        if op.type == "while_grad":
-            # Of its X and Out, it looks at those that get a gradient; the others only have their places there.
-            wanted = zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
+        slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
+        if slot is not None:
+            # Of these and Out, it looks at those that get a gradient; the others only have their places there.
+            wanted = zip(op.inputs[slot], op.outputs[slot + "@GRAD"], strict=True)
             names.update(name for name, gradient in wanted if gradient != EMPTY)
-            names.update(*(op.inputs[slot] for slot in op.inputs if slot not in ("X", "Out")))
+            names.update(*(op.inputs[other] for other in op.inputs if other not in (slot, "Out")))
         else:
             names.update(op.reads())
         for inner in op.sub_blocks():
@@ -136,7 +138,84 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
     tape.take(op, OpSpec("recurrent_grad", spec_inputs, gives, attrs), inside)
 
 
+def conditional_gradient(tape: Tape, op: Operator) -> None:
+    """Append `conditional_block_grad`, with a block that runs if that of `op` has run.
+
+    It reads the gradients of what `op` writes where they are; all others are its own, and the operator hands them out.
+    """
+    gradients = {name: tape.arriving(op, name) for name in op.outputs["Out"] if tape.available(name)}
+    inner = tape.into(op.attrs["sub_block"], op)
+    for name, gradient in gradients.items():
+        tape.declare(gradient, name)
+        inner.have(name, gradient)
+    inner.run_block()
+    own = {name for name, made in inner.grads.items() if name not in gradients or made in inner.home.vars}
+    inputs = list(op.inputs.get("Input", ()))
+    spec = OpSpec(
+        "conditional_block_grad",
+        {
+            "Cond": [tape.versions.value(op, name) for name in op.inputs["Cond"]],
+            "Input": inputs,
+            "Out": list(op.outputs["Out"]),
+            "Out@GRAD": [gradients.get(name, EMPTY) for name in op.outputs["Out"]],
+            "Scope": list(op.outputs["Scope"]),
+        },
+        {"Input@GRAD": [grad_name(name) if name in own else EMPTY for name in inputs]},
+        {"sub_block": inner.home, "is_scalar_condition": op.attr("is_scalar_condition")},
+    )
+    tape.take(op, spec, ("Input",))
+    for name in gradients:
+        if name in tape.arrived:
+            _pass_on(tape, op, name, gradients[name])
+
+
+def _pass_on(tape: Tape, op: Operator, name: str, gradient: str) -> None:
+    """The gradient of what `name` held before `op`: where the block has not run, that is the one it holds after it.
+
+    Where the earlier value was written under a condition that excludes this one, as in the cases of a Switch, one
+    gradient serves both.
+    """
+    own = name in tape.block.vars
+    before = tape.block.ops[: op.idx]
+    writers = [
+        each for each in before if name in each.writes() and (each.definition.grad or each.definition.control)
+    ]
+    apart = [each for each in writers if each.type == op.type and _exclude(each, op)]
+    outside = not own or tape.block.vars[name].is_data
+    if name not in op.inputs.get("Input", ()) and len(apart) == len(writers) and not outside:
+        tape.have(name, gradient)
+    elif op.attr("is_scalar_condition"):
+        condition = tape.versions.value(op, op.inputs["Cond"][0])
+        mask, zeros = f"{gradient}@RUN@{op.idx}", f"{gradient}@ZERO@{op.idx}"
+        kinds = {"in_dtype": int(VarType.BOOL), "out_dtype": int(VarType.INT32)}
+        tape.emit(OpSpec("cast", {"X": [condition]}, {"Out": [mask]}, kinds))
+        tape.emit(OpSpec("fill_zeros_like", {"X": [gradient]}, {"Out": [zeros]}))
+        spec = OpSpec("select_input", {"X": [gradient, zeros], "Mask": [mask]}, {"Out": [grad_name(name)]})
+        tape.emit(spec)
+        tape.add(name, spec, "Out")
+
+
+def _exclude(one: Operator, other: Operator) -> bool:
+    """Whether the conditions of two conditional blocks cannot both hold, as far as their operators say so."""
+    first, second = (_terms(op.block, op.inputs["Cond"][0]) for op in (one, other))
+    return any((name, not holds) in second for name, holds in first)
+
+
+def _terms(block: Block, name: str) -> set[tuple[str, bool]]:
+    """What has to hold, or not to hold, where a condition does."""
+    var = block._find_var_recursive(name)
+    op = var.op if var is not None else None
+    if op is not None and op.type == "logical_and":
+        return _terms(block, op.inputs["X"][0]) | _terms(block, op.inputs["Y"][0])
+    if op is not None and op.type == "logical_not":
+        terms = _terms(block, op.inputs["X"][0])
+        if len(terms) == 1:
+            return {(other, not holds) for other, holds in terms}
+    return {(name, True)}
+
+
 GRADIENTS: dict[str, Callable[[Tape, Operator], None]] = {
+    "conditional_block": conditional_gradient,
     "recurrent": recurrent_gradient,
     "while": while_gradient,
 }

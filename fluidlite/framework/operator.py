@@ -72,6 +72,10 @@ class BlockMeta:
         # As in Fluid, what an operator computes does not depend on what was declared.
         var._dtype = dtype
 
+    def declares(self, name: str) -> bool:
+        """Whether there is such a variable."""
+        return self.block._find_var_recursive(name) is not None
+
     def value(self, name: str) -> np.ndarray | None:
         return None
 

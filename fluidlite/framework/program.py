@@ -209,6 +209,25 @@ class Program:
             yield
 
     @contextmanager
+    def _gradients_guard(self) -> Iterator[None]:
+        """Operators built inside go where the gradients are: of a branch, to the block that has those of the branch.
+
+        Raises ValueError if a branch has none.
+        """
+        block = self.current_block()
+        if block.parent_idx >= 0:
+            if block.backward_block_idx < 0:
+                raise ValueError(
+                    "updates inside of a block need gradients that were computed there: call minimize, or backward and "
+                    "apply_gradients, in the same branch"
+                )
+            self.current_block_idx = block.backward_block_idx
+        try:
+            yield
+        finally:
+            self.current_block_idx = block.idx
+
+    @contextmanager
     def _lr_schedule_guard(self, is_with_opt: bool = False) -> Iterator[None]:
         with self._role(OpRole.LRSched | (OpRole.Optimize if is_with_opt else 0), []):
             yield

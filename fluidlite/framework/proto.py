@@ -13,7 +13,6 @@ import numpy as np
 
 from ..base.dtypes import VarType
 from ..base.errors import FormatError
-from ..ops.registry import EMPTY
 from . import verify
 from .attr_types import wire_type
 from .block import Block
@@ -262,8 +261,9 @@ def _read_op(block: Block, message: Any, what: str) -> None:
     verify.slots(op)
     block.ops.append(op)
     for name in op.output_arg_names:
-        if name != EMPTY:
-            block._var_recursive(name).op = op
+        var = block._find_var_recursive(name)
+        if var is not None:
+            var.op = op
 
 
 def _read_slots(slots: Sequence[Any]) -> dict[str, list[str]]:

@@ -18,16 +18,24 @@ from .versions import Versions, changes_nothing, counts
 class Tape:
     """One pass over the operators of `block` in reverse, collecting the gradient operators to append to `home`.
 
-    `home` is the block itself, or, for the block of an operator `at` that the pass `outer` has come to, a new one.
+    `home` is the block itself, or, for the block of an operator `at` that the pass `outer` has come to, a new one; of a
+    pass that begins inside of a branch, which goes on through the blocks around it, the one for the branch's gradients.
     """
 
     def __init__(
-        self, block: Block, no_grad: set[str], outer: Tape | None = None, at: Operator | None = None
+        self,
+        block: Block,
+        no_grad: set[str],
+        outer: Tape | None = None,
+        at: Operator | None = None,
+        home: Block | None = None,
     ) -> None:
         self.block = block
         self.no_grad = no_grad
         self.outer = outer
-        self.home: Block = block if outer is None else _gradient_block(block, outer.home)
+        self.home: Block = block if home is None else home
+        if outer is not None:
+            self.home = gradient_block(block, outer.home)
         self.versions: Versions = Versions(block, outer.versions if outer is not None else None, at)
         self.specs: list[OpSpec] = []
         self.contributions: dict[str, list[tuple[OpSpec, str, int]]] = {}  # gradient -> where it is written
@@ -58,9 +66,11 @@ class Tape:
         """Whether variable `name` may have a gradient that comes through `op`."""
         return self.wants(name) or (self._is_second(name, op) and name not in self.no_grad)
 
-    def path(self, targets: list[str], sources: list[str] | None) -> list[Operator]:
-        """The operators that lie between `sources` (or anything) and `targets`, in program order."""
-        ops = self.block.ops
+    def path(
+        self, targets: list[str], sources: list[str] | None, ops: list[Operator] | None = None
+    ) -> list[Operator]:
+        """The operators, of the block or `ops`, that lie between `sources` (or anything) and `targets`, in order."""
+        ops = self.block.ops if ops is None else ops
         if sources is not None:
             reached = set(sources)
             forward = []
@@ -90,7 +100,7 @@ class Tape:
         if self.outer is not None:
             return self._fresh_inside(name)
         if name not in self.renamed:
-            taken = self.block._find_var_recursive(name) is not None
+            taken = self.home._find_var_recursive(name) is not None
             self.renamed[name] = "grad/" * self.block.program._appending_grad_times + name if taken else name
         return self.renamed[name]
 
@@ -134,6 +144,8 @@ class Tape:
         for part in reversed(parts):
             self.specs += part.again
             self.repeated = part.names
+            if part.ops and part.ops[0].block is not self.versions.block:
+                self.versions = Versions(part.ops[0].block)
             self._run_segment(part.ops)
         for gradient in list(self.contributions):
             self._settle(gradient)
@@ -148,10 +160,10 @@ class Tape:
             self.arrived = self._used(op)
             available = any(self.available(name) for name in op.output_arg_names)
             if available and any(self._wants(name, op) for name in op.input_arg_names):
-                if op.definition.control:
-                    self._differentiate_block(op)
-                elif op.definition.grad is not None:
+                if op.definition.grad is not None:
                     self._differentiate(op)
+                elif op.definition.control:
+                    self._differentiate_block(op)
 
     def _count_back(self, op: Operator) -> None:
         """Take back what an increment in place has added; its gradient stays what it is."""
@@ -237,8 +249,8 @@ class Tape:
     def _ignored(self, name: str) -> str:
         ignored = name + "@IGNORED"
         base = self.block._var_recursive(name.split(GRAD)[0])
-        if self.block._find_var_recursive(ignored) is None:
-            self.block.create_var(name=ignored, shape=base.shape, dtype=base.dtype, stop_gradient=True)
+        if self.home._find_var_recursive(ignored) is None:
+            self.home.create_var(name=ignored, shape=base.shape, dtype=base.dtype, stop_gradient=True)
         return ignored
 
     def _incoming(self, name: str, outputs: dict[str, str], op: Operator, slot: str) -> str:
@@ -319,7 +331,7 @@ class Tape:
     def gradient_of(self, name: str) -> Variable | None:
         """The gradient of variable `name` that this pass made, or None."""
         gradient = self.grads.get(name) or self.last.get(name)
-        return self.block._find_var_recursive(gradient) if gradient is not None else None
+        return self.home._find_var_recursive(gradient) if gradient is not None else None
 
     # What the functions of `backward_blocks` call: gradients of operators that run blocks.
 
@@ -392,8 +404,12 @@ class Tape:
                 if gradient != EMPTY:
                     self._contribute(name, grad_name(name), spec, given, index)
 
+    def add(self, name: str, spec: OpSpec, slot: str, index: int = 0) -> None:
+        """Note that an operator collected before makes (a part of) the gradient of variable `name`."""
+        self._contribute(name, grad_name(name), spec, slot, index)
 
-def _gradient_block(block: Block, around: Block) -> Block:
+
+def gradient_block(block: Block, around: Block) -> Block:
     """A new block for the gradients of `block`, inside of the one that has those of the block around that."""
     program = block.program
     current = program.current_block_idx

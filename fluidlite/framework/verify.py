@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..base.errors import EnforceNotMet
-from ..ops.registry import EMPTY, OperatorError, Slot
+from ..ops.registry import EMPTY, GRAD, OperatorError, Slot
 from . import callsite
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[
         if slot_name == "blocking_queue":
             continue  # names a loader of this process: no program has a variable for it
         for name in names:
-            if name != EMPTY and op.block._find_var_recursive(name) is None:
+            if name == EMPTY or (op.definition.control and name.endswith(GRAD)):
+                continue  # the gradients of a branch that minimizes stay in it, and are named all the same
+            if op.block._find_var_recursive(name) is None:
                 known = op.block.vars
                 raise OperatorError(
                     f"operator {op.type}: {kind} {slot_name} names variable {name!r}, which is not in the program"

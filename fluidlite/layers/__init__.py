@@ -6,6 +6,7 @@ from . import (
     arithmetic,
     arranging,
     arrays,
+    branching,
     comparison,
     constants,
     convolution,
@@ -13,6 +14,7 @@ from . import (
     ctc,
     dense,
     dynamic_rnn,
+    if_else,
     inputs,
     io,
     joining,
@@ -43,6 +45,7 @@ from . import (
     sequence_lod,
     shapes,
     static_rnn,
+    switch,
     tensor_math,
     variables,
 )
@@ -51,13 +54,21 @@ from .arithmetic import *  # noqa: F403
 from .arranging import *  # noqa: F403
 from .arrays import *  # noqa: F403
 from .blocks import BlockGuard as BlockGuard
+from .branching import *  # noqa: F403
+from .branching import copy_var_to_parent_block as copy_var_to_parent_block
+from .branching import select_input as select_input
+from .branching import select_output as select_output
 from .comparison import *  # noqa: F403
+from .conditional_block import ConditionalBlock as ConditionalBlock
 from .constants import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .counter import *  # noqa: F403
 from .ctc import *  # noqa: F403
 from .dense import *  # noqa: F403
 from .dynamic_rnn import *  # noqa: F403
+from .if_else import *  # noqa: F403
+from .if_else import merge_lod_tensor as merge_lod_tensor
+from .if_else import split_lod_tensor as split_lod_tensor
 from .inputs import *  # noqa: F403
 from .io import *  # noqa: F403
 from .joining import *  # noqa: F403
@@ -95,6 +106,7 @@ from .selected_rows import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .shapes import *  # noqa: F403
 from .static_rnn import *  # noqa: F403
+from .switch import *  # noqa: F403
 from .tensor_math import *  # noqa: F403
 from .variables import *  # noqa: F403
 
@@ -103,6 +115,7 @@ __all__ += activations.__all__
 __all__ += arithmetic.__all__
 __all__ += arranging.__all__
 __all__ += arrays.__all__
+__all__ += branching.__all__
 __all__ += comparison.__all__
 __all__ += constants.__all__
 __all__ += convolution.__all__
@@ -110,6 +123,7 @@ __all__ += counter.__all__
 __all__ += ctc.__all__
 __all__ += dense.__all__
 __all__ += dynamic_rnn.__all__
+__all__ += if_else.__all__
 __all__ += inputs.__all__
 __all__ += io.__all__
 __all__ += joining.__all__
@@ -140,6 +154,7 @@ __all__ += selected_rows.__all__
 __all__ += sequence_lod.__all__
 __all__ += shapes.__all__
 __all__ += static_rnn.__all__
+__all__ += switch.__all__
 __all__ += tensor_math.__all__
 __all__ += variables.__all__
 

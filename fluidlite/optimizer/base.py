@@ -172,9 +172,10 @@ class Optimizer:
 
     def _append_updates(self, pairs: Sequence[ParamGrad]) -> list[Operator]:
         """`apply_gradients` in the current program, in the order of the pairs."""
-        pairs = self._grad_clip(pairs) if self._grad_clip is not None else append_gradient_clip_ops(pairs)
-        pairs = append_regularization_ops(pairs, self.regularization)
-        return self._create_optimization_pass(pairs)
+        with default_main_program()._gradients_guard():
+            pairs = self._grad_clip(pairs) if self._grad_clip is not None else append_gradient_clip_ops(pairs)
+            pairs = append_regularization_ops(pairs, self.regularization)
+            return self._create_optimization_pass(pairs)
 
     def apply_optimize(
         self, loss: Variable, startup_program: Program | None, params_grads: Sequence[ParamGrad]

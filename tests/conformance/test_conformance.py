@@ -19,6 +19,7 @@ EXACT = {"a_softmax_regression", "a_lenet_bn", "a_mlp_accuracy", "c_opt_adam"}
 
 KNOWN = {
     "a_static_rnn": "has variable static_rnn_0.tmp_1@GRAD",
+    "a_cond_case_switch": "variable mean_0.tmp_0_shape has dtype int32, recorded bool",
     "b_operator_overload": "variable reduce_sum_0.tmp_0_shape has dtype int32, recorded bool",
     "b_reshape_transpose": "variable flatten_1.tmp_0 has shape [1, -1], recorded [1, -12]",
     "c_lr_piecewise": "1 blocks, recorded 4",

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 from ...framework import Operator
 from ..environment import Environment, Run
-from . import loops, recurrent
+from . import branches, loops, recurrent
 
 Control = Callable[[Run, Operator, Environment], None]
 
 _FUNCTIONS: dict[str, Control] = {
+    **branches.FUNCTIONS,
     **loops.FUNCTIONS,
     **recurrent.FUNCTIONS,
 }

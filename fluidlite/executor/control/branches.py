@@ -1,0 +1,112 @@
+"""`conditional_block` and its gradient, `select_input`, `select_output`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...base.dtypes import to_numpy
+from ...base.tensor_array import TensorArray
+from ...framework import Operator
+from ...framework.backward_blocks import kept_names
+from ...ops.registry import EMPTY, grad_name
+from .. import failures
+from ..environment import Environment, Run
+from .loops import truth
+
+
+def run_conditional_block(run: Run, op: Operator, environment: Environment) -> None:
+    """Run the block if its condition holds; of the run only what its gradient reads is kept."""
+    block = op.attrs["sub_block"]
+    runs: list[Environment] = []
+    if _holds(op, environment):
+        inside = Environment(block, environment)
+        run.run_block(block, inside)
+        runs.append(inside)
+    elif not op.attr("is_scalar_condition"):
+        _leave_empty(run, op, environment)
+    kept = kept_names(op)
+    if kept is not None:
+        for name in op.outputs.get("Scope", ()):
+            environment.put(name, [inside.only(kept) for inside in runs])
+
+
+def _holds(op: Operator, environment: Environment) -> bool:
+    if op.attr("is_scalar_condition"):
+        return truth(op, op.inputs["Cond"][0], environment)
+    return all(environment.get(name, op).size for name in op.inputs.get("Input", ()))
+
+
+def _leave_empty(run: Run, op: Operator, environment: Environment) -> None:
+    """Give the outputs that have no value yet one without rows: nothing has gone through the block.
+
+    If there were sequences, which were empty, there still are.
+    """
+    empty = [name for name in op.inputs["Input"] if not environment.get(name, op).size]
+    lod = next((lod for lod in map(environment.lod_of, empty) if lod), ())
+    for name in op.outputs.get("Out", ()):
+        var = op.block._find_var_recursive(name)
+        if var is not None and environment.find(name) is None:
+            shape = (0, *(max(size, 0) for size in var.shape[1:]))
+            environment.put(name, run.xp.zeros(shape, to_numpy(var.dtype)), lod)
+
+
+def run_conditional_block_grad(run: Run, op: Operator, environment: Environment) -> None:
+    """Run the gradient's block if the forward one has run; gradients of what it read are zero if it has not."""
+    block = op.attrs["sub_block"]
+    names = [
+        (name, out)
+        for name, out in zip(op.inputs.get("Input", ()), op.outputs.get("Input@GRAD", ()), strict=True)
+        # Gradients that minimize has computed inside of a branch stay there.
+        if out != EMPTY and op.block._find_var_recursive(out) is not None
+    ]
+    made: dict[str, Any] = {}
+    for saved in environment.find(op.inputs["Scope"][0]) or ():
+        inside = Environment(block, saved.under(environment))
+        run.run_block(block, inside)
+        made = inside.values
+    for name, out in names:
+        value = environment.find(name)
+        if isinstance(value, TensorArray):  # the gradient of an array is one for all blocks
+            if environment.find(out) is None:
+                environment.put(out, TensorArray())
+        elif grad_name(name) in made:
+            environment.put(out, made[grad_name(name)], environment.lod_of(name))
+        elif value is not None:
+            environment.put(out, run.xp.zeros_like(value), environment.lod_of(name))
+
+
+def _place(op: Operator, count: int, environment: Environment) -> int:
+    """The number in Mask, which says which of `count` variables is meant."""
+    name = op.inputs["Mask"][0]
+    value = environment.get(name, op)
+    if value.size != 1:
+        raise failures.refusal(op, f"Mask {name!r} must have one element, got shape {list(value.shape)}")
+    place = int(np.asarray(to_host(value)).ravel()[0])
+    if not 0 <= place < count:
+        raise failures.refusal(op, f"Mask {name!r} must be from 0 to {count - 1}, got {place}")
+    return place
+
+
+def run_select_input(run: Run, op: Operator, environment: Environment) -> None:
+    names = op.inputs["X"]
+    source = names[_place(op, len(names), environment)]
+    environment.put(op.outputs["Out"][0], environment.get(source, op), environment.lod_of(source))
+
+
+def run_select_output(run: Run, op: Operator, environment: Environment) -> None:
+    names = op.outputs["Out"]
+    source = op.inputs["X"][0]
+    target = names[_place(op, len(names), environment)]
+    environment.put(target, environment.get(source, op), environment.lod_of(source))
+
+
+FUNCTIONS = {
+    "conditional_block": run_conditional_block,
+    "conditional_block_infer": run_conditional_block,
+    "conditional_block_grad": run_conditional_block_grad,
+    "select_input": run_select_input,
+    "select_output": run_select_output,
+}

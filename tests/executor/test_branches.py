@@ -1,0 +1,336 @@
+"""Programs with branches: values, gradients (against central differences), updates, and what goes wrong in a run."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base.errors import EnforceNotMet
+
+layers = fluid.layers
+RNG = np.random.default_rng(3)
+
+
+def flag(name="p"):
+    return fluid.data(name, [1], "bool")
+
+
+def feeds(*names):
+    """Every way for these flags."""
+    made = [{}]
+    for name in names:
+        made = [{**feed, name: np.array([value])} for feed in made for value in (True, False)]
+    return made
+
+
+def executor():
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    return exe
+
+
+def nested(x):
+    def outer():
+        h = layers.exp(x)
+        return layers.cond(flag("q"), lambda: h * x, lambda: layers.square(h))
+
+    return layers.cond(flag(), outer, lambda: layers.tanh(x)) + x
+
+
+def two_results(x):
+    one, two = layers.cond(flag(), lambda: (layers.square(x), layers.exp(x)), lambda: (x * 3.0, x))
+    return one * two
+
+
+def one_of_two_results(x):
+    return layers.cond(flag(), lambda: (layers.square(x), x), lambda: (x * 3.0, x))[0]
+
+
+def a_constant_branch(x):
+    return layers.cond(flag(), lambda: layers.square(x), lambda: layers.fill_constant([2, 3], "float64", 1.0))
+
+
+def used_outside_as_well(x):
+    h = layers.tanh(x)
+    return layers.cond(flag(), lambda: h * h, lambda: h) * h
+
+
+def cases(x):
+    pairs = [(flag(), lambda: layers.square(x)), (flag("q"), lambda: layers.exp(x))]
+    return layers.case(pairs, default=lambda: x * 5.0)
+
+
+def switched(x):
+    out = layers.fill_constant([2, 3], "float64", 0.0)
+    out.stop_gradient = False
+    with layers.Switch() as switch:
+        with switch.case(flag()):
+            layers.assign(layers.square(x), out)
+        with switch.case(flag("q")):
+            layers.assign(layers.exp(x), out)
+        with switch.default():
+            layers.assign(layers.tanh(x), out)
+    return out * x
+
+
+def replaced_or_not(x):
+    """What the variable held before gets a gradient only if no case has replaced it."""
+    out = layers.tanh(x)
+    with layers.Switch() as switch:
+        with switch.case(flag()):
+            layers.assign(layers.square(x), out)
+        with switch.case(flag("q")):
+            layers.assign(layers.exp(out), out)
+    return out * x
+
+
+def both_may_run(x):
+    out = layers.tanh(x)
+    for name, change in (("p", layers.square), ("q", layers.exp)):
+        with layers.ConditionalBlock([flag(name)], is_scalar_condition=True).block():
+            layers.assign(change(out), out)
+    return out * x
+
+
+def used_before_it_is_replaced(x):
+    out = layers.tanh(x)
+    early = layers.square(out)
+    with layers.Switch() as switch, switch.case(flag()):
+        layers.assign(layers.square(x), out)
+    return out + early
+
+
+def array_elements(x):
+    array = layers.create_array("float64")
+    places = [layers.fill_constant([1], "int64", n) for n in (0, 1)]
+    layers.array_write(x, places[0], array=array)
+    layers.array_write(layers.exp(x), places[1], array=array)
+    return layers.cond(
+        flag(),
+        lambda: layers.square(layers.array_read(array, places[0])),
+        lambda: layers.sin(layers.array_read(array, places[1])),
+    )
+
+
+def a_sparse_lookup(x):
+    ids = layers.fill_constant([2, 1], "int64", 2)
+
+    def look_up():
+        return layers.embedding(ids, [5, 3], param_attr="w", dtype="float64", is_sparse=True) * x
+
+    return layers.cond(flag(), look_up, lambda: x)
+
+
+def counted(turns, start, body):
+    """An array written by `turns` turns of a loop, and the number of its last element."""
+    i, n = (layers.fill_constant([1], "int64", value) for value in (0, turns))
+    array = layers.create_array("float64")
+    layers.array_write(start, i, array=array)
+    going = layers.less_than(i, n)
+    loop = layers.While(going)
+    with loop.block():
+        made = body(i, layers.array_read(array, i))
+        layers.increment(i, 1.0, in_place=True)
+        layers.array_write(made, i, array=array)
+        layers.less_than(i, n, cond=going)
+    return layers.array_read(array, n)
+
+
+def a_branch_in_a_loop(x):
+    one = layers.fill_constant([1], "int64", 1)
+    return counted(
+        3,
+        x,
+        lambda i, h: layers.cond(layers.equal(i, one), lambda: layers.square(h), lambda: layers.sin(h) * x),
+    )
+
+
+def a_loop_in_a_branch(x):
+    return layers.cond(flag(), lambda: counted(3, x, lambda i, h: layers.sin(h) * x), lambda: x * 4.0)
+
+
+def branches_in_while_loop(x):
+    i, n, two = (layers.fill_constant([1], "int64", value) for value in (0, 4, 2))
+
+    def body(i, h):
+        early = layers.less_than(i, two)
+        h = layers.cond(early, lambda: layers.square(h) + x, lambda: layers.sin(h))
+        out = layers.assign(h)
+        with layers.Switch() as switch, switch.case(early):
+            layers.assign(layers.tanh(out) * x, out)
+        return [i + 1, out]
+
+    return layers.while_loop(lambda i, h: layers.less_than(i, n), body, [i, layers.tanh(x)])[1]
+
+
+def printed(x):
+    return layers.cond(flag(), lambda: layers.Print(layers.square(x), message="taken"), lambda: x)
+
+
+PROGRAMS = [
+    (nested, feeds("p", "q")),
+    (two_results, feeds("p")),
+    (one_of_two_results, feeds("p")),
+    (a_constant_branch, feeds("p")),
+    (used_outside_as_well, feeds("p")),
+    (cases, feeds("p", "q")),
+    (switched, feeds("p", "q")),
+    (replaced_or_not, feeds("p", "q")),
+    (both_may_run, feeds("p", "q")),
+    (used_before_it_is_replaced, feeds("p")),
+    (array_elements, feeds("p")),
+    (a_sparse_lookup, feeds("p")),
+    (a_branch_in_a_loop, feeds()),
+    (a_loop_in_a_branch, feeds("p")),
+    (branches_in_while_loop, feeds()),
+    (printed, feeds("p")),
+]
+
+
+def check_gradients(build, ways):
+    x = fluid.data("x", [2, 3], "float64")
+    x.stop_gradient = False
+    loss = layers.reduce_sum(build(x))
+    (dx,) = fluid.gradients([loss], [x])
+    exe = executor()
+    for feed in ways:
+        value = RNG.uniform(-1, 1, (2, 3))
+        got = exe.run(feed={**feed, "x": value}, fetch_list=[dx])[0]
+        want = np.zeros_like(value)
+        for at in np.ndindex(value.shape):
+            sides = []
+            for step in (1e-5, -1e-5):
+                moved = value.copy()
+                moved[at] += step
+                sides.append(exe.run(feed={**feed, "x": moved}, fetch_list=[loss])[0].sum())
+            want[at] = (sides[0] - sides[1]) / 2e-5
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6, err_msg=f"{build.__name__} {feed}")
+
+
+@pytest.mark.parametrize(("build", "ways"), PROGRAMS, ids=[build.__name__ for build, _ in PROGRAMS])
+def test_gradients(build, ways):
+    check_gradients(build, ways)
+
+
+@pytest.mark.parametrize("chosen", [(1, 0), (0, 0), (1, 1)])
+def test_gradients_of_rows(chosen):
+    def build(x):
+        choice = layers.IfElse(fluid.data("m", [2, 1], "bool"))
+        h = layers.tanh(x)
+        with choice.true_block():
+            choice.output(layers.square(choice.input(h)) * layers.scale(choice.input(x), 2.0))
+        with choice.false_block():
+            choice.output(layers.exp(choice.input(h)))
+        return choice()[0] * x
+
+    check_gradients(build, [{"m": np.array(chosen, bool).reshape(2, 1)}])
+
+
+def test_sequences_go_through_if_else():
+    x = fluid.data("x", [None, 1], "float32", lod_level=1)
+    x.stop_gradient = False
+    choice = layers.IfElse(fluid.data("m", [None, 1], "bool"))
+    with choice.true_block():
+        choice.output(layers.scale(choice.input(x), 2.0))
+    with choice.false_block():
+        choice.output(layers.scale(choice.input(x), -1.0))
+    (out,) = choice()
+    (dx,) = fluid.gradients([layers.reduce_sum(out)], [x])
+    rows = fluid.create_lod_tensor(
+        np.arange(6, dtype="float32").reshape(6, 1), [[1, 2, 0, 3]], fluid.CPUPlace()
+    )
+    exe = executor()
+    for chosen in ([1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 1, 1]):
+        feed = {"x": rows, "m": np.array(chosen, bool).reshape(-1, 1)}
+        value, gradient = exe.run(feed=feed, fetch_list=[out, dx], return_numpy=False)
+        factor = np.repeat(np.where(chosen, 2.0, -1.0), [1, 2, 0, 3]).reshape(6, 1)
+        np.testing.assert_array_equal(np.asarray(value), factor * np.asarray(rows))
+        np.testing.assert_array_equal(np.asarray(gradient), factor)
+        assert value.lod() == gradient.lod() == [[0, 1, 3, 3, 6]]
+
+
+def test_shapes_and_types_are_those_of_the_branch():
+    ones = [layers.fill_constant([2, 2], "int64", 1), layers.fill_constant([1], "float32", 2.0)]
+    made = layers.cond(flag(), lambda: ones[0], lambda: ones[1])
+    exe = executor()
+    yes, no = (exe.run(feed=feed, fetch_list=[made])[0] for feed in feeds("p"))
+    assert yes.dtype == np.int64 and yes.tolist() == [[1, 1], [1, 1]]
+    assert no.dtype == np.float32 and no.tolist() == [2.0]
+
+
+def test_what_lasts_stays_as_it_was_without_a_default():
+    out = layers.create_global_var([1], 7.0, "float32", persistable=True)
+    with layers.Switch() as switch:
+        for name, value in (("p", 1.0), ("q", 2.0)):
+            with switch.case(flag(name)):
+                layers.fill_constant([1], "float32", value, out=out)
+    exe = executor()
+    found = [exe.run(feed=feed, fetch_list=[out])[0].item() for feed in reversed(feeds("p", "q"))]
+    assert found == [7.0, 2.0, 1.0, 1.0]
+
+
+def test_prints_of_the_branch_that_is_taken(capfd):
+    x = fluid.data("x", [1], "float32")
+    layers.cond(flag(), lambda: layers.Print(x, message="yes") and None, lambda: None)
+    exe = executor()
+    for feed in feeds("p"):
+        exe.run(feed={**feed, "x": np.ones(1, "float32")}, fetch_list=[])
+    shown = capfd.readouterr()
+    assert (shown.out + shown.err).count("yes") == 1
+
+
+def test_a_condition_of_several_elements():
+    made = layers.cond(fluid.data("p", [None], "bool"), lambda: flag("q"), lambda: flag("q"))
+    feed = {"p": np.array([True, False]), "q": np.array([True])}
+    with pytest.raises(
+        EnforceNotMet, match=r"conditional_block.*'p' must have one element.*test_branches.py"
+    ):
+        executor().run(feed=feed, fetch_list=[made])
+
+
+def test_a_mask_with_another_number_of_rows():
+    choice = layers.IfElse(fluid.data("m", [None, 1], "bool"))
+    with choice.true_block():
+        choice.output(choice.input(fluid.data("x", [None, 1], "float32")))
+    feed = {"x": np.ones((3, 1), "float32"), "m": np.ones((2, 1), bool)}
+    with pytest.raises(EnforceNotMet, match=r"split_lod_tensor.*each of the 3 rows of X.*test_branches.py"):
+        executor().run(feed=feed, fetch_list=choice())
+
+
+def test_select_input_takes_a_number_that_there_is():
+    made = layers.select_input([flag("p"), flag("q")], fluid.data("n", [1], "int32"))
+    exe = executor()
+    feed = {"p": np.array([True]), "q": np.array([False])}
+    assert exe.run(feed={**feed, "n": np.array([1], "int32")}, fetch_list=[made])[0].tolist() == [False]
+    with pytest.raises(EnforceNotMet, match=r"select_input: Mask 'n' must be from 0 to 1, got 2"):
+        exe.run(feed={**feed, "n": np.array([2], "int32")}, fetch_list=[made])
+
+
+def test_select_output_leaves_the_others_alone():
+    """What gradients of `select_input` are: `select_output`."""
+    x = fluid.data("x", [1], "float32")
+    x.stop_gradient = False
+    outs = [layers.fill_constant([1], "float32", value) for value in (5.0, 6.0)]
+    layers.select_output(x, outs, fluid.data("n", [1], "int32"))
+    assert fluid.default_main_program().global_block().ops[-1].type == "select_output"
+    feed = {"x": np.array([1.0], "float32"), "n": np.array([1], "int32")}
+    assert [value.item() for value in executor().run(feed=feed, fetch_list=outs)] == [5.0, 1.0]
+
+
+def test_operators_of_inference_programs():
+    """Real Paddle's predictor has other types for the same operators, without gradients."""
+    block = fluid.default_main_program().global_block()
+    x, out = fluid.data("x", [2, 1], "float32"), layers.fill_constant([2, 1], "float32", 0.0)
+    mask = fluid.data("m", [2, 1], "bool")
+    with layers.ConditionalBlock([flag()], is_scalar_condition=True).block():
+        layers.assign(x, out)
+    yes, no = layers.split_lod_tensor(out, mask)
+    merged = layers.merge_lod_tensor(no, yes, x=out, mask=mask)
+    for at, op in enumerate(block.ops):
+        if op.type in ("conditional_block", "merge_lod_tensor"):
+            block._remove_op(at)
+            block._insert_op(at, op.type + "_infer", op.inputs, op.outputs, op.attrs)
+    assert {"conditional_block_infer", "merge_lod_tensor_infer"} < {op.type for op in block.ops}
+    exe = executor()
+    for feed, expected in zip(feeds("p"), ([[2.0], [1.0]], [[0.0], [0.0]]), strict=True):
+        feed = {**feed, "x": np.array([[1.0], [2.0]], "float32"), "m": np.array([[True], [False]])}
+        assert exe.run(feed=feed, fetch_list=[merged])[0].tolist() == expected
