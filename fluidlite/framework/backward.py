@@ -136,14 +136,14 @@ def gradients(
                         f"The shapes of target {target.name!r} and its gradient {weight.name!r} differ: "
                         f"{list(target.shape)} and {list(weight.shape)}"
                     )
-                tape.have(target.name, weight.name)
+                tape.give(target.name, weight.name)
             elif tape.wants(target.name):
                 shape = tape.temporary(target.name + "_shape", VarType.INT32)
                 tape.emit(OpSpec("shape", {"Input": [target.name]}, {"Out": [shape]}))
                 start = tape.fresh(grad_name(target.name))
                 fill = {"value": 1.0, "dtype": int(target.dtype), "shape": list(target.shape)}
                 tape.emit(OpSpec("fill_constant", {"ShapeTensor": [shape]}, {"Out": [start]}, fill))
-                tape.have(target.name, start)
+                tape.give(target.name, start)
         tape.run([Segment(path)])
         tape.append()
     found = [tape.gradient_of(var.name) for var in input_list]

@@ -38,15 +38,18 @@ class Tape:
             self.home = gradient_block(block, outer.home)
         self.versions: Versions = Versions(block, outer.versions if outer is not None else None, at)
         self.specs: list[OpSpec] = []
-        self.contributions: dict[str, list[tuple[OpSpec, str, int]]] = {}  # gradient -> where it is written
+        self.contributions: dict[
+            str, list[tuple[OpSpec | None, str, int]]
+        ] = {}  # gradient -> where it is written
         self.grads: dict[str, str] = {}  # variable -> its gradient
         self.last: dict[
             str, str
         ] = {}  # the same for values that were replaced: gradients that have been used
         self.arrived: dict[str, str] = {}  # the same for what the present operator replaces
+        self.given: dict[str, str] = {}  # variable -> the gradient it had before anything was added to that
         self.passed: set[str] = (
             set()
-        )  # variables whose gradient comes from outside of the block and goes there
+        )  # what has a gradient from around when the block ends, and when it begins
         self.repeated: dict[str, str] = {}  # variable -> the one to read, where it is computed again
         self.second: set[str] = set()  # what a gradient operator reads of its forward one
         self.renamed: dict[str, str] = {}  # usual name of a gradient -> the one it has in this pass
@@ -131,6 +134,12 @@ class Tape:
     def have(self, var: str, gradient: str) -> None:
         self.grads[var] = gradient
 
+    def give(self, var: str, gradient: str) -> None:
+        """Say that the last value of a variable has a gradient to begin with."""
+        self.have(var, gradient)
+        if not self.is_array(var):
+            self.given[var] = gradient
+
     def temporary(self, name: str, dtype: VarType) -> str:
         if self.block._find_var_recursive(name) is None:
             self.block.create_var(name=name, dtype=dtype, stop_gradient=True)
@@ -184,6 +193,7 @@ class Tape:
         for name in op.writes():
             if name in self.versions.replaced and name in self.grads:
                 self._settle(self.grads[name])
+                self.given.pop(name, None)
                 used[name] = self.last[name] = self.grads.pop(name)
         return used
 
@@ -285,7 +295,10 @@ class Tape:
         spec.outputs[slot][index] = gradient
         self.have(var, gradient)
         if not self.is_array(var):  # what is written into an array's gradient is added there
-            self.contributions.setdefault(gradient, []).append((spec, slot, index))
+            places = self.contributions.setdefault(gradient, [])
+            if var in self.given:
+                places.append((None, self.given.pop(var), 0))
+            places.append((spec, slot, index))
 
     def _settle(self, gradient: str) -> None:
         """Add up what has arrived for `gradient`, if it came from several places."""
@@ -294,8 +307,11 @@ class Tape:
             return
         parts = []
         for number, (spec, slot, index) in enumerate(places):
-            part = f"{gradient}@RENAME@block{self.block.idx}@{number}"
-            spec.outputs[slot][index] = part
+            if spec is None:
+                part = slot
+            else:
+                part = f"{gradient}@RENAME@block{self.block.idx}@{number}"
+                spec.outputs[slot][index] = part
             parts.append(part)
         self.emit(OpSpec("sum", {"X": parts}, {"Out": [gradient]}))
 
@@ -365,7 +381,7 @@ class Tape:
                 self.outer.fresh(gradient)
                 self.outer.declare(gradient, name)
                 self.passed.add(name)
-            self.have(name, gradient)
+            self.give(name, gradient)
 
     def run_block(self) -> None:
         """Collect the gradients of all operators of the block and append them."""
@@ -391,7 +407,7 @@ class Tape:
         """Say which variables of the block have gradients when it ends, which are put into it."""
         for name in names:
             if self.wants(name):
-                self.have(name, self.fresh(grad_name(name)))
+                self.give(name, self.fresh(grad_name(name)))
 
     def take(self, op: Operator, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
         """Have the gradient operator of `op`, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""

@@ -145,3 +145,20 @@ def test_gradients_match_finite_differences_through_a_network(main):
             step[index] = 1e-2
             numeric = (value(data + step) - value(data - step)) / 2e-2
             assert abs(numeric - got[index]) < 2e-4
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_target_may_be_on_the_way_to_another_one(main, weighted):
+    x = fluid.data("x", [3], "float32")
+    x.stop_gradient = False
+    first = L.square(x)
+    second = L.exp(first)
+    weights = (
+        [L.fill_constant([3], "float32", 2.0), L.fill_constant([3], "float32", 3.0)] if weighted else None
+    )
+    (gradient,) = fluid.gradients([first, second], [x], weights)
+    value = np.array([0.5, -1.0, 0.2], "float32")
+    one, other = (2.0, 3.0) if weighted else (1.0, 1.0)
+    for _ in range(3):
+        found = fluid.Executor(fluid.CPUPlace()).run(main, feed={"x": value}, fetch_list=[gradient])[0]
+        np.testing.assert_allclose(found, 2 * value * (one + other * np.exp(value**2)), rtol=1e-5)

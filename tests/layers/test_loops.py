@@ -284,6 +284,22 @@ def test_a_loop_variable_that_never_reaches_the_loss():
     assert not any("tmp_2@GRAD" in name for name in main.block(2).vars)
 
 
+def test_what_a_turn_has_replaced_is_read_in_the_same_turn():
+    """Its gradient from behind the turn and that of the turn's own operators add up."""
+
+    def build(x, w, n):
+        side = layers.sin(x)
+
+        def body(i, a):
+            layers.assign(layers.cos(a * w), side)
+            return [i + 1, layers.square(side) + side * a]
+
+        _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
+        return a + side
+
+    check(build)
+
+
 def test_rows_that_multiply():
     """The result has more rows than it was declared with; so have the gradients on their way back."""
 
