@@ -14,7 +14,8 @@
 namespace fl {
 
 /* The states of one call for the integers used last. The state of those in use stands in the call, and belongs to
- * whoever owns the call; the others belong to this table. */
+ * whoever owns the call; the others belong to this table. Changes are made under the GIL: a fork in the middle would leave
+ * the child with states that two own. */
 class States {
   public:
     static constexpr size_t MOST = 8; /* with the one in use */

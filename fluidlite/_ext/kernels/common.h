@@ -76,9 +76,12 @@ inline void *scratch(fl_call *call, int64_t bytes) {
         if (kept == nullptr) return nullptr;
     }
     if (kept->bytes < bytes || kept->memory == nullptr) {
-        delete[] kept->memory;
-        kept->memory = new (std::nothrow) char[static_cast<size_t>(bytes)];
-        kept->bytes = kept->memory == nullptr ? 0 : bytes;
+        char *grown = new (std::nothrow) char[static_cast<size_t>(bytes)];
+        if (grown == nullptr) return nullptr;
+        char *old = kept->memory;
+        kept->memory = grown; /* first: the child of a fork may free what it finds here */
+        kept->bytes = bytes;
+        delete[] old;
     }
     return kept->memory;
 }
