@@ -258,6 +258,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
             native=_native if native else None,
+            keeps_lod=not transposed,
             cuda="convolution.transposed" if transposed else "convolution.forward",
             doc=doc,
         )

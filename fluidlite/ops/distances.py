@@ -89,6 +89,7 @@ register_pair(
     "The p-norm along `axis`, for p = porder.",
     attrs={"porder": 2.0, "axis": -1, "epsilon": 1e-12, "keepdim": False},
     keep_out=("Out",),
+    keeps_lod=False,
 )
 
 

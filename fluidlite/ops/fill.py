@@ -337,5 +337,6 @@ register(
         infer=_diag_infer,
         kernel=lambda xp, Diagonal: xp.diag(Diagonal),
         doc="A square matrix with the given diagonal.",
+        keeps_lod=False,
     )
 )

@@ -102,7 +102,6 @@ def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
 register(
     OpDef(
         "gather_nd",
-        keeps_lod=False,
         inputs=("X", "Index"),
         infer=_infer_gather_nd,
         kernel=_gather_nd,
@@ -166,6 +165,7 @@ register(
         grad=standard_grad(inputs=("Ids", "Updates")),
         gradable=("X", "Updates"),
         doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
+        keeps_lod=False,
     )
 )
 register(

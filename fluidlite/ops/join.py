@@ -195,7 +195,6 @@ def _split_grad(op: OpView) -> list[OpSpec]:
 register(
     OpDef(
         "split",
-        keeps_lod=False,
         inputs=("X", "AxisTensor?", "SectionsTensorList*?"),
         outputs=("Out*",),
         attrs={"sections": [], "num": 0, "axis": 0},
@@ -309,6 +308,7 @@ register(
         grad=standard_grad(inputs=("Ids", "X")),
         gradable=("X",),
         doc="Row i of Out is row i of the X that Ids[i] chooses.",
+        keeps_lod=False,
     )
 )
 register(

@@ -44,6 +44,7 @@ def _declare(
     kept: tuple[tuple[str, ...], tuple[str, ...]],
     grads: tuple[str, ...],
     doc: str,
+    keeps_lod: bool = True,
 ) -> None:
     """Register a loss and its gradient: `kept` are the inputs and outputs the gradient needs, `grads` what it
     gives.
@@ -63,6 +64,7 @@ def _declare(
             grad=standard_grad(inputs=kept[0], outputs=kept[1]),
             frozen=outputs[:-1],
             gradable=grads,
+            keeps_lod=keeps_lod,
             doc=doc,
         )
     )
@@ -165,6 +167,7 @@ _declare(
     (("InsideWeight", "OutsideWeight"), ("Diff",)),
     ("X", "Y"),
     "The huber-like loss of box regression, summed over each sample.",
+    keeps_lod=False,
 )
 
 
@@ -206,6 +209,7 @@ _declare(
     (("X", "Target"), ()),
     ("X",),
     "The Kullback-Leibler divergence of Target from the log probabilities X.",
+    keeps_lod=False,
 )
 
 
@@ -264,6 +268,7 @@ _declare(
     (("Label", "Left", "Right"), ()),
     ("Left", "Right"),
     "RankNet's pairwise loss: Label is 1 where Left should rank above Right.",
+    keeps_lod=False,
 )
 
 
@@ -287,6 +292,7 @@ _declare(
     (("Label",), ("Activated",)),
     ("X1", "X2"),
     "How far X1 fails to lie `margin` above X2 (Label 1) or below it (Label -1).",
+    keeps_lod=False,
 )
 
 

@@ -57,6 +57,7 @@ register(
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
         frozen=("XShape",),
         doc="X with its dimensions in the order `axis`.",
+        keeps_lod=False,
     )
 )
 register(
@@ -82,6 +83,7 @@ register(
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
         doc="transpose2 without XShape.",
+        keeps_lod=False,
     )
 )
 register(
@@ -202,6 +204,7 @@ register(
         gradable=("X",),
         native=_expand_native,
         doc="X repeated until it has the shape of target_tensor.",
+        keeps_lod=False,
     )
 )
 register(
@@ -220,7 +223,7 @@ register(
 )
 
 
-def _register_flip(op_type: str, attr: str, kernel: Any, doc: str) -> None:
+def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, keeps_lod: bool = True) -> None:
     def infer(op: OpView) -> None:
         for axis in op.attr(attr):
             normalize_axis(op, axis, len(op.shape("X")), attr)
@@ -230,7 +233,18 @@ def _register_flip(op_type: str, attr: str, kernel: Any, doc: str) -> None:
         takes, gives = {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}
         return [OpSpec(op_type, takes, gives, {attr: op.attr(attr)})]
 
-    register(OpDef(op_type, inputs=("X",), attrs={attr: []}, infer=infer, kernel=kernel, grad=grad, doc=doc))
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            attrs={attr: []},
+            infer=infer,
+            kernel=kernel,
+            grad=grad,
+            keeps_lod=keeps_lod,
+            doc=doc,
+        )
+    )
 
 
 _register_flip(
@@ -238,6 +252,7 @@ _register_flip(
     "axis",
     lambda xp, X, axis: xp.ascontiguousarray(xp.flip(X, tuple(axis))),
     "X with the order along the dimensions `axis` reversed.",
+    keeps_lod=False,
 )
 _register_flip(
     "flip",
@@ -344,6 +359,7 @@ register(
         native=lambda op: _row_call(op, "split", "X", "Y"),
         cuda="pieces.unstack",
         doc="X taken apart along dimension `axis`.",
+        keeps_lod=False,
     )
 )
 register(

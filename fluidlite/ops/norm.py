@@ -272,6 +272,7 @@ register(
         grad=standard_grad(inputs=("X",), outputs=("Norm",)),
         frozen=("Norm",),
         doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
+        keeps_lod=False,
     )
 )
 register(

@@ -253,6 +253,7 @@ register(
         grad=standard_grad(inputs=("X", "Y", "Offsets")),
         gradable=("X",),
         doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
+        keeps_lod=False,
     )
 )
 register(
@@ -319,6 +320,7 @@ register(
         grad=standard_grad(inputs=tuple(slot.rstrip("*?") for slot in CROP_TENSOR_SLOTS)),
         gradable=("X",),
         doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
+        keeps_lod=False,
     )
 )
 register(

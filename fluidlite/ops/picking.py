@@ -208,6 +208,7 @@ register_pair(
     _infer_meshgrid,
     "Each vector X along a dimension of its own, repeated along those of the others.",
     outputs=("Out*",),
+    keeps_lod=False,
 )
 
 
@@ -267,6 +268,7 @@ register_pair(
     attrs={"offset": 0, "dim1": 0, "dim2": 1},
     keep=("Input#",),
     again=applied_again("trace", "Input"),
+    keeps_lod=False,
 )
 
 
@@ -306,6 +308,7 @@ register_pair(
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
     again=applied_again("diag_embed", "Input"),
+    keeps_lod=False,
 )
 
 

@@ -117,6 +117,7 @@ register(
         random=True,
         cuda="random.uniform_random_like",
         doc="As uniform_random, with one dimension taken from Input.",
+        keeps_lod=False,
     )
 )
 
@@ -175,6 +176,7 @@ register(
         random=True,
         cuda="random.gaussian_random_like",
         doc="As gaussian_random, with one dimension taken from Input.",
+        keeps_lod=False,
     )
 )
 

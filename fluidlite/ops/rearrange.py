@@ -21,6 +21,7 @@ def _register(
     forward: Callable[..., Any],
     back: Callable[..., Any],
     doc: str,
+    keeps_lod: bool = True,
 ) -> None:
     """Declare `op_type` and its gradient; `forward(xp, x, ...)` and `back(xp, dout, ...)` take the attributes."""
 
@@ -30,7 +31,18 @@ def _register(
         op.set("Out", infer(op), op.dtype("X"))
 
     again = applied_again(op_type)
-    register_pair(op_type, ("X",), forward, back, infer_out, doc, attrs=attrs, keep=("X#",), again=again)
+    register_pair(
+        op_type,
+        ("X",),
+        forward,
+        back,
+        infer_out,
+        doc,
+        attrs=attrs,
+        keep=("X#",),
+        again=again,
+        keeps_lod=keeps_lod,
+    )
 
 
 def _divided(op: OpView, axis: int, by: int, what: str) -> int:
@@ -72,6 +84,7 @@ _register(
     _pixel_shuffle,
     _pixel_shuffle_grad,
     "Images upscale_factor times as high and wide, made of the square of it fewer channels.",
+    keeps_lod=False,
 )
 
 
@@ -127,6 +140,7 @@ _register(
     # models were trained with it.
     lambda xp, Out_grad, group: _shuffled(xp, Out_grad, group),
     "X with the first channels of all groups in front, then the second ones, and so on.",
+    keeps_lod=False,
 )
 
 
@@ -206,4 +220,5 @@ register_pair(
     attrs=_UNFOLD,
     keep=("X#",),
     again=applied_again("unfold", out="Y"),
+    keeps_lod=False,
 )
