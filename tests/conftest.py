@@ -43,6 +43,16 @@ def interruptible() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled(tmp_path_factory):
+    """Keep what started processes compile, also where PYTHONDONTWRITEBYTECODE is set: it is most of what they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.dont_write_bytecode:
+            patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("pycache")))
+        yield
+
+
 def real_gpu() -> bool:
     """Whether tests run on a real GPU: there is one, or FLUIDLITE_TEST_REAL_GPU=1 says so (0: simulate)."""
     wish = os.environ.get("FLUIDLITE_TEST_REAL_GPU")
