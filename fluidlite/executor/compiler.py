@@ -209,6 +209,11 @@ class CompiledProgram:
             if executor.place != places[0]:
                 executor = type(executor)(places[0])
             return executor.run(self._program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
+        if len(places) > 1 and _updates_in_blocks(self._program):
+            raise NotImplementedError(
+                "If optimizer is used in control flow, training on multi-places is not supported now: there are "
+                f"{len(places)} places, and an operator of a block updates variables"
+            )
         runner = self._runner
         if runner is None or runner.scope is not scope or runner.version != self._program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
@@ -219,6 +224,11 @@ class CompiledProgram:
 
     def __reduce__(self) -> Any:
         raise NotSupportedError("a CompiledProgram cannot be copied or pickled; compile the program again")
+
+
+def _updates_in_blocks(program: Program) -> bool:
+    """Whether an optimizer updates variables in another block than the global one."""
+    return any(op._is_optimize_op() for block in program.blocks[1:] for op in block.ops)
 
 
 class ParallelExecutor:

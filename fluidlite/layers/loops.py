@@ -80,8 +80,11 @@ class WhileGuard(BlockGuard):
         """Raise OperatorError if the block gives a variable from outside another type of elements."""
         for op in body.ops:
             for name in op.writes():
-                made = body._var_recursive(name).dtype
-                if self._types.get(name, made) != made:
+                var = body._find_var_recursive(name)
+                made = (
+                    None if var is None else var.dtype
+                )  # gradients that a branch keeps to itself are no variables
+                if made is not None and self._types.get(name, made) != made:
                     raise OperatorError(
                         f"operator {op.type}: variable {name!r} is of type {self._types[name]} before the loop and of "
                         f"type {made} after a turn{callsite.describe(op.line)}; convert it with fluid.layers.cast"
@@ -89,6 +92,11 @@ class WhileGuard(BlockGuard):
 
 
 def _append_loop(loop: While, body: Block, around: Block) -> None:
+    if body.backward_block_idx >= 0:
+        raise NotImplementedError(
+            "minimize inside of While has no effect in Fluid: nothing runs its gradients. Minimize inside of a branch "
+            "(fluid.layers.cond), or after the loop"
+        )
     read, written = names_from_outside(body)
     outs = [name for name in written if around._find_var_recursive(name) is not None]
     # What is written is read as well: the next turn may, and with no turn at all it stays what it was.

@@ -193,3 +193,63 @@ def test_branches_on_several_places():
     assert losses.tolist() == [3.0, 12.0]
     weight = np.array(fluid.global_scope().find_var("w").get_tensor())[:, 0]
     np.testing.assert_allclose(weight, [1 - 0.5 * (1 + 4) / 2] * 3)
+
+
+def test_updates_in_branches_take_one_place():
+    x = fluid.data("x", [None, 3], "float32")
+    loss = layers.mean(layers.fc(x, 1))
+    layers.cond(flag(), lambda: sgd(0.5).minimize(loss) and None)
+    exe = executor()
+    feed = {"x": np.ones((2, 3), "float32"), "p": np.array([True, True])}
+    both = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        loss_name=loss.name, places=[fluid.CPUPlace()] * 2
+    )
+    with pytest.raises(NotImplementedError, match="optimizer is used in control flow.*there are 2 places"):
+        exe.run(both, feed=feed, fetch_list=[loss])
+
+
+@pytest.mark.parametrize("branch", [True, False])
+def test_minimize_in_a_loop_wants_a_branch(branch):
+    x = fluid.data("x", [None, 3], "float32")
+    start = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(1.0))
+    loss = layers.mean(layers.fc(x, 1, param_attr=start, bias_attr=False))
+    i, n = (layers.fill_constant([1], "int64", value) for value in (0, 3))
+    going = layers.less_than(i, n)
+
+    def build():
+        with layers.While(going).block():
+            if branch:
+                layers.cond(flag(), lambda: sgd(0.25).minimize(loss) and None)
+            else:
+                sgd(0.25).minimize(loss)
+            layers.increment(i)
+            layers.less_than(i, n, cond=going)
+
+    if not branch:
+        with pytest.raises(NotImplementedError, match="minimize inside of While"):
+            build()
+        return
+    build()
+    exe = executor()
+    for feed, expected in zip(feeds("p"), (0.25, 0.25), strict=True):
+        exe.run(feed={**feed, "x": np.ones((2, 3), "float32")}, fetch_list=[])
+        weight = np.array(fluid.global_scope().find_var("w").get_tensor())[:, 0]
+        np.testing.assert_allclose(weight, [expected] * 3)
+
+
+def test_second_derivatives_in_a_branch():
+    x = fluid.data("x", [2, 3], "float32")
+    x.stop_gradient = False
+
+    def penalty():
+        (slope,) = fluid.gradients([layers.square(x) * x], [x])
+        return layers.reduce_sum(layers.square(slope))
+
+    made = layers.cond(flag(), penalty, lambda: layers.reduce_sum(x))
+    once = fluid.gradients([made], [x])
+    again = fluid.gradients([layers.scale(made, 2.0)], [x])
+    exe = executor()
+    for feed, expected in zip(feeds("p"), (36 * 2.0**3, 1.0), strict=True):
+        got = exe.run(feed={**feed, "x": np.full((2, 3), 2.0, "float32")}, fetch_list=once + again)
+        np.testing.assert_allclose(got[0], np.full((2, 3), expected))
+        np.testing.assert_allclose(got[1], np.full((2, 3), 2 * expected))
