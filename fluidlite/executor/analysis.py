@@ -119,6 +119,8 @@ class Versions:
 
     def renamed(self, op: Operator) -> Operator:
         """The operator on the values that its variables have by now; comes after all before it."""
+        if op.definition.host and op.definition.kernel is None:
+            return op  # a reader: what it gives is what is fed
         reads = self._latest
         again = [
             name for name in op.output_arg_names if name in self._written and not self._meta.lasting(name)

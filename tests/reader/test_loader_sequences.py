@@ -48,6 +48,13 @@ def ready(batch: list[Any]) -> tuple[Any, ...]:
     )
 
 
+@pytest.fixture(autouse=True)
+def own_program() -> Iterator[None]:
+    """A program of the test's own, and with it the plans, which hold the arrays of the last step."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        yield
+
+
 def variables() -> list[Any]:
     return [
         fluid.data("words", [None, 1], "int64", lod_level=1),
@@ -82,7 +89,7 @@ def shown(tensor: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("process", [False, True])
 @pytest.mark.parametrize("as_list", [False, True])
 @pytest.mark.parametrize("wide", [1, 3000])
-def test_iterable(programs: Any, kind: str, process: bool, as_list: bool, wide: int) -> None:
+def test_iterable(kind: str, process: bool, as_list: bool, wide: int) -> None:
     found = variables()
     options = {"capacity": 2, "use_multiprocess": process, "return_list": as_list}
     loader = fluid.io.DataLoader.from_generator(found, **options)
@@ -122,22 +129,20 @@ def fetched(values: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("process", [False, True])
-def test_a_step_gets_the_sequences(programs: Any, kind: str, process: bool) -> None:
+def test_a_step_gets_the_sequences(kind: str, process: bool) -> None:
     found = variables()
     fetches = network(found)
     exe = fluid.Executor(PLACE)
     loader = fluid.io.DataLoader.from_generator(found, capacity=2, use_multiprocess=process)
     given(loader, kind)
     filled = [0, 1, 3]  # a batch of nothing but empty sequences is not pooled in Fluid
-    got = [
-        exe.run(programs[0], feed=feed, fetch_list=fetches) for k, feed in enumerate(loader()) if k in filled
-    ]
+    got = [exe.run(feed=feed, fetch_list=fetches) for k, feed in enumerate(loader()) if k in filled]
     assert [fetched(values) for values in got] == [computed()[k] for k in filled]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("process", [False, True])
-def test_a_program_reads_sequences_itself(programs: Any, kind: str, process: bool) -> None:
+def test_a_program_reads_sequences_itself(kind: str, process: bool) -> None:
     found = variables()
     loader = fluid.io.DataLoader.from_generator(found, capacity=2, iterable=False, use_multiprocess=process)
     twice = [fluid.layers.scale(var, 2.0) for var in found]
@@ -148,14 +153,14 @@ def test_a_program_reads_sequences_itself(programs: Any, kind: str, process: boo
         got = []
         with pytest.raises(fluid.core.EOFException):
             while True:
-                values = exe.run(programs[0], fetch_list=twice, return_numpy=False)
+                values = exe.run(fetch_list=twice, return_numpy=False)
                 got.append(tuple((np.array(v) // 2, v.lod()) for v in values))
         loader.reset()
         assert [tuple((array.tolist(), lod) for array, lod in batch) for batch in got] == wanted()
 
 
 @pytest.mark.parametrize("iterable", [True, False])
-def test_py_reader(programs: Any, iterable: bool) -> None:
+def test_py_reader(iterable: bool) -> None:
     found = variables()
     reader = fluid.io.PyReader(feed_list=found, capacity=2, iterable=iterable)
     reader.decorate_sample_list_generator(
@@ -170,14 +175,14 @@ def test_py_reader(programs: Any, iterable: bool) -> None:
         reader.start()
         with pytest.raises(fluid.core.EOFException):
             while True:
-                values = exe.run(programs[0], fetch_list=same, return_numpy=False)
+                values = exe.run(fetch_list=same, return_numpy=False)
                 got.append(tuple(shown(value) for value in values))
         reader.reset()
     assert got == wanted()
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_datasets_of_sequences(programs: Any, workers: int) -> None:
+def test_datasets_of_sequences(workers: int) -> None:
     found = variables()
     loader = fluid.io.DataLoader(
         Ragged(), feed_list=found, places=PLACE, batch_size=BATCH, num_workers=workers
@@ -194,7 +199,7 @@ class Ragged(fluid.io.Dataset):
         return rows(500)[index]
 
 
-def test_buckets_of_sequences_of_similar_length(programs: Any) -> None:
+def test_buckets_of_sequences_of_similar_length() -> None:
     """Batches of other sizes each time: long sequences in small ones, as readers of translations make them."""
     draw = random.Random(4)
     lengths = [draw.choice([1, 3, 40, 900]) for _ in range(200)]
@@ -222,14 +227,16 @@ def test_buckets_of_sequences_of_similar_length(programs: Any) -> None:
 
 
 @pytest.mark.parametrize("process", [False, True])
-def test_several_places_get_a_batch_each(programs: Any, process: bool) -> None:
+def test_several_places_get_a_batch_each(process: bool) -> None:
     words = fluid.data("words", [None, 1], "float32", lod_level=1)
     twice = fluid.layers.scale(words, 2.0)
     loader = fluid.io.DataLoader.from_generator([words], capacity=2, use_multiprocess=process)
     loader.set_sample_list_generator(
         lambda: iter([[([1.0, 2.0],), ([],)], [([3.0],)], [([4.0],)]]), places=fluid.cpu_places(2)
     )
-    program = fluid.CompiledProgram(programs[0]).with_data_parallel(places=fluid.cpu_places(2))
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        places=fluid.cpu_places(2)
+    )
     got = [
         fluid.Executor().run(program, feed=feeds, fetch_list=[twice], return_numpy=False)[0]
         for feeds in loader()
@@ -244,7 +251,7 @@ def bad_samples() -> Iterator[Any]:
 
 @pytest.mark.parametrize("process", [False, True])
 @pytest.mark.parametrize("kind", ["samples", "lists"])
-def test_a_sample_that_is_not_nested_as_declared_is_named(programs: Any, kind: str, process: bool) -> None:
+def test_a_sample_that_is_not_nested_as_declared_is_named(kind: str, process: bool) -> None:
     loader = fluid.io.DataLoader.from_generator(variables(), capacity=2, use_multiprocess=process)
     given(loader, kind, samples=bad_samples)
     with pytest.raises(
@@ -264,7 +271,7 @@ def mortal(after: float) -> Iterator[Any]:
 
 @pytest.mark.parametrize("kind", ["samples", "lists"])
 @pytest.mark.parametrize("after", [0.0, 0.01, 0.05, 0.12, 0.2])
-def test_a_worker_killed_while_it_hands_batches_over(programs: Any, kind: str, after: float) -> None:
+def test_a_worker_killed_while_it_hands_batches_over(kind: str, after: float) -> None:
     found = variables()
     loader = fluid.io.DataLoader.from_generator(found, capacity=3, use_multiprocess=True)
     if kind == "samples":
@@ -290,7 +297,7 @@ def test_a_worker_killed_while_it_hands_batches_over(programs: Any, kind: str, a
         np.testing.assert_array_equal(np.array(feed["vectors"])[:, 0], np.repeat(counts, counts))
 
 
-def test_epochs_of_ragged_batches_left_at_random_moments(programs: Any) -> None:
+def test_epochs_of_ragged_batches_left_at_random_moments() -> None:
     draw = random.Random(7)
     loader = fluid.io.DataLoader.from_generator(variables(), capacity=3, use_multiprocess=True)
     given(loader, "samples", 2000)
