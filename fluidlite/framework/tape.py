@@ -407,7 +407,7 @@ class Tape:
         """Say which variables of the block have gradients when it ends, which are put into it."""
         for name in names:
             if self.wants(name):
-                self.give(name, self.fresh(grad_name(name)))
+                self.give(name, grad_name(name))
 
     def take(self, op: Operator, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
         """Have the gradient operator of `op`, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""

@@ -11,6 +11,7 @@ from ..ops.registry import EMPTY, GRAD, OperatorError, Slot
 from . import callsite
 
 if TYPE_CHECKING:
+    from .block import Block
     from .operator import Operator
 
 
@@ -62,9 +63,19 @@ def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[
         for name in names:
             if name == EMPTY or (op.definition.control and name.endswith(GRAD)):
                 continue  # the gradients of a branch that minimizes stay in it, and are named all the same
-            if op.block._find_var_recursive(name) is None:
+            if op.block._find_var_recursive(name) is None and not _handed_in(op.block, name):
                 known = op.block.vars
                 raise OperatorError(
                     f"operator {op.type}: {kind} {slot_name} names variable {name!r}, which is not in the program"
                     f"{suggest(name, known)}"
                 )
+
+
+def _handed_in(block: Block, name: str) -> bool:
+    """Whether `name` is the gradient of a variable of the block whose gradients `block` computes.
+
+    What goes from step to step of `recurrent_grad` is put there by the operator; as in Fluid, no block declares it.
+    """
+    if block.forward_block_idx < 0 or not name.endswith(GRAD):
+        return False
+    return name.removesuffix(GRAD) in block.program.blocks[block.forward_block_idx].vars

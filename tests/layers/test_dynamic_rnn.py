@@ -370,3 +370,75 @@ def test_memory_that_is_never_updated(programs):
         rnn.output(rnn.memory(shape=[2]))
     with pytest.raises(EnforceNotMet, match="shrink_rnn_memory: X has 0 rows, but 1 sequences have"):
         runner(programs)({"x": ragged(numbers(3, 3), [1, 2])}, [rnn()])
+
+
+def test_nested(programs):
+    """A network over the words of each sentence in each step of one over the sentences of texts."""
+    x = fed("x", 2, 2)
+    outer = layers.DynamicRNN()
+    with outer.block():
+        sentence = outer.step_input(x)
+        inner = layers.DynamicRNN()
+        with inner.block():
+            word, state = inner.step_input(sentence), inner.memory(shape=[2], dtype="float64")
+            new = layers.tanh(layers.fc([word, state], 2, param_attr=[ParamAttr("w"), ParamAttr("u")]))
+            inner.update_memory(state, new)
+            inner.output(new)
+        total = pooled(inner(), "SUM")
+        carried = outer.memory(shape=[2], dtype="float64")
+        made = layers.tanh(layers.elementwise_add(total, layers.scale(carried, 0.5)))
+        outer.update_memory(carried, made)
+        outer.output(made)
+    out = outer()
+    feed = {"x": ragged(numbers(7, 2), [1, 0, 3], [2, 1, 0, 4])}
+    check_slopes(programs, layers.reduce_sum(layers.square(out)), [x, *programs[0].all_parameters()], feed)
+    run = runner(programs)
+    (found,) = run(feed, [out])
+    w, u, b = values(run, "w", "u", "fc_0.b_0")
+    want, sentences = [], pieces(numbers(7, 2), [2, 1, 0, 4])
+    for group in ([0], [], [1, 2, 3]):
+        carried_ = np.zeros(2)
+        for k in group:
+            states = [np.zeros(2)]
+            for row in sentences[k]:
+                states.append(np.tanh(row @ w + states[-1] @ u + b))
+            carried_ = np.tanh(sum(states) + 0.5 * carried_)
+            want.append(carried_)
+    np.testing.assert_allclose(np.array(found), want, rtol=1e-6)
+
+
+def test_in_a_static_network(programs):
+    """Sequences that are read from outside, once for each step."""
+    steps, x = data("steps", [3, 1], "float64"), fed("x", 2, 1)
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        factor = rnn.step_input(steps)
+        inner = layers.DynamicRNN()
+        with inner.block():
+            word, state = inner.step_input(x), inner.memory(shape=[2], dtype="float64")
+            new = layers.tanh(layers.elementwise_add(layers.elementwise_mul(word, factor), state))
+            inner.update_memory(state, new)
+            inner.output(new)
+        rnn.step_output(pooled(inner(), "LAST"))
+    out = rnn()
+    feed = {"x": ragged(numbers(6, 2), [2, 1, 3]), "steps": numbers(3, 1, seed=1)}
+    check_slopes(programs, layers.reduce_sum(layers.square(out)), [x], feed)
+    assert np.array(runner(programs)(feed, [out])[0]).shape == (3, 3, 2)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_lookups_in_the_block(programs, sparse):
+    """The gradients of the table are added up over the steps, dense or as rows."""
+    ids = data("ids", [None, 1], "int64", lod_level=1)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        vectors = layers.embedding(rnn.step_input(ids), [7, 3], is_sparse=sparse, param_attr="table")
+        state = rnn.memory(shape=[3])
+        rnn.update_memory(state, layers.elementwise_add(vectors, state))
+        rnn.output(vectors)
+    loss = layers.reduce_sum(rnn())
+    append_backward(loss)
+    numbers_ = np.array([[1], [2], [1], [6], [0], [2], [2]], "int64")
+    (slope,) = runner(programs)({"ids": ragged(numbers_, [3, 0, 4])}, ["table@GRAD"])
+    counts = np.bincount(numbers_.ravel(), minlength=7)
+    np.testing.assert_array_equal(np.array(slope), np.repeat(counts[:, None], 3, 1))
