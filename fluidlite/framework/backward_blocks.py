@@ -86,6 +86,7 @@ def while_gradient(tape: Tape, op: Operator) -> None:
     gradients = [(name, tape.arriving(op, name)) for name in outs if name in needed]
     inner.begin(name for name, _ in gradients)
     inner.run_block()
+    inner.declare_arrays()
     tape.counted(op, inner)
     spec = OpSpec(
         "while_grad",

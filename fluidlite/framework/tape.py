@@ -403,6 +403,12 @@ class Tape:
             if inner.versions.writes(name) and inner.versions.counted_back(name):
                 self.versions.undo(op, name)
 
+    def declare_arrays(self) -> None:
+        """Declare the gradients of arrays from outside in the block, too, where Fluid looks for them in each turn."""
+        for name, gradient in self.grads.items():
+            if self.is_array(name) and name not in self.block.vars and gradient not in self.home.vars:
+                self._create(self.home, gradient, name)
+
     def receive(self, names: Iterable[str]) -> None:
         """Say which variables of the block have gradients when it ends, which are put into it."""
         for name in names:

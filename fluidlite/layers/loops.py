@@ -99,8 +99,9 @@ def _append_loop(loop: While, body: Block, around: Block) -> None:
         )
     read, written = names_from_outside(body)
     outs = [name for name in written if around._find_var_recursive(name) is not None]
-    # What is written is read as well: the next turn may, and with no turn at all it stays what it was.
-    names = [name for name in dict.fromkeys((*read, *outs)) if name != loop.cond_var.name]
+    # A tensor that is written is read as well: the next turn may, and with no turn at all it stays what it was.
+    kept = [name for name in outs if around._var_recursive(name).type != VarType.LOD_TENSOR_ARRAY]
+    names = [name for name in dict.fromkeys((*read, *kept)) if name != loop.cond_var.name]
     scopes = around.create_var(type=VarType.STEP_SCOPES)
     around.append_op(
         type="while",

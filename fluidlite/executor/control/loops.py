@@ -48,40 +48,50 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
     """Run the gradient's block for each turn, the last one first.
 
     Gradients of variables that the loop writes go from turn to turn in `state`; those of variables that it only reads
-    are made anew in each turn and added up. Gradients of tensor arrays are changed where they are.
+    are made anew in each turn and added up. Gradients of tensor arrays are those from outside, changed where they are,
+    whether the block declares them or not.
     """
     block = op.attrs["sub_block"]
     (scopes,) = op.inputs["StepScopes"]
     state = Environment(None, environment)
+    arrays: dict[str, TensorArray] = {}
     for inside, outside in zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True):
         value = environment.get(outside, op)
-        if not isinstance(value, TensorArray):
+        if isinstance(value, TensorArray):
+            arrays[inside] = value
+        else:
             state.keep(inside, value, environment.lod_of(outside))
     wanted = [
         (name, grad_name(name), out)
         for name, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
         if out != EMPTY
     ]
+    for name, inside, out in wanted:
+        if inside not in arrays and isinstance(environment.get(name, op), TensorArray):
+            arrays[inside] = environment.get(out, op)
     sums: dict[str, Any] = {}
     for saved in reversed(environment.get(scopes, op)):
         turn = Environment(block, saved.under(state))
+        for inside, array in arrays.items():
+            turn.keep(inside, array)
         run.run_block(block, turn)
-        for _, inside, _ in wanted:
+        for inside in state.values:
             if inside in turn.values:
+                state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))
+        for _, inside, _ in wanted:
+            if inside in turn.values and inside not in arrays:
                 part = turn.values[inside]
                 sums[inside] = total(sums[inside], part, run.xp) if inside in sums else part
     for name, inside, out in wanted:
-        if inside in state.values:
+        if inside in arrays:
+            environment.put(out, arrays[inside])
+        elif inside in state.values:
             environment.put(out, state.values[inside], state.lods.get(inside, ()))
         elif inside in sums:
             environment.put(out, sums[inside], environment.lod_of(name))
         else:
-            value = environment.get(name, op)
-            if isinstance(value, TensorArray):
-                if environment.find(out) is None:
-                    environment.put(out, TensorArray())
-            else:
-                environment.put(out, run.xp.zeros_like(value), environment.lod_of(name))
+            zeros = run.xp.zeros_like(environment.get(name, op))
+            environment.put(out, zeros, environment.lod_of(name))
 
 
 FUNCTIONS = {"while": run_while, "while_grad": run_while_grad}
