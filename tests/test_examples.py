@@ -54,13 +54,6 @@ def test_while_loop(python):
     assert "at 0.0718; it should be 0.0718" in done.stdout, done.stdout
 
 
-def test_while_loop(python):
-    done = python("-m", "fluidlite", EXAMPLES / "while_loop.py")
-    assert done.returncode == 0, done.stderr
-    assert "at 5% there is 2.079 times as much after 15 years" in done.stdout
-    assert "at 0.0718; it should be 0.0718" in done.stdout, done.stdout
-
-
 def test_all_examples_are_run_by_tests():
     here = Path(__file__)
     tests = here.read_text() + (here.parent / "guides" / "test_guides.py").read_text()

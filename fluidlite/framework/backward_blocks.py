@@ -148,7 +148,7 @@ def conditional_gradient(tape: Tape, op: Operator) -> None:
     inner = tape.into(op.attrs["sub_block"], op)
     for name, gradient in gradients.items():
         tape.declare(gradient, name)
-        inner.have(name, gradient)
+        inner.give(name, gradient)
     inner.run_block()
     own = {name for name, made in inner.grads.items() if name not in gradients or made in inner.home.vars}
     inputs = list(op.inputs.get("Input", ()))

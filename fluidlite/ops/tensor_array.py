@@ -138,7 +138,7 @@ def _join_infer(op: OpView) -> None:
     elif shape:
         shape[axis] = -1
     op.set("Out", shape, op.dtype("X"))
-    op.set("OutIndex", (-1,), VarType.INT32)
+    op.set("OutIndex", (-1,) if op.exact else (), VarType.INT32)
 
 
 def _elements(X: Any) -> list[Any]:

@@ -300,6 +300,31 @@ def test_what_a_turn_has_replaced_is_read_in_the_same_turn():
     check(build)
 
 
+def test_loops_in_branches_and_branches_in_loops():
+    """What a branch replaces and reads again has the gradient from behind the branch as well."""
+
+    def build(x, w, n):
+        def body(i, a):
+            side = layers.sin(a * w)
+
+            def small():
+                layers.assign(layers.cos(side), side)
+                _, b = layers.while_loop(
+                    lambda j, b: layers.less_than(j, i),
+                    lambda j, b: [j + 1, b * side + w],
+                    [number(0), a * 1.0],
+                )
+                return b + layers.square(side)
+
+            picked = layers.cond(layers.less_than(i, number(2)), small, lambda: a * side)
+            return [i + 1, picked + side]
+
+        _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
+        return a
+
+    check(build)
+
+
 def test_rows_that_multiply():
     """The result has more rows than it was declared with; so have the gradients on their way back."""
 
@@ -462,7 +487,7 @@ def test_shapes_of_joined_arrays(axis, stack, shape):
     with program_guard(Program(), Program()), fluid.unique_name.guard():
         array = layers.array_write(fluid.data("x", [2, 3]), number(0))
         out, sizes = layers.tensor_array_to_tensor(array, axis=axis, use_stack=stack)
-        assert (out.shape, sizes.dtype) == (shape, fluid.core.VarDesc.VarType.INT32)
+        assert (out.shape, sizes.shape, sizes.dtype) == (shape, (), fluid.core.VarDesc.VarType.INT32)
 
 
 @pytest.mark.parametrize(
