@@ -17,7 +17,7 @@ from ..framework import Block, Operator, Program
 from ..ops.registry import OpView
 from . import failures, sparse
 from .lod_tensor import LoDTensor
-from .planning import CannotPlan, ExactMeta, fold, infer, live
+from .planning import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 from .scope import Scope
 
 Step = tuple[Operator, OpView]
@@ -56,7 +56,11 @@ class Analysis:
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, self.feed_names)
         self._check_fed(everything)
-        kept = [versions.renamed(op) for op in live(list(everything), sparse.wholes(fetches))]
+        kept = [
+            versions.renamed(op)
+            for op in live(list(everything), sparse.wholes(fetches))
+            if not takes_no_part(op)
+        ]
         self.steps = self._analyse(kept)
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
@@ -74,12 +78,12 @@ class Analysis:
         once = {n for n, count in writes.items() if count == 1 and not _persistable(ops, n)}
         steps: list[Step] = []
         for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
-            if op.definition.host and op.definition.kernel is None:
-                continue
             for name in op.writes():
                 if self.meta.lasting(name) and not self.meta.has(name):
                     raise CannotPlan(
-                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet", op
+                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
+                        op,
+                        passing=True,
                     )
             steps += self._inferred(op, once)
             sparse.check_written_once(op, self.meta, writes)
@@ -119,8 +123,6 @@ class Versions:
 
     def renamed(self, op: Operator) -> Operator:
         """The operator on the values that its variables have by now; comes after all before it."""
-        if op.definition.host and op.definition.kernel is None:
-            return op  # a reader: what it gives is what is fed
         reads = self._latest
         again = [
             name for name in op.output_arg_names if name in self._written and not self._meta.lasting(name)

@@ -17,6 +17,7 @@ from ..base.one_element import convertible
 from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
 from . import failures, readers
+from .driver import Blocks, Driver
 from .feeding import Feed, as_feed, expanded, placed, unshared
 from .from_dataset import FetchHandler, run_over
 from .interpret import Interpreter
@@ -36,10 +37,11 @@ PLANS_KEPT = 32
 class PlanCache:
     """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("plans", "refused", "runs")
+    __slots__ = ("blocks", "plans", "refused", "runs")
 
     def __init__(self) -> None:
         self.plans: list[Plan | DevicePlan] = []
+        self.blocks: Blocks | None = None  # where the program is run in pieces
         self.refused: str | None = None
         self.runs = 0
 
@@ -298,7 +300,11 @@ def _run_checked(
                 cache.refused = str(reason) if cache.runs > 2 else None
         if found is not None:
             return found
-    return _interpret(program, scope, checked, names, return_numpy, device)
+    if device is None and flags.engine() == "plan" and (checked or cache.runs > 1):
+        if cache.blocks is None:
+            cache.blocks = Blocks(program, names)
+        return _finished(Driver(cache.blocks, scope, checked), names, return_numpy)
+    return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
 
 
 def _run_planned(
@@ -362,23 +368,16 @@ def _finish(plan: Plan | DevicePlan, return_numpy: bool) -> list[Any]:
     return as_results(tensors, return_numpy)
 
 
-def _interpret(
-    program: Program,
-    scope: Scope,
-    feed: Feed,
-    names: tuple[str, ...],
-    return_numpy: bool,
-    device: CudaDevice | None,
-) -> list[Any]:
-    run = Interpreter(program, scope, feed, device)
+def _finished(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+    """Carry out a run that is no single plan, and fetch."""
     run.run()
     recorder = profiling.active
     values = [
         run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
     ]
     results = as_results(values, return_numpy)
-    if device is not None and results and return_numpy:
-        faults.raise_pending(device)
+    if run.device is not None and results and return_numpy:
+        faults.raise_pending(run.device)
     return results
 
 
@@ -392,9 +391,11 @@ def describe(program: Program, scope: Scope) -> str:
             continue
         parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
         parts += [plan.describe() for plan in cache.plans]
-        if not cache.plans:
-            reason = cache.refused or "it has run once, or sequences are fed"
-            parts.append(f"run by the interpreter: {reason}")
+        if cache.blocks is not None:
+            parts.append(f"run in pieces: {cache.refused or 'it may become one plan'}")
+            parts.append(cache.blocks.describe())
+        elif not cache.plans:
+            parts.append(f"run by the interpreter: {cache.refused or 'it has run once'}")
     return "\n".join(parts) or "this program has not run in this scope"
 
 

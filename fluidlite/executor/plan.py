@@ -73,9 +73,9 @@ class Plan(ScopeFollower):
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
         fetches = analysis.fetches
-        self._levels = [self.meta.lod(name) for name in fetches]
-        self.has_levels = any(self._levels)
-        fetches = [*fetches, *(name for levels in self._levels for name in levels)]
+        self.levels = [self.meta.lod(name) for name in fetches]
+        self.has_levels = any(self.levels)
+        fetches = [*fetches, *(name for levels in self.levels for name in levels)]
         instructions = self._lower(analysis.steps, fetches)
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
         self._allocate(instructions, fetches)
@@ -371,16 +371,20 @@ class Plan(ScopeFollower):
         return runs
 
     def fetch(self) -> list[np.ndarray]:
-        """Copies of the variables to fetch, then those of the offsets of their sequences (`_levels`)."""
+        """Copies of the variables to fetch, then those of the offsets of their sequences (`levels`)."""
         return self.engine.fetch_all()
+
+    def height(self, name: str) -> int:
+        """The height of the table that SelectedRows are about."""
+        return current(self.meta.shapes[name][0])
 
     def fetch_tensors(self) -> list[LoDTensor]:
         """Copies of the variables to fetch, with their sequences."""
         found = self.fetch()
-        offsets = iter(found[len(self._levels) :])
+        offsets = iter(found[len(self.levels) :])
         return [
             LoDTensor.wrap(array, tuple([next(offsets) for _ in levels]))
-            for array, levels in zip(found, self._levels, strict=False)
+            for array, levels in zip(found, self.levels, strict=False)
         ]
 
     def describe(self) -> str:

@@ -29,12 +29,13 @@ _NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarTy
 class CannotPlan(Exception):
     """An operator, or this way to run it, cannot be part of a plan; the message says why.
 
-    `op`: the operator, where it is one that makes the difference.
+    `op`: the operator, where it is one that makes the difference; `passing`: whether a second run may do better.
     """
 
-    def __init__(self, reason: str, op: Operator | None = None) -> None:
+    def __init__(self, reason: str, op: Operator | None = None, passing: bool = False) -> None:
         super().__init__(reason)
         self.op = op
+        self.passing = passing
 
 
 class ExactMeta:
@@ -193,16 +194,28 @@ def _lasts(op: Operator, name: str) -> bool:
     return var is None or var.persistable
 
 
+def takes_no_part(op: Operator) -> bool:
+    """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers)."""
+    return op.type in ENDS or (
+        op.definition.host and op.definition.kernel is None and not op.definition.control
+    )
+
+
+def works_alone(op: Operator) -> bool:
+    """Whether an operator is never part of a plan: it runs blocks, or works on what is no tensor."""
+    if op.definition.infer is None or op.definition.control:
+        return True
+    return any(_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
+
+
 def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     """Exact shapes of the outputs of `op`.
 
     Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
     """
     definition = op.definition
-    if definition.infer is None or definition.control:
-        raise CannotPlan(f"operator {op.type} works on blocks", op)
-    if any(_no_tensor(op, name) for name in (*op.reads(), *op.writes())):
-        raise CannotPlan(f"operator {op.type} works on what is no tensor", op)
+    if definition.infer is None or works_alone(op):
+        raise CannotPlan(f"operator {op.type} works on blocks, or on what is no tensor", op)
     if definition.lod and definition.native is None:
         raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
     for name in op.reads():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..base.dtypes import VarType
 from ..base.shapes import product as product
-from .registry import GRAD, OpView
+from .registry import GRAD, OpView, grad_name
 
 
 def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
@@ -38,7 +38,8 @@ def same_shapes(slot: str, *others: str) -> Callable[[OpView], None]:
 def grads_like_inputs(op: OpView) -> None:
     """Each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
 
-    Looks at input `X` where the operator has it, else at the variable the gradient's name is made from.
+    Looks at input `X` where the operator has it, else at the variable the gradient's name is made from. In a run where
+    that has not been kept, because nobody reads it, the gradient has the shape of the one that arrives.
     """
     for slot, names in op.outputs.items():
         source = slot[: -len(GRAD)]
@@ -47,7 +48,8 @@ def grads_like_inputs(op: OpView) -> None:
                 continue
             given = op.inputs.get(source)
             base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
-            op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)
+            like = base if op.knows(base) else op.name(grad_name("Out"))
+            op.set(slot, op.meta.shape(like), op.meta.dtype(like), index)
 
 
 def normalize_axis(op: OpView, axis: int, rank: int, what: str = "axis") -> int:

@@ -143,6 +143,11 @@ class OpView:
     def dtype(self, slot: str, index: int = 0) -> VarType:
         return self.meta.dtype((self.inputs.get(slot) or self.outputs.get(slot) or ())[index])
 
+    def knows(self, name: str) -> bool:
+        """Whether shape and dtype of variable `name` can be asked for; in a run not all values are kept."""
+        has = getattr(self.meta, "has", None)
+        return has is None or has(name)
+
     def rows(self, slot: str, index: int = 0) -> int | None:
         """How many rows a variable that is `SelectedRows` holds (-1: unknown); None for a dense one."""
         find = getattr(self.meta, "rows", None)  # eager tensors are always dense here

@@ -1,7 +1,8 @@
 """Notes which cases are run by the interpreter: `check.py --preload interpreted:start`.
 
 The file that INTERPRETED_REPORT names gets a line for each such run: the case, a tab, what was interpreted. A program's
-first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay.
+first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay. Operators
+that run blocks or whose results have sizes that only the data know are no part of plans.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+REASONS = ("works on what is no tensor", "whose shape depends on data")
+"""Why an operator may be run on its own."""
+
 
 def start() -> None:
     """Watch the interpreter; call it before the first case."""
+    from fluidlite.executor.driver import Driver
     from fluidlite.executor.interpret import Interpreter
 
     report = Path(os.environ["INTERPRETED_REPORT"])
@@ -22,13 +27,22 @@ def start() -> None:
     make, once = Interpreter.__init__, WeakSet[Any]()
 
     def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any) -> None:
-        if feed or program in once:
-            types = " ".join(op.type for op in program.global_block().ops)
-            with report.open("a") as file:
-                file.write(f"{_case()}\tfed {sorted(feed)}: {types}\n")
+        if not isinstance(self, Driver) and (feed or program in once):
+            note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
         once.add(program)
         make(self, program, scope, feed, *others)
 
+    def note(what: str) -> None:
+        with report.open("a") as file:
+            file.write(f"{_case()}\t{what}\n")
+
+    def cut(self: Driver, *others: Any) -> Any:
+        piece = choose(self, *others)
+        if piece.op is not None and not piece.reason.endswith(REASONS):
+            note(f"{piece.op.type} on its own: {piece.reason}")
+        return piece
+
+    choose, Driver._make = Driver._make, cut  # type: ignore[method-assign]
     Interpreter.__init__ = made  # type: ignore[method-assign]
 
 

@@ -63,6 +63,8 @@ class DevicePlan(ScopeFollower):
         watch(self)
         analysis = Analysis(program.global_block(), scope, dict(feed), fetches, ops)
         self.meta = analysis.meta
+        if any(self.meta.lods.values()):
+            raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
         self.feed_names = analysis.feed_names
         self._fetched = analysis.fetches
         launches = [of_operator(op, view) for op, view in analysis.steps]
