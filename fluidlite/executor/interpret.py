@@ -163,6 +163,7 @@ class Interpreter:
                 raise
             raise located from error
         shared = self._shared_lod(op, inputs, environment)
+        own = sequences.gradient_sources(op) if shared is not None else {}
         lasting = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
         for slot, result in zip(definition.output_slots, results, strict=True):
             names = op.outputs.get(slot.name)
@@ -173,7 +174,8 @@ class Interpreter:
                     if lasting and not isinstance(value, TensorArray) and _is_part(value, inputs):
                         # A later operator may overwrite the variable of the scope.
                         value = self.xp.array(value)
-                    self._store(name, value, shared, op, environment, types.get(name))
+                    like = self._own_lod(own[name], environment) if name in own else shared
+                    self._store(name, value, like, op, environment, types.get(name))
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
         """The types of the outputs of `op` if an input has another type of elements than the program says."""
@@ -213,6 +215,11 @@ class Interpreter:
                 if lod:
                     return name, len(array), lod
         return None
+
+    def _own_lod(self, source: str, environment: Environment) -> tuple[str, int, Lod] | None:
+        """As `_shared_lod`, for the gradient of variable `source`."""
+        lod = environment.lod_of(source)
+        return (source, len(environment.find(source)), lod) if lod else None
 
     def _store(
         self,

@@ -250,18 +250,21 @@ def _no_tensor(op: Operator, name: str) -> bool:
 
 
 def carry_over(op: Operator, meta: ExactMeta) -> None:
-    """Give the outputs of an ordinary operator the sequences of its first input that has some, where they have its
-    rows."""
+    """Give the outputs of an ordinary operator the sequences of its first input that has some, gradients those of their
+    variables, where they have as many rows.
+    """
     for source in op.input_arg_names:
         levels = meta.lods.get(source)
         if not levels:
             continue
-        rows = meta.shapes[source][0]
+        own = sequences.gradient_sources(op)
         for name in op.output_arg_names:
-            shape = meta.shapes.get(name)
-            if name not in meta.lods and shape and shape[0] == rows and not meta.lasting(name):
-                if sequences.same_rows(op.block, source, name):
-                    meta.lods[name] = levels
+            like = own.get(name, source)
+            levels, shape = meta.lods.get(like), meta.shapes.get(name)
+            if not levels or name in meta.lods or meta.lasting(name):
+                continue
+            if shape and shape[0] == meta.shapes[like][0] and sequences.same_rows(op.block, like, name):
+                meta.lods[name] = levels
         return
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..ops.registry import GRAD
+
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
@@ -17,6 +19,15 @@ def same_rows(block: Block, source: str, out: str) -> bool:
     variables = block._find_var_recursive(source), block._find_var_recursive(out)
     shapes = [var._shape for var in variables if var is not None]
     return len(shapes) < 2 or all(shapes) and shapes[0][0] == shapes[1][0]  # type: ignore[index]
+
+
+def gradient_sources(op: Operator) -> dict[str, str]:
+    """Of the gradients that an operator makes those whose variables it reads, with these, whose sequences they have."""
+    found: dict[str, str] = {}
+    for slot, names in op.outputs.items():
+        if slot.endswith(GRAD):
+            found.update(zip(names, op.inputs.get(slot.removesuffix(GRAD), ()), strict=False))
+    return found
 
 
 def carry_over(op: Operator) -> None:

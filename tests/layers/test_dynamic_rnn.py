@@ -442,3 +442,22 @@ def test_lookups_in_the_block(programs, sparse):
     (slope,) = runner(programs)({"ids": ragged(numbers_, [3, 0, 4])}, ["table@GRAD"])
     counts = np.bincount(numbers_.ravel(), minlength=7)
     np.testing.assert_array_equal(np.array(slope), np.repeat(counts[:, None], 3, 1))
+
+
+@pytest.mark.parametrize("lengths", [[1, 2], [2, 1], [2, 0, 1]])
+def test_gradients_have_the_sequences_of_their_variables(programs, lengths):
+    """And not those of another operand with as many rows."""
+    key, row, other = data("key", [None, 1], "float32", lod_level=1), fed("row", 1), fed("other", 1, 1)
+    table = layers.control_flow.lod_rank_table(key)
+    ordered = layers.reorder_lod_tensor_by_rank(row, table)
+    loss = layers.reduce_sum(layers.elementwise_mul(other, ordered))
+    append_backward(loss)
+    feed = {
+        "key": ragged(np.zeros((9, 1), "float32"), [2, 4, 3]),
+        "row": numbers(3, 1),
+        "other": ragged([[10.0], [20.0], [30.0]], lengths),
+    }
+    made, slope, fetched = runner(programs)(feed, [f"{ordered.name}@GRAD", "row@GRAD", "other@GRAD"])
+    assert made.lod() == slope.lod() == []
+    assert fetched.recursive_sequence_lengths() == [lengths]
+    assert np.array(slope).ravel().tolist() == [30, 10, 20]
