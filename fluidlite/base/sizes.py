@@ -13,6 +13,8 @@ guard; all other sizes are known to be 2 or more.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 Terms: TypeAlias = dict[tuple[int, ...], int]
@@ -41,6 +43,10 @@ class Guard(NamedTuple):
         return f"{formula(self.a)} {self.kind} {formula(self.b)}"
 
 
+class Undecided(Exception):
+    """A number was asked for that changes from step to step."""
+
+
 class Sizes:
     """The sizes of one plan: its atoms, what is known about them, and the guards noted so far."""
 
@@ -51,6 +57,7 @@ class Sizes:
         self._low: list[int] = []
         self._high: list[float] = []
         self._same: dict[int, int] = {}  # atom -> an older one that has been found equal
+        self._tentative = False
 
     def root(self, value: int, name: str, least: int = 2) -> Size | int:
         """A size that may be another one in each step, `value` at the moment; `name` is for messages.
@@ -134,8 +141,19 @@ class Sizes:
                 self._guard("<" if kind == "<=" else "<=", b, a)
         return found
 
+    @contextmanager
+    def tentatively(self) -> Iterator[None]:
+        """While this lasts, whatever needs to know the number that a size is gets `Undecided` instead."""
+        self._tentative = True
+        try:
+            yield
+        finally:
+            self._tentative = False
+
     def exactly(self, size: Size) -> int:
         """The value of `size`, which every step must have from now on."""
+        if self._tentative:
+            raise Undecided(f"{formula(size)} is not the same in every step")
         self.decide("==", size, size.value)
         return size.value
 
@@ -188,7 +206,7 @@ class Size:
         return terms[()] if len(terms) == 1 and () in terms else Size(self.sizes, terms, value)
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, float):
+        if isinstance(other, float) and not other.is_integer():
             return Real("+", self, other)
         if not isinstance(other, Size):
             other = _integer(other)
@@ -208,7 +226,7 @@ class Size:
         return self._made({atoms: -times for atoms, times in self.terms.items()}, -self.value)
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, float):
+        if isinstance(other, float) and not other.is_integer():
             return Real("*", self, other)
         if not isinstance(other, Size):
             other = _integer(other)
@@ -339,6 +357,11 @@ def current_shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple([current(n) for n in shape])
 
 
+def whole(values: Iterable[Any]) -> list[Any]:
+    """Integers as such, and sizes as they are."""
+    return [n if isinstance(n, Size) else int(n) for n in values]
+
+
 def is_fixed(shape: tuple[Any, ...]) -> bool:
     """Whether a shape is the same in every step."""
     return not any(isinstance(n, Size) for n in shape)
@@ -364,6 +387,8 @@ def formula(size: Any) -> str:
 
 
 def _integer(other: Any) -> Any:
+    if isinstance(other, float) and other.is_integer():
+        return int(other)
     return other.__index__() if hasattr(other, "__index__") else NotImplemented
 
 

@@ -14,9 +14,6 @@ from ..ops.registry import Call
 
 Instruction = tuple[Operator, "Call | Callable[[], None]"]
 
-_ACTIVATIONS = {"relu": 1, "sigmoid": 2, "tanh": 3}
-"""Activations that a matrix product can end with, and their numbers there."""
-
 
 def fuse(
     instructions: list[Instruction], touched: Callable[[Operator, Any], Sequence[str]], root: Callable[[str], str],
@@ -36,7 +33,7 @@ def fuse(
         joined = None
         if out and isinstance(action, Call) and isinstance(out[-1][1], Call):
             joined = _with_bias(out[-1][1], action, root, uses) or _with_activation(
-                out[-1][1], action, root, uses
+                out[-1][1], action, op.definition.epilogue, root, uses
             )
         if joined is not None:
             out[-1] = (out[-1][0], joined)
@@ -74,13 +71,13 @@ def _with_bias(product: Call, add: Call, root: Callable[[str], str], uses: Count
 
 
 def _with_activation(
-    product: Call, activation: Call, root: Callable[[str], str], uses: Counter[str]
+    product: Call, activation: Call, epilogue: int, root: Callable[[str], str], uses: Counter[str]
 ) -> Call | None:
     kind, _, suffix = product.kernel.partition(".")
-    act, _, act_suffix = activation.kernel.partition(".")
+    _, _, act_suffix = activation.kernel.partition(".")
     if (
         kind != "gemm"
-        or act not in _ACTIVATIONS
+        or not epilogue
         or act_suffix != suffix
         or any(product.ints[5:])
         or product.floats[1] != 0
@@ -90,7 +87,7 @@ def _with_activation(
     if source is None or result is None or root(source) != root(result) or not _private(result, root, uses):
         return None
     operands = [*product.operands[:2], activation.operands[1], *product.operands[3:]]
-    return Call(product.kernel, operands, [*product.ints[:5], _ACTIVATIONS[act]], product.floats)
+    return Call(product.kernel, operands, [*product.ints[:5], epilogue], product.floats)
 
 
 def _join_updates(

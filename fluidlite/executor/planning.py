@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..base.sizes import Sizes, is_fixed
+from ..base.sizes import Size, Sizes, is_fixed
 from ..framework import Block, Operator, sequences
 from ..ops import kernel_types
 from ..ops.feed_fetch import ENDS
@@ -56,6 +56,7 @@ class ExactMeta:
         self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
         self.dtypes: dict[str, VarType] = {}
         self.known: dict[str, np.ndarray] = {}
+        self.sized: dict[str, np.ndarray] = {}  # values that are sizes: arrays of `Size`s and integers
         self.persistable: dict[str, LoDTensor] = {}
         self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
@@ -156,7 +157,8 @@ class ExactMeta:
         self._type(name, dtype)
 
     def value(self, name: str) -> np.ndarray | None:
-        return self.known.get(name)
+        found = self.known.get(name)
+        return self.sized.get(name) if found is None else found
 
     def rows(self, name: str) -> int | None:
         return self.sparse.get(name)
@@ -268,22 +270,51 @@ def carry_over(op: Operator, meta: ExactMeta) -> None:
         return
 
 
+def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
+    """Remember what an operator makes of sizes that change from step to step, if that can be said by formulas."""
+    definition = op.definition
+    if not all(
+        to_numpy(meta.dtypes[name]).kind == "i" and is_fixed(meta.shapes[name])
+        for name in op.output_arg_names
+    ):
+        return
+    if definition.sizes is not None:
+        results: list[Any] = [np.array(definition.sizes(view), dtype=object)]
+    else:
+        inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
+        try:
+            with meta.sizes.tentatively():
+                results = definition.call(np, inputs, op.attrs)
+        except Exception:  # a kernel is made for numbers; then this is computed in each step
+            return
+    for slot, result in zip(definition.output_slots, results, strict=True):
+        values = result if slot.many else [result]
+        for name, value in zip(op.outputs.get(slot.name, []), values, strict=False):
+            if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
+                if all(isinstance(n, (int, Size, np.integer)) for n in value.flat):
+                    meta.sized[name] = value
+
+
 def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
     """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
     definition = op.definition
     if definition.random or definition.host or definition.kernel is None:
         return False
-    if op.type != "shape" and not all(name in meta.known for name in op.reads()):
+    if definition.sizes is None and not all(name in meta.known or name in meta.sized for name in op.reads()):
         return False
     outputs = op.output_arg_names
     if not outputs or not all(name in written_once for name in outputs):
         return False
-    if not all(is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)):
+    if not meta.sized.keys().isdisjoint(op.reads()) or not all(
+        is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)
+    ):
+        _note_sizes(op, view, meta)
         return False
     if sum(math.prod(meta.shapes[name]) for name in outputs) > FOLD_LIMIT:
         return False
-    if op.type == "shape":
-        results: list[Any] = [np.array(view.shape("Input"), dtype="int32")]
+    if definition.sizes is not None:
+        (out,) = outputs
+        results: list[Any] = [np.array(definition.sizes(view), dtype=to_numpy(meta.dtypes[out]))]
     else:
         inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
         try:

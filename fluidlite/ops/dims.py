@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.sizes import whole
 from .registry import OpView
 
 
@@ -14,14 +15,14 @@ def declared(op: OpView) -> list[int]:
     if op.has("ShapeTensor"):
         known = op.value("ShapeTensor")
         if known is not None:
-            return [int(n) for n in known]
+            return whole(known)
         rank = op.shape("ShapeTensor")[0]
         return shape if len(shape) == rank else [-1] * max(rank, 1)
     if op.has("ShapeTensorList"):
         for axis in range(op.count("ShapeTensorList")):
             known = op.value("ShapeTensorList", axis)
             if known is not None:
-                shape[axis] = int(known.reshape(-1)[0])
+                (shape[axis],) = whole(known.reshape(-1))
         return shape
     if any(n < 0 for n in shape):
         raise op.fail(f"every number of shape must be 0 or more, got {shape}")

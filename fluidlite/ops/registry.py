@@ -279,8 +279,9 @@ class OpDef:
     its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
     changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
     SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of
-    `backend/cupy_` has it; see `call`. `epilogue`: the number under which kernels of products know an activation that
-    they can end with; 0 for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved
+    `backend/cupy_` has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of
+    its inputs, these integers. `epilogue`: the number under which kernels of products know an activation that they can
+    end with; 0 for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved
     programs, where its default does not show it. It follows from the kernel that an operator is `hosted`: works on the
     host, wherever its arrays are.
     """
@@ -306,6 +307,7 @@ class OpDef:
     gradable: tuple[str, ...] | None = None
     cuda: str | None = None
     epilogue: int = 0
+    sizes: Callable[[OpView], Sequence[int]] | None = None
     wire: dict[str, str] = field(default_factory=dict)
     doc: str = ""
 

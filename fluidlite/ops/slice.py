@@ -9,7 +9,7 @@ import numpy as np
 
 from ..backend.constants import constant
 from ..base.dtypes import VarType
-from .infer import grads_like_inputs
+from .infer import grads_like_inputs, product
 from .manip import RANK_LIMIT
 from .native import itemsize
 from .pairs import applied_again
@@ -253,6 +253,7 @@ register(
         inputs=("Input#",),
         infer=_infer_shape,
         kernel=_shape,
+        sizes=lambda op: op.shape("Input"),
         frozen=("Out",),
         doc="The shape of Input, int32.",
     )
@@ -263,6 +264,7 @@ register(
         inputs=("Input#",),
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
+        sizes=lambda op: (product(op.shape("Input")),),
         frozen=("Out",),
         doc="The number of elements of Input, int64.",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.sizes import whole
 from .infer import grads_like_inputs, product
 from .native import copy
 from .registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
@@ -43,7 +44,7 @@ def known_numbers(op: OpView, slot: str) -> list[int] | None:
         value = op.value(slot, index)
         if value is None:
             return None
-        found += [int(n) for n in value.reshape(-1)]
+        found += whole(value.reshape(-1))
     return found
 
 

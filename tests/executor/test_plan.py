@@ -142,6 +142,24 @@ def test_sizes_of_0_and_1_have_plans_of_their_own():
     assert len(plans_of(y)) == 3
 
 
+def test_shapes_that_are_computed_follow_the_sizes():
+    x = fluid.data("x", [None, 6], "float32")
+    rows = L.slice(L.shape(x), [0], [0], [1])
+    filled = L.fill_constant(L.concat([rows, L.fill_constant([1], "int32", 4)]), "float32", 1.5)
+    halves = L.reshape(x, L.concat([rows * 2, L.fill_constant([1], "int32", 3)]))
+    copies = L.expand(L.reshape(L.reduce_mean(x), [1, 1]), [rows, 2])
+    exe = fluid.Executor()
+    fetches = [filled, halves, copies, L.size(x)]
+    for n in (5, 7, 9, 2, 64):
+        data = np.arange(6 * n, dtype="float32").reshape(n, 6)
+        got = exe.run(feed={"x": data}, fetch_list=fetches)
+        np.testing.assert_array_equal(got[0], np.full((n, 4), 1.5))
+        np.testing.assert_array_equal(got[1], data.reshape(-1, 3))
+        np.testing.assert_array_equal(got[2], np.full((n, 2), data.mean()))
+        assert got[3] == 6 * n
+    assert len(plans_of(*fetches)) == 1
+
+
 def test_memory_follows_the_sizes_up_and_down():
     x = fluid.data("x", [None, 64], "float32")
     y = L.reduce_sum(L.relu(L.scale(x, 2.0)))
