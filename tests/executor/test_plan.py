@@ -142,6 +142,18 @@ def test_sizes_of_0_and_1_have_plans_of_their_own():
     assert len(plans_of(y)) == 3
 
 
+@pytest.mark.filterwarnings("ignore:Mean of empty slice")
+def test_sizes_that_a_formula_divides_by_may_become_0():
+    x = fluid.data("x", [None, 3], "float32")
+    loss = L.reduce_mean(L.square(L.fc(x, 2)))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for rows in (4, 0, 5):
+        (got,) = exe.run(feed={"x": np.ones((rows, 3), "float32")}, fetch_list=[loss])
+        assert np.isnan(got) == (rows == 0)
+
+
 def test_shapes_that_are_computed_follow_the_sizes():
     x = fluid.data("x", [None, 6], "float32")
     rows = L.slice(L.shape(x), [0], [0], [1])

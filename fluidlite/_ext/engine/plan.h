@@ -117,9 +117,10 @@ class Plan {
     int64_t offset(size_t storage) const { return offsets_[storage]; }
     int64_t needed() const { return needed_; } /* bytes that the temporaries need together */
     /* Evaluates all that follows from the roots of `sizes`. Returns how many bytes the temporaries need; -1 if a guard
-     * does not hold, -2 if something does not fit 64 bits. Nothing of the plan has changed in these cases. */
+     * does not hold or a formula has no value (the mean of nothing), -2 if something does not fit 64 bits. Nothing of the
+     * plan has changed in these cases. */
     int64_t resize() noexcept {
-        if (!sizes->evaluate()) return -2;
+        if (!sizes->evaluate()) return sizes->undefined() ? -1 : -2;
         if (!sizes->holds()) return -1;
         const int64_t *values = sizes->values();
         for (size_t k = 0; k < bytes_.size(); ++k) bytes_[k] = values[byte_registers_[k]];

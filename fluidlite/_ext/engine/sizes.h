@@ -88,9 +88,15 @@ class Sizes {
     /* Gives all registers their values. False if one has none: it does not fit 64 bits, a division by zero, the root of a
      * negative number. */
     bool evaluate() noexcept {
-        if (stale_) stale_ = !(run() && run_reals());
+        if (stale_) {
+            undefined_ = false;
+            stale_ = !(run() && run_reals());
+        }
         return !stale_;
     }
+
+    /* Whether the last `evaluate` returned false for a division by zero or the root of a negative number. */
+    bool undefined() const { return undefined_; }
 
     /* The registers after an `evaluate` that returned true. */
     int64_t get(int64_t at) const { return values_[static_cast<size_t>(at)]; }
@@ -172,13 +178,18 @@ class Sizes {
                 case OP_MIN: out = b < a ? b : a; break;
                 default: out = b > a ? b : a; break;
             }
-            if (!fits) return false;
+            if (!fits) {
+                undefined_ = b == 0 && (line.op == OP_FLOORDIV || line.op == OP_MOD);
+                return false;
+            }
         }
         return true;
     }
 
+    /* All that can go wrong here is what is undefined. */
     bool run_reals() noexcept {
         double *const reals = reals_.data();
+        undefined_ = true;
         for (const Line &line : real_code_) {
             if (line.op == REAL_OF) {
                 reals[line.out] = static_cast<double>(values_[static_cast<size_t>(line.a)]);
@@ -199,6 +210,7 @@ class Sizes {
                     out = std::sqrt(a);
             }
         }
+        undefined_ = false;
         return true;
     }
 
@@ -210,6 +222,7 @@ class Sizes {
     std::vector<Line> guards_;
     int64_t failed_ = -1;
     bool stale_ = true;
+    bool undefined_ = false;
 };
 
 }  // namespace fl
