@@ -20,11 +20,12 @@ from ..base import profiling
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
 from ..framework import Block, Operator, Program
-from ..ops.registry import LEVEL, grad_name
+from ..ops.registry import EMPTY, LEVEL, grad_name
 from ..ops.rows import parts
 from .environment import Environment
 from .feeding import Feed
 from .interpret import Interpreter
+from .looping import LoopPlan
 from .plan import Plan
 from .planning import CannotPlan, live, takes_no_part, works_alone
 from .scope import Scope
@@ -66,6 +67,8 @@ class Pieces:
         self.block = block
         self.ops = ops
         self.made: dict[int, list[Piece]] = {}
+        self.loops: list[Piece] = []  # the whole block, with as many turns as there are
+        self.no_loop = ""  # why the block's turns are taken one by one
         self.alone = [works_alone(op) for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
@@ -122,11 +125,12 @@ class Blocks:
         """What each block was cut into, a line for each instruction."""
         lines = []
         for index, pieces in sorted(self._pieces.items()):
-            lines.append(f"block {index}:")
+            lines.append(f"block {index}:" + (f" turn by turn: {pieces.no_loop}" if pieces.no_loop else ""))
+            lines += [line for loop in pieces.loops for line in _text(loop)]
             for begin, made in sorted(pieces.made.items()):
                 for piece in made:
                     if piece.plan is not None:
-                        lines += ["  " + line for line in piece.plan.describe().splitlines()]
+                        lines += _text(piece)
                     else:
                         lines.append(f"  {pieces.ops[begin].type} on its own: {piece.reason}")
         return "\n".join(lines)
@@ -169,6 +173,42 @@ class Driver(Interpreter):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
 
+    def loop(self, op: Operator, environment: Environment) -> bool:
+        """All turns of a `while` whose first one is due; False if they have to be taken one by one."""
+        pieces = self._blocks.of(op.attrs["sub_block"])
+        if pieces.no_loop or profiling.active is not None:  # which wants the time of each operator
+            return False
+        for piece in pieces.loops:
+            if self._run_plan(piece, environment):
+                return True
+        try:
+            piece = self._looping(pieces, op, environment)
+        except CannotPlan as refusal:
+            if not refusal.passing:
+                pieces.no_loop = str(refusal)
+            return False
+        pieces.loops = [piece, *pieces.loops[: PIECES_KEPT - 1]]
+        return self._run_plan(piece, environment)
+
+    def _looping(self, pieces: Pieces, op: Operator, environment: Environment) -> Piece:
+        """The turns of a loop, fit for what the environment holds now."""
+        block, ops = pieces.block, pieces.ops
+        if any(pieces.alone) or not ops:
+            raise CannotPlan("it runs blocks, or works on what is no tensor")
+        results = []
+        for name in dict.fromkeys(name for each in ops for name in each.output_arg_names):
+            if name == EMPTY or name in block.vars or _lasts(block, name):
+                continue
+            if block._find_var_recursive(name) is None:
+                raise CannotPlan(f"nobody declares variable {name!r}")
+            results.append(name)
+        inputs = _inputs(ops, environment)
+        if any(levels is None for _, levels in inputs):
+            raise CannotPlan("it reads SelectedRows")
+        feed = _feed(inputs, environment)
+        plan = LoopPlan(self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block)
+        return Piece(len(ops), plan, inputs, results)
+
     def _run_alone(self, op: Operator, environment: Environment) -> None:
         if profiling.active is None or op.definition.control:
             self.run_op(op, environment)
@@ -185,6 +225,8 @@ class Driver(Interpreter):
         with plan.lock:
             if not plan.ready(self.program):
                 return False
+            if isinstance(plan, LoopPlan):
+                arrays = plan.own(arrays)
             if not plan.accepts(arrays) and not plan.accepts([array.copy() for array in arrays]):
                 return False
             plan.run()
@@ -209,12 +251,7 @@ class Driver(Interpreter):
     def _planned(self, pieces: Pieces, begin: int, end: int, environment: Environment) -> Piece:
         ops = pieces.ops[begin:end]
         inputs = _inputs(ops, environment)
-        arrays = _gathered(inputs, environment)
-        if arrays is None:
-            raise CannotPlan("it reads what is no array")
-        names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
-        names += [f"{name}{LEVEL}{k}" for name, levels in inputs for k in range(levels or 0)]
-        feed = dict(zip(names, arrays, strict=True))
+        feed = _feed(inputs, environment)
         outputs = [name for name in pieces.needed(begin, end) if not _lasts(pieces.block, name)]
         plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block)
         sparse = [name for name in outputs if name in plan.meta.sparse]
@@ -223,6 +260,11 @@ class Driver(Interpreter):
             plan = Plan(self.program, self.scope, feed, wanted, ops, pieces.block)
             outputs = wanted
         return Piece(end, plan, inputs, outputs)
+
+
+def _text(piece: Piece) -> list[str]:
+    assert piece.plan is not None
+    return ["  " + line for line in piece.plan.describe().splitlines()]
 
 
 def _mentioned(op: Operator) -> Iterable[str]:
@@ -255,6 +297,16 @@ def _inputs(ops: Sequence[Operator], environment: Environment) -> list[tuple[str
                 found[name] = None if isinstance(value, SelectedRows) else len(holder.lods.get(name, ()))
         written.update(op.output_arg_names)
     return list(found.items())
+
+
+def _feed(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> dict[str, np.ndarray]:
+    """What a plan is fed, by the names that it has there; CannotPlan if something is no array."""
+    arrays = _gathered(inputs, environment)
+    if arrays is None:
+        raise CannotPlan("it reads what is no array")
+    names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
+    names += [f"{name}{LEVEL}{k}" for name, levels in inputs for k in range(levels or 0)]
+    return dict(zip(names, arrays, strict=True))
 
 
 def _gathered(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> list[np.ndarray] | None:

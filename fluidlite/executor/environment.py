@@ -33,6 +33,11 @@ class Run(Protocol):
         """Run the operators of `block` in an environment that was made for it."""
         ...
 
+    def loop(self, op: Operator, environment: Environment) -> bool:
+        """Run all turns of the `while` operator `op`, the first of which is due, if that can be done without this
+        function's caller; False if nothing has been done."""
+        ...
+
 
 class World:
     """What is outside all blocks of a run: the scope, the device (None: the host), the names that were fed."""

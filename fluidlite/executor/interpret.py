@@ -114,6 +114,10 @@ class Interpreter:
         """Run the operators of `block`, for which `environment` was made."""
         self._run(block.ops, environment)
 
+    def loop(self, op: Operator, environment: Environment) -> bool:
+        """Run all turns of a `while` at once, which is not done here: False."""
+        return False
+
     def _run(self, ops: list[Operator], environment: Environment) -> None:
         run_op = self.run_op if profiling.active is None else self._run_recorded
         for op in ops:

@@ -23,7 +23,7 @@ enum StepKind : int {
 };
 
 /* Codes of Plan::run besides those of abi.h. */
-enum { FL_PAUSE = -1 }; /* a loop has turned many times: look for signals, then go on */
+enum { FL_PAUSE = -1 }; /* a loop has turned for a while: look for signals, then go on */
 
 struct Step {
     fl_call call{};
@@ -158,8 +158,27 @@ class Plan {
     }
 
   private:
+    using clock = std::chrono::steady_clock;
+
+    /* Whether signals have to be looked for at this jump back: that is every 50 ms, and because the clock takes as long as
+     * a small turn it is not asked at each of them. */
+    bool pauses() noexcept {
+        if (--until_look_ != 0) return false;
+        const clock::time_point now = clock::now();
+        const auto since_look = now - looked_;
+        if (since_look < std::chrono::milliseconds(1)) {
+            turns_a_look_ = std::min<uint32_t>(2 * turns_a_look_, 1024);
+        } else if (since_look > std::chrono::milliseconds(10)) {
+            turns_a_look_ = 1;
+        }
+        until_look_ = turns_a_look_;
+        looked_ = now;
+        if (now - paused_ < std::chrono::milliseconds(50)) return false;
+        paused_ = now;
+        return true;
+    }
+
     template <bool timed> int loop(size_t &at, size_t end) noexcept {
-        using clock = std::chrono::steady_clock;
         for (; at < end; ++at) {
             Step &step = *steps_[at];
             if (step.kind != STEP_KERNEL) {
@@ -169,7 +188,7 @@ class Plan {
                 if (go_on) continue;
                 const bool back = step.target <= at;
                 at = step.target;
-                if (back && (++turns_ & 0xfff) == 0) return FL_PAUSE;
+                if (back && pauses()) return FL_PAUSE;
                 --at;
                 continue;
             }
@@ -192,7 +211,8 @@ class Plan {
     std::vector<int64_t> byte_registers_, bytes_, offsets_;
     std::vector<size_t> varying_;
     int64_t needed_ = 0;
-    uint64_t turns_ = 0;
+    uint32_t turns_a_look_ = 1, until_look_ = 1; /* turns between two looks at the clock, and those still to go */
+    clock::time_point looked_{}, paused_{};
     std::vector<void *> table_;
     size_t missing_;
     std::vector<std::unique_ptr<Step>> steps_;

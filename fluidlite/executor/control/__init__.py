@@ -1,7 +1,7 @@
 """Operators with sub-blocks: one Python function each, which runs their blocks.
 
 A function gets the run, the operator and the environment that the operator is in. It uses nothing but `run.run_block`,
-`run.xp` and environments, so that it works whoever executes the blocks.
+`run.loop`, `run.xp` and environments, so that it works whoever executes the blocks.
 """
 
 from __future__ import annotations
