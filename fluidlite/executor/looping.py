@@ -136,7 +136,9 @@ class LoopPlan(Plan):
 
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()
-        again = f"  again while {self._condition}, with {', '.join(self.carried) or 'nothing'} of the turn before"
+        again = (
+            f"  again while {self._condition}, with {', '.join(self.carried) or 'nothing'} of the turn before"
+        )
         return "\n".join([f"loop of {first}", *lines, again])
 
 
@@ -147,5 +149,3 @@ def _assign(like: Operator, source: str, target: str) -> Operator:
     made.definition = find(made.type)
     made.inputs, made.outputs, made.attrs = {"X": [source]}, {"Out": [target]}, {}
     return made
-
-

@@ -349,3 +349,28 @@ def test_unknown_kernels_and_slots_are_refused():
     with pytest.raises(IndexError, match="slot 1 is outside"):
         plan.add("relu.f32", [0, 1], [1])
     assert len(plan) == 0
+
+
+def test_a_jump_back_repeats_what_is_between_until_its_bool_is_false():
+    counted, most, go_on = np.zeros(1, "int64"), np.array([5], "int64"), np.ones(1, "bool")
+    found = engine.Engine(3)
+    for slot, array in enumerate([counted, most, go_on]):
+        found.bind(slot, array)
+
+    def count():
+        counted[0] += 1
+        go_on[0] = counted[0] < most[0]
+
+    found.add_python(count)
+    stop = found.add_jump(2)
+    back = found.add_jump()
+    found.set_target(stop, back + 1)
+    found.set_target(back, 0)
+    found.run()
+    assert counted[0] == 5
+    most[0] = 0  # the test stands at the end
+    found.run()
+    assert counted[0] == 6
+    for wrong in [(4, 0), (0, 5), (-1, 0)]:
+        with pytest.raises(IndexError):
+            found.set_target(*wrong)
