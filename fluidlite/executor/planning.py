@@ -218,8 +218,6 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     definition = op.definition
     if definition.infer is None or works_alone(op):
         raise CannotPlan(f"operator {op.type} works on blocks, or on what is no tensor", op)
-    if definition.lod and definition.native is None:
-        raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
     for name in op.reads():
         if not meta.has(name):
             raise failures.missing_value(op, name, fed)
@@ -233,7 +231,8 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             carry_over(op, meta)
         if definition.rows is not None:
             definition.rows.mark(view)
-    except CannotPlan:
+    except CannotPlan as refusal:
+        refusal.op = op
         raise
     except Exception as error:
         located = failures.in_operator(op, error)
@@ -243,6 +242,8 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     for name in op.writes():
         if any(n < 0 for n in meta.shapes.get(name, ())):
             raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data", op)
+    if definition.lod and definition.native is None:
+        raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
     return view
 
 

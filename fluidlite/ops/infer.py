@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..base.dtypes import VarType
 from ..base.shapes import product as product
-from .registry import GRAD, OpView, grad_name
+from .registry import GRAD, OpView
 
 
 def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
@@ -35,21 +35,32 @@ def same_shapes(slot: str, *others: str) -> Callable[[OpView], None]:
     return infer
 
 
-def grads_like_inputs(op: OpView) -> None:
-    """Each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
+def grads_like(**stand_ins: str) -> Callable[[OpView], None]:
+    """An infer rule for gradients: each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
 
     Looks at input `X` where the operator has it, else at the variable the gradient's name is made from. In a run where
-    that has not been kept, because nobody reads it, the gradient has the shape of the one that arrives.
+    that has not been kept, because nobody reads it, `stand_ins` says which input looks like it: by default the gradient
+    that arrives first.
     """
-    for slot, names in op.outputs.items():
-        source = slot[: -len(GRAD)]
-        for index, name in enumerate(names):
-            if not name:
-                continue
-            given = op.inputs.get(source)
-            base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
-            like = base if op.knows(base) else op.name(grad_name("Out"))
-            op.set(slot, op.meta.shape(like), op.meta.dtype(like), index)
+
+    def infer(op: OpView) -> None:
+        for slot, names in op.outputs.items():
+            source = slot[: -len(GRAD)]
+            for index, name in enumerate(names):
+                if not name:
+                    continue
+                given = op.inputs.get(source)
+                base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
+                if not op.knows(base):
+                    arriving = next(other for other in op.inputs if other.endswith(GRAD))
+                    base = op.name(stand_ins.get(source, arriving))
+                op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)
+
+    return infer
+
+
+grads_like_inputs = grads_like()
+"""`grads_like` where each input that the gradient operator does not have looks like the output."""
 
 
 def normalize_axis(op: OpView, axis: int, rank: int, what: str = "axis") -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
-from .infer import grads_like_inputs, normalize_axis, product
+from .infer import grads_like, grads_like_inputs, normalize_axis, product
 from .native import element, typed
 from .pairs import register_twice, twice
 from .ranges import require_in_range
@@ -144,6 +144,10 @@ def _cross_entropy_infer(op: OpView) -> None:
         op.set("MatchX", (*shape[:-1], 1), op.dtype("X"))
 
 
+def _cross_entropy_grad2_infer(op: OpView) -> None:
+    op.set(DX, op.shape("XShape")[:-1], op.dtype("MatchX"))
+
+
 def _int64(op: OpView) -> bool:
     return element(op, "Label") == "i64"
 
@@ -243,7 +247,7 @@ register(
         inputs=("Label", "MatchX", "XShape", DY),
         outputs=(DX,),
         attrs={"ignore_index": -100},
-        infer=grads_like_inputs,
+        infer=_cross_entropy_grad2_infer,
         kernel=_cross_entropy_grad2,
         native=_native_grad2,
         cuda="losses.cross_entropy_grad2",
@@ -376,7 +380,7 @@ register(
         inputs=("Label", "Softmax", DLOSS),
         outputs=(DLOGITS,),
         attrs=_SOFTMAX,
-        infer=grads_like_inputs,
+        infer=grads_like(Logits="Softmax"),
         kernel=_softmax_with_cross_entropy_grad,
         grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
         gradable=("Softmax", DLOSS),

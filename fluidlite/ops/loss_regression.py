@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .infer import grads_like_inputs, same_as
+from .infer import grads_like, grads_like_inputs, same_as
 from .ranges import require_in_range
 from .registry import OpDef, OpView, grad_name, register, standard_grad
 from .sign import sign_of
@@ -74,7 +74,7 @@ def _declare(
             inputs=(*(optional[slot] for slot in kept[0]), *kept[1], grad_name(loss)),
             outputs=tuple(grad_name(slot) + "?" for slot in grads),
             attrs=attrs,
-            infer=grads_like_inputs,
+            infer=grads_like(**dict.fromkeys(grads, kept[1][0])) if kept[1] else grads_like_inputs,
             kernel=kernels[1],
             doc=f"The gradient of {op_type} for {' and '.join(grads)}.",
         )
@@ -191,11 +191,13 @@ def _kldiv_grad(xp: Any, X: Any, Target: Any, Loss_grad: Any, reduction: str) ->
 
 
 def _kldiv_infer(op: OpView) -> None:
-    _pair("X", "Target", "Loss")(op)
     reduction = op.attr("reduction")
     if reduction not in ("none", "mean", "sum", "batchmean"):
         raise op.fail(f"reduction must be 'none', 'mean', 'sum' or 'batchmean', got {reduction!r}")
-    if reduction != "none":
+    if reduction == "none":
+        _pair("X", "Target", "Loss")(op)
+    else:
+        _pair("X", "Target")(op)
         op.set("Loss", (1,), op.dtype("X"))
 
 

@@ -357,6 +357,12 @@ def _bilinear_grad(xp: Any, X: Any, Y: Any, Weight: Any, Out_grad: Any) -> Any:
     return dx, dy, dweight, Out_grad.sum(axis=0, keepdims=True, dtype=X.dtype)
 
 
+def _infer_bilinear_grad(op: OpView) -> None:
+    for slot in ("X", "Y", "Weight"):
+        op.set(grad_name(slot), op.shape(slot), op.dtype(slot))
+    op.set(grad_name("Bias"), (1, op.shape(DOUT)[1]), op.dtype(DOUT))
+
+
 register(
     OpDef(
         "bilinear_tensor_product",
@@ -372,7 +378,7 @@ register(
         "bilinear_tensor_product_grad",
         inputs=("X", "Y", "Weight", DOUT),
         outputs=(DX, DY, grad_name("Weight"), grad_name("Bias")),
-        infer=grads_like_inputs,
+        infer=_infer_bilinear_grad,
         kernel=_bilinear_grad,
         doc="Gradients of bilinear_tensor_product.",
     )

@@ -10,6 +10,7 @@ _OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE, _UNEVEN = 1, 2, 5, 7
 
 _UNEVEN_TEXTS = {
     "lod_reset": "the offsets must go up from 0 to the {2} rows of X, got {1} at position {0}",
+    "merge_lod_tensor": "part {0} (0: InTrue, 1: InFalse) must have {2} rows, as many as Mask chooses, got {1}",
     "sequence_pad": "padded_length must be -1 or at least {1}, the length of the longest sequence, got {2}",
     "sequence_reshape": "sequence {0} has {1} elements, which rows of {2} do not divide",
 }

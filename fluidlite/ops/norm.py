@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.windows import channels_last
 from .batch_norm import channel_axes
-from .infer import grads_like_inputs, normalize_axis, product
+from .infer import grads_like, grads_like_inputs, normalize_axis, product
 from .pairs import twice
 from .registry import OpDef, OpView, grad_name, register, standard_grad
 
@@ -236,7 +236,7 @@ register(
         inputs=("X", "Scale", *_SAVED, DY),
         outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
         attrs={"epsilon": 1e-5},
-        infer=grads_like_inputs,
+        infer=grads_like(Bias="Scale"),
         kernel=_instance_norm_grad,
         grad=twice("Y", ("X", "Scale")),
         doc="The gradients of instance_norm for X, Scale and Bias.",

@@ -9,7 +9,9 @@ import numpy as np
 from ..base.dtypes import VarType
 from ..base.lod import Lod, as_lists
 from .hosting import hosted
-from .registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from .infer import product
+from .native import bytes_of_row
+from .registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
 from .sequence import Lods, given, offsets_of, ranges
 
 
@@ -120,7 +122,21 @@ def _infer_split(op: OpView) -> None:
 def _infer_merge(op: OpView) -> None:
     if op.dtype("Mask") != VarType.BOOL:
         raise op.fail(f"Mask must be bool, got {op.dtype('Mask')}")
-    op.set("Out", (-1, *op.shape("InTrue")[1:]), op.dtype("InTrue"))
+    if not op.exact or any(op.lod(slot) for slot in ("X", "InTrue", "InFalse")):
+        op.set("Out", (-1, *op.shape("InTrue")[1:]), op.dtype("InTrue"))
+        return
+    # A side that nothing went through may not have the width of the rows.
+    full = "InTrue" if op.shape("InTrue")[0] != 0 else "InFalse"
+    op.set("Out", (product(op.shape("Mask")), *op.shape(full)[1:]), op.dtype(full))
+
+
+def _merge_native(op: OpView) -> Call | None:
+    rows = [op.shape(slot)[0] for slot in ("InTrue", "InFalse")]
+    for slot, count in zip(("InTrue", "InFalse"), rows, strict=True):
+        if count != 0 and (op.shape(slot)[1:], op.dtype(slot)) != (op.shape("Out")[1:], op.dtype("Out")):
+            return None  # which the reference kernel refuses
+    operands = [op.name(slot) for slot in ("Mask", "InTrue", "InFalse", "Out")]
+    return Call("merge_rows", operands, [product(op.shape("Mask")), *rows, bytes_of_row(op, "Out")])
 
 
 def _split_grad(op: OpView) -> list[OpSpec]:
@@ -162,6 +178,7 @@ for _type, _grad in (("merge_lod_tensor", _merge_grad), ("merge_lod_tensor_infer
             attrs={"level": 0},
             infer=_infer_merge,
             kernel=_merge,
+            native=_merge_native,
             grad=_grad,
             gradable=("InTrue", "InFalse"),
             frozen=() if _grad else ("Out",),

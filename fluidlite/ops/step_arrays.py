@@ -9,9 +9,10 @@ import numpy as np
 from ..base.lod import Lod, freeze
 from ..base.rank_table import RankTable
 from ..base.tensor_array import TensorArray
-from .infer import grads_like_inputs, same_as
-from .registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register, standard_grad
-from .sequence import Lods, given, offsets_of, ranges
+from .infer import same_as
+from .native import bytes_of_row
+from .registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register, standard_grad
+from .sequence import Lods, given, grads_keep_sequences, offsets_of, ranges
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -191,6 +192,11 @@ def _shrink_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
     return LodArray(dx, given(lod, "X"))
 
 
+def _shrink_grad_native(op: OpView) -> Call:
+    (rows, *_), (running, *_), row = op.shape("X"), op.shape(DOUT), bytes_of_row(op, "X")
+    return Call("slice_grad", [op.name(DOUT), op.name(DX)], [1, 2, rows, row, 0, 0, running, row])
+
+
 register(
     OpDef(
         "shrink_rnn_memory",
@@ -208,8 +214,9 @@ register(
         "shrink_rnn_memory_grad",
         inputs=("X", DOUT),
         outputs=(DX,),
-        infer=grads_like_inputs,
+        infer=grads_keep_sequences,
         kernel=_shrink_grad,
+        native=_shrink_grad_native,
         lod=True,
         doc="The gradient of shrink_rnn_memory: zero for sequences that have ended.",
     )

@@ -2,7 +2,8 @@
 
 The file that INTERPRETED_REPORT names gets a line for each such run: the case, a tab, what was interpreted. A program's
 first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay. Operators
-that run blocks or whose results have sizes that only the data know are no part of plans.
+that run blocks or whose results have sizes that only the data know are no part of plans. What `fluid.op` runs belongs
+to no program.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def start() -> None:
     make, once = Interpreter.__init__, WeakSet[Any]()
 
     def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any) -> None:
-        if not isinstance(self, Driver) and (feed or program in once):
+        alone = sys._getframe(1).f_globals["__name__"] == "fluidlite.executor.single"
+        if not isinstance(self, Driver) and not alone and (feed or program in once):
             note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
         once.add(program)
         make(self, program, scope, feed, *others)

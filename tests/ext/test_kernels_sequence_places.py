@@ -46,6 +46,14 @@ BAD = {
         "sequence_slice_grad", [draw(3, 3), LOD, ints(1, 0, 0), ints(1, 0, 3)],
         blank(6, 3), [3, 3, 6, ROW], UNEVEN, (-1, 4, 3),
     ),
+    "a first part of more rows than the mask chooses": (
+        "merge_rows", [np.array([1, 0, 1, 0], bool), draw(3, 3), draw(1, 3)], blank(4, 3), [4, 3, 1, ROW], UNEVEN,
+        (0, 3, 2),
+    ),
+    "a second part of fewer rows than the mask leaves": (
+        "merge_rows", [np.array([1, 0, 1, 0], bool), draw(2, 3), draw(1, 3)], blank(4, 3), [4, 2, 1, ROW], UNEVEN,
+        (1, 1, 2),
+    ),
     "a padded batch that is too short": (
         "sequence_pad_grad", [draw(9, 3), LOD], blank(6, 3), [3, 6, 3, ROW], UNEVEN, (2, 4, 3),
     ),

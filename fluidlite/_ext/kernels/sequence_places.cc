@@ -246,6 +246,22 @@ template <class T> int lod_reset(fl_call *call) {
     return FL_OK;
 }
 
+/* Rows of two parts in the order that a mask of bytes says. ints: rows, rows of the first part, of the second, bytes of
+ * a row. */
+int merge_rows(fl_call *call) {
+    const char *mask = at<char>(call, 0), *parts[] = {at<char>(call, 2), at<char>(call, 1)};
+    char *out = at<char>(call, 3);
+    const int64_t n = call->i[0], bytes = call->i[3], first = n - std::count(mask, mask + n, 0);
+    if (first != call->i[1]) return uneven(call, 0, call->i[1], first);
+    if (n - first != call->i[2]) return uneven(call, 1, call->i[2], n - first);
+    for (int64_t r = 0; r < n; ++r, out += bytes) {
+        const char *&from = parts[mask[r] != 0];
+        copy_bytes(out, from, bytes);
+        from += bytes;
+    }
+    return FL_OK;
+}
+
 /* Offsets that are known. ints: sequences, the offsets. */
 int set_offsets(fl_call *call) {
     int64_t *out = at<int64_t>(call, 0);
@@ -271,6 +287,7 @@ const fl_entry table[] = {
     FL_REAL("sequence_scatter", sequence_scatter, "xxxxx|zzzz||cd,bL,a+L,b,cd")
     FL_WHOLE("sequence_scatter", sequence_scatter, "xxxxx|zzzz||cd,bL,a+L,b,cd")
     FL_REAL("sequence_scatter_grad", sequence_scatter_grad, "xxxnn|zzzz||bL,a+L,cd,cd,b")
+    {"merge_rows", merge_rows, "xxxx|zzzz||a,bd,cd,ad"},
     {"sequence_reshape", sequence_reshape, "xx|zzd||a+L,a+L"},
     FL_WHOLE("lod_reset", lod_reset, "xx|zz||a+,a+L")
     {"set_offsets", set_offsets, "x|z(z)||a+L"},
