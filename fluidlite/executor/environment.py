@@ -148,8 +148,11 @@ class Environment:
         holder._lod = lod
 
     def only(self, names: Collection[str]) -> Environment:
-        """This environment with no other values than those of `names`: what is kept of a run for its gradient."""
-        kept = Environment(self.block, self.parent, self.world)
+        """Those values here that `names` lists: what is kept of a run for its gradient, without what was around it.
+
+        So what is kept holds nothing else, and the environment that it is stored in does not hold itself.
+        """
+        kept = Environment(self.block, None, self.world)
         kept.values = {name: value for name, value in self.values.items() if name in names}
         kept.lods = {name: lod for name, lod in self.lods.items() if name in names}
         return kept

@@ -59,7 +59,7 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
         for name, array in arriving:
             turn.keep(grad_name(name), array[step])
         for name, state in zip(after, states, strict=True):
-            turn.keep(grad_name(name), run.xp.zeros_like(saved.get(name, op)) if state is None else state)
+            turn.keep(grad_name(name), run.xp.zeros_like(turn.get(name, op)) if state is None else state)
         run.run_block(block, turn)
         states = [turn.values.get(grad_name(name)) for name in before]
         for name in op.inputs["inputs"]:
