@@ -540,6 +540,11 @@ cdef class Engine:
             elif self.written.back().end < one.end:
                 self.written.back().end = one.end
 
+    def shares(self, array) -> bool:
+        """Whether an array has memory in common with one of `set_written`."""
+        return cnp.PyArray_Check(array) and self.is_written(
+            cnp.PyArray_DATA(<cnp.ndarray> array), cnp.PyArray_NBYTES(<cnp.ndarray> array))
+
     cdef bint is_written(self, void *address, Py_ssize_t size) noexcept:
         """Whether one of the written arrays has memory among these bytes."""
         cdef uintptr_t begin = <uintptr_t> address

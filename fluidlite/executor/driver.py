@@ -225,9 +225,7 @@ class Driver(Interpreter):
         with plan.lock:
             if not plan.ready(self.program):
                 return False
-            if isinstance(plan, LoopPlan):
-                arrays = plan.own(arrays)
-            if not plan.accepts(arrays) and not plan.accepts([array.copy() for array in arrays]):
+            if not plan.accepts(plan.own(arrays) if isinstance(plan, LoopPlan) else arrays):
                 return False
             plan.run()
             found = plan.fetch()

@@ -285,16 +285,11 @@ def _run_checked(
         checked = placed(checked, None)
     if flags.engine() == "plan" and (checked or cache.runs > 1) and cache.refused is None:
         arrays = expanded(checked)
-        found = _run_planned(program, arrays, scope, return_numpy, cache)
-        if found is None and cache.plans:
-            # What is read and shares its memory with what the program writes is refused: copies of it are not.
-            found = _run_planned(program, _copied(arrays), scope, return_numpy, cache)
+        found = _run_planned(program, arrays, return_numpy, cache)
         if found is None:
             try:
                 cache.add(_planned(program, scope, checked, names, device))
-                found = _run_planned(program, arrays, scope, return_numpy, cache)
-                if found is None:
-                    found = _run_planned(program, _copied(arrays), scope, return_numpy, cache)
+                found = _run_planned(program, arrays, return_numpy, cache)
             except CannotPlan as reason:
                 # A first run may initialise what a second one can be planned with.
                 cache.refused = str(reason) if cache.runs > 2 else None
@@ -308,7 +303,7 @@ def _run_checked(
 
 
 def _run_planned(
-    program: Program, arrays: Mapping[str, Any], scope: Scope, return_numpy: bool, cache: PlanCache
+    program: Program, arrays: Mapping[str, Any], return_numpy: bool, cache: PlanCache
 ) -> list[Any] | None:
     """One step by the first plan that takes these arrays; None if there is none."""
     for plan in cache.plans:
@@ -326,10 +321,6 @@ def _run_planned(
                 cache.drop(plan)
                 raise
     return None
-
-
-def _copied(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: array.copy() for name, array in arrays.items()}
 
 
 def _planned(

@@ -328,8 +328,18 @@ class Plan(ScopeFollower):
     def accepts(self, arrays: list[np.ndarray]) -> bool:
         """Bind the arrays of the feeds, in the order of `feed_names`.
 
-        False if one has another shape or dtype, or is not plain; then no feed is bound, and the plan does not run.
+        False if one has another shape or dtype, or is not plain; then no feed is bound, and the plan does not run. What
+        is only read and shares memory with what the plan writes is copied.
         """
+        if self.engine.bind_arrays(arrays):
+            return True
+        read = len(arrays) - self.followed
+        shared = [k for k, array in enumerate(arrays[:read]) if self.engine.shares(array)]
+        if not shared:
+            return False
+        arrays = list(arrays)
+        for k in shared:
+            arrays[k] = arrays[k].copy()
         return self.engine.bind_arrays(arrays)
 
     def run(self, begin: int = 0, end: int = -1) -> None:
