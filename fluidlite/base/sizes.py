@@ -58,6 +58,7 @@ class Sizes:
         self._high: list[float] = []
         self._same: dict[int, int] = {}  # atom -> an older one that has been found equal
         self._tentative = False
+        self.all_counts = True  # whether no atom can be negative
 
     def root(self, value: int, name: str, least: int = 2) -> Size | int:
         """A size that may be another one in each step, `value` at the moment; `name` is for messages.
@@ -82,10 +83,10 @@ class Sizes:
 
     def opaque(self, kind: str, a: Size | int, b: Size | int, value: int) -> Size:
         """A quotient or a remainder that has no simpler form."""
-        low = 0 if self.least(_terms(a)) >= 0 and self.least(_terms(b)) >= 0 else -(2**63)
-        return Size(
-            self, {(self._atom(Atom(kind, a, b), f"({formula(a)} {kind} {formula(b)})", low),): 1}, value
-        )
+        counts = self.least(_terms(a)) >= 0 and self.least(_terms(b)) >= 0
+        self.all_counts = self.all_counts and counts
+        name = f"({formula(a)} {kind} {formula(b)})"
+        return Size(self, {(self._atom(Atom(kind, a, b), name, 0 if counts else -_MOST),): 1}, value)
 
     def canonical(self, terms: Terms) -> Terms:
         """`terms` with sizes that are known to be equal put under one name."""
@@ -226,6 +227,11 @@ class Size:
         return self._made({atoms: -times for atoms, times in self.terms.items()}, -self.value)
 
     def __mul__(self, other: Any) -> Any:
+        if type(other) is int:
+            if other == 1:
+                return self
+            scaled = {atoms: times * other for atoms, times in self.terms.items()} if other else {}
+            return self._made(scaled, self.value * other)
         if isinstance(other, float) and not other.is_integer():
             return Real("*", self, other)
         if not isinstance(other, Size):
@@ -276,6 +282,8 @@ class Size:
         return self.sizes.decide("==", self, other)  # type: ignore[arg-type]
 
     def __lt__(self, other: Any) -> bool:
+        if type(other) is int and other == 0 and self.sizes.all_counts and min(self.terms.values()) > 0:
+            return False  # what is asked most often
         return self.sizes.decide("<", self, other)
 
     def __le__(self, other: Any) -> bool:
