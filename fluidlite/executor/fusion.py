@@ -50,6 +50,20 @@ def named(ops: Sequence[Operator]) -> str:
     return "+".join(name if count == 1 else f"{count} {name}" for name, count in types.items())
 
 
+def operands(ops: Sequence[Operator]) -> tuple[list[str], list[str]]:
+    """What operators that are one instruction read and write; what they hand to each other is left out."""
+    reads: dict[str, None] = {}
+    writes: dict[str, None] = {}
+    for op in ops:
+        for name in op.input_arg_names:
+            if name in writes:
+                del writes[name]
+            else:
+                reads[name] = None
+        writes.update(dict.fromkeys(op.output_arg_names))
+    return list(reads), list(writes)
+
+
 def _private(name: str | None, root: Callable[[str], str], uses: Counter[str]) -> bool:
     """Whether only the instruction that writes `name` and the one that reads it know it."""
     return name is not None and uses[root(name)] == 2

@@ -402,14 +402,14 @@ class Plan(ScopeFollower):
         shapes = ", ".join(
             f"{name}[{', '.join(formula(n) for n in self.meta.shapes[name])}]" for name in self.feed_names
         )
-        lines = [f"{len(self.ops)} instructions on the CPU for {shapes or 'no feeds'}"]
+        count = f"{len(self.ops)} instruction{'s' if len(self.ops) != 1 else ''}"
+        lines = [f"{count} on the CPU for {shapes or 'no feeds'}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
-        for op, native in zip(self.ops, self.is_native, strict=True):
+        for ops, native in zip(self._stands_for, self.is_native, strict=True):
             kind = "native" if native else "reference"
-            lines.append(
-                f"  {op.type}({', '.join(op.input_arg_names)}) -> {', '.join(op.output_arg_names)}; {kind}"
-            )
+            reads, writes = fusion.operands(ops)
+            lines.append(f"  {fusion.named(ops)}({', '.join(reads)}) -> {', '.join(writes)}; {kind}")
         return "\n".join(lines)
 
     def _array(self, name: str) -> np.ndarray:

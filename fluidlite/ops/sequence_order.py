@@ -25,13 +25,15 @@ from .sequence import (
 )
 
 DX, DOUT = grad_name("X"), grad_name("Out")
+_UNEVEN = "the inputs must have equally many sequences"
 
 
 def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], np.ndarray]:
     """For each input where its rows go in the output, and the output's offsets."""
     offsets = [np.asarray(levels(op_type, lod, "X", k)[-1]) for k in range(count)]
     if len({len(o) for o in offsets}) != 1:
-        raise OperatorError(f"operator {op_type}: the inputs have {[len(o) - 1 for o in offsets]} sequences")
+        counts = [len(o) - 1 for o in offsets]
+        raise OperatorError(f"operator {op_type}: {_UNEVEN}, got {counts}")
     lengths = np.stack([np.diff(o) for o in offsets], axis=1)
     starts = (np.cumsum(lengths.reshape(-1)) - lengths.reshape(-1)).reshape(lengths.shape)
     places = [ranges(starts[:, k], lengths[:, k]) for k in range(count)]
@@ -65,7 +67,7 @@ def _concat_infer(op: OpView) -> None:
         deep(op, "X", k)
     counts = [op.sequences("X", k) for k in inputs]
     if any(count != counts[0] for count in counts):
-        raise op.fail(f"the inputs have {counts} sequences")
+        raise op.fail(f"{_UNEVEN}, got {counts}")
     rows = sum(op.shape("X", k)[0] for k in inputs)
     set_rows(op, "Out", (rows, *row), op.dtype("X"), (op.offsets("Out", counts[0]),))
 

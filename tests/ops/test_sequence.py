@@ -127,5 +127,5 @@ def test_sequence_concat():
 
 def test_sequence_concat_needs_as_many_sequences():
     lods = {"X": [[[0, 2, 3]], [[0, 3]]]}
-    with pytest.raises(OperatorError, match=r"the inputs have \[2, 1\] sequences"):
+    with pytest.raises(OperatorError, match=r"equally many sequences, got \[2, 1\]"):
         run_kernel("sequence_concat", {"X": [RAMP[:3], RAMP[3:]]}, {}, lods)

@@ -130,7 +130,7 @@ def test_sequence_concat(width, lods):
 
 def test_sequence_concat_of_what_does_not_fit():
     lods = {"X": [[[0, 2, 3]], [[0, 3]]]}
-    with pytest.raises(OperatorError, match=r"the inputs have \[2, 1\] sequences"):
+    with pytest.raises(OperatorError, match=r"equally many sequences, got \[2, 1\]"):
         in_native.check("sequence_concat", {"X": [rows([3], 2), rows([3], 2)]}, {}, lods)
     with pytest.raises(OperatorError, match=r"must have shape \[2\], got \[3\]"):
         in_native.check("sequence_concat", {"X": [rows([3], 2), rows([3], 3)]}, {}, lods)
