@@ -104,7 +104,7 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
         if value.array is None:
             raise FeedError(f"the LoDTensor fed as {var.name!r} has not been set")
         array = value.array
-        if value.offsets and value.offsets[-1][-1] != value._rows():
+        if not value._ends_with_rows():
             raise FeedError(
                 f"the LoDTensor fed as {var.name!r} has {value._rows()} rows, but its sequences end at "
                 f"{value.offsets[-1][-1]}: set the levels of detail anew after other elements"

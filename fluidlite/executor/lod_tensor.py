@@ -161,6 +161,10 @@ class LoDTensor(TensorMemory):
             return None
         return self.array.shape[0] if self.array.ndim else 1
 
+    def _ends_with_rows(self) -> bool:
+        """Whether the last sequence ends where the rows do; other elements may have been set after the levels."""
+        return not self._lod or self._lod[-1][-1] == self._rows()
+
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences of each level, outermost first."""
         return lods.lengths(self._lod)

@@ -313,7 +313,7 @@ class Plan(ScopeFollower):
         offsets: list[np.ndarray] = []
         for value, levels in zip(feed.values(), self._fed_levels, strict=False):
             if type(value) is LoDTensor:
-                if len(value.offsets) != levels:
+                if len(value.offsets) != levels or not value._ends_with_rows():
                     return False
                 offsets += value.offsets
                 value = value.array

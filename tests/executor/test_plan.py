@@ -230,6 +230,20 @@ def test_feeds_with_and_without_sequences_have_plans_of_their_own():
         assert [tensor.lod() for tensor in found] == lods
 
 
+def test_sequences_that_do_not_end_where_the_rows_do_are_refused_in_every_step():
+    x = fluid.data("x", [None, 1], "float32", lod_level=1)
+    y = L.sequence_pool(x, "sum")
+    exe = fluid.Executor()
+    for rows in (5, 6, 5, 4):
+        tensor = fluid.create_lod_tensor(np.ones((5, 1), "float32"), [[2, 3]], fluid.CPUPlace())
+        tensor.set(np.ones((rows, 1), "float32"), fluid.CPUPlace())
+        if rows == 5:
+            assert exe.run(feed={"x": tensor}, fetch_list=[y])[0].ravel().tolist() == [2, 3]
+        else:
+            with pytest.raises(fluid.core.EnforceNotMet, match=f"'x' has {rows} rows, but .* end at 5"):
+                exe.run(feed={"x": tensor}, fetch_list=[y])
+
+
 def test_threads_may_share_an_executor():
     x = fluid.data("x", [None, 50], "float32")
     y = L.reduce_sum(L.fc(x, 50, param_attr=fluid.initializer.Constant(1.0)))
