@@ -17,11 +17,12 @@ from ..base.one_element import convertible
 from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
 from . import failures, readers
-from .driver import Blocks, Driver
+from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed, unshared
 from .from_dataset import FetchHandler, run_over
 from .interpret import Interpreter
 from .lod_tensor import LoDTensorArray
+from .pieces import Blocks
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope, global_scope
