@@ -17,7 +17,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import zlib
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -25,17 +24,11 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.ops.fuzz import compare, recipes, ways
-from tests.ops.fuzz.cases import RECIPES, Case, Chooser, from_json, to_json
+from tests.ops.fuzz import compare, recipes, sizes, ways
+from tests.ops.fuzz.cases import RECIPES, Case, Chooser, drawn, from_json, to_json
 from tests.ops.fuzz.graphs import Graph
 
 REAL = Path(recipes.__file__).with_name("real.py")
-
-
-def draw(op: str, seed: int) -> Case:
-    """The case of an operator with this number."""
-    rng = np.random.default_rng([zlib.crc32(op.encode()), seed])
-    return RECIPES[op](Chooser(lambda low, high: int(rng.integers(low, high + 1))), op)
 
 
 def on_real(python: str, cases: list[Case]) -> list[dict]:
@@ -83,6 +76,30 @@ def programs(numbers: range) -> None:
     print(f"{len(numbers)} programs, {different} differ")
 
 
+def at_sizes(only: str, numbers: range, graphs: range) -> None:
+    """Run these cases of each operator, and these programs, at other sizes than their plans are made for."""
+    different = several = 0
+    for op in sorted(RECIPES):
+        if not re.fullmatch(only or ".*", op):
+            continue
+        for number in numbers:
+            case = drawn(op, number)
+            for how in (sizes.by_rows, sizes.by_every_axis):
+                found = sizes.check(case, how)
+                different += bool(found.told)
+                for text in found.told[:1]:
+                    print(f"{op} {number} [{how.__name__}]: {text[:700]}\n    {case!r:.700}", flush=True)
+                if how is sizes.by_rows and found.plans > 1:
+                    several += 1
+                    print(f"{op} {number}: {found.plans} plans for {found.sizes} sizes: {found.guards}")
+    for number in graphs:
+        found = sizes.check_program(number)
+        different += bool(found.told)
+        for text in found.told[:1]:
+            print(f"program {number}: {text[:700]}", flush=True)
+    print(f"{different} differ, {several} have several plans")
+
+
 def without_texts(real: dict) -> dict:
     """A result as it is recorded: of an error only the class."""
     if "error" in real:
@@ -100,6 +117,9 @@ def main() -> None:
     parser.add_argument(
         "--programs", type=int, default=0, help="random programs of several operators to try as well"
     )
+    parser.add_argument(
+        "--sizes", action="store_true", help="compare plans with the interpreter at other sizes, nothing else"
+    )
     parser.add_argument("--real")
     parser.add_argument(
         "--keep", type=Path, help="file for what Paddle computed, which is then not computed again"
@@ -110,6 +130,12 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=3, help="differences of a kind to print in full")
     options = parser.parse_args()
     faulthandler.enable()
+    numbers, graphs = (
+        range(options.seed * n, (options.seed + 1) * n) for n in (options.examples, options.programs)
+    )
+    if options.sizes:
+        at_sizes(options.only, numbers, graphs)
+        return
     found: Counter[tuple[str, str]] = Counter()
     recorded: Counter[str] = Counter()
     lines: list[str] = []
@@ -124,8 +150,8 @@ def main() -> None:
     for op in sorted(RECIPES):
         if not re.fullmatch(options.only or ".*", op):
             continue
-        for number in range(options.seed * options.examples, (options.seed + 1) * options.examples):
-            case = draw(op, number)
+        for number in numbers:
+            case = drawn(op, number)
             last.write_text(f"{op} {number}\n")  # what a crash leaves behind
             want = ways.complete(case)
             errors[op] += "error" in want
@@ -135,7 +161,7 @@ def main() -> None:
                     report(op, number, way, case, told)
             cases.append((number, case))
             results.append(want)
-    programs(range(options.seed * options.programs, (options.seed + 1) * options.programs))
+    programs(graphs)
     if options.real:
         known = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
         new = [(f"{case.op} {number}", case) for number, case in cases if f"{case.op} {number}" not in known]

@@ -60,7 +60,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         size_t add_storage(int64_t first, int64_t last, int64_t bytes) except +
         int64_t offset(size_t storage)
         int64_t needed()
-        int64_t resize() noexcept
+        int64_t resize() except +
         void add_jump(int64_t slot) except +
         void set_target(size_t k, size_t target)
         void clear_times()
@@ -449,7 +449,7 @@ cdef class Engine:
         """Have everything follow the roots of `sizes`: numbers of instructions, memory of temporaries, shapes of fetches.
 
         Returns:
-            False if a guard does not hold for these sizes; then nothing has changed.
+            False if a guard does not hold for these sizes or a formula has no value; then nothing has changed.
 
         Raises:
             MemoryError: the temporaries need more memory than there is.
@@ -464,13 +464,24 @@ cdef class Engine:
             raise MemoryError("the temporaries of this step need more memory than could be counted")
         self.most = max(self.most, need)
         if need > cnp.PyArray_DIM(self.arena, 0):
-            self.arena = None
-            self.arena = aligned(need)
+            self.allocate(need)
         self.point()
         self.signature.settle(self.plan.sizes)
         self.fetches.settle(self.plan.sizes)
         self.unsettled = False
         return True
+
+    cdef int allocate(self, Py_ssize_t size) except -1:
+        """Have `size` bytes for the temporaries; `point` comes next. What is there now is given back before."""
+        self.arena = aligned(0)
+        for slots in self.storages:
+            for slot in <tuple> slots:
+                self.plan.set(<size_t> slot, NULL)
+        try:
+            self.arena = aligned(size)
+        except (MemoryError, ValueError):
+            raise MemoryError(f"the temporaries of this step need {size} bytes of memory") from None
+        return 0
 
     cdef int point(self) except -1:
         """Give the slots of temporaries their addresses."""
@@ -490,8 +501,7 @@ cdef class Engine:
             return 0
         self.steps = 0
         if self.most < cnp.PyArray_DIM(self.arena, 0) // 2:
-            self.arena = None
-            self.arena = aligned(self.most)
+            self.allocate(self.most)
             self.point()
         self.most = self.plan.needed()
         return 0
@@ -576,6 +586,7 @@ cdef class Engine:
     def fetch(self, Py_ssize_t slot, shape, dtype):
         """A new array of the given shape and dtype with a copy of what the slot points to."""
         cdef Layouts one = Layouts(((slot, dtype, shape),), self.plan.n_slots(), len(self.sizes))
+        one.settle(self.plan.sizes)
         return self.copy_out(&one.items[0])
 
     def set_fetches(self, entries) -> None:

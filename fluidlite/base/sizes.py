@@ -207,8 +207,10 @@ class Size:
         return terms[()] if len(terms) == 1 and () in terms else Size(self.sizes, terms, value)
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, float) and not other.is_integer():
-            return Real("+", self, other)
+        if isinstance(other, Real):
+            return NotImplemented
+        if _is_real(other) and not float(other).is_integer():
+            return Real("+", self, float(other))
         if not isinstance(other, Size):
             other = _integer(other)
             if other is NotImplemented:
@@ -223,6 +225,12 @@ class Size:
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
     def __neg__(self) -> Any:
         return self._made({atoms: -times for atoms, times in self.terms.items()}, -self.value)
 
@@ -232,8 +240,10 @@ class Size:
                 return self
             scaled = {atoms: times * other for atoms, times in self.terms.items()} if other else {}
             return self._made(scaled, self.value * other)
-        if isinstance(other, float) and not other.is_integer():
-            return Real("*", self, other)
+        if isinstance(other, Real):
+            return NotImplemented
+        if _is_real(other) and not float(other).is_integer():
+            return Real("*", self, float(other))
         if not isinstance(other, Size):
             other = _integer(other)
             if other is NotImplemented:
@@ -247,26 +257,34 @@ class Size:
 
     __rmul__ = __mul__
 
-    def __pow__(self, exponent: int) -> Any:
+    def __pow__(self, exponent: Any) -> Any:
+        if _is_real(exponent) or exponent < 0:
+            return float(self) ** float(exponent)
         out: Any = 1
         for _ in range(exponent):
             out = out * self
         return out
 
+    def __rpow__(self, base: Any) -> Any:
+        return base ** int(self)
+
     def __floordiv__(self, other: Any) -> Any:
-        return _divided(self, other)[0]
+        return float(self) // float(other) if _is_real(other) else _divided(self, other)[0]
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _divided(_integer(other), self)[0]
+        return float(other) // float(self) if _is_real(other) else _divided(_integer(other), self)[0]
 
     def __mod__(self, other: Any) -> Any:
-        return _divided(self, other)[1]
+        return float(self) % float(other) if _is_real(other) else _divided(self, other)[1]
 
     def __rmod__(self, other: Any) -> Any:
-        return _divided(_integer(other), self)[1]
+        return float(other) % float(self) if _is_real(other) else _divided(_integer(other), self)[1]
 
     def __divmod__(self, other: Any) -> Any:
-        return _divided(self, other)
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __truediv__(self, other: Any) -> Any:
         return Real("/", self, other)
@@ -276,6 +294,8 @@ class Size:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Size):
+            if _is_real(other):
+                return float(self) == other
             other = _integer(other)
             if other is NotImplemented:
                 return False
@@ -284,16 +304,16 @@ class Size:
     def __lt__(self, other: Any) -> bool:
         if type(other) is int and other == 0 and self.sizes.all_counts and min(self.terms.values()) > 0:
             return False  # what is asked most often
-        return self.sizes.decide("<", self, other)
+        return float(self) < other if _is_real(other) else self.sizes.decide("<", self, other)
 
     def __le__(self, other: Any) -> bool:
-        return self.sizes.decide("<=", self, other)
+        return float(self) <= other if _is_real(other) else self.sizes.decide("<=", self, other)
 
     def __gt__(self, other: Any) -> bool:
-        return self.sizes.decide("<", other, self)
+        return float(self) > other if _is_real(other) else self.sizes.decide("<", other, self)
 
     def __ge__(self, other: Any) -> bool:
-        return self.sizes.decide("<=", other, self)
+        return float(self) >= other if _is_real(other) else self.sizes.decide("<=", other, self)
 
     def __bool__(self) -> bool:
         return not self.sizes.decide("==", self, 0)
@@ -306,6 +326,14 @@ class Size:
     def __float__(self) -> float:
         return float(self.sizes.exactly(self))
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if digits is None or digits >= 0 else round(int(self), digits)
+
+    def __trunc__(self) -> Any:
+        return self
+
+    __floor__ = __ceil__ = __trunc__
+
     def __hash__(self) -> int:
         return hash(self.sizes.exactly(self))
 
@@ -317,7 +345,10 @@ class Size:
 
 
 class Real:
-    """A real number that is computed from sizes: `a kind b`."""
+    """A real number that is computed from sizes: `a kind b`.
+
+    Whatever needs to know the number itself gets it, and binds the plan to the sizes that it comes from.
+    """
 
     __slots__ = ("a", "b", "kind", "value")
 
@@ -342,6 +373,12 @@ class Real:
     def __rtruediv__(self, other: Any) -> Real:
         return Real("/", other, self)
 
+    def __sub__(self, other: Any) -> Real:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Real:
+        return -self + other
+
     def __neg__(self) -> Real:
         return Real("*", self, -1.0)
 
@@ -350,6 +387,42 @@ class Real:
             if not isinstance(part, (int, float)):
                 float(part)
         return self.value
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __floor__(self) -> int:
+        return math.floor(float(self))
+
+    def __ceil__(self) -> int:
+        return math.ceil(float(self))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(self), digits)
+
+    def __pow__(self, exponent: float) -> float:
+        return float(self) ** exponent
+
+    def __eq__(self, other: object) -> bool:
+        return float(self) == (float(other) if isinstance(other, (Size, Real)) else other)
+
+    def __lt__(self, other: Any) -> bool:
+        return float(self) < float(other)
+
+    def __le__(self, other: Any) -> bool:
+        return float(self) <= float(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return float(self) > float(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return float(self) >= float(other)
+
+    def __bool__(self) -> bool:
+        return float(self) != 0
+
+    def __hash__(self) -> int:
+        return hash(float(self))
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -394,8 +467,15 @@ def formula(size: Any) -> str:
     return " + ".join(parts)
 
 
+def _is_real(other: Any) -> bool:
+    """Whether a number is none of whole numbers, by its type."""
+    return isinstance(other, (float, Real)) or (
+        hasattr(other, "__float__") and not hasattr(other, "__index__")
+    )
+
+
 def _integer(other: Any) -> Any:
-    if isinstance(other, float) and other.is_integer():
+    if _is_real(other) and float(other).is_integer():
         return int(other)
     return other.__index__() if hasattr(other, "__index__") else NotImplemented
 

@@ -127,8 +127,32 @@ def window_spans(
     pads = resolve_pads(padding_algorithm, paddings, sizes, ksize, strides)
     spans = []
     for n, k, stride, (before, after) in zip(sizes, ksize, strides, pads, strict=True):
-        room = n + before + after - k
-        # As C divides: a window that is less than a stride larger than the image gives one result, of the whole image.
-        count = int((room + (stride - 1 if ceil_mode else 0)) / stride) + 1
+        count = _windows(n + before + after - k, stride, ceil_mode)
         spans.append([(i * stride - before, i * stride - before + k) for i in range(count)])
     return spans
+
+
+def window_counts(
+    sizes: Sequence[int],
+    ksize: Sequence[int],
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    ceil_mode: bool,
+) -> list[int]:
+    """How many windows `window_spans` finds in each spatial dimension, for pooling that is neither global nor
+    adaptive.
+    """
+    pads = resolve_pads(padding_algorithm, paddings, sizes, ksize, strides)
+    return [
+        _windows(n + before + after - k, stride, ceil_mode)
+        for n, k, stride, (before, after) in zip(sizes, ksize, strides, pads, strict=True)
+    ]
+
+
+def _windows(room: int, stride: int, ceil_mode: bool) -> int:
+    """How many windows there are where the last could begin at `room`."""
+    if ceil_mode:
+        room = room + stride - 1
+    # As C divides: a window that is less than a stride larger than the image gives one result, of the whole image.
+    return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)

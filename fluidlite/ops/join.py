@@ -43,8 +43,8 @@ def _infer_concat(op: OpView) -> None:
             raise op.fail(f"all X must have {len(first)} dimensions, got {list(shape)}")
         for k, (m, n) in enumerate(zip(dims, shape, strict=True)):
             if k == axis:
-                dims[k] = m + n if min(m, n) >= 0 else -1
-            elif m != n and min(m, n) >= 0:
+                dims[k] = m + n if m >= 0 and n >= 0 else -1
+            elif m >= 0 and n >= 0 and m != n:
                 raise op.fail(f"all X must be equal in dimension {k}, got {list(first)} and {list(shape)}")
             else:
                 dims[k] = max(m, n)
@@ -213,7 +213,7 @@ def _infer_sum(op: OpView) -> None:
     for index in range(1, op.count("X")):
         shape = op.shape("X", index)
         if len(shape) != len(dims) or any(
-            m != n and min(m, n) >= 0 for m, n in zip(dims, shape, strict=True)
+            m >= 0 and n >= 0 and m != n for m, n in zip(dims, shape, strict=True)
         ):
             raise op.fail(f"all X must have the same shape, got {dims} and {list(shape)}")
         if op.dtype("X", index) != op.dtype("X"):

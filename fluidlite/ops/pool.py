@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backend.constants import constant
 from ..base.dtypes import VarType
-from ..base.windows import channels_last, resolve_pads, window_spans
+from ..base.windows import channels_last, resolve_pads, window_counts, window_spans
 from .infer import grads_like_inputs, product
 from .native import typed
 from .pairs import register_twice, twice
@@ -220,19 +220,17 @@ def _out_sizes(op: OpView, sizes: Shape) -> Shape:
     if min(op.attr("strides")) <= 0:
         raise op.fail(f"strides must be positive, got {list(op.attr('strides'))}")
     try:
-        spans = window_spans(
+        counts = window_counts(
             [max(n, 0) for n in sizes],
             ksize,
             op.attr("strides"),
             op.attr("paddings"),
             _attr(op, "padding_algorithm", "EXPLICIT"),
-            False,
-            False,
             _attr(op, "ceil_mode", False),
         )
     except ValueError as error:
         raise op.fail(str(error)) from None
-    out = tuple(-1 if n < 0 else len(windows) for n, windows in zip(sizes, spans, strict=True))
+    out = tuple(-1 if n < 0 else count for n, count in zip(sizes, counts, strict=True))
     if 0 in out:
         raise op.fail(f"images of size {list(sizes)} are smaller than the window {list(ksize)}")
     return out

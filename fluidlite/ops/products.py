@@ -172,7 +172,7 @@ def _kron_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
 def _infer_kron(op: OpView) -> None:
     rank = max(len(op.shape("X")), len(op.shape("Y")))
     x, y = _padded(op.shape("X"), rank), _padded(op.shape("Y"), rank)
-    shape = [m * n if min(m, n) >= 0 else -1 for m, n in zip(x, y, strict=True)]
+    shape = [m * n if m >= 0 and n >= 0 else -1 for m, n in zip(x, y, strict=True)]
     op.set("Out", shape, require_same_dtype(op, "X", "Y"))
 
 

@@ -160,11 +160,27 @@ def _stepped(fail: Fail, x: Shape, axes: Any, starts: Any, ends: Any, strides: A
         # A negative start or end counts from the end; an end that is still negative reaches beyond the first
         # element.
         last = end + size if end < 0 else end
-        first, stop, step = slice(start, last if last >= 0 else None if step < 0 else 0, step).indices(size)
-        if len(range(first, stop, step)) == 0:
+        first, stop = _within(size, start, max(last, -1 if step < 0 else 0), step < 0)
+        if (stop <= first) if step > 0 else (first <= stop):
             raise fail(f"nothing is left of a dimension of {size} from {start} to {end} in steps of {step}")
         found[axis] = slice(first, stop if stop >= 0 else None, step)
     return tuple(found)
+
+
+def _within(size: int, start: int, last: int, backwards: bool) -> tuple[int, int]:
+    """Where to begin and where to end within a dimension; `last` is not counted from the end of it any more."""
+    first = start + size if start < 0 else start
+    if backwards:
+        return max(min(first, size - 1), -1), min(last, size - 1)
+    return min(max(first, 0), size), min(last, size)
+
+
+def _length(part: slice) -> int:
+    """How many elements a slice of `_stepped` takes."""
+    stop = -1 if part.stop is None else part.stop
+    if part.step < 0:
+        return (part.start - stop - 1) // -part.step + 1
+    return (stop - part.start - 1) // part.step + 1
 
 
 STRIDED_SLOTS = (*INDEX_SLOTS, "StridesTensor?", "StridesTensorList*?")
@@ -182,7 +198,7 @@ def _infer_strided(op: OpView) -> None:
             dims[axis] = -1
         elif x[axis] >= 0:
             part = _stepped(op.fail, x, [axis], [starts[k]], [ends[k]], [strides[k]])[axis]
-            dims[axis] = len(range(x[axis])[part])
+            dims[axis] = _length(part)
     op.set("Out", _without(dims, op.attr("decrease_axis")), op.dtype("Input"))
 
 

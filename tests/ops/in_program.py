@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,16 @@ class OneOperator:
         dtype = to_vartype(array.dtype)
         return self.program.global_block().create_var(
             name=name,
-            shape=array.shape,
+            shape=self.declared(name, array),
             dtype=dtype,
             is_data=True,
             lod_level=len(lod or []),
             stop_gradient=dtype not in FLOATS,
         )
+
+    def declared(self, name: str, array: np.ndarray) -> Sequence[int]:
+        """The shape that the program gives to what is fed."""
+        return array.shape
 
     def differentiate(self, slots: list[str], weights: Slots) -> list[str]:
         """Append the gradients of the weighted outputs for all inputs in `slots`; returns their names."""

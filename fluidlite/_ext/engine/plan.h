@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -101,6 +102,12 @@ class Plan {
 
     /* Has integer (or real) `position` of instruction `k` follow a register of `sizes`. */
     void vary(size_t k, size_t position, int64_t reg, bool real) {
+        if (position >= (real ? steps_[k]->f.size() : steps_[k]->i.size())) {
+            throw std::out_of_range("the instruction has no such number");
+        }
+        if (reg < 0 || reg >= (real ? sizes->n_reals() : sizes->size())) {
+            throw std::out_of_range("there is no such register of sizes");
+        }
         auto &varying = real ? steps_[k]->varying_f : steps_[k]->varying_i;
         if (steps_[k]->varying_i.empty() && steps_[k]->varying_f.empty()) varying_.push_back(k);
         varying.emplace_back(position, reg);
@@ -108,6 +115,7 @@ class Plan {
     /* Declares temporary memory that lives from instruction `first` to `last` and has as many bytes as register `bytes`
      * says; returns its number. */
     size_t add_storage(int64_t first, int64_t last, int64_t bytes) {
+        if (bytes < 0 || bytes >= sizes->size()) throw std::out_of_range("there is no such register of sizes");
         places_.add(first, last);
         byte_registers_.push_back(bytes);
         bytes_.push_back(0);
@@ -119,7 +127,7 @@ class Plan {
     /* Evaluates all that follows from the roots of `sizes`. Returns how many bytes the temporaries need; -1 if a guard
      * does not hold or a formula has no value (the mean of nothing), -2 if something does not fit 64 bits. Nothing of the
      * plan has changed in these cases. */
-    int64_t resize() noexcept {
+    int64_t resize() {
         if (!sizes->evaluate()) return sizes->undefined() ? -1 : -2;
         if (!sizes->holds()) return -1;
         const int64_t *values = sizes->values();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -122,6 +123,13 @@ def recipe(*op_types: str) -> Callable[[Recipe], Recipe]:
         return function
 
     return declare
+
+
+def drawn(op: str, number: int) -> Case:
+    """The case of an operator with this number."""
+    rng = np.random.default_rng([zlib.crc32(op.encode()), number])
+    with np.errstate(all="ignore"):
+        return RECIPES[op](Chooser(lambda low, high: int(rng.integers(low, high + 1))), op)
 
 
 def case(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, **more: Any) -> Case:

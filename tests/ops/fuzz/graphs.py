@@ -241,18 +241,32 @@ class Graph:
         before = flags.engine()
         flags.set_engine(engine)
         try:
-            scope = Scope()
-            with scope_guard(scope):
-                for name, value in self.kept.items():
-                    scope.var(name).get_tensor().set(value.copy(), CPUPlace())
-                executor = Executor(CPUPlace())
-                made = []
-                for step in range(steps):
-                    feed = {name: np.roll(value, step) for name, value in self.feed.items()}
-                    got = executor.run(self.program, feed=feed, fetch_list=fetches)
-                    result = {n: np.array(v) for n, v in zip(fetches, got, strict=True)}
-                    result.update({f"{n} kept": np.array(scope.find_var(n).get_tensor()) for n in self.kept})
-                    made.append(result)
-                return made
+            made = self.steps(
+                [{name: np.roll(value, step) for name, value in self.feed.items()} for step in range(steps)],
+                fetches,
+                raising=True,
+            )
         finally:
             flags.set_engine(before)
+        return made
+
+    def steps(
+        self, feeds: list[dict[str, np.ndarray]], fetches: list[str], raising: bool = False
+    ) -> list[dict[str, Any]]:
+        """What is fetched in each step, and the variables of the scope after it; what it raised, unless `raising`."""
+        scope, made = Scope(), []
+        with scope_guard(scope):
+            for name, value in self.kept.items():
+                scope.var(name).get_tensor().set(value.copy(), CPUPlace())
+            executor = Executor(CPUPlace())
+            for feed in feeds:
+                try:
+                    got = executor.run(self.program, feed=feed, fetch_list=fetches)
+                except Exception as error:
+                    if raising:
+                        raise
+                    made.append({"error": type(error).__name__, "text": str(error)})
+                    continue
+                made.append({n: np.array(v) for n, v in zip(fetches, got, strict=True)})
+                made[-1].update({f"{n} kept": np.array(scope.find_var(n).get_tensor()) for n in self.kept})
+        return made
