@@ -98,7 +98,7 @@ def test_numbers_that_are_no_integers_bind_a_plan():
         (lambda n: n == 4.0, True), (lambda n: n == 4.5, False), (lambda n: n < 4.5, True), (lambda n: n > 4.5, False),
         (lambda n: n ** 0.5, 2.0), (lambda n: n ** -1, 0.25), (lambda n: n // 2.5, 1.0), (lambda n: 9.0 % n, 1.0),
         (lambda n: int(n * 0.6), 2), (lambda n: math.ceil(n / 3), 2), (lambda n: round(n / 3, 1), 1.3),
-        (lambda n: n / 8 < 0.5, False), (lambda n: n / 8 == 0.5, True), (lambda n: bool(n * 0.0), False),
+        (lambda n: n / 8 < 0.5, False), (lambda n: n / 8 == 0.5, True), (lambda n: bool(n * 0.5), True),
         (lambda n: np.float32(4) == n, True), (lambda n: 2**n, 16), (lambda n: math.sqrt(n), 2.0),
         (lambda n: list(range(n)), [0, 1, 2, 3]), (lambda n: {n: 1}, {4: 1}), (lambda n: np.zeros(n).shape, (4,)),
     ]:  # fmt: skip
@@ -111,7 +111,9 @@ def test_what_needs_no_guard():
     sizes = Sizes()
     n = sizes.root(4, "n")
     assert (
-        isinstance(n * 0.5, Real) and isinstance(np.float32(2) * n, Real) and isinstance(1.0 - 1.0 / n, Real)
+        isinstance(n * 0.5, Real)
+        and isinstance(np.float32(2.5) * n, Real)
+        and isinstance(1.0 - 1.0 / n, Real)
     )
     assert isinstance(round(n), Size) and +n is n and abs(n) is n and divmod(n * 6, n) == (6, 0)
     assert n * 64 // 64 + 1 > n and n != 1 and n * 3 >= 6 and always_equal(n * 2, n + n) and n
