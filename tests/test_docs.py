@@ -59,12 +59,19 @@ def test_eager_step_prints_what_the_page_shows(python):
 
 
 def test_step_example_prints_what_the_page_shows(python):
-    (_, code), (_, shown), (_, more), *_ = blocks(text_of("life_of_a_step.md"))
+    (_, code), (_, shown), _, _, (_, more), *_ = blocks(text_of("life_of_a_step.md"))
     done = python("-c", code + more)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(shown), f"docs/life_of_a_step.md should show:\n{done.stdout}"
     for row in ("mul", "elementwise_add", "Executor.run"):
         assert re.search(rf"^thread0::{re.escape(row)} +\d+0 ", done.stdout, re.MULTILINE)
+
+
+def test_loop_example_prints_what_the_page_shows(python):
+    _, _, (_, code), (_, shown), *_ = blocks(text_of("life_of_a_step.md"))
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown, f"docs/life_of_a_step.md should show:\n{done.stdout}"
 
 
 def test_operator_example_works(monkeypatch):
