@@ -35,7 +35,7 @@ esac
 libraries=
 for name in libasan.so libubsan.so libstdc++.so; do libraries+="$(gcc -print-file-name=$name) "; done
 cd "$build"
-export PYTHONPATH="$build/lib" PYTHONMALLOC=malloc FLUIDLITE_SEPARATE_STORAGE=1
+export PYTHONPATH="$build/lib" PYTHONMALLOC=malloc
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096
 export UBSAN_OPTIONS=print_stacktrace=1
 LD_PRELOAD=$libraries exec "$python" "${run[@]}"

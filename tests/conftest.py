@@ -7,12 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import fluidlite
 from fluidlite.base import unique_name
-from fluidlite.executor import Scope, memory, scope_guard
+from fluidlite.executor import Scope, scope_guard
 from fluidlite.framework import Program, program_guard
 
 from .simulated_cuda import simulated
@@ -20,15 +19,6 @@ from .simulated_cuda import simulated
 # No test asks the network for data sets, neither in this process nor in those it starts.
 os.environ["FLUIDLITE_OFFLINE"] = "1"
 os.environ.pop("FLUIDLITE_DATA", None)
-
-
-if os.environ.get("FLUIDLITE_SEPARATE_STORAGE"):
-    # For sanitizers, which see only where an array ends: temporaries of plans are arrays of their own.
-    def _separate(block: np.ndarray, storage: memory.Storage, size: int) -> np.ndarray:
-        found = vars(storage).setdefault("own", np.empty(storage.bytes, np.uint8))
-        return found[:size]
-
-    memory.part = _separate
 
 
 def pytest_collection_finish() -> None:
