@@ -72,7 +72,9 @@ class Alone:
         for slot, word, many, names in self._inputs:
             values, levels = [], []
             for name, dtype in names:
-                here = environment.holder(name)
+                here: Environment | None = environment
+                while here is not None and name not in here.values:
+                    here = here.parent
                 if here is None:
                     return False
                 value = here.values[name]

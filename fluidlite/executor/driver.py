@@ -33,8 +33,14 @@ class Driver(Interpreter):
     """One run of a program in pieces; see the module's text."""
 
     def __init__(self, blocks: Blocks, scope: Scope, feed: Feed) -> None:
-        super().__init__(blocks.program, scope, feed)
         self._blocks = blocks
+        super().__init__(blocks.program, scope, feed)
+
+    def _part_from_scope(self) -> None:
+        written = self._blocks.written(self.scope)
+        for name, array in self.values.items():
+            if isinstance(array, np.ndarray) and written.shares(array):
+                self.values[name] = array.copy()
 
     def run(self, ops: list[Operator] | None = None) -> None:
         assert ops is None

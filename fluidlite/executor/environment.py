@@ -153,8 +153,10 @@ class Environment:
         So what is kept holds nothing else, and the environment that it is stored in does not hold itself.
         """
         kept = Environment(self.block, None, self.world)
-        kept.values = {name: value for name, value in self.values.items() if name in names}
-        kept.lods = {name: lod for name, lod in self.lods.items() if name in names}
+        values, lods = self.values, self.lods
+        kept.values = {name: values[name] for name in names if name in values}
+        if lods:
+            kept.lods = {name: lods[name] for name in names if name in lods}
         return kept
 
     def under(self, parent: Environment) -> Environment:

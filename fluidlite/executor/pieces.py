@@ -15,9 +15,11 @@ from ..ops.registry import LEVEL, grad_name
 from ..ops.rows import parts
 from .alone import Alone
 from .environment import Environment
+from .lod_tensor import LoDTensor
 from .looping import LoopPlan
 from .plan import Plan
 from .planning import CannotPlan, live, takes_no_part, works_alone
+from .scope import Scope
 
 PIECES_KEPT = 16
 """How many plans are kept for one place in a block."""
@@ -108,7 +110,7 @@ class Pieces:
 
     def __init__(self, block: Block, ops: list[Operator], wanted: Iterable[str]) -> None:
         self.block = block
-        self.ops = ops
+        self.ops = ops = _together(ops)
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
@@ -136,6 +138,54 @@ class Pieces:
         self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
 
 
+def _together(ops: Iterable[Operator]) -> list[Operator]:
+    """Operators in an order in which more of them stand together that may be in a plan.
+
+    One that has nothing to do with those on their own that stand before it goes in front of them, to the next plan.
+    """
+    out: list[Operator] = []
+    for op in ops:
+        at = len(out)
+        if not works_alone(op) and not op.definition.random and not op.definition.host:
+            while at and _passes(op, out[at - 1]):
+                at -= 1
+            if not at or works_alone(out[at - 1]):
+                at = len(out)
+        out.insert(at, op)
+    return out
+
+
+def _passes(op: Operator, before: Operator) -> bool:
+    """Whether an operator may run in front of `before`, which runs on its own."""
+    if not works_alone(before) or before.definition.control or before.definition.host:
+        return False
+    written = set(before.writes())
+    return written.isdisjoint(op.reads()) and written.union(before.reads()).isdisjoint(op.writes())
+
+
+class Ranges:
+    """The memory of arrays of the host; others are left out."""
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        found = [_bounds(array) for array in arrays if isinstance(array, np.ndarray)]
+        self._begins = np.array([begin for begin, _ in found], "uint64")
+        self._ends = np.array([end for _, end in found], "uint64")
+
+    def shares(self, array: np.ndarray) -> bool:
+        """Whether an array has some of this memory, or may have."""
+        begin, end = _bounds(array)
+        return bool(((self._begins < end) & (self._ends > begin)).any())
+
+
+def _bounds(array: np.ndarray) -> tuple[int, int]:
+    """Where the memory of an array begins and ends."""
+    low = high = array.__array_interface__["data"][0]
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        low += min(0, (size - 1) * stride)
+        high += max(0, (size - 1) * stride)
+    return low, high + array.itemsize
+
+
 class Blocks:
     """The pieces of all blocks of a program, for one scope and one set of fetches."""
 
@@ -143,6 +193,7 @@ class Blocks:
         self.program = program
         self.fetches = fetches
         self._pieces: dict[int, Pieces] = {}
+        self._written = -1, Ranges(())
         self._mentions: defaultdict[str, set[int]] = defaultdict(set)
         for block in program.blocks:
             for op in block.ops:
@@ -162,6 +213,16 @@ class Blocks:
             ops = live(block.ops, wanted) if block.idx == 0 else block.ops
             ops = [op for op in ops if not takes_no_part(op)]
             found = self._pieces[block.idx] = Pieces(block, ops, wanted)
+        return found
+
+    def written(self, scope: Scope) -> Ranges:
+        """The memory of the variables of the scope that operators write to."""
+        version, found = self._written
+        if version != scope._cell.version:
+            names = {name for block in self.program.blocks for op in block.ops for name in op.writes()}
+            held = [var.get() for var in map(scope.find_var, names) if var is not None]
+            found = Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
+            self._written = scope._cell.version, found
         return found
 
     def describe(self) -> str:

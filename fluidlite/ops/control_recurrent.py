@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .infer import grads_like_inputs, same_as
+from .native import copy
 from .registry import EMPTY, OpDef, OpView, grad_name, register, standard_grad
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -72,6 +73,8 @@ register(
         infer=same_as("X"),
         kernel=lambda xp, X: X,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=copy("X", "Out"),
+        view=("Out", "X"),
         doc="X under another name: what a step leaves to the next one, or as a result.",
     )
 )
@@ -83,6 +86,8 @@ register(
         attrs={"dtype": 5},
         infer=grads_like_inputs,
         kernel=lambda xp, X, Out_grad: Out_grad,
+        native=copy(DOUT, DX),
+        view=(DX, DOUT),
         doc="The gradient of rnn_memory_helper.",
     )
 )

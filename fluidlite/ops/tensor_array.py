@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..backend import to_host
 from ..base.dtypes import VarType
 from ..base.tensor_array import TensorArray
@@ -15,10 +13,9 @@ DOUT, DX = grad_name("Out"), grad_name("X")
 
 
 def _index(place: Any) -> int:
-    values = np.asarray(to_host(place)).ravel()
-    if values.size != 1:
+    if place.size != 1:
         raise ValueError(f"the index must have one element, got shape {list(place.shape)}")
-    index = int(values[0])
+    index = int(to_host(place).item())
     if index < 0:
         raise ValueError(f"the index must not be negative, got {index}")
     return index

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from ...backend import to_host
-from ...base.selected_rows import total
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ...framework.backward_blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run
+from .sums import Sums
 
 
 def truth(op: Operator, name: str, environment: Environment) -> bool:
@@ -26,7 +22,7 @@ def truth(op: Operator, name: str, environment: Environment) -> bool:
             f"its condition {name!r} must have one element, got {got}; reduce it with fluid.layers.reduce_all or "
             "reduce_any first",
         )
-    return bool(np.asarray(to_host(value)).ravel()[0])
+    return bool(to_host(value).item())
 
 
 def run_while(run: Run, op: Operator, environment: Environment) -> None:
@@ -76,7 +72,7 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
     for name, inside, out in wanted:
         if inside not in arrays and isinstance(environment.get(name, op), TensorArray):
             arrays[inside] = environment.get(out, op)
-    sums: dict[str, Any] = {}
+    sums = Sums(run.xp)
     for saved in reversed(environment.get(scopes, op)):
         turn = Environment(block, saved.under(state))
         for inside, array in arrays.items():
@@ -87,15 +83,14 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
                 state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))
         for _, inside, _ in wanted:
             if inside in turn.values and inside not in arrays:
-                part = turn.values[inside]
-                sums[inside] = total(sums[inside], part, run.xp) if inside in sums else part
+                sums.add(inside, turn.values[inside])
     for name, inside, out in wanted:
         if inside in arrays:
             environment.put(out, arrays[inside])
         elif inside in state.values:
             environment.put(out, state.values[inside], state.lods.get(inside, ()))
-        elif inside in sums:
-            environment.put(out, sums[inside], environment.lod_of(name))
+        elif inside in sums.values:
+            environment.put(out, sums.values[inside], environment.lod_of(name))
         else:
             zeros = run.xp.zeros_like(environment.get(name, op))
             environment.put(out, zeros, environment.lod_of(name))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.selected_rows import total
 from ...framework import Operator
 from ...framework.backward_blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run
+from .sums import Sums
 
 
 def run_recurrent(run: Run, op: Operator, environment: Environment) -> None:
@@ -53,7 +53,7 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
     before, after = op.attr("ex_states"), op.attr("states")
     states: list[Any] = [None] * len(after)
     stacked: dict[str, Any] = {}
-    sums: dict[str, Any] = {}
+    sums = Sums(run.xp)
     for step, saved in zip(reversed(steps), reversed(turns), strict=True):
         turn = Environment(block, saved.under(environment))
         for name, array in arriving:
@@ -69,11 +69,17 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
         for name in op.inputs.get("parameters", ()):
             part = turn.values.get(grad_name(name))
             if part is not None:
-                sums[name] = total(sums[name], part, run.xp) if name in sums else part
+                sums.add(name, part)
     _give(run, op, environment, "initial_states", states)
     # A variable that is an input several times is one variable in the block.
     _give(run, op, environment, "inputs", [stacked.pop(name, None) for name in op.inputs["inputs"]])
-    _give(run, op, environment, "parameters", [sums.get(name) for name in op.inputs.get("parameters", ())])
+    _give(
+        run,
+        op,
+        environment,
+        "parameters",
+        [sums.values.get(name) for name in op.inputs.get("parameters", ())],
+    )
 
 
 def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:

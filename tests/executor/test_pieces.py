@@ -1,0 +1,126 @@
+"""Programs in pieces: the order of operators, operators on their own, what is fed and shared, sums over turns."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base.selected_rows import SelectedRows
+from fluidlite.executor.control.sums import Sums
+from fluidlite.executor.pieces import Blocks, Ranges
+from tests.executor.test_loop_plans import by_operators, number
+
+layers = fluid.layers
+
+
+def test_an_operator_goes_to_the_plan_before_if_those_between_do_not_mind():
+    x = fluid.data("x", [2, 3])
+    i, j = number(0), number(5)
+    states = layers.array_write(x, i)  # reads i
+    layers.increment(j)  # is none of its business
+    layers.increment(i)
+    layers.array_write(x, i, states)
+    k = layers.elementwise_add(i, j)
+    length = layers.array_length(states)  # reads what the writes have made
+    total = layers.elementwise_add(length, k)
+    program = fluid.default_main_program()
+    names = [total.name, states.name]
+    order = [op.type for op in Blocks(program, names).of(program.global_block()).ops]
+    assert order == [
+        "fill_constant",
+        "fill_constant",
+        "increment",
+        "write_to_array",
+        "increment",
+        "elementwise_add",
+        "write_to_array",
+        "lod_array_length",
+        "elementwise_add",
+    ]
+    exe = fluid.Executor(fluid.CPUPlace())
+    for _ in range(2):
+        found = exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[total, i, j, length])
+        assert [int(value.item()) for value in found] == [9, 1, 6, 2]
+
+
+def test_random_operators_and_readers_keep_their_places():
+    x = fluid.data("x", [2, 3])
+    y = layers.scale(x, 2.0)
+    layers.array_write(x, number(0))
+    layers.gaussian_random([2, 3])
+    program = fluid.default_main_program()
+    pieces = Blocks(program, [y.name, *(name for op in program.global_block().ops for name in op.writes())])
+    assert pieces.of(program.global_block()).ops[-1].type == "gaussian_random"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_operators_on_their_own_get_what_was_fed_instead_of_what_was_declared(dtype):
+    x = layers.data("x", [3])
+    i = number(0)
+    states = layers.array_write(x, i)
+    read = layers.array_read(states, i)
+    exe = fluid.Executor(fluid.CPUPlace())
+    feed = {"x": np.arange(6.0, dtype=dtype).reshape(2, 3)}
+    expected = by_operators([read, layers.array_length(states)], feed)
+    for _ in range(2):
+        found = exe.run(feed=feed, fetch_list=[read, layers.array_length(states)])
+        np.testing.assert_array_equal(found[0], expected[0])
+        assert found[0].dtype == expected[0].dtype and found[1] == expected[1]
+
+
+def test_an_index_with_several_elements_is_refused_each_time():
+    x, i = fluid.data("x", [2, 3]), fluid.data("i", [None], "int64")
+    states = layers.array_write(x, number(0))
+    read = layers.array_read(states, i)
+    exe = fluid.Executor(fluid.CPUPlace())
+    x = np.ones((2, 3), "float32")
+    for index in ([0, 0], [-1], [0, 0]):
+        with pytest.raises(fluid.core.EnforceNotMet, match="read_from_array.*index must"):
+            exe.run(feed={"x": x, "i": np.array(index)}, fetch_list=[read])
+    np.testing.assert_array_equal(exe.run(feed={"x": x, "i": np.array([0])}, fetch_list=[read])[0], x)
+
+
+def test_what_is_fed_does_not_change_with_the_parameter_whose_memory_it_is():
+    x = fluid.data("x", [2, 3])
+    weight = layers.create_parameter(
+        [2, 3], "float32", "w", default_initializer=fluid.initializer.Constant(1.0)
+    )
+    layers.assign(layers.scale(weight, 2.0), weight)
+    states = layers.array_write(x, number(0))  # a piece of its own, between the update and the look at x
+    read = layers.array_read(states, number(0))
+    y = layers.scale(x, 1.0)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    tensor = fluid.global_scope().find_var("w").get_tensor()
+    for before in (1.0, 2.0, 4.0):
+        found = exe.run(feed={"x": tensor}, fetch_list=[y, read])
+        for value in found:
+            np.testing.assert_array_equal(value, np.full((2, 3), before))
+        if before == 2.0:
+            tensor.set(np.full((2, 3), 4.0, "float32"), fluid.CPUPlace())
+            tensor.replace(np.asarray(tensor).copy())
+
+
+def test_ranges_are_those_of_the_elements():
+    rows = np.zeros((4, 6))
+    ranges = Ranges([rows[1:3], "no array"])
+    shared = [rows, rows[::-1][1:3, ::-2], rows[2:3], rows[:, 3]]
+    apart = [rows[0], rows[3:], np.zeros(3), rows[3:4][::-1]]
+    assert all(map(ranges.shares, shared)) and not any(map(ranges.shares, apart))
+    assert not Ranges([]).shares(rows)
+
+
+def test_sums_write_into_nothing_that_they_are_given():
+    sums = Sums(np)
+    parts = [np.full(2, value, "float32") for value in (1.0, 2.0, 3.0, 4.0)]
+    for part in parts:
+        sums.add("x", part)
+    np.testing.assert_array_equal(sums.values["x"], [10.0, 10.0])
+    assert [part[0] for part in parts] == [1.0, 2.0, 3.0, 4.0]
+    for _ in range(3):
+        sums.add("scalar", np.float32(2.0))
+    assert sums.values["scalar"] == 6.0
+    for _ in range(3):
+        sums.add("rows", SelectedRows(np.array([1]), np.ones((1, 2), "float32"), 3))
+    np.testing.assert_array_equal(sums.values["rows"].dense(), [[0, 0], [3, 3], [0, 0]])
+    sums.add("rows", np.ones((3, 2), "float32"))
+    np.testing.assert_array_equal(sums.values["rows"], [[1, 1], [4, 4], [1, 1]])
