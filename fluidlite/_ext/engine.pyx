@@ -353,14 +353,21 @@ cdef class Engine:
         return 0
 
     def set_signature(self, entries, written=()) -> None:
-        """Declare what `bind_arrays` takes: `[(slot, dtype, shape)]` with every dimension known.
+        """Declare what `bind_arrays` takes: `[(slot, dtype, shape)]`, with `-1 - root` for each dimension that varies.
 
         `written`: the positions in `entries` of arrays that instructions write to.
         """
         self.check_idle()
-        self.signature = Layouts(entries, self.plan.n_slots(), len(self.sizes))
-        for k in written:
-            self.signature.items[<Py_ssize_t> k].written = True
+        cdef Layouts wanted = Layouts(entries, self.plan.n_slots(), len(self.sizes))
+        cdef Py_ssize_t k
+        cdef int axis
+        for k in range(wanted.n):
+            for axis in range(wanted.items[k].ndim):
+                if wanted.items[k].registers[axis] >= 0 and not self.sizes.sizes.is_root(wanted.items[k].registers[axis]):
+                    raise ValueError(f"argument {k}: dimension {axis} is computed: only a root of sizes can be set")
+        self.signature = wanted
+        for position in written:
+            self.signature.items[<Py_ssize_t> position].written = True
 
     def bind_arrays(self, values) -> bool:
         """Bind a list or tuple of arrays to the slots of the signature.
@@ -590,7 +597,7 @@ cdef class Engine:
         return self.copy_out(&one.items[0])
 
     def set_fetches(self, entries) -> None:
-        """Declare what `fetch_all` returns: `[(slot, dtype, shape)]` with every dimension known."""
+        """Declare what `fetch_all` returns: `[(slot, dtype, shape)]`, with `-1 - register` for each dimension that varies."""
         self.check_idle()
         self.fetches = Layouts(entries, self.plan.n_slots(), len(self.sizes))
 

@@ -31,7 +31,7 @@ def _normalize_grad(
 
 
 def _layer_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, begin_norm_axis: int) -> Any:
-    rows = X.reshape(product(X.shape[:begin_norm_axis]), -1)
+    rows = X.reshape(product(X.shape[:begin_norm_axis]), product(X.shape[begin_norm_axis:]))
     y, mean, variance = _normalize(xp, rows, epsilon)
     if Scale is not None:
         y = y * Scale
@@ -51,7 +51,7 @@ def _layer_norm_grad(
     epsilon: float,
     begin_norm_axis: int,
 ) -> Any:
-    rows = X.reshape(product(X.shape[:begin_norm_axis]), -1)
+    rows = X.reshape(product(X.shape[:begin_norm_axis]), product(X.shape[begin_norm_axis:]))
     dy = Y_grad.reshape(rows.shape)
     variance = Variance[:, None]
     normal = (rows - Mean[:, None]) / xp.sqrt(variance + epsilon)
@@ -108,7 +108,7 @@ def group_rows(xp: Any, x: Any, groups: int, layout: str) -> Any:
     """[N, C, ...] (or channels last) to [N * groups, C / groups * pixels]."""
     if channels_last(layout):
         x = xp.moveaxis(x, -1, 1)
-    return x.reshape(x.shape[0] * groups, -1)
+    return x.reshape(x.shape[0] * groups, product(x.shape[1:]) // groups)
 
 
 def ungrouped(xp: Any, rows: Any, x: Any, layout: str) -> Any:

@@ -374,3 +374,82 @@ def test_a_jump_back_repeats_what_is_between_until_its_bool_is_false():
     for wrong in [(4, 0), (0, 5), (-1, 0)]:
         with pytest.raises(IndexError):
             found.set_target(*wrong)
+
+
+def sized(rows=4):
+    """out = x + x for any number of rows, by way of a temporary; also the sizes and the register of the rows."""
+    sizes = engine.Sizes()
+    n = sizes.add(sizes.ROOT, rows)
+    count = sizes.add(sizes.MUL, n, sizes.add(sizes.CONST, 2))
+    plan = Engine(2, sizes)
+    plan.add("elementwise_add.f32", [0, 0, 1], [rows * 2])
+    plan.vary(0, 0, count)
+    plan.add_storage(0, 1, sizes.add(sizes.MUL, count, sizes.add(sizes.CONST, 4)), [1])
+    plan.set_signature([(0, np.float32, (-1 - n, 2))])
+    plan.set_fetches([(1, np.float32, (-1 - n, 2))])
+    return plan, sizes, n
+
+
+def test_what_follows_sizes_follows_the_arrays_that_are_bound():
+    plan, sizes, n = sized()
+    sizes.guard(sizes.LE, n, sizes.add(sizes.CONST, 100))
+    assert plan.settle()
+    for rows in (4, 1, 100, 0, 3):
+        x = np.random.rand(rows, 2).astype("float32")
+        assert plan.bind_arrays([x])
+        plan.run()
+        assert plan.fetch_all()[0].tolist() == (x + x).tolist()
+        assert plan.fetch(1, (-1 - n, 2), np.float32).tolist() == (x + x).tolist()
+        assert not plan.bind_arrays([filled(101, 2)])
+        with pytest.raises(RuntimeError, match="holds nothing"):
+            plan.run()
+        assert not plan.bind_arrays([filled(rows, 3)]) and not plan.bind_arrays([])
+
+
+def test_sizes_that_find_no_memory_are_refused_and_others_go_on():
+    sizes = engine.Sizes()
+    n = sizes.add(sizes.ROOT, 4)
+    plan = Engine(2, sizes)
+    plan.add("copy", [0, 1], [16])
+    plan.vary(0, 0, sizes.add(sizes.MUL, n, sizes.add(sizes.CONST, 4)))
+    wide = sizes.add(sizes.MUL, n, sizes.add(sizes.CONST, 1 << 40))
+    square = sizes.add(sizes.MUL, wide, sizes.add(sizes.FLOORDIV, n, sizes.add(sizes.CONST, 1 << 14)))
+    plan.add_storage(
+        0, 1, sizes.add(sizes.MAX, square, sizes.add(sizes.MUL, n, sizes.add(sizes.CONST, 4))), [1]
+    )
+    plan.set_signature([(0, np.float32, (-1 - n,))])
+    plan.set_fetches([(1, np.float32, (-1 - n,))])
+    assert plan.settle()
+    for rows in (4, 9, 4):
+        for huge in (1 << 14, 1 << 22):  # 2^54 bytes, 2^70
+            with pytest.raises(MemoryError, match="memory"):
+                plan.bind_arrays([np.zeros(huge, np.float32)])
+            with pytest.raises((RuntimeError, MemoryError)):
+                plan.run()
+        x = np.random.rand(rows).astype("float32")
+        assert plan.bind_arrays([x])
+        plan.run()
+        assert plan.fetch_all()[0].tolist() == x.tolist()
+
+
+def test_wrong_uses_of_sizes_are_refused():
+    plan, sizes, n = sized()
+    for at, position, register in [(1, 0, n), (-1, 0, n), (0, 1, n), (0, -1, n), (0, 0, 99), (0, 0, -1)]:
+        with pytest.raises((IndexError, OverflowError)):
+            plan.vary(at, position, register)
+    with pytest.raises(IndexError):
+        plan.vary(0, 0, n, True)
+    for first, last, register, slots in [(0, 1, 99, [1]), (0, 1, -1, [1]), (0, 1, n, [2]), (0, 1, n, [-1])]:
+        with pytest.raises(IndexError):
+            plan.add_storage(first, last, register, slots)
+    with pytest.raises(ValueError, match="end before"):
+        plan.add_storage(2, 1, n, [1])
+    for shape in [(-1 - len(sizes),), (-100,)]:
+        for declare in (plan.set_signature, plan.set_fetches):
+            with pytest.raises(ValueError, match="neither known"):
+                declare([(0, np.float32, shape)])
+    with pytest.raises(ValueError, match="only a root"):
+        plan.set_signature([(0, np.float32, (-1 - len(sizes) + 1,))])
+    assert plan.bind_arrays([filled(3, 2)])
+    plan.run()
+    assert plan.fetch_all()[0].tolist() == filled(3, 2, value=2.0).tolist()

@@ -85,3 +85,10 @@ def test_images_of_other_sizes_stay_on_one_plan(padding, ceil_mode):
     assert found.told == []
     # With SAME there is padding for some sizes and none for others.
     assert found.plans <= 1 + (padding == "SAME") and found.sizes == 6, found.guards
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_programs_at_other_sizes(first):
+    for number in range(first, first + 10):
+        found = sizes.check_program(number)
+        assert found.told == [], number

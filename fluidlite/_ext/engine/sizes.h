@@ -76,6 +76,8 @@ class Sizes {
 
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
 
+    bool is_root(int64_t at) const { return is_root_[static_cast<size_t>(at)]; }
+
     /* Changes a root. */
     void set(int64_t root, int64_t value) {
         check(root, values_.size());

@@ -26,6 +26,7 @@ cdef extern from "engine/sizes.h" namespace "fl" nogil:
         void guard(int compare, int64_t a, int64_t b) except +
         int64_t size()
         int64_t n_reals()
+        cbool is_root(int64_t at)
         void set(int64_t root, int64_t value) except +
         cbool evaluate() noexcept
         int64_t get(int64_t at)

@@ -44,9 +44,14 @@ OUT = {"stack": "Y", "layer_norm": "Y", "batch_norm": "Y"}
 
 
 class Graph:
-    """A program under construction: `values` are variables that later operators may read."""
+    """A program under construction: `values` are variables that later operators may read.
 
-    def __init__(self, chooser: Chooser) -> None:
+    `like`: the same program, drawn before, whose batch is left open here: the first dimension of all that is fed and
+    has as many rows as the first of these.
+    """
+
+    def __init__(self, chooser: Chooser, like: Graph | None = None) -> None:
+        self.like = like
         self.c = chooser
         self.program = Program()
         self.block = self.program.global_block()
@@ -54,6 +59,14 @@ class Graph:
         self.kept: dict[str, np.ndarray] = {}
         self.values: list[Variable] = []
         self.serial = 0
+
+    def shape(self, var: Variable) -> tuple[int, ...]:
+        """The shape of a variable, without open dimensions."""
+        return tuple((self.like or self).block.var(var.name).shape)
+
+    def rows(self) -> int:
+        """The size of the batch; -1 if there is none."""
+        return next((value.shape[0] for value in self.feed.values() if value.ndim), -1)
 
     def name(self) -> str:
         self.serial += 1
@@ -64,8 +77,14 @@ class Graph:
         name, kept = self.name(), self.c.one_in(3)
         value = self.c.floats(shape, "float32", "plain")
         (self.kept if kept else self.feed)[name] = value
+        opened = self.like is not None and not kept and shape[:1] == (self.like.rows(),)
         var = self.block.create_var(
-            name=name, shape=shape, dtype="float32", is_data=not kept, persistable=kept, stop_gradient=False
+            name=name,
+            shape=(-1, *shape[1:]) if opened else shape,
+            dtype="float32",
+            is_data=not kept,
+            persistable=kept,
+            stop_gradient=False,
         )
         self.values.append(var)
         return var
@@ -91,7 +110,7 @@ class Graph:
     def grow(self) -> None:
         """One more operator."""
         c, x = self.c, self.pick()
-        shape = tuple(x.shape)
+        shape = self.shape(x)
         numel = int(np.prod(shape))
         how = c.int(0, 13)
         if how <= 3:
@@ -99,7 +118,7 @@ class Graph:
             if op_type not in ("softmax", "cumsum") or shape:
                 self.op(op_type, {"X": [x]}, attrs)
         elif how <= 6:
-            same = [v for v in self.values if tuple(v.shape) == shape]
+            same = [v for v in self.values if self.shape(v) == shape]
             if c.bool():
                 start = c.int(0, len(shape) - 1)
                 y = self.data(shape[start : c.int(start + 1, len(shape))])
@@ -109,7 +128,7 @@ class Graph:
                 into = x if c.one_in(10) and self.plain else None
                 self.op(c.pick(BINARY), {"X": [x], "Y": [y]}, {"axis": -1}, into=into)
         elif how == 7:
-            same = [v for v in self.values if tuple(v.shape) == shape]
+            same = [v for v in self.values if self.shape(v) == shape]
             self.op("sum", {"X": [c.pick(same) for _ in range(c.int(1, 4))]}, {})
         elif how == 8:
             self.view(x, shape, numel)
@@ -118,7 +137,7 @@ class Graph:
             op_type = c.pick(
                 ["reduce_sum", "reduce_mean", "reduce_max", "concat", "split", "stack", "slice", "mean"]
             )
-            same = [v for v in self.values if tuple(v.shape) == shape]
+            same = [v for v in self.values if self.shape(v) == shape]
             if op_type == "concat":
                 self.op("concat", {"X": [c.pick(same) for _ in range(c.int(1, 3))]}, {"axis": axis})
             elif op_type == "split":
@@ -159,7 +178,7 @@ class Graph:
                 )
                 out = self.values[-1]
                 if c.bool():
-                    bias = self.data((out.shape[-1],))
+                    bias = self.data((self.shape(out)[-1],))
                     self.op("elementwise_add", {"X": [out], "Y": [bias]}, {"axis": len(shape) - 1})
                     if act:
                         self.op(c.pick(["relu", "tanh", "sigmoid"]), {"X": [self.values[-1]]}, {})
@@ -181,7 +200,7 @@ class Graph:
             into = c.pick(self.values)
             if self.kept and c.bool():
                 into = self.block.var(c.pick(sorted(self.kept)))
-            same = [v for v in self.values if tuple(v.shape) == tuple(into.shape)]
+            same = [v for v in self.values if self.shape(v) == self.shape(into)]
             self.op(
                 *c.pick(
                     [
@@ -197,9 +216,10 @@ class Graph:
         c = self.c
         op_type = c.pick(["reshape2", "transpose2", "squeeze2", "unsqueeze2", "flatten2"])
         if op_type == "reshape2":
-            self.op(
-                op_type, {"X": [x]}, {"shape": c.pick([[numel], [1, numel], [numel, 1], list(shape[::-1])])}
-            )
+            target = c.pick([[numel], [1, numel], [numel, 1], list(shape[::-1])])
+            if self.like is not None and numel and numel in target:
+                target[target.index(numel)] = -1
+            self.op(op_type, {"X": [x]}, {"shape": target})
         elif op_type == "transpose2":
             self.op(op_type, {"X": [x]}, {"axis": [int(k) for k in c.rng().permutation(len(shape))]})
         elif op_type == "squeeze2" and len(shape) > 1 and 1 in shape:

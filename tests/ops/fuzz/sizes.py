@@ -326,33 +326,42 @@ def _differentiable(case: Case) -> list[str]:
 
 def check_program(number: int) -> Found:
     """The same for a random program of several operators; the size of the batch changes."""
-    rng = np.random.default_rng([78, number])
-    graph = Graph(Chooser(lambda low, high: int(rng.integers(low, high + 1))))
-    fetches = graph.build()
-    found = Found()
-    sizes = [value.shape[0] for value in graph.feed.values() if value.ndim and value.shape[0] > 1]
-    if not sizes:
-        return found
-    opened = [name for name, value in graph.feed.items() if value.shape[0] == sizes[0] and name != "rate"]
-    for name in opened:
-        var = graph.block.var(name)
-        var._shape = (-1, *var.shape[1:])
+    graph = like = None
+    for _ in range(2):
+        rng = np.random.default_rng([78, number])
+        graph = Graph(Chooser(lambda low, high, rng=rng: int(rng.integers(low, high + 1))), like)
+        found = Found()
+        try:
+            fetches = graph.build()
+        except EnforceNotMet:  # it wants to know this size while the program is built
+            return found
+        like = like or graph
+    assert graph is not None
+    opened = [name for name in graph.feed if -1 in graph.block.var(name).shape]
     feeds = []
-    for rows in (sizes[0], *ROWS):
+    for rows in (graph.rows(), *ROWS):
         feeds.append(dict(graph.feed))
         for name in opened:
             value = graph.feed[name]
             feeds[-1][name] = tiled(value, (rows, *value.shape[1:]))
-    ends = []
-    for engine in ("interpret", "plan"):
-        before = flags.engine()
-        flags.set_engine(engine)
-        try:
-            ends.append(graph.steps(feeds, fetches))
-        finally:
-            flags.set_engine(before)
-    for feed, want, got in zip(feeds, *ends, strict=True):
+    # Operators that nobody asks for may raise in the interpreter, and some of its kernels take what plans refuse.
+    valid = [
+        feed
+        for feed in feeds
+        if not any("error" in _steps(graph, engine, [feed], fetches)[0] for engine in ("interpret", "plan"))
+    ]
+    ends = [_steps(graph, engine, valid, fetches) for engine in ("interpret", "plan")]
+    for feed, want, got in zip(valid, *ends, strict=True):
         shapes = {name: value.shape for name, value in feed.items()}
         found.told += [f"{shapes}: {text}" for text in differences(want, got, rtol=1e-3)]
-        found.sizes += "error" not in want
+    found.sizes = len(valid)
     return found
+
+
+def _steps(graph: Graph, engine: str, feeds: list[Any], fetches: list[str]) -> list[Result]:
+    before = flags.engine()
+    flags.set_engine(engine)
+    try:
+        return graph.steps(feeds, fetches)
+    finally:
+        flags.set_engine(before)
