@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..base.dtypes import VarType
 from ..ops.registry import EMPTY, OpSpec, grad_name
 from .block import Block
 from .operator import Operator
@@ -105,7 +104,7 @@ def while_gradient(tape: Tape, op: Operator) -> None:
     )
     for name in op.inputs["X"]:
         spec.outputs["X@GRAD"].append(grad_name(name) if name in inner.grads else EMPTY)
-    tape.take(op, spec)
+    tape.take(spec)
 
 
 def recurrent_gradient(tape: Tape, op: Operator) -> None:
@@ -136,22 +135,34 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
         for slot, parts in inside.items()
     }
     attrs = {**op.attrs, "sub_block": inner.home}
-    tape.take(op, OpSpec("recurrent_grad", spec_inputs, gives, attrs), inside)
+    tape.take(OpSpec("recurrent_grad", spec_inputs, gives, attrs), inside)
 
 
 def conditional_gradient(tape: Tape, op: Operator) -> None:
     """Append `conditional_block_grad`, with a block that runs if that of `op` has run.
 
-    It reads the gradients of what `op` writes where they are; all others are its own, and the operator hands them out.
+    It reads the gradients of what `op` makes where they are. A variable that held something before is carried, as in a
+    loop of no turn or one: its gradient is that of what the block leaves; if the block runs, it becomes that of what
+    the block began with. All others are the block's own, and the operator hands them out.
     """
+    inputs = list(op.inputs.get("Input", ()))
     gradients = {name: tape.arriving(op, name) for name in op.outputs["Out"] if tape.available(name)}
     inner = tape.into(op.attrs["sub_block"], op)
+    carried = []
     for name, gradient in gradients.items():
+        if not tape.is_array(name) and (
+            name in inputs or (name in tape.arrived and not _alone(tape, op, name))
+        ):
+            carried.append(name)
+            continue
         tape.declare(gradient, name)
         inner.give(name, gradient)
+        if name in tape.arrived:
+            tape.give(name, gradient)
+    inner.begin(carried)
     inner.run_block()
-    own = {name for name, made in inner.grads.items() if name not in gradients or made in inner.home.vars}
-    inputs = list(op.inputs.get("Input", ()))
+    own = {name for name in inner.grads if name not in gradients or name in carried}
+    inputs += [name for name in carried if name not in inputs]
     spec = OpSpec(
         "conditional_block_grad",
         {
@@ -164,36 +175,22 @@ def conditional_gradient(tape: Tape, op: Operator) -> None:
         {"Input@GRAD": [grad_name(name) if name in own else EMPTY for name in inputs]},
         {"sub_block": inner.home, "is_scalar_condition": op.attr("is_scalar_condition")},
     )
-    tape.take(op, spec, ("Input",))
-    for name in gradients:
-        if name in tape.arrived:
-            _pass_on(tape, op, name, gradients[name])
+    tape.take(spec, ("Input",))
 
 
-def _pass_on(tape: Tape, op: Operator, name: str, gradient: str) -> None:
-    """The gradient of what `name` held before `op`: where the block has not run, that is the one it holds after it.
+def _alone(tape: Tape, op: Operator, name: str) -> bool:
+    """Whether nothing that has a gradient can have written variable `name` before `op`, if the block of `op` runs.
 
-    Where the earlier value was written under a condition that excludes this one, as in the cases of a Switch, one
-    gradient serves both.
+    So it is with the cases of a Switch: one gradient serves them all.
     """
-    own = name in tape.block.vars
+    var = tape.block.vars.get(name)
+    if var is None or var.is_data:
+        return False
     before = tape.block.ops[: op.idx]
     writers = [
         each for each in before if name in each.writes() and (each.definition.grad or each.definition.control)
     ]
-    apart = [each for each in writers if each.type == op.type and _exclude(each, op)]
-    outside = not own or tape.block.vars[name].is_data
-    if name not in op.inputs.get("Input", ()) and len(apart) == len(writers) and not outside:
-        tape.have(name, gradient)
-    elif op.attr("is_scalar_condition"):
-        condition = tape.versions.value(op, op.inputs["Cond"][0])
-        mask, zeros = f"{gradient}@RUN@{op.idx}", f"{gradient}@ZERO@{op.idx}"
-        kinds = {"in_dtype": int(VarType.BOOL), "out_dtype": int(VarType.INT32)}
-        tape.emit(OpSpec("cast", {"X": [condition]}, {"Out": [mask]}, kinds))
-        tape.emit(OpSpec("fill_zeros_like", {"X": [gradient]}, {"Out": [zeros]}))
-        spec = OpSpec("select_input", {"X": [gradient, zeros], "Mask": [mask]}, {"Out": [grad_name(name)]})
-        tape.emit(spec)
-        tape.add(name, spec, "Out")
+    return all(each.type == op.type and _exclude(each, op) for each in writers)
 
 
 def _exclude(one: Operator, other: Operator) -> bool:
@@ -222,4 +219,7 @@ GRADIENTS: dict[str, Callable[[Tape, Operator], None]] = {
 }
 """By type of operator; called if a gradient of one of its outputs has arrived."""
 
-__all__ = ["GRADIENTS", "kept_names", "names_from_outside", "names_read"]
+MAY_NOT_RUN = frozenset({"conditional_block"})
+"""What may leave alone the variables that it writes, and does not have them among its inputs."""
+
+__all__ = ["GRADIENTS", "MAY_NOT_RUN", "kept_names", "names_from_outside", "names_read"]

@@ -82,6 +82,8 @@ class Tape:
                     frozen = _frozen(op)
                     reached.update(n for n in op.output_arg_names if self.wants(n) or n in frozen)
                     forward.append(op)
+                elif not reached.isdisjoint(op.output_arg_names):
+                    forward.append(op)  # what it replaces has no part in what follows
             ops = forward
         needed = set(targets)
         found = []
@@ -168,7 +170,8 @@ class Tape:
                 continue
             self.arrived = self._used(op)
             available = any(self.available(name) for name in op.output_arg_names)
-            if available and any(self._wants(name, op) for name in op.input_arg_names):
+            left_alone = self.arrived and op.type in backward_blocks.MAY_NOT_RUN
+            if available and (left_alone or any(self._wants(name, op) for name in op.input_arg_names)):
                 if op.definition.grad is not None:
                     self._differentiate(op)
                 elif op.definition.control:
@@ -390,8 +393,9 @@ class Tape:
         self._run_segment([op for op in ops if id(op) in path or counts(op)])
         for name in sorted(self.passed - self.grads.keys()):
             # The block has replaced the variable without looking at it.
-            value = self.versions.value(ops[0], name)
-            self.emit(OpSpec("fill_zeros_like", {"X": [value]}, {"Out": [grad_name(name)]}))
+            gradient = grad_name(name)
+            value = self.versions.value(ops[0], name) if self.versions.has_value(name) else gradient
+            self.emit(OpSpec("fill_zeros_like", {"X": [value]}, {"Out": [gradient]}))
             self.have(name, grad_name(name))
         for gradient in list(self.contributions):
             self._settle(gradient)
@@ -415,20 +419,16 @@ class Tape:
             if self.wants(name):
                 self.give(name, grad_name(name))
 
-    def take(self, op: Operator, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
-        """Have the gradient operator of `op`, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""
+    def take(self, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
+        """Have a gradient operator, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""
         self.specs.append(spec)
         for slot in slots:
             given = grad_name(slot)
             for index, (name, gradient) in enumerate(
-                zip(op.inputs.get(slot, ()), spec.outputs[given], strict=True)
+                zip(spec.inputs.get(slot, ()), spec.outputs[given], strict=True)
             ):
                 if gradient != EMPTY:
                     self._contribute(name, grad_name(name), spec, given, index)
-
-    def add(self, name: str, spec: OpSpec, slot: str, index: int = 0) -> None:
-        """Note that an operator collected before makes (a part of) the gradient of variable `name`."""
-        self._contribute(name, grad_name(name), spec, slot, index)
 
 
 def gradient_block(block: Block, around: Block) -> Block:

@@ -28,13 +28,33 @@ def changes_nothing(op: Operator) -> bool:
     return op.type == "assign" and op.inputs.get("X") == op.outputs.get("Out")
 
 
-def _inside(op: Operator) -> set[str]:
-    """The variables from outside that the blocks of `op` write: gradients of loops count back what they do not name."""
-    names: set[str] = set()
+_UPDATE = OpRole.Optimize | OpRole.LRSched
+
+_MAY_LEAVE_ALONE = ("conditional_block", "while")
+"""What may not run the block in which it writes."""
+
+
+def _written(op: Operator) -> set[str]:
+    """The variables that `op` and its blocks write: gradients of loops count back what they do not name.
+
+    Updates of what lasts, by optimizers and of batch_norm's averages, are no new values: as in Fluid, what comes before
+    them is differentiated with what the variables hold afterwards.
+    """
+    names = set(op.writes())
+    if op.attr("op_role") & _UPDATE:
+        names = {name for name in names if not _lasts(op.block, name)}
+    for slot in op.definition.frozen:
+        names.difference_update(name for name in op.outputs.get(slot, ()) if _lasts(op.block, name))
     for block in op.sub_blocks():
-        for inner in block.ops:
-            names.update(name for name in (*inner.writes(), *_inside(inner)) if name not in block.vars)
+        within = set().union(*(_written(inner) for inner in block.ops))
+        updated = {name for inner in block.ops for name in inner.writes()} - within
+        names = (names - updated) | (within - block.vars.keys())
     return names
+
+
+def _lasts(block: Block, name: str) -> bool:
+    var = block._find_var_recursive(name)
+    return var is not None and var.persistable
 
 
 class Versions:
@@ -56,9 +76,7 @@ class Versions:
             seen.update(op.reads())
             if changes_nothing(op):
                 continue
-            for name in sorted({*op.writes(), *_inside(op)}):
-                if self._lasts(name):
-                    continue
+            for name in sorted(_written(op)):
                 self._writers[name].append(op)
                 if not counts(op) and (name in seen or not self.owns(name)) and not self._is_array(name):
                     self.replaced.add(name)
@@ -67,11 +85,6 @@ class Versions:
     def owns(self, name: str) -> bool:
         """Whether the variable begins with this block, or with the program."""
         return self.outer is None or name in self.block.vars
-
-    def _lasts(self, name: str) -> bool:
-        """Whether the program's own steps go on with the variable: an update is no version of it."""
-        var = self.block.vars.get(name) if self.outer is None else None
-        return var is not None and var.persistable
 
     def _is_array(self, name: str) -> bool:
         var = self.block._find_var_recursive(name)
@@ -138,12 +151,27 @@ class Versions:
         place = later[0].idx if later else self._end()
         self.block._insert_op(
             place,
-            type="assign",
+            type="assign" if self.has_value(name, place) else "keep_value",
             inputs={"X": [name]},
             outputs={"Out": [copy]},
             attrs={"op_role": OpRole.Forward},
         )
         return copy
+
+    def has_value(self, name: str, place: int = 0) -> bool:
+        """Whether a variable surely has a value before the operator at `place` of the block, whatever was decided."""
+        before = self.block.ops[:place]
+        if any(name in op.writes() and op.type not in _MAY_LEAVE_ALONE for op in before) or self._is_array(
+            name
+        ):
+            return True
+        if not self.owns(name):
+            assert self.outer is not None and self.at is not None
+            return self.outer.has_value(name, self.at.idx)
+        if self.at is not None:
+            return self.at.type not in _MAY_LEAVE_ALONE  # others put it there
+        var = self.block._find_var_recursive(name)
+        return var is not None and (var.is_data or var.persistable)
 
     def _end(self) -> int:
         """Where the operators end that were here when the pass began."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import VarType
+from .infer import same_as
 from .registry import EMPTY, GRAD, OpDef, OpSpec, OpView, grad_name, register
 
 _BLOCK: dict[str, Any] = {"sub_block": None, "is_scalar_condition": False, "skip_eager_deletion_vars": []}
@@ -102,5 +103,15 @@ register(
         grad=_output_grad,
         gradable=("X",),
         doc="X as the one of Out that Mask numbers; the others get no value.",
+    )
+)
+register(
+    OpDef(
+        "keep_value",
+        inputs=("X",),
+        infer=same_as("X"),
+        control=True,
+        frozen=("Out",),
+        doc="A copy of X for a gradient, none if X has no value yet: what it would be for has not run then.",
     )
 )

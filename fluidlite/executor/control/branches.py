@@ -1,8 +1,6 @@
-"""`conditional_block` and its gradient, `select_input`, `select_output`."""
+"""`conditional_block` and its gradient, `select_input`, `select_output`, `keep_value`."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -54,26 +52,40 @@ def _leave_empty(run: Run, op: Operator, environment: Environment) -> None:
 
 
 def run_conditional_block_grad(run: Run, op: Operator, environment: Environment) -> None:
-    """Run the gradient's block if the forward one has run; gradients of what it read are zero if it has not."""
+    """Run the gradient's block if the forward one has run.
+
+    Gradients of variables that the forward block reads or leaves alone, and writes, are in `state`, where the block
+    replaces them; those of what it only reads are zero if it has not run.
+    """
     block = op.attrs["sub_block"]
+    outs = op.inputs.get("Out", ())
+    arriving = dict(zip(outs, op.inputs.get("Out@GRAD", (EMPTY,) * len(outs)), strict=True))
     names = [
         (name, out)
         for name, out in zip(op.inputs.get("Input", ()), op.outputs.get("Input@GRAD", ()), strict=True)
         # Gradients that minimize has computed inside of a branch stay there.
         if out != EMPTY and op.block._find_var_recursive(out) is not None
     ]
-    made: dict[str, Any] = {}
+    state = Environment(None, environment)
+    for name, _ in names:
+        outside = arriving.get(name, EMPTY)
+        value = environment.find(outside) if outside != EMPTY else None
+        if value is not None and not isinstance(value, TensorArray):
+            state.keep(grad_name(name), value, environment.lod_of(outside))
+    made = state
     for saved in environment.find(op.inputs["Scope"][0]) or ():
-        inside = Environment(block, saved.under(environment))
-        run.run_block(block, inside)
-        made = inside.values
+        made = Environment(block, saved.under(state))
+        run.run_block(block, made)
     for name, out in names:
         value = environment.find(name)
+        inside = grad_name(name)
         if isinstance(value, TensorArray):  # the gradient of an array is one for all blocks
             if environment.find(out) is None:
                 environment.put(out, TensorArray())
-        elif grad_name(name) in made:
-            environment.put(out, made[grad_name(name)], environment.lod_of(name))
+        elif inside in made.values:
+            environment.put(out, made.values[inside], environment.lod_of(name))
+        elif inside in state.values:
+            environment.put(out, state.values[inside], state.lods.get(inside, ()))
         elif value is not None:
             environment.put(out, run.xp.zeros_like(value), environment.lod_of(name))
 
@@ -103,7 +115,15 @@ def run_select_output(run: Run, op: Operator, environment: Environment) -> None:
     environment.put(target, environment.get(source, op), environment.lod_of(source))
 
 
+def run_keep_value(run: Run, op: Operator, environment: Environment) -> None:
+    (name,) = op.inputs["X"]
+    value = environment.find(name)
+    if value is not None:
+        environment.put(op.outputs["Out"][0], value.copy(), environment.lod_of(name))
+
+
 FUNCTIONS = {
+    "keep_value": run_keep_value,
     "conditional_block": run_conditional_block,
     "conditional_block_infer": run_conditional_block,
     "conditional_block_grad": run_conditional_block_grad,

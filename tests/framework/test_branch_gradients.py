@@ -1,0 +1,392 @@
+"""Gradients of variables that branches and loops replace, for both values of a condition, by both engines."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite import layers
+from fluidlite.base import flags
+from fluidlite.framework import Program, program_guard
+from fluidlite.layers.conditional_block import ConditionalBlock
+
+EXE = fluid.Executor(fluid.CPUPlace())
+X = np.array([0.3, 0.7])
+
+
+@contextmanager
+def engine(name):
+    flags.set_engine(name)
+    try:
+        yield
+    finally:
+        flags._engine = None
+
+
+engines = pytest.mark.parametrize("name", ["plan", "interpret"])
+
+
+def program(build, **options):
+    """A program with a loss of x [2], which `build` makes of x and a condition p, and the gradient of x."""
+    main, startup = Program(), Program()
+    with program_guard(main, startup), fluid.unique_name.guard():
+        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+        x.stop_gradient = False
+        loss = layers.reduce_sum(build(x, p))
+        found = fluid.gradients(loss, [x], **options)
+    return main, startup, loss, found[0]
+
+
+def values(main, startup, fetch, taken, x=X):
+    scope = fluid.Scope()
+    EXE.run(startup, scope=scope)
+    return EXE.run(main, feed={"x": x, "p": np.array([taken])}, fetch_list=fetch, scope=scope)
+
+
+def sized(var):
+    """`var` without gradients so far."""
+    var.stop_gradient = False
+    return var
+
+
+def put(value, target):
+    layers.assign(value, target)
+    target.stop_gradient = False
+
+
+def two(value=2.0):
+    return layers.fill_constant([2], "float64", value)
+
+
+def when(condition):
+    return ConditionalBlock([condition], is_scalar_condition=True).block()
+
+
+def repeat(condition, body):
+    """Run `body` two times or, if the condition does not hold, never."""
+    i, last = layers.fill_constant([1], "int64", 0), layers.cast(condition, "int64") * 2
+    going = layers.less_than(i, last)
+    with layers.While(going).block():
+        body()
+        layers.increment(i)
+        layers.less_than(i, last, cond=going)
+
+
+def lasting():
+    return sized(layers.create_global_var([2], 1.0, "float64", persistable=True, name="lasting"))
+
+
+def constant_in_line(x, p):
+    s = layers.sin(x)
+    y = s * 2.0
+    put(two(), s)
+    return s * y
+
+
+def constant_in_branch(x, p):
+    s = layers.sin(x)
+    y = s * 2.0
+    with when(p):
+        put(two(), s)
+    return s * y
+
+
+def constant_in_loop(x, p):
+    s = layers.sin(x)
+    repeat(p, lambda: put(two(), s))
+    return s * x
+
+
+def constant_in_one_case(x, p):
+    s = layers.sin(x)
+    with layers.Switch() as switch:
+        with switch.case(p):
+            put(x * x, s)
+        with switch.default():
+            put(two(), s)
+    return s * x
+
+
+def both_branches(x, p):
+    s = layers.create_tensor("float64")
+    layers.cond(p, lambda: put(x * x, s), lambda: put(x * x * x, s))
+    return s * x
+
+
+def read_between(x, p):
+    s = layers.sin(x)
+    y = s * 3.0
+    with when(p):
+        put(y * s, s)
+    z = s * 2.0
+    with when(layers.logical_not(p)):
+        put(layers.sin(z * s), s)
+    return s * z + y
+
+
+def nothing_before(x, p):
+    """Whatever the condition, the second block runs; the first one may have written nothing."""
+    s, always = layers.create_tensor("float64"), layers.logical_or(p, layers.logical_not(p))
+    with when(p):
+        put(x * x, s)
+    with when(always):
+        put(x * x * x, s)
+    return s * x
+
+
+def nothing_before_a_loop(x, p):
+    s = layers.create_tensor("float64")
+
+    def body():
+        layers.cond(p, lambda: put(x * x, s), lambda: put(x * x * x, s))
+
+    repeat(layers.logical_or(p, layers.logical_not(p)), body)
+    return s * x
+
+
+def excluded_and_read_between(x, p):
+    s, r = layers.create_tensor("float64"), sized(two(1.0))
+    with when(p):
+        put(x * x, s)
+    with when(p):
+        put(s * s, r)
+    with when(layers.logical_not(p)):
+        put(x * x * x, s)
+    return s * r
+
+
+def condition_replaced(x, p):
+    """The two blocks do not exclude each other, though the second condition is the negation of the first variable."""
+    s, c = layers.create_tensor("float64"), layers.create_tensor("bool")
+    layers.assign(layers.logical_or(p, layers.logical_not(p)), c)
+    with when(c):
+        put(x * x, s)
+    layers.assign(layers.logical_not(c), c)
+    with when(layers.logical_not(c)):
+        put(x * s, s)
+    return s * x
+
+
+def condition_replaced_without_reading(x, p):
+    s, c, t = layers.create_tensor("float64"), layers.create_tensor("bool"), sized(two())
+    layers.assign(layers.logical_or(p, layers.logical_not(p)), c)
+    with when(c):
+        put(x * x, s)
+    y = s * t
+    layers.assign(layers.logical_not(c), c)
+    with when(layers.logical_not(c)):
+        put(x * 3.0, s)
+    return s * y
+
+
+def other_number_of_rows(x, p):
+    s = layers.sin(layers.concat([x, x], 0))
+    with when(p):
+        put(x * 1.0, s)
+    return layers.reduce_sum(s) * x
+
+
+def lasting_in_line(x, p):
+    u = lasting()
+    put(x * x, u)
+    y = layers.sin(u)
+    put(x * y, u)
+    return u * x + y
+
+
+def lasting_in_branch(x, p):
+    u = lasting()
+    put(layers.sin(x) * x, u)
+    y = u * u
+    with when(p):
+        put(u * x, u)
+    return u * x + y
+
+
+def lasting_in_loop(x, p):
+    u = lasting()
+    put(x * x, u)
+    repeat(p, lambda: put(layers.sin(u), u))
+    return u * x
+
+
+def nested(x, p):
+    s = layers.sin(x)
+
+    def outer():
+        put(layers.square(s), s)
+        inner = layers.cond(
+            layers.logical_not(p), lambda: x * 2.0, lambda: put(layers.cos(s * x), s) or s * 1.0
+        )
+        return inner * s
+
+    return layers.cond(p, outer, lambda: x * s) + s
+
+
+REPLACING = [
+    constant_in_line, constant_in_branch, constant_in_loop, constant_in_one_case, both_branches, read_between,
+    nothing_before, nothing_before_a_loop, excluded_and_read_between, condition_replaced,
+    condition_replaced_without_reading, other_number_of_rows, lasting_in_line, lasting_in_branch, lasting_in_loop,
+    nested,
+]  # fmt: skip
+
+
+@engines
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("build", REPLACING)
+def test_each_value_has_its_own_gradient(build, taken, name):
+    main, startup, loss, gradient = program(build)
+    numeric = []
+    with engine(name):
+        (found,) = values(main, startup, [gradient], taken)
+        for step in np.eye(2) * 1e-6:
+            ends = [values(main, startup, [loss], taken, X + sign * step)[0].item() for sign in (1, -1)]
+            numeric.append((ends[0] - ends[1]) / 2e-6)
+    np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
+
+
+@engines
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_a_branch_holds_fast_has_no_gradient(taken, name):
+    def build(x, p):
+        s = layers.sin(x)
+
+        def branch():
+            fast = s * 2.0
+            fast.stop_gradient = True
+            put(fast, s)
+            return fast * x
+
+        return layers.cond(p, branch, lambda: s * s) + s * x
+
+    main, startup, _, gradient = program(build)
+    sin, cos = np.sin(X), np.cos(X)
+    expected = 4 * sin if taken else 2 * sin * cos + sin + X * cos
+    with engine(name):
+        np.testing.assert_allclose(values(main, startup, [gradient], taken)[0], expected, rtol=1e-12)
+
+
+@engines
+@pytest.mark.parametrize("taken", [True, False])
+def test_no_grad_set_reaches_into_branches(taken, name):
+    def build(x, p):
+        s, held = layers.sin(x), layers.scale(x, 3.0, name="held")
+        with when(p):
+            put(s * held, s)
+        return s * held
+
+    main, startup, _, gradient = program(build, no_grad_set={"held.tmp_0"})
+    held = 3 * X
+    expected = np.cos(X) * held * (held if taken else 1)
+    with engine(name):
+        np.testing.assert_allclose(values(main, startup, [gradient], taken)[0], expected, rtol=1e-12)
+
+
+@engines
+@pytest.mark.parametrize("taken", [True, False])
+def test_weighted_targets_that_a_branch_has_replaced(taken, name):
+    main, startup = Program(), Program()
+    with program_guard(main, startup), fluid.unique_name.guard():
+        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+        x.stop_gradient = False
+        s = layers.sin(x)
+        t = s * x
+        with when(p):
+            put(x * x * s, s)
+        weight = layers.assign(np.array([2, 5], "int32"))
+        weights = [layers.cast(weight, "float64"), two(3.0)]
+        first = fluid.gradients([s, t], [x], target_gradients=weights)[0]
+        second = fluid.gradients([s], [x])[0]
+    sin, cos = np.sin(X), np.cos(X)
+    of_s = 2 * X * sin + X * X * cos if taken else cos
+    with engine(name):
+        found = values(main, startup, [first, second], taken)
+    np.testing.assert_allclose(found[0], np.array([2, 5]) * of_s + 3 * (sin + X * cos), rtol=1e-12)
+    np.testing.assert_allclose(found[1], of_s, rtol=1e-12)
+
+
+@engines
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "Momentum"])
+def test_sparse_tables_in_branches_learn_as_dense_ones(kind, name):
+    def train(sparse):
+        main, startup = Program(), Program()
+        with program_guard(main, startup), fluid.unique_name.guard():
+            ids, p = fluid.data("ids", [None, 1], "int64"), fluid.data("p", [1], "bool")
+
+            def rows():
+                start = fluid.initializer.NumpyArrayInitializer(
+                    np.arange(8, dtype="float32").reshape(4, 2) / 8
+                )
+                attr = fluid.ParamAttr("table", initializer=start)
+                return layers.embedding(ids, [4, 2], is_sparse=sparse, param_attr=attr)
+
+            made = layers.cond(
+                p, lambda: layers.square(rows()), lambda: layers.scale(layers.cast(ids, "float32"), 2.0)
+            )
+            state = layers.scale(layers.reduce_sum(made), 0.5)
+            with when(layers.logical_not(p)):
+                put(layers.reduce_sum(rows()) * state, state)
+            loss = layers.mean(layers.square(state))
+            options = {"momentum": 0.9} if kind == "Momentum" else {}
+            getattr(fluid.optimizer, kind)(learning_rate=0.01, **options).minimize(loss)
+        scope, found = fluid.Scope(), []
+        EXE.run(startup, scope=scope)
+        for taken in (True, False, True, False):
+            EXE.run(main, feed={"ids": np.array([[1], [3], [1]]), "p": np.array([taken])}, scope=scope)
+            found.append(np.array(scope.find_var("table").get_tensor()))
+        return found
+
+    with engine(name):
+        sparse, dense = train(True), train(False)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-5)
+    assert all((before != after).any() for before, after in zip(dense, dense[1:], strict=False))
+
+
+@engines
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_second_loss_sees_updates_in_a_branch_as_fluid_does(taken, name):
+    """An update is no new value of a parameter: the second loss has a gradient whether it was made or not."""
+    main, startup = Program(), Program()
+    with program_guard(main, startup), fluid.unique_name.guard():
+        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+        w = layers.create_parameter([2], "float64", "w", default_initializer=fluid.initializer.Constant(2.0))
+        first = layers.reduce_sum(w * x)
+
+        def update():
+            fluid.optimizer.SGD(0.5).minimize(first)
+            return first
+
+        layers.cond(p, update, lambda: first)
+        s = w * x
+        with when(p):
+            put(s * w, s)
+        fluid.optimizer.SGD(0.1).minimize(layers.reduce_sum(s))
+    scope = fluid.Scope()
+    with engine(name):
+        EXE.run(startup, scope=scope)
+        EXE.run(main, feed={"x": X, "p": np.array([taken])}, scope=scope)
+    before = 2.0 - 0.5 * X if taken else 2.0
+    expected = before - 0.1 * (2 * before * X if taken else X)
+    np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()), expected, rtol=1e-6)
+
+
+@engines
+@pytest.mark.parametrize("taken", [True, False])
+def test_two_losses_of_one_branch(taken, name):
+    main, startup = Program(), Program()
+    with program_guard(main, startup), fluid.unique_name.guard():
+        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+        w = layers.create_parameter([2], "float64", "w", default_initializer=fluid.initializer.Constant(2.0))
+        s = w * x
+        with when(p):
+            put(s * 3.0, s)
+        losses = [layers.reduce_sum(s), layers.reduce_sum(s * 2.0)]
+        for loss in losses:
+            fluid.optimizer.SGD(0.1).minimize(loss)
+    scope = fluid.Scope()
+    with engine(name):
+        EXE.run(startup, scope=scope)
+        EXE.run(main, feed={"x": X, "p": np.array([taken])}, scope=scope)
+    expected = 2.0 - 0.1 * 3 * X * (3 if taken else 1)
+    np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()), expected, rtol=1e-6)
