@@ -190,23 +190,25 @@ def _alone(tape: Tape, op: Operator, name: str) -> bool:
     writers = [
         each for each in before if name in each.writes() and (each.definition.grad or each.definition.control)
     ]
-    return all(each.type == op.type and _exclude(each, op) for each in writers)
+    return all(each.type == op.type and _exclude(tape, each, op) for each in writers)
 
 
-def _exclude(one: Operator, other: Operator) -> bool:
+def _exclude(tape: Tape, one: Operator, other: Operator) -> bool:
     """Whether the conditions of two conditional blocks cannot both hold, as far as their operators say so."""
-    first, second = (_terms(op.block, op.inputs["Cond"][0]) for op in (one, other))
+    first, second = (_terms(tape, op.inputs["Cond"][0]) for op in (one, other))
     return any((name, not holds) in second for name, holds in first)
 
 
-def _terms(block: Block, name: str) -> set[tuple[str, bool]]:
-    """What has to hold, or not to hold, where a condition does."""
-    var = block._find_var_recursive(name)
+def _terms(tape: Tape, name: str) -> set[tuple[str, bool]]:
+    """What has to hold, or not to hold, where a condition does; nothing is known of what has several values."""
+    if not tape.versions.constant(name):
+        return set()
+    var = tape.block._find_var_recursive(name)
     op = var.op if var is not None else None
     if op is not None and op.type == "logical_and":
-        return _terms(block, op.inputs["X"][0]) | _terms(block, op.inputs["Y"][0])
+        return _terms(tape, op.inputs["X"][0]) | _terms(tape, op.inputs["Y"][0])
     if op is not None and op.type == "logical_not":
-        terms = _terms(block, op.inputs["X"][0])
+        terms = _terms(tape, op.inputs["X"][0])
         if len(terms) == 1:
             return {(other, not holds) for other, holds in terms}
     return {(name, True)}
@@ -219,7 +221,4 @@ GRADIENTS: dict[str, Callable[[Tape, Operator], None]] = {
 }
 """By type of operator; called if a gradient of one of its outputs has arrived."""
 
-MAY_NOT_RUN = frozenset({"conditional_block"})
-"""What may leave alone the variables that it writes, and does not have them among its inputs."""
-
-__all__ = ["GRADIENTS", "MAY_NOT_RUN", "kept_names", "names_from_outside", "names_read"]
+__all__ = ["GRADIENTS", "kept_names", "names_from_outside", "names_read"]

@@ -12,7 +12,7 @@ from .block import Block
 from .operator import Operator
 from .recompute import Segment
 from .variable import Parameter, Variable
-from .versions import Versions, changes_nothing, counts
+from .versions import MAY_NOT_RUN, Versions, changes_nothing, counts
 
 
 class Tape:
@@ -170,12 +170,25 @@ class Tape:
                 continue
             self.arrived = self._used(op)
             available = any(self.available(name) for name in op.output_arg_names)
-            left_alone = self.arrived and op.type in backward_blocks.MAY_NOT_RUN
-            if available and (left_alone or any(self._wants(name, op) for name in op.input_arg_names)):
+            if available and (
+                self._takes_out(op) or any(self._wants(name, op) for name in op.input_arg_names)
+            ):
                 if op.definition.grad is not None:
                     self._differentiate(op)
                 elif op.definition.control:
                     self._differentiate_block(op)
+
+    def _takes_out(self, op: Operator) -> bool:
+        """Whether the gradients of what `op` writes, of which there are some, change even if it reads nothing with one.
+
+        It may have replaced elements of an array, or in a block, which may not have run, a variable.
+        """
+        if op.sub_blocks():
+            known = (name for name in op.output_arg_names if self.available(name))
+            return op.type in MAY_NOT_RUN and any(
+                name in self.arrived or self.is_array(name) for name in known
+            )
+        return op.type == "write_to_array" and not self.versions.first(op, op.outputs["Out"][0])
 
     def _count_back(self, op: Operator) -> None:
         """Take back what an increment in place has added; its gradient stays what it is."""
@@ -231,7 +244,9 @@ class Tape:
                     gives[slot] = [n for _, n in wanted]
                 if wanted:
                     kept += [(slot, i if len(names) > 1 else 0, n) for i, n in wanted]
-            if not kept or not self._arrives(op, spec, outputs):
+            if not kept and self._takes_out(op):
+                gives = {slot: [self._ignored(n) for n in names] for slot, names in spec.outputs.items()}
+            elif not kept or not self._arrives(op, spec, outputs):
                 continue
             takes = {
                 slot: [self._incoming(n, outputs, op, slot) for n in names]

@@ -28,10 +28,10 @@ def changes_nothing(op: Operator) -> bool:
     return op.type == "assign" and op.inputs.get("X") == op.outputs.get("Out")
 
 
-_UPDATE = OpRole.Optimize | OpRole.LRSched
+MAY_NOT_RUN = ("conditional_block", "while")
+"""What may not run its block, and leave alone the variables that this writes."""
 
-_MAY_LEAVE_ALONE = ("conditional_block", "while")
-"""What may not run the block in which it writes."""
+_UPDATE = OpRole.Optimize | OpRole.LRSched
 
 
 def _written(op: Operator) -> set[str]:
@@ -92,6 +92,19 @@ class Versions:
 
     def writes(self, name: str) -> bool:
         return name in self._writers
+
+    def first(self, op: Operator, name: str) -> bool:
+        """Whether `op` is the first to write a variable that begins with its block."""
+        return self.owns(name) and self._writers[name][0] is op
+
+    def constant(self, name: str) -> bool:
+        """Whether a variable has the same value wherever it is read in one run of the block."""
+        if not self.owns(name) and name not in self._writers:
+            assert self.outer is not None
+            return self.outer.constant(name)
+        var = self.block.vars.get(name)
+        given = var is None or var.is_data or var.persistable
+        return len(self._writers.get(name, ())) <= (0 if given else 1)
 
     def undo(self, op: Operator, name: str) -> None:
         """Note that the gradient operators collected so far take back what `op` has written."""
@@ -161,15 +174,13 @@ class Versions:
     def has_value(self, name: str, place: int = 0) -> bool:
         """Whether a variable surely has a value before the operator at `place` of the block, whatever was decided."""
         before = self.block.ops[:place]
-        if any(name in op.writes() and op.type not in _MAY_LEAVE_ALONE for op in before) or self._is_array(
-            name
-        ):
+        if any(name in op.writes() and op.type not in MAY_NOT_RUN for op in before) or self._is_array(name):
             return True
         if not self.owns(name):
             assert self.outer is not None and self.at is not None
             return self.outer.has_value(name, self.at.idx)
         if self.at is not None:
-            return self.at.type not in _MAY_LEAVE_ALONE  # others put it there
+            return self.at.type not in MAY_NOT_RUN  # others put it there
         var = self.block._find_var_recursive(name)
         return var is not None and (var.is_data or var.persistable)
 
@@ -178,4 +189,4 @@ class Versions:
         return 1 + max(index for index, op in enumerate(self.block.ops) if id(op) in self._order)
 
 
-__all__ = ["Versions", "changes_nothing", "counts"]
+__all__ = ["MAY_NOT_RUN", "Versions", "changes_nothing", "counts"]

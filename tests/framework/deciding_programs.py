@@ -36,9 +36,9 @@ def number(value: int) -> Variable:
     return layers.fill_constant([1], "int64", value)
 
 
-def constant(value: float) -> Variable:
+def constant(value: float, fixed: bool) -> Variable:
     made = layers.fill_constant(SIZE, "float64", value)
-    made.stop_gradient = False
+    made.stop_gradient = fixed
     return made
 
 
@@ -70,7 +70,7 @@ class Writer:
         a, b = self.random.choice(values), self.random.choice(values)
         kind = self.random.randrange(8)
         if kind == 7 and self.random.random() < 0.5:
-            made = constant(0.3)
+            made = constant(0.3, self.random.random() < 0.5)
         elif kind == 7:
             ids = layers.fill_constant([2, 1], "int64", self.random.randrange(4))
             sparse = self.random.random() < 0.7

@@ -224,7 +224,35 @@ def nested(x, p):
     return layers.cond(p, outer, lambda: x * s) + s
 
 
+def element(x, replace):
+    """An element of an array, made of x, which `replace` may have replaced by means of the function that it gets."""
+    index = layers.fill_constant([1], "int64", 0)
+    array = layers.array_write(x * 0.5, index)
+    replace(lambda value: layers.array_write(value, index, array))
+    return layers.array_read(array, index) * x
+
+
+def element_in_line(x, p):
+    return element(x, lambda write: write(two()))
+
+
+def element_in_branch(x, p):
+    return element(x, lambda write: layers.cond(p, lambda: write(two()) and None, None))
+
+
+def element_in_loop(x, p):
+    return element(x, lambda write: repeat(p, lambda: write(sized(two()))))
+
+
+def element_in_branch_in_loop(x, p):
+    always = layers.logical_or(p, layers.logical_not(p))
+    return element(
+        x, lambda write: repeat(always, lambda: layers.cond(p, lambda: write(sized(two())) and None, None))
+    )
+
+
 REPLACING = [
+    element_in_line, element_in_branch, element_in_loop, element_in_branch_in_loop,
     constant_in_line, constant_in_branch, constant_in_loop, constant_in_one_case, both_branches, read_between,
     nothing_before, nothing_before_a_loop, excluded_and_read_between, condition_replaced,
     condition_replaced_without_reading, other_number_of_rows, lasting_in_line, lasting_in_branch, lasting_in_loop,
@@ -244,6 +272,18 @@ def test_each_value_has_its_own_gradient(build, taken, name):
             ends = [values(main, startup, [loss], taken, X + sign * step)[0].item() for sign in (1, -1)]
             numeric.append((ends[0] - ends[1]) / 2e-6)
     np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
+
+
+def test_copies_are_made_of_what_may_have_no_value():
+    """`keep_value` copies what is there, in place of `assign`, which needs something."""
+    main, *_ = program(nothing_before_a_loop)
+    kinds = {op.type for block in main.blocks for op in block.ops if "@KEPT@" in "".join(op.output_arg_names)}
+    assert kinds <= {"keep_value"}
+    main, *_ = program(excluded_and_read_between)
+    kinds = {op.type for block in main.blocks for op in block.ops if "@KEPT@" in "".join(op.output_arg_names)}
+    assert "keep_value" in kinds
+    main, *_ = program(constant_in_branch)
+    assert not any(op.type == "keep_value" for block in main.blocks for op in block.ops)
 
 
 @engines
