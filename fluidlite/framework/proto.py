@@ -18,6 +18,7 @@ from .attr_types import wire_type
 from .block import Block
 from .operator import Operator
 from .proto_messages import ATTR_TYPES, as_text, messages, parse
+from .tuning import tuning
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
@@ -156,7 +157,10 @@ def _fill_op(message: Any, op: Operator) -> Any:
     definition = op.definition
     _fill_slots(message.inputs, op.inputs, (slot.name for slot in definition.input_slots))
     _fill_slots(message.outputs, op.outputs, (slot.name for slot in definition.output_slots))
-    for name, value in sorted(op.declared_attrs().items()):
+    attrs = op.declared_attrs()
+    if op.type.endswith("_grad"):
+        attrs = {**tuning(op.type), **attrs}
+    for name, value in sorted(attrs.items()):
         if value is not None and name not in _NOT_SAVED:
             _fill_attr(message.attrs.add(), op, name, value)
     return message

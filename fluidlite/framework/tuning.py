@@ -1,5 +1,6 @@
 """Attributes that tell Fluid's kernels how to work, or whose parts on other machines: operators have them, with these
-values unless a program says otherwise, and nothing here heeds them. They are not written into saved programs."""
+values unless a program says otherwise, and nothing here heeds them. In saved programs gradient operators have them:
+for others Fluid fills them in."""
 
 from __future__ import annotations
 
@@ -48,5 +49,9 @@ _VALUES: list[tuple[str, Any, str]] = [
 
 @cache
 def tuning(op_type: str) -> dict[str, Any]:
-    """The attributes of this kind that operators of a type have, with their values; not to be changed."""
+    """The attributes of this kind that operators of a type have, with their values; not to be changed.
+
+    Gradient operators have those of the operators that they belong to.
+    """
+    op_type = op_type.removesuffix("_grad").removesuffix("_grad")
     return {name: value for names, value, ops in _VALUES if op_type in ops.split() for name in names.split()}

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.dtypes import FLOATS
 from ..base.selected_rows import SelectedRows
+from ..base.tensor_array import TensorArray
 from . import rows
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import NUMERIC, itemsize, numel, typed
@@ -222,7 +223,19 @@ def _infer_sum(op: OpView) -> None:
     op.set("Out", dims, op.dtype("X"))
 
 
+def _sum_arrays(X: list[TensorArray]) -> TensorArray:
+    total = X[0].copy()
+    for array in X[1:]:
+        for index, (value, lod) in enumerate(array):
+            if value is not None:
+                before = total.arrays[index] if index < len(total) else None
+                total.write(index, value if before is None else before + value, lod)
+    return total
+
+
 def _sum(xp: Any, X: list[Any]) -> Any:
+    if isinstance(X[0], TensorArray):
+        return _sum_arrays(X)
     total = X[0].copy()
     for x in X[1:]:
         total += x
@@ -269,7 +282,7 @@ register(
         cuda="elementwise.add_many",
         inplace=(("Out", "X"),),
         rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
-        doc="The sum of the X, all of one shape; of SelectedRows, the rows of all.",
+        doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",
     )
 )
 

@@ -40,10 +40,10 @@ def register_pair(
 
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
-    its shape) and outputs it gets besides the gradients of the outputs that are not `frozen`. `lod`: both kernels take
-    `lod=`. `random`: each run draws new numbers. `keeps_lod`, `wire`: see `OpDef`. `infer_back`: the shapes of the
-    gradients, where those of the inputs are not what counts. `again`: the gradient rule of the gradient. `cuda`: the
-    launchers of both, `native`: what chooses their C kernels.
+    its shape; `X?`: saved programs may lack it) and outputs it gets besides the gradients of the outputs that are not
+    `frozen`. `lod`: both kernels take `lod=`. `random`: each run draws new numbers. `keeps_lod`, `wire`: see `OpDef`.
+    `infer_back`: the shapes of the gradients, where those of the inputs are not what counts. `again`: the gradient rule
+    of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -73,7 +73,7 @@ def register_pair(
             doc=doc,
         )
     )
-    takes = [declared(slots[k.name], k.name, slots[k.name].optional, k.unread) for k in kept]
+    takes = [declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.unread) for k in kept]
     takes += [declared(made[name], name, made[name].optional) for name in keep_out]
     takes += [
         declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in frozen

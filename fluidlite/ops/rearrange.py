@@ -8,10 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.windows import Geometry, forward_geometry
-from .infer import product
+from .infer import grads_like_inputs, product, same_as
 from .pairs import applied_again, register_pair
 from .patches import gather_patches, scatter_patches
-from .registry import OpView, Shape
+from .registry import OpView, Shape, grad_name
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+_like_out = same_as(DOUT, DX)
 
 
 def _register(
@@ -22,8 +27,13 @@ def _register(
     back: Callable[..., Any],
     doc: str,
     keeps_lod: bool = True,
+    keep: tuple[str, ...] = (),
+    infer_back: Callable[[OpView], None] = _like_out,
 ) -> None:
-    """Declare `op_type` and its gradient; `forward(xp, x, ...)` and `back(xp, dout, ...)` take the attributes."""
+    """Declare `op_type` and its gradient; `forward(xp, x, ...)` and `back(xp, dout, ...)` take the attributes.
+
+    `keep`, `infer_back`: see `register_pair`; by default X is as large as the gradient that arrives.
+    """
 
     def infer_out(op: OpView) -> None:
         if len(op.shape("X")) != 4:
@@ -39,7 +49,8 @@ def _register(
         infer_out,
         doc,
         attrs=attrs,
-        keep=("X#",),
+        keep=keep,
+        infer_back=infer_back,
         again=again,
         keeps_lod=keeps_lod,
     )
@@ -77,6 +88,12 @@ def _infer_pixel_shuffle(op: OpView) -> Shape:
     return n, channels, h * factor if h >= 0 else -1, w * factor if w >= 0 else -1
 
 
+def _infer_pixel_shuffle_grad(op: OpView) -> None:
+    factor, (n, c, h, w) = op.attr("upscale_factor"), op.shape(DOUT)
+    known = [size if size < 0 else size // factor for size in (h, w)]
+    op.set(DX, (n, c if c < 0 else c * factor * factor, *known), op.dtype(DOUT))
+
+
 _register(
     "pixel_shuffle",
     {"upscale_factor": 1},
@@ -85,6 +102,7 @@ _register(
     _pixel_shuffle_grad,
     "Images upscale_factor times as high and wide, made of the square of it fewer channels.",
     keeps_lod=False,
+    infer_back=_infer_pixel_shuffle_grad,
 )
 
 
@@ -118,6 +136,8 @@ _register(
     _space_to_depth,
     _space_to_depth_grad,
     "Images blocksize times lower and narrower, with as many times more channels.",
+    keep=("X#",),
+    infer_back=grads_like_inputs,
 )
 
 

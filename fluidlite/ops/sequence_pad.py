@@ -149,7 +149,9 @@ def _unpad(xp: Any, X: Any, Length: Any, lod: Lods) -> Any:
 
 def _unpad_grad(xp: Any, X: Any, Length: Any, Out_grad: Any, lod: Lods) -> Any:
     dx = xp.zeros_like(X)
-    places = xp.asarray(_places(_valid(X, Length), X.shape[1]))
+    # Fluid's programs do not give the lengths: those of the sequences of the gradient are the same.
+    lengths = np.diff(one_level("sequence_unpad_grad", lod, DOUT)) if Length is None else Length
+    places = xp.asarray(_places(_valid(X, lengths), X.shape[1]))
     _flat(dx, X.shape[2:] or (1,))[places] = Out_grad
     return LodArray(dx, [])
 
@@ -169,7 +171,7 @@ def _unpad_grad_infer(op: OpView) -> None:
 
 
 def _unpad_grad_native(op: OpView) -> Call | None:
-    if op.dtype("Length") != VarType.INT64:
+    if not op.has("Length") or op.dtype("Length") != VarType.INT64:
         return None
     batch, padded, *rest = op.shape("X")
     ints = [batch, op.shape(DOUT)[0], padded, product(tuple(rest)) * itemsize(op, "X")]
@@ -183,7 +185,7 @@ register_pair(
     _unpad_grad,
     _unpad_infer,
     "The sequences in a padded batch, given their lengths.",
-    keep=("X#", "Length"),
+    keep=("X#", "Length?"),
     gradable=("X",),
     lod=True,
     infer_back=_unpad_grad_infer,

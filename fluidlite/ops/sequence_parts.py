@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backend import to_host
 from ..base.dtypes import VarType
-from .infer import grads_like_inputs, product
+from .infer import product
 from .native import NUMERIC, bytes_of_row, copy, itemsize, typed
 from .pairs import register_pair
 from .registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
@@ -181,8 +181,8 @@ def _scatter(xp: Any, X: Any, Ids: Any, Updates: Any, lod: Lods) -> Any:
     return LodArray(out, [])
 
 
-def _scatter_grad(xp: Any, X: Any, Ids: Any, Updates: Any, Out_grad: Any, lod: Lods) -> Any:
-    rows, columns = _places("sequence_scatter_grad", X, Ids, Updates, lod)
+def _scatter_grad(xp: Any, Ids: Any, Updates: Any, Out_grad: Any, lod: Lods) -> Any:
+    rows, columns = _places("sequence_scatter_grad", Out_grad, Ids, Updates, lod)
     dupdates = Out_grad[xp.asarray(rows), xp.asarray(columns)].reshape(Updates.shape)
     return LodArray(Out_grad.copy(), []), LodArray(dupdates, [])
 
@@ -200,21 +200,22 @@ def _scatter_infer(op: OpView) -> None:
 
 
 def _scatter_grad_infer(op: OpView) -> None:
-    grads_like_inputs(op)
+    op.set(DX, op.shape(DOUT), op.dtype(DOUT))
+    op.set(DUPDATES, op.shape("Updates"), op.dtype("Updates"))
     op.carry(DX, ())
     op.carry(DUPDATES, ())
 
 
-def _spots(op: OpView) -> tuple[str, list[int]] | None:
-    """The offsets of Ids; how many sequences and ids there are, rows and width of X."""
+def _spots(op: OpView, whole: str) -> tuple[str, list[int]] | None:
+    """The offsets of Ids; how many sequences and ids there are, rows and width of `whole`."""
     found = segments_of(op, "Ids")
     if found is None or op.dtype("Ids") != VarType.INT64:
         return None
-    return found[0], [found[1], product(op.shape("Ids")), *op.shape("X")]
+    return found[0], [found[1], product(op.shape("Ids")), *op.shape(whole)]
 
 
 def _scatter_native(op: OpView) -> Call | None:
-    found, name = _spots(op), typed(op, "sequence_scatter", ("X", "Updates"), NUMERIC)
+    found, name = _spots(op, "X"), typed(op, "sequence_scatter", ("X", "Updates"), NUMERIC)
     if found is None or name is None:
         return None
     operands = [op.name("X"), op.name("Ids"), found[0], op.name("Updates"), op.name("Out")]
@@ -222,7 +223,7 @@ def _scatter_native(op: OpView) -> Call | None:
 
 
 def _scatter_grad_native(op: OpView) -> Call | None:
-    found, name = _spots(op), typed(op, "sequence_scatter_grad", ("Updates", DOUT))
+    found, name = _spots(op, DOUT), typed(op, "sequence_scatter_grad", ("Updates", DOUT))
     if found is None or name is None:
         return None
     given_back = [op.name_or_none(slot) or None for slot in (DX, DUPDATES)]
@@ -236,7 +237,7 @@ register_pair(
     _scatter_grad,
     _scatter_infer,
     "X with updates added: each sequence of ids names columns of the row in its place.",
-    keep=("X#", "Ids", "Updates#"),
+    keep=("Ids", "Updates#"),
     gradable=("X", "Updates"),
     lod=True,
     infer_back=_scatter_grad_infer,

@@ -158,7 +158,7 @@ def _join(xp: Any, X: Any, axis: int, use_stack: bool) -> tuple[Any, Any]:
 
 
 def _join_grad(op: OpView) -> list[OpSpec]:
-    takes = {"X": [op.name("X")], "OutIndex": [op.name("OutIndex")], DOUT: [grad_name(op.name("Out"))]}
+    takes = {"X": [op.name("X")], DOUT: [grad_name(op.name("Out"))]}
     attrs = {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")}
     return [OpSpec("tensor_array_to_tensor_grad", takes, {DX: [grad_name(op.name("X"))]}, attrs)]
 
@@ -194,7 +194,7 @@ register(
 register(
     OpDef(
         "tensor_array_to_tensor_grad",
-        inputs=("X", "OutIndex", DOUT),
+        inputs=("X", DOUT),
         outputs=(DX,),
         attrs={"axis": 0, "use_stack": False},
         infer=lambda op: op.set(DX, op.shape("X"), op.dtype("X")),

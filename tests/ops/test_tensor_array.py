@@ -116,7 +116,7 @@ def test_elements_of_different_lengths_and_their_gradient():
     array = write(write(None, 0, A), 1, B)
     out, index = call("tensor_array_to_tensor", {"X": array}, {"axis": 0})
     assert out.shape == (6, 3) and index.tolist() == [2, 4]
-    inputs = {"X": array, "OutIndex": index, "Out@GRAD": out * 2}
+    inputs = {"X": array, "Out@GRAD": out * 2}
     gradient = call("tensor_array_to_tensor_grad", inputs, {"axis": 0})[0]
     np.testing.assert_array_equal(gradient.arrays[0], 2 * A)
     np.testing.assert_array_equal(gradient.arrays[1], 2 * B)

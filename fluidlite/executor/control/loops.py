@@ -78,6 +78,9 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
         for inside, array in arrays.items():
             turn.keep(inside, array)
         run.run_block(block, turn)
+        arrays = {
+            inside: turn.values[inside] for inside in arrays
+        }  # blocks of Fluid's assign them to themselves
         for inside in state.values:
             if inside in turn.values:
                 state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))

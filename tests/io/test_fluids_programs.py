@@ -1,0 +1,115 @@
+"""What stands in programs that Fluid 1.8 made, or needs to, and that programs made here do without."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base.dtypes import VarType
+from fluidlite.base.tensor_array import TensorArray
+from fluidlite.framework import Program
+from fluidlite.framework.proto_messages import messages
+from fluidlite.ops.registry import find
+
+layers = fluid.layers
+X = np.random.default_rng(1).uniform(-1, 1, (6, 4)).astype("float32")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    with (
+        fluid.program_guard(Program(), Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
+        yield
+
+
+def sequences(lengths=((1, 3, 2),)):
+    return fluid.create_lod_tensor(X, [list(level) for level in lengths], fluid.CPUPlace())
+
+
+def test_saved_gradient_operators_have_the_attributes_of_their_forward_operators():
+    """Fluid adds missing ones to forward operators only, and its gradient kernels ask for them."""
+    x = fluid.data("x", [None, 4], "float32")
+    loss = layers.mean(layers.softmax(layers.fc(x, 3)))
+    fluid.backward.append_backward(loss)
+    message = messages().ProgramDesc.FromString(fluid.default_main_program().desc.serialize_to_string())
+    attrs = {op.type: {attr.name for attr in op.attrs} for op in message.blocks[0].ops}
+    assert attrs["softmax_grad"] >= {"axis", "use_cudnn", "use_mkldnn", "data_format"}
+    assert attrs["mul_grad"] >= {"x_num_col_dims", "use_mkldnn", "scale_x", "scale_y", "force_fp32_output"}
+    assert "use_mkldnn" not in attrs["softmax"]
+
+
+def test_places_of_maxima_that_are_declared_as_floats():
+    x = fluid.data("x", [None, 4], "float32", lod_level=1)
+    rows = layers.scale(x, 1.0)
+    loss = layers.reduce_sum(layers.square(layers.sequence_pool(rows, "max")))
+    fluid.backward.append_backward(loss, parameter_list=[rows.name])
+    main = fluid.default_main_program()
+    exe, fetches = fluid.Executor(fluid.CPUPlace()), [loss.name, rows.name + "@GRAD"]
+    want = exe.run(main, feed={"x": sequences()}, fetch_list=fetches, return_numpy=False)
+    again = Program.parse_from_string(main.desc.serialize_to_string())
+    (pool,) = (op for op in again.global_block().ops if op.type == "sequence_pool")
+    again.global_block().var(pool.output("MaxIndex")[0])._dtype = VarType.FP32
+    for _ in range(2):
+        got = exe.run(again, feed={"x": sequences()}, fetch_list=fetches, return_numpy=False)
+        for found, wanted in zip(got, want, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_blocks_of_gradients_may_assign_arrays_to_themselves():
+    x, n = fluid.data("x", [6, 4], "float32"), fluid.data("n", [1], "int64")
+    start = layers.scale(x, 1.0)
+    i = layers.fill_constant([1], "int64", 0)
+    states = layers.array_write(start, i)
+    condition = layers.less_than(i, n)
+    loop = layers.While(condition)
+    with loop.block():
+        state = layers.array_read(states, i)
+        layers.increment(i)
+        layers.array_write(layers.tanh(state), i, states)
+        layers.less_than(i, n, cond=condition)
+    loss = layers.reduce_sum(layers.square(layers.array_read(states, i)))
+    fluid.backward.append_backward(loss, parameter_list=[start.name])
+    main = fluid.default_main_program()
+    exe, feed = fluid.Executor(fluid.CPUPlace()), {"x": X, "n": np.array([3])}
+    (want,) = exe.run(main, feed=feed, fetch_list=[start.name + "@GRAD"])
+    assert np.abs(want).min() > 0
+    gradient = states.name + "@GRAD"
+    block = main.blocks[2]
+    block._insert_op(0, type="assign", inputs={"X": [gradient]}, outputs={"Out": [gradient]})
+    (got,) = exe.run(main, feed=feed, fetch_list=[start.name + "@GRAD"])
+    np.testing.assert_array_equal(got, want)
+
+
+def test_gradients_of_arrays_are_added_up():
+    def array(*values):
+        made = TensorArray()
+        for index, value in enumerate(values):
+            if value is not None:
+                made.write(index, np.full((2, 1), value, "float32"))
+        return made
+
+    first, second = array(1, None, 3), array(10, 20, 30, 40)
+    (total,) = find("sum").call(np, {"X": [first, second]}, {})
+    assert [float(value[0, 0]) for value, _ in total] == [11, 20, 33, 40]
+    assert [None if value is None else float(value[0, 0]) for value, _ in first] == [1, None, 3]
+
+
+def test_the_gradient_of_unpadding_has_the_lengths():
+    """Fluid's gradient operator does not get them."""
+    x, length = fluid.data("x", [None, 3, 2], "float32"), fluid.data("length", [None], "int64")
+    batch = layers.scale(x, 1.0)
+    rows = layers.sequence_unpad(batch, length)
+    loss = layers.reduce_sum(layers.square(rows))
+    fluid.backward.append_backward(loss, parameter_list=[batch.name])
+    main = fluid.default_main_program()
+    (op,) = (op for op in main.global_block().ops if op.type == "sequence_unpad_grad")
+    feed = {"x": X.reshape(4, 3, 2), "length": np.array([2, 0, 3, 1])}
+    exe = fluid.Executor(fluid.CPUPlace())
+    (want,) = exe.run(main, feed=feed, fetch_list=[batch.name + "@GRAD"])
+    del op.inputs["Length"]
+    main._changed()
+    (got,) = exe.run(main, feed=feed, fetch_list=[batch.name + "@GRAD"])
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal((want != 0).all(axis=2).sum(axis=1), [2, 0, 3, 1])
