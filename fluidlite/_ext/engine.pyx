@@ -591,7 +591,7 @@ cdef class Engine:
         return array
 
     def fetch(self, Py_ssize_t slot, shape, dtype):
-        """A new array of the given shape and dtype with a copy of what the slot points to."""
+        """A new array of the given shape (`-1 - register` for a size) and dtype with a copy of what the slot points to."""
         cdef Layouts one = Layouts(((slot, dtype, shape),), self.plan.n_slots(), len(self.sizes))
         one.settle(self.plan.sizes)
         return self.copy_out(&one.items[0])
@@ -600,6 +600,8 @@ cdef class Engine:
         """Declare what `fetch_all` returns: `[(slot, dtype, shape)]`, with `-1 - register` for each dimension that varies."""
         self.check_idle()
         self.fetches = Layouts(entries, self.plan.n_slots(), len(self.sizes))
+        if self.sizes.sizes.evaluate():
+            self.fetches.settle(&self.sizes.sizes)
 
     def fetch_all(self) -> list:
         """New arrays with copies of the declared fetches, in their order."""

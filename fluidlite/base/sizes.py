@@ -48,9 +48,14 @@ class Undecided(Exception):
 
 
 class Sizes:
-    """The sizes of one plan: its atoms, what is known about them, and the guards noted so far."""
+    """The sizes of one plan: its atoms, what is known about them, and the guards noted so far.
 
-    def __init__(self) -> None:
+    `told`: whether users' code gets to see sizes: they say that they are integers then, and one that becomes text has
+    to be the same in every step, for the text may decide something.
+    """
+
+    def __init__(self, told: bool = False) -> None:
+        self.told = told
         self.atoms: list[Atom] = []
         self.names: list[str] = []
         self.guards: dict[Any, Guard] = {}
@@ -157,6 +162,11 @@ class Sizes:
             raise Undecided(f"{formula(size)} is not the same in every step")
         self.decide("==", size, size.value)
         return size.value
+
+    def stays(self, size: Size) -> bool:
+        """Whether the guards noted so far admit one value only."""
+        terms = self.canonical(size.terms)
+        return self.least(terms) == -self.least({atoms: -times for atoms, times in terms.items()})
 
     def _guard(self, kind: str, a: Size | int, b: Size | int) -> None:
         difference = self.canonical(_sum(_terms(b), _terms(a), -1))
@@ -338,10 +348,24 @@ class Size:
         return hash(self.sizes.exactly(self))
 
     def __repr__(self) -> str:
-        return str(self.value)
+        return str(self._shown())
 
     def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
+        return format(self._shown(), spec)
+
+    def _shown(self) -> int:
+        return self.sizes.exactly(self) if self.sizes.told else self.value
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What `isinstance` goes by: users' code takes a size for the integer that it stands for."""
+        return int if self.sizes.told else Size
+
+    def __copy__(self) -> Size:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Size:
+        return self
 
 
 class Real:
@@ -384,7 +408,7 @@ class Real:
 
     def __float__(self) -> float:
         for part in (self.a, self.b):
-            if not isinstance(part, (int, float)):
+            if isinstance(part, (Size, Real)):
                 float(part)
         return self.value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Analysis:
         feed: what is fed, as `feeding.expanded` gives it.
         ops: the operators, by default those of the global block.
         varying: whether dimensions that the block leaves open may change from step to step.
+        later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -50,11 +51,12 @@ class Analysis:
         fetches: Sequence[str],
         ops: Sequence[Operator] | None = None,
         varying: bool = False,
+        later: Mapping[str, str] | None = None,
     ) -> None:
         self.feed_names = list(feed)
-        self.meta = ExactMeta(block, scope, feed, varying)
+        self.meta = ExactMeta(block, scope, feed, varying, later)
         everything = block.ops if ops is None else ops
-        versions = Versions(self.meta, self.feed_names)
+        versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
         kept = [
             versions.renamed(op)

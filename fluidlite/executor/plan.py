@@ -42,6 +42,8 @@ class Plan(ScopeFollower):
         ops: the operators, by default those of the global block.
         block: where their variables are declared, by default the global block.
         varying: whether dimensions that the block leaves open may change from step to step.
+        later: what `accepts` does not take, for it is bound when part of the operators has run; of each the variable
+            that it has shape and type of.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -56,6 +58,7 @@ class Plan(ScopeFollower):
         ops: Sequence[Operator] | None = None,
         block: Block | None = None,
         varying: bool = True,
+        later: Mapping[str, str] | None = None,
     ) -> None:
         self._scope = weakref.ref(
             scope
@@ -64,9 +67,10 @@ class Plan(ScopeFollower):
         self.lock = threading.Lock()
         watch(self)
         self._failure = engine.KernelFailure
-        analysis = Analysis(block or program.global_block(), scope, dict(feed), fetches, ops, varying)
+        analysis = Analysis(block or program.global_block(), scope, dict(feed), fetches, ops, varying, later)
         self.feed_names = analysis.feed_names
-        self._fed = frozenset(self.feed_names)
+        self._later = list(later or ())
+        self._fed = frozenset([*self.feed_names, *self._later])
         self._fed_levels = [len(analysis.meta.lod(name)) for name in self.feed_names]
         self.meta = analysis.meta
         self._registers = Registers(self.meta.sizes)
@@ -254,7 +258,13 @@ class Plan(ScopeFollower):
 
     def _emit(self, instructions: list[Instruction]) -> None:
         """Give the engine its instructions, the memory of temporaries, and constants."""
-        for name in (*self.feed_names, *self.meta.persistable, *self.meta.known, *self._storages):
+        for name in (
+            *self.feed_names,
+            *self._later,
+            *self.meta.persistable,
+            *self.meta.known,
+            *self._storages,
+        ):
             self._slot(name)
         self.ops = [op for op, _ in instructions]
         self.is_native = [isinstance(action, Call) for _, action in instructions]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,13 +43,21 @@ class ExactMeta:
 
     `feeds`: arrays like those to come; offsets of sequences and the parts of SelectedRows under names of their own
     (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
-    otherwise everything is a number.
+    otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
     """
 
     exact = True
 
-    def __init__(self, block: Block, scope: Scope, feeds: dict[str, np.ndarray], varying: bool) -> None:
+    def __init__(
+        self,
+        block: Block,
+        scope: Scope,
+        feeds: dict[str, np.ndarray],
+        varying: bool,
+        later: Mapping[str, str] | None = None,
+    ) -> None:
         self.block = block
+        self._later = later or {}
         self._scope: Scope | None = scope
         self.sizes = Sizes()
         self.shapes: dict[str, Shape] = {}
@@ -105,6 +113,11 @@ class ExactMeta:
     def has(self, name: str) -> bool:
         """Whether the variable has a value by now; looks into the scope for those that last."""
         if name in self.shapes:
+            return True
+        like = self._later.get(name)
+        if like is not None and self.has(like):
+            self.shapes[name] = self.shapes[like]
+            self._type(name, self.dtypes[like])
             return True
         found = self._scope.find_var(name) if self._scope is not None else None
         value = found.get() if found is not None else None

@@ -20,10 +20,10 @@ class TwoPhasePlan(Plan):
     Args:
         program: forward operators, then backward ones.
         scope: where the lasting variables are.
-        feed: arrays like those to come, of both phases.
+        feed: arrays like those to come with the first phase; dimensions that the program leaves open may change.
         fetches: what the first phase makes.
         late_fetches: what the second phase makes.
-        late: the feeds that come with the second phase.
+        late: the feeds that come with the second phase; of each the variable that it has shape and type of.
         held: lasting variables whose memory belongs to somebody else; `accepts` takes them after the early feeds.
 
     Raises CannotPlan when the program needs the interpreter.
@@ -36,30 +36,35 @@ class TwoPhasePlan(Plan):
         feed: Mapping[str, np.ndarray],
         fetches: Sequence[str],
         late_fetches: Sequence[str],
-        late: Sequence[str],
+        late: Mapping[str, str],
         held: Sequence[str],
     ) -> None:
-        super().__init__(program, scope, feed, [*fetches, *late_fetches], varying=False)
+        super().__init__(program, scope, feed, [*fetches, *late_fetches], later=late)
         self._first = [self._entry(name) for name in self.fetched[: len(fetches)]]
         self.engine.set_fetches([self._entry(name) for name in self.fetched[len(fetches) :]])
-        self._late = [self._slot(name) for name in late]
-        self.feed_names = [name for name in self.feed_names if name not in late]
+        self._late = [(name, *self._entry(name)) for name, like in late.items() if self.meta.has(like)]
         self.follow([name for name in held if name in self.meta.persistable])
         roles = [op.attrs.get("op_role", 0) for op in self.ops]
         self._cut = next((k for k, role in enumerate(roles) if role & OpRole.Backward), len(roles))
-        self.engine.release_gil = self.engine.arena_bytes >= RELEASE_FROM
 
     def run_first(self) -> list[np.ndarray]:
         """Run the forward operators on what `accepts` has bound; returns copies of the fetches."""
+        self.engine.release_gil = self.engine.arena_bytes >= RELEASE_FROM
         self.run(0, self._cut)
         return [self.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
 
     def run_second(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Run the backward operators with the late feeds `arrays`, which have the planned shapes and dtypes.
+        """Run the backward operators with the late feeds `arrays`, of the sizes that the first phase had.
 
-        Returns copies of the late fetches.
+        Returns copies of the late fetches. Raises ValueError for an array of another shape or dtype.
         """
-        for slot, array in zip(self._late, arrays, strict=True):
+        for (name, slot, dtype, shape), array in zip(self._late, arrays, strict=True):
+            wanted = tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in shape])
+            if array.shape != wanted or array.dtype != dtype:
+                raise ValueError(
+                    f"variable {name!r} is {dtype} {list(wanted)} after this forward pass, got an array of "
+                    f"{array.dtype} {list(array.shape)}"
+                )
             self.engine.bind(slot, array)
         if self._cut < len(self.ops):
             self.run(self._cut)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..base import unique_name
 from ..base.dtypes import VarType, to_vartype
 from ..base.errors import StaticModeError
+from ..base.sizes import Size
 from ..ops.registry import grad_name
 from .math_ops import VariableMath
 
@@ -25,12 +26,12 @@ def as_shape(shape: Sequence[Any] | int | None, what: str) -> tuple[int, ...]:
         return ()
     if isinstance(shape, int):
         shape = [shape]
-    dims = []
+    dims: list[Any] = []
     for n in shape:
         if n is None:
             n = -1
         try:
-            dims.append(int(n))
+            dims.append(n if isinstance(n, Size) else int(n))
         except (TypeError, ValueError):
             raise TypeError(f"the shape of {what} must hold integers or None, got {list(shape)}") from None
     return tuple(dims)

@@ -172,9 +172,11 @@ class TestTwoPhases:
             gradients = fluid.gradients([out], [x, w], [weight])
         device = device_at(gpu)
         scope.var("w").get_tensor().set(W, gpu)
-        feed = {"x": X, "late": np.zeros((3, 2), "float32")}
+        feed = {"x": X}
         names = [var.name for var in gradients]
-        return DeviceTwoPhasePlan(main, scope, feed, [out.name], names, ["late"], ["w"], device), device
+        return DeviceTwoPhasePlan(
+            main, scope, feed, [out.name], names, {"late": out.name}, ["w"], device
+        ), device
 
     def test_results_and_gradients(self, gpu):
         plan, device = self.plan(gpu)

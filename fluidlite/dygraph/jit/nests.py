@@ -15,16 +15,16 @@ Held = list[Any]
 
 
 def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
-    """What a trace depends on in `value`: shapes and types of tensors and arrays, everything else by value.
+    """What a trace depends on in `value`: ranks and types of tensors and arrays, everything else by value.
 
-    The tensors are appended to `leaves`, arrays as tensors that share their memory. What cannot be compared by value
-    is compared by identity, and appended to `held`: as long as it is kept, nothing else gets its identity. Layers count
-    by identity and mode, also those that are attributes of an object.
+    The tensors, whose shapes count as well, are appended to `leaves`, arrays as tensors that share their memory. What
+    cannot be compared by value is compared by identity, and appended to `held`: as long as it is kept, nothing else
+    gets its identity. Layers count by identity and mode, also those that are attributes of an object.
     """
     if isinstance(value, Tensor):
         leaves.append(value)
         array = value.array
-        return (array.shape, array.dtype.num)
+        return (array.ndim, array.dtype.num)
     if isinstance(value, np.ndarray):
         tensor = Tensor(here(np.ascontiguousarray(value).reshape(value.shape)))
         return signature(tensor, leaves, held)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base import flags
 from ...base.arrays import plain
-from ...base.dtypes import FLOATS, VarType, to_numpy
+from ...base.dtypes import FLOATS, VarType
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
@@ -55,7 +55,7 @@ class Runner:
         self.names = [*self._fed, *self._held]
         self.outputs = [var.name for var in traced.computed]
         self.program = traced.program
-        self.late: list[str] = []
+        self.late: dict[str, str] = {}  # gradient that arrives -> output that it is the gradient of
         self.gradients: list[str | None] = []
         self.differentiable = [False] * len(self.outputs)
         self._sparse: set[str] = set()
@@ -66,9 +66,9 @@ class Runner:
             except EnforceNotMet as error:
                 # Some operators have results in evaluation mode and no gradients: that matters if these are asked for.
                 self._refusal = error
-                self.program, self.late = traced.program, []
+                self.program, self.late = traced.program, {}
         self._spare: list[TwoPhasePlan | DeviceTwoPhasePlan] = []
-        self._kept: list[int] | None = None
+        self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
@@ -90,7 +90,7 @@ class Runner:
                 )
                 targets.append(target)
                 weights.append(weight)
-                self.late.append(weight.name)
+                self.late[weight.name] = name
         found: list[Variable | None] = []
         if targets:
             found = gradients(targets, [block.vars[name] for name in self.names], weights)
@@ -149,20 +149,19 @@ class Runner:
 
     def _plan(self, arrays: Arrays) -> TwoPhasePlan | DeviceTwoPhasePlan | None:
         """A plan that nobody uses, bound to the arrays; None if the program needs the interpreter."""
-        while self._spare:
-            plan = self._spare.pop()
-            if self._kept is not None and plan.accepts([arrays[k] for k in self._kept]):
-                return plan
+        refused = []
+        try:
+            while self._spare:
+                plan = self._spare.pop()
+                if plan.accepts(self._for(plan, arrays)):
+                    return plan
+                refused.append(plan)  # it is for other sizes
+        finally:
+            self._spare[:0] = refused
         if self.device is None:
             count = len(self._fed)
             arrays[:] = [*[plain(array) for array in arrays[:count]], *self._traced.own()]
         self._traced.refresh()
-        block = self.program.global_block()
-        late: dict[str, Any] = {}
-        for name in self.late:
-            of = block.vars[name]
-            shape = tuple([max(n, 1) for n in of.shape])
-            late[name] = placing.zeros(self.device, shape, to_numpy(of.dtype))
         count = len(self._fed)
         feed = dict(zip(self._fed, arrays[:count], strict=True))
         late_fetches: list[str] = []
@@ -170,14 +169,17 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = self._planned_for({**feed, **late}, late_fetches)
+            plan = self._planned_for(feed, late_fetches)
         except CannotPlan:
             self._planned = False
             return None
-        held = [k + count for k, name in enumerate(self._held) if name in plan.meta.persistable]
-        self._kept = [*range(count), *held]
-        plan.take([arrays[k] for k in self._kept])
+        plan.take(self._for(plan, arrays))
         return plan
+
+    def _for(self, plan: TwoPhasePlan | DeviceTwoPhasePlan, arrays: Arrays) -> Arrays:
+        """Those of the arrays of inputs and captured tensors that a plan takes."""
+        at = self._at
+        return [arrays[at[name]] for name in plan.feed_names]
 
     def _planned_for(
         self, feed: dict[str, Any], late_fetches: list[str]
@@ -206,8 +208,9 @@ class Runner:
         """Keep a plan for a later call, without what it has computed on a GPU."""
         if not isinstance(plan, TwoPhasePlan):
             plan.restore({})
-        if len(self._spare) < SPARE_PLANS:
-            self._spare.append(plan)
+        self._spare.append(plan)
+        if len(self._spare) > SPARE_PLANS:
+            del self._spare[0]
 
 
 class Pending:

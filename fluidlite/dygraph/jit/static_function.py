@@ -15,10 +15,15 @@ from ...eager import Tensor
 from ...framework import Variable, callsite, tracing
 from ..members import Members
 from .nests import signature
+from .open_shapes import Shapes
+from .trace_cache import Traces
 from .traced import Spec, Traced, trace
 
 TRACES_KEPT = 64
 """How many traces of one function are kept; the oldest goes first."""
+
+KINDS_KEPT = 256
+"""For how many kinds of arguments it is remembered which traces there are."""
 
 MANY_TRACES = 32
 """After how many traces of one function there is a warning."""
@@ -44,6 +49,9 @@ def latest() -> Traced | None:
 class StaticFunction:
     """A function that is traced into a program for every new kind of arguments, and run as that program.
 
+    One program serves all sizes of a dimension that has been seen to change, if the function does not ask for its
+    number.
+
     Arguments and results may hold tensors in lists, tuples and dicts. What else an argument is counts as a constant
     of the trace. The parameters and buffers that the function reaches belong to the program and are trained as ever.
     Follows what `fluid.dygraph.declarative` returns.
@@ -61,7 +69,8 @@ class StaticFunction:
         self.function = function
         self.input_spec = input_spec
         self._instance = instance
-        self._traces: dict[Hashable, Traced] = {}
+        self._traces: dict[Hashable, Traces] = {}
+        self._kept: list[tuple[Traces, Traced]] = []
         self._last: Traced | None = None
         self._made = 0
 
@@ -86,25 +95,51 @@ class StaticFunction:
             signature(kwargs, leaves, held) if kwargs else None,
             self._around(held),
         )
-        found = self._traces.get(key)
+        shapes = tuple([leaf.array.shape for leaf in leaves])
+        traces = self._traces.get(key)
+        found = traces.find(shapes) if traces is not None else None
         if found is None:
             if any(isinstance(item, Variable) for item in held):
                 return self.function(*given, **kwargs)
-            found = trace(self.function, given, kwargs, self.__name__, held)
-            self._count()
-            while len(self._traces) >= TRACES_KEPT:
-                self._traces.pop(next(iter(self._traces)), None)
-            self._traces[key] = found
+            found = self._trace(traces or Traces(), key, shapes, given, kwargs, held)
         self._last = found
         _latest.set(weakref.ref(found))
         return found(leaves)
+
+    def _trace(
+        self,
+        traces: Traces,
+        key: Hashable,
+        shapes: Shapes,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        held: list[Any],
+    ) -> Traced:
+        """A new trace, kept among those of its kind of arguments."""
+        found = traces.make(
+            shapes,
+            lambda open_shapes: trace(
+                self.function, args, kwargs, self.__name__, held, open_shapes=open_shapes
+            ),
+        )
+        self._count()
+        if key not in self._traces:
+            while len(self._traces) >= KINDS_KEPT:
+                self._traces.pop(next(iter(self._traces)), None)
+            self._traces[key] = traces
+        self._kept.append((traces, found))
+        while len(self._kept) > TRACES_KEPT:
+            where, oldest = self._kept.pop(0)
+            where.forget(oldest)
+        return found
 
     def _count(self) -> None:
         self._made += 1
         if self._made == MANY_TRACES:
             warnings.warn(
                 f"{self.__name__} was traced {MANY_TRACES} times, for as many kinds of arguments: numbers that change "
-                "should come as tensors, and shapes that change much are run faster without declarative",
+                "should come as tensors, and what asks for the numbers in a shape that changes much (x.shape[0]; "
+                "write 0 or -1 in reshape) is run faster without declarative",
                 RuntimeWarning,
                 callsite.stacklevel(),
             )

@@ -17,6 +17,7 @@ from ...framework import Program, Variable, default_main_program, mode, program_
 from ...framework.tracing import Tracer
 from ...framework.tracing import trace as tracing
 from .nests import replaced
+from .open_shapes import OpenShapes
 from .running import Runner
 
 _HOST = {np.ndarray}
@@ -42,6 +43,7 @@ class Traced:
 
     `inputs` and `outputs`: its Variables in the order of the arguments' and results' tensors. `captured`: the eager
     tensors that are part of it (parameters, buffers, constants), by name; the program works on their memory.
+    `open_shapes` says for which shapes it is where that is not the very shapes of the arguments it was traced with.
     """
 
     def __init__(
@@ -51,8 +53,10 @@ class Traced:
         inputs: list[Variable],
         result: Any,
         held: list[Any],
+        open_shapes: OpenShapes | None = None,
     ) -> None:
         self.program = tracer.program
+        self.open_shapes = open_shapes
         self.startup = startup
         self.inputs = inputs
         self.captured: dict[str, Tensor] = tracer.captured
@@ -147,6 +151,7 @@ def trace(
     what: str,
     held: Sequence[Any] = (),
     specs: Mapping[int, Spec] | None = None,
+    open_shapes: OpenShapes | None = None,
 ) -> Traced:
     """The program that `function(*args, **kwargs)` builds with Variables in place of the tensors and arrays.
 
@@ -156,6 +161,7 @@ def trace(
         what: what messages call the function.
         held: objects to keep as long as the result.
         specs: shapes and types of inputs (by number) for which they shall be others than those of the arguments.
+        open_shapes: the inputs' shapes if dimensions are to be left open.
 
     Raises:
         NotSupportedError: if the function asks for the value of a tensor (`if tensor:`, `float(tensor)`).
@@ -169,7 +175,10 @@ def trace(
 
     def variable(value: Any) -> Variable:
         tensor = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
+        shape: Sequence[Any]
         shape, dtype = (specs or {}).get(len(inputs), (tensor.shape, tensor.dtype))
+        if open_shapes is not None:
+            shape = open_shapes.shapes[len(inputs)]
         var = block.create_var(
             name=f"feed_{len(inputs)}", shape=shape, dtype=dtype, stop_gradient=dtype not in FLOATS
         )
@@ -189,4 +198,6 @@ def trace(
             result = function(*given[0], **given[1])
     finally:
         count_traces(-1)
-    return Traced(tracer, startup, inputs, result, list(held))
+    if open_shapes is not None:
+        result = open_shapes.close(program, result)
+    return Traced(tracer, startup, inputs, result, list(held), open_shapes)

@@ -41,6 +41,7 @@ class DevicePlan(ScopeFollower):
     Args:
         ops: the operators to run instead of all of the program.
         capture: with False feeds are used where they are, and nothing is recorded.
+        later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
 
     Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -55,13 +56,14 @@ class DevicePlan(ScopeFollower):
         device: CudaDevice,
         ops: list[Operator] | None = None,
         capture: bool = True,
+        later: Mapping[str, str] | None = None,
     ) -> None:
         self._scope = weakref.ref(scope)
         self.version = program._version
         self.device = device
         self.lock = threading.Lock()
         watch(self)
-        analysis = Analysis(program.global_block(), scope, dict(feed), fetches, ops)
+        analysis = Analysis(program.global_block(), scope, dict(feed), fetches, ops, later=later)
         self.meta = analysis.meta
         if any(self.meta.lods.values()):
             raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
@@ -77,7 +79,7 @@ class DevicePlan(ScopeFollower):
             self.meta,
             lasting,
             analysis.fetches,
-            self.feed_names,
+            [*self.feed_names, *(later or ())],
             device,
         )
         self._writes = bool(lasting)

@@ -29,14 +29,13 @@ class DeviceTwoPhasePlan(DevicePlan):
         feed: Mapping[str, Any],
         fetches: Sequence[str],
         late_fetches: Sequence[str],
-        late: Sequence[str],
+        late: Mapping[str, str],
         held: Sequence[str],
         device: CudaDevice,
     ) -> None:
-        super().__init__(program, scope, feed, [*fetches, *late_fetches], device, capture=False)
+        super().__init__(program, scope, feed, [*fetches, *late_fetches], device, capture=False, later=late)
         self._first, self._second = list(fetches), list(late_fetches)
         self._late = list(late)
-        self.feed_names = [name for name in self.feed_names if name not in late]
         self.follow(held)
         self._values: dict[str, Any] = {}
 
