@@ -56,6 +56,18 @@ def from_lengths(lengths: Any) -> np.ndarray:
     return freeze(offsets)
 
 
+def joined(levels: Sequence[Lod]) -> Lod:
+    """The sequences of several tensors one after the other; () unless all have as many levels, and at least one."""
+    if len({len(lod) for lod in levels}) != 1:
+        return ()
+    together = []
+    for level in zip(*levels, strict=True):
+        ends = np.cumsum([0, *(offsets[-1] for offsets in level)])
+        parts = [offsets[1:] + end for offsets, end in zip(level, ends, strict=False)]
+        together.append(freeze(np.concatenate([[0], *parts]).astype(np.int64)))
+    return tuple(together)
+
+
 def as_lists(levels: Lod) -> list[list[int]]:
     """Levels of detail as Fluid shows them."""
     return [level.tolist() for level in levels]

@@ -14,7 +14,7 @@ from ..base.arrays import is_plain
 from ..base.dtypes import to_numpy
 from ..base.sizes import current_shape
 from ..framework import Block, Operator, Program
-from ..ops.registry import OpView
+from ..ops.registry import VERSION, OpView
 from . import failures, sparse
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
@@ -22,8 +22,6 @@ from .scope import Scope
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
-VERSION = "@V"
-"""What stands between the name of a variable and the number of a later value of it."""
 
 
 class Analysis:
@@ -81,7 +79,7 @@ class Analysis:
         steps: list[Step] = []
         for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
             for name in op.writes():
-                if self.meta.lasting(name) and not self.meta.has(name):
+                if self.meta.lasting(name) and not self.meta.has(name, op):
                     raise CannotPlan(
                         f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
                         op,
@@ -147,6 +145,8 @@ class ScopeFollower:
     version: int
     feed_names: list[str]
     meta: ExactMeta
+    fetched: list[str]
+    """What is fetched, in order; then perhaps what goes with it."""
     has_levels: bool = False
     """Whether something that is fetched has sequences."""
     followed: int = 0

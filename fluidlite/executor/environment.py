@@ -145,7 +145,7 @@ class Environment:
             holder.set(value)
         elif value is not holder.array:
             holder.set(value, device.place)
-        holder._lod = lod
+        holder.hold_lod(lod)
 
     def only(self, names: Collection[str]) -> Environment:
         """Those values here that `names` lists: what is kept of a run for its gradient, without what was around it.

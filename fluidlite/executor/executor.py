@@ -16,6 +16,7 @@ from ..base.errors import EOFException
 from ..base.one_element import convertible
 from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
+from ..ops.registry import GRAD
 from . import failures, readers
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed, unshared
@@ -357,7 +358,7 @@ def _finish(plan: Plan | DevicePlan, return_numpy: bool) -> list[Any]:
         arrays = plan.fetch() if recorder is None else recorder.timed("fetch", plan.fetch)
         return [convertible(array) for array in arrays]
     tensors = plan.fetch_tensors() if recorder is None else recorder.timed("fetch", plan.fetch_tensors)
-    return as_results(tensors, return_numpy)
+    return as_results(tensors, plan.fetched, return_numpy)
 
 
 def _finished(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
@@ -367,7 +368,7 @@ def _finished(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> l
     values = [
         run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
     ]
-    results = as_results(values, return_numpy)
+    results = as_results(values, names, return_numpy)
     if run.device is not None and results and return_numpy:
         faults.raise_pending(run.device)
     return results
@@ -391,15 +392,20 @@ def describe(program: Program, scope: Scope) -> str:
     return "\n".join(parts) or "this program has not run in this scope"
 
 
-def as_results(values: list[Any], return_numpy: bool) -> list[Any]:
-    """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays."""
-    return [_as_result(value) for value in values] if return_numpy else values
+def as_results(values: list[Any], names: Sequence[str], return_numpy: bool) -> list[Any]:
+    """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays.
+
+    Not for those of gradients: in Fluid many have none.
+    """
+    if not return_numpy:
+        return values
+    return [_as_result(value, GRAD in name) for value, name in zip(values, names, strict=False)]
 
 
-def _as_result(value: Any) -> Any:
+def _as_result(value: Any, plain: bool) -> Any:
     if isinstance(value, LoDTensorArray):
-        return [None if tensor.array is None else _as_result(tensor) for tensor in value]
-    if value.offsets:
+        return [None if tensor.array is None else _as_result(tensor, plain) for tensor in value]
+    if value.offsets and not plain:
         raise RuntimeError(
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."

@@ -166,8 +166,11 @@ class Interpreter:
             if located is error:
                 raise
             raise located from error
-        shared = self._shared_lod(op, inputs, environment)
-        own = sequences.gradient_sources(op) if shared is not None else {}
+        kept = {}
+        for one in sequences.declared(op):
+            levels = [environment.lod_of(name) for name in (one.source, *one.others)]
+            if levels[0]:
+                kept[one.out] = one, levels
         lasting = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
         for slot, result in zip(definition.output_slots, results, strict=True):
             names = op.outputs.get(slot.name)
@@ -178,8 +181,11 @@ class Interpreter:
                     if lasting and not isinstance(value, TensorArray) and _is_part(value, inputs):
                         # A later operator may overwrite the variable of the scope.
                         value = self.xp.array(value)
-                    like = self._own_lod(own[name], environment) if name in own else shared
-                    self._store(name, value, like, op, environment, types.get(name))
+                    lod: Lod = ()
+                    if name in kept:
+                        one, levels = kept[name]
+                        lod = one.lod(levels, getattr(value, "shape", ()))
+                    self._store(name, value, lod, op, environment, types.get(name))
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
         """The types of the outputs of `op` if an input has another type of elements than the program says."""
@@ -206,40 +212,18 @@ class Interpreter:
             op.definition.infer(view)
         return meta.made
 
-    def _shared_lod(
-        self, op: Operator, inputs: dict[str, list[Any]], environment: Environment
-    ) -> tuple[str, int, Lod] | None:
-        """Name, rows and levels of detail of the first input that has any: outputs with as many rows keep them."""
-        if op.definition.lod or not op.definition.keeps_lod:
-            return None
-        for slot in op.definition.input_slots:
-            for name, array in zip(op.inputs.get(slot.name, []), inputs.get(slot.name, []), strict=False):
-                holder = environment.holder(name)
-                lod = holder.lods.get(name) if holder is not None else None
-                if lod:
-                    return name, len(array), lod
-        return None
-
-    def _own_lod(self, source: str, environment: Environment) -> tuple[str, int, Lod] | None:
-        """As `_shared_lod`, for the gradient of variable `source`."""
-        lod = environment.lod_of(source)
-        return (source, len(environment.find(source)), lod) if lod else None
-
     def _store(
         self,
         name: str,
         value: Any,
-        shared: tuple[str, int, Lod] | None,
+        lod: Lod,
         op: Operator,
         environment: Environment,
         dtype: VarType | None = None,
     ) -> None:
         """Store a result. Its type of elements is `dtype`, or else what the kernel has made; see `_typed`."""
-        lod: Lod = ()
         if isinstance(value, LodArray):
             value, lod = value.array, value.lod
-        elif shared is not None and np.ndim(value) and len(value) == shared[1]:
-            lod = shared[2] if sequences.same_rows(op.block, shared[0], name) else ()
         environment.put(name, self._typed(value, op.block._find_var_recursive(name), dtype), lod)
 
     def _typed(self, value: Any, var: Variable | None, dtype: VarType | None) -> Any:

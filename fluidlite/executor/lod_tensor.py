@@ -153,6 +153,12 @@ class LoDTensor(TensorMemory):
         problem = lods.problem(levels, self._rows())
         if problem:
             raise EnforceNotMet(f"invalid LoD {lods.as_lists(levels)!r:.200}: {problem}")
+        self.hold_lod(levels)
+
+    def hold_lod(self, levels: Lod) -> None:
+        """Take offsets that are known to fit. Plans, which read no sequences from a scope, look again if there are."""
+        if self._owner is not None and bool(levels) != bool(self._lod):
+            self._owner.version += 1
         self._lod = levels
 
     def _rows(self) -> int | None:

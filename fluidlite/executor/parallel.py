@@ -249,10 +249,10 @@ def _gradients(program: Program) -> set[str]:
 
 def _joined(name: str, tensors: list[LoDTensor], return_numpy: bool, merged: bool) -> Any:
     if not merged:
-        return as_results(tensors, return_numpy)
+        return as_results(tensors, [name] * len(tensors), return_numpy)
     arrays = [np.atleast_1d(to_host(t.array)) for t in tensors]
     whole = LoDTensor.wrap(np.concatenate(arrays), _strung([t.offsets for t in tensors], name))
-    return as_results([whole], return_numpy)[0]
+    return as_results([whole], [name], return_numpy)[0]
 
 
 def _strung(parts: list[Lod], name: str) -> Lod:

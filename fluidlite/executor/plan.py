@@ -156,7 +156,7 @@ class Plan(ScopeFollower):
                     raise failures.in_operator(op, error) from error
             listed = [calls] if isinstance(calls, Call) else calls
             if listed is not None and all(kernels.available(call.kernel) for call in listed):
-                out += [(op, call) for call in listed if not self._is_part_view(call, written)]
+                out += [(op, call) for call in listed if not self._is_part_view(op, call, written)]
             elif by_rows is not None:
                 raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
             elif op.definition.lod:
@@ -173,12 +173,19 @@ class Plan(ScopeFollower):
         (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
         return self._may_share(out, source, written)
 
-    def _is_part_view(self, call: Call, written: Counter[str]) -> bool:
-        """Whether `call` only copies into one of the arrays of SelectedRows, which then is a view."""
-        if call.kernel != "copy" or call.operands[1] not in self.meta.part_of:
+    def _is_part_view(self, op: Operator, call: Call, written: Counter[str]) -> bool:
+        """Whether `call` only copies into one of the arrays of SelectedRows, or all rows of what gets other sequences;
+        that then is a view.
+        """
+        if call.kernel != "copy":
             return False
         source, out = call.operands
         assert source is not None and out is not None
+        whole = always_equal(self._bytes(out), self._bytes(source)) and always_equal(
+            self._bytes(out), call.ints[0]
+        )
+        if out not in self.meta.part_of and not (op.definition.lod and whole):
+            return False
         return self._may_share(out, source, written)
 
     def _may_share(self, out: str, source: str, written: Counter[str]) -> bool:

@@ -110,8 +110,8 @@ class ExactMeta:
         self.dtypes[name] = self.dtypes[values]
         self.set_rows(name, self.shapes[values][0])
 
-    def has(self, name: str) -> bool:
-        """Whether the variable has a value by now; looks into the scope for those that last."""
+    def has(self, name: str, op: Operator | None = None) -> bool:
+        """Whether the variable, which `op` asks for, has a value by now; looks into the scope for those that last."""
         if name in self.shapes:
             return True
         like = self._later.get(name)
@@ -124,7 +124,7 @@ class ExactMeta:
         if not isinstance(value, LoDTensor) or value.array is None:
             return False
         if value.offsets:
-            raise CannotPlan(f"variable {name!r} of the scope has sequences")
+            raise CannotPlan(f"variable {name!r} of the scope has sequences", op)
         if isinstance(value.array, np.ndarray):
             value.own()
         self.persistable[name] = value
@@ -234,7 +234,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     if definition.infer is None or works_alone(op):
         raise CannotPlan(f"operator {op.type} works on blocks, or on what is no tensor", op)
     for name in op.reads():
-        if not meta.has(name):
+        if not meta.has(name, op):
             raise failures.missing_value(op, name, fed)
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
     try:
@@ -242,8 +242,8 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             if kernel_types.check(view, meta.declared)[1]:
                 raise CannotPlan(f"operator {op.type} gets data of several types", op)
         definition.infer(view)
-        if meta.lods and not definition.lod and definition.keeps_lod:
-            carry_over(op, meta)
+        if meta.lods:
+            carry_over(op, view, meta)
         if definition.rows is not None:
             definition.rows.mark(view)
     except CannotPlan as refusal:
@@ -267,23 +267,24 @@ def _no_tensor(op: Operator, name: str) -> bool:
     return var is not None and var.type in _NO_TENSORS
 
 
-def carry_over(op: Operator, meta: ExactMeta) -> None:
-    """Give the outputs of an ordinary operator the sequences of its first input that has some, gradients those of their
-    variables, where they have as many rows.
-    """
-    for source in op.input_arg_names:
-        levels = meta.lods.get(source)
-        if not levels:
+def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
+    """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit."""
+    for one in sequences.kept(view):
+        levels = meta.lods.get(one.source)
+        if not levels or one.out in meta.lods:
             continue
-        own = sequences.gradient_sources(op)
-        for name in op.output_arg_names:
-            like = own.get(name, source)
-            levels, shape = meta.lods.get(like), meta.shapes.get(name)
-            if not levels or name in meta.lods or meta.lasting(name):
-                continue
-            if shape and shape[0] == meta.shapes[like][0] and sequences.same_rows(op.block, like, name):
-                meta.lods[name] = levels
-        return
+        if one.others:
+            if all(len(meta.lod(name)) == len(levels) for name in one.others):
+                raise CannotPlan(f"operator {op.type} joins sequences", op)
+            continue
+        shape = meta.shapes.get(one.out)
+        if shape is None or not one.fits(shape, meta.shapes[one.source]):
+            continue
+        if not sequences.same_rows(op.block, one):
+            continue
+        if meta.lasting(one.out):
+            raise CannotPlan(f"variable {one.out!r}, which lasts, gets sequences", op)
+        meta.lods[one.out] = levels
 
 
 def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:

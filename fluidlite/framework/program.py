@@ -18,6 +18,7 @@ from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
     from .descs import ProgramDesc
+    from .sequences import Kept
 
 _SEED: Slot[int] = Slot("seed", 0)
 
@@ -36,6 +37,7 @@ class Program:
         self._pruned: dict[Any, Program] = {}
         self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # executors' plans, by scope
         self._kept_names: tuple[int, dict[str, frozenset[str]]] = (-1, {})  # see `backward_blocks.kept_names`
+        self._kept_sequences: tuple[int, dict[Operator, list[Kept]]] = (-1, {})  # see `sequences.declared`
         self._readers: tuple[int, list[Operator]] = (-1, [])
         self._tracer: Tracer | None = None
 

@@ -1,50 +1,104 @@
-"""Which outputs of an operator have the sequences of its inputs, as far as a program says it before it runs."""
+"""Whose sequences the outputs of an operator have: decided from its declaration, before it runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..ops.registry import GRAD
+from ..base.lod import Lod, joined
+from ..ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
 
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
 
+SHAPE = "XShape"
+"""The slot of what only remembers a shape, behind a first dimension of 0."""
 
-def same_rows(block: Block, source: str, out: str) -> bool:
-    """Whether two variables are declared with the same number of rows (or both with an unknown one).
+
+class Kept(NamedTuple):
+    """`out` has the sequences of `source` if it has as many rows, counted in these dimensions.
+
+    With `others` it has the sequences of all of them one after the other, if all have some.
+    """
+
+    out: str
+    source: str
+    axis: int = 0
+    source_axis: int = 0
+    others: tuple[str, ...] = ()
+
+    def fits(self, out: Shape, source: Shape) -> bool:
+        """Whether variables of these shapes have equally many rows."""
+        if len(out) <= self.axis or len(source) <= self.source_axis:
+            return False
+        return bool(out[self.axis] == source[self.source_axis])
+
+    def lod(self, levels: Sequence[Lod], shape: Shape) -> Lod:
+        """The levels of detail of an output of this shape; `levels`: those of `source` and the `others`."""
+        lod = joined(levels) if self.others else levels[0]
+        fits = lod and len(shape) > self.axis and shape[self.axis] == lod[-1][-1]
+        return lod if fits else ()
+
+
+def kept(op: OpView) -> list[Kept]:
+    """Which outputs have the sequences of which inputs, whatever these are in a run."""
+    found = []
+    for out_slot, slot in op.definition.lod_sources(op).items():
+        given = op.inputs.get(slot.removesuffix("*"))
+        if not given:
+            continue
+        axes = int(out_slot == SHAPE), int(slot == SHAPE)
+        others = tuple(given[1:]) if slot.endswith("*") else ()
+        each = out_slot == slot + GRAD and len(given) > 1
+        for index, name in enumerate(op.outputs.get(out_slot, ())):
+            found.append(Kept(name, given[index if each else 0], *axes, others))
+    # What an operator writes in place stays as it is.
+    told = {one.out for one in found}
+    read = {_unversioned(name): name for names in op.inputs.values() for name in names}
+    for name in [name for names in op.outputs.values() for name in names if not op.definition.lod]:
+        if _unversioned(name) in read and name not in told:
+            found.append(Kept(name, read[_unversioned(name)]))
+    return [one for one in found if one.out and one.out != EMPTY]
+
+
+def same_rows(block: Block, one: Kept) -> bool:
+    """Whether output and source are declared with the same number of rows (or one is not declared).
 
     A result of one row keeps no sequences only because the batch has one row, too.
     """
-    variables = block._find_var_recursive(source), block._find_var_recursive(out)
-    shapes = [var._shape for var in variables if var is not None]
-    return len(shapes) < 2 or all(shapes) and shapes[0][0] == shapes[1][0]  # type: ignore[index]
+    out, source = [block._find_var_recursive(_unversioned(name)) for name in (one.out, one.source)]
+    if one.others or out is None or source is None:
+        return True
+    return bool(out._shape and source._shape) and one.fits(out._shape, source._shape)
 
 
-def gradient_sources(op: Operator) -> dict[str, str]:
-    """Of the gradients that an operator makes those whose variables it reads, with these, whose sequences they have."""
-    found: dict[str, str] = {}
-    for slot, names in op.outputs.items():
-        if slot.endswith(GRAD):
-            found.update(zip(names, op.inputs.get(slot.removesuffix(GRAD), ()), strict=False))
+def _unversioned(name: str) -> str:
+    """The variable that a name of a plan stands for."""
+    return name.partition(VERSION)[0]
+
+
+def declared(op: Operator) -> list[Kept]:
+    """What of `kept` the declared shapes admit; remembered until the program changes."""
+    program = op.block.program
+    if program._kept_sequences[0] != program._version:
+        program._kept_sequences = program._version, {}
+    known = program._kept_sequences[1]
+    found = known.get(op)
+    if found is None:
+        found = known[op] = [one for one in kept(op.view()) if same_rows(op.block, one)]
     return found
 
 
 def carry_over(op: Operator) -> None:
-    """Give the outputs the lod_level of the first input that has one, where they have its rows.
+    """Give the outputs the lod_level of what they have the sequences of.
 
-    Operators that work on sequences (`OpDef.lod`) are left to their layers, and so are those that keep none.
+    Operators that work on sequences (`OpDef.lod`) are left to their layers.
     """
-    if op.definition.lod or not op.definition.keeps_lod:
-        return
     block = op.block
-    for slot in op.definition.input_slots:
-        for source in op.inputs.get(slot.name, ()):
-            var = block._find_var_recursive(source)
-            if var is None or not var.lod_level:
-                continue
-            for name in op.output_arg_names:
-                out = block._find_var_recursive(name)
-                if out is not None and not out.lod_level and same_rows(block, source, name):
-                    out.lod_level = var.lod_level
-            return
+    for one in kept(op.view()):
+        source, out = block._find_var_recursive(one.source), block._find_var_recursive(one.out)
+        if source is None or out is None or not source.lod_level or out.lod_level:
+            continue
+        if same_rows(block, one):
+            out.lod_level = source.lod_level

@@ -182,6 +182,7 @@ register(
             "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
             "deviation."
         ),
+        lod_from={"Y": "X"},
     )
 )
 register(

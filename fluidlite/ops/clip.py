@@ -149,6 +149,7 @@ register(
         grad=standard_grad(inputs=("X",)),
         native=_squared_l2_norm_native,
         doc="The sum of the squares of X, as one element.",
+        lod_from=None,
     )
 )
 

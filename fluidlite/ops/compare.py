@@ -121,6 +121,7 @@ def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector 
             kernel=kernel,
             native=native,
             frozen=("Out",),
+            lod_from=None,
             doc=doc,
         )
     )
@@ -206,6 +207,7 @@ register(
         grad=standard_grad(inputs=("Condition", "X", "Y")),
         gradable=("X", "Y"),
         doc="X where Condition is true, Y elsewhere.",
+        lod_from="X",
     )
 )
 register(
@@ -232,7 +234,7 @@ def _infer_where_index(op: OpView) -> None:
 register(
     OpDef(
         "where_index",
-        keeps_lod=False,
+        lod_from=None,
         inputs=("Condition",),
         infer=_infer_where_index,
         kernel=lambda xp, Condition: xp.stack(xp.nonzero(Condition), axis=1).astype("int64"),

@@ -65,7 +65,7 @@ for _type in ("conditional_block", "conditional_block_infer"):
             infer=_infer_block,
             frozen=("Out", "Scope") if _type.endswith("_infer") else (),
             control=True,
-            keeps_lod=False,
+            lod_from=None,
             doc="Runs sub_block if Cond is true; without is_scalar_condition if no Input is empty. Input: what the "
             "block reads from outside; Out: what it writes there.",
         )
@@ -78,7 +78,7 @@ register(
         attrs={"sub_block": None, "is_scalar_condition": False},
         infer=_infer_block_grad,
         control=True,
-        keeps_lod=False,
+        lod_from=None,
         doc="Gradient of conditional_block: runs sub_block where its block has run, and gives zeros where it has not.",
     )
 )

@@ -28,7 +28,7 @@ register(
         attrs=dict(_ATTRS),
         infer=_infer,
         control=True,
-        keeps_lod=False,
+        lod_from=None,
         doc="Runs `sub_block` again and again while Condition, which the block writes, is true. X: what it reads of "
         "the blocks around; Out: what it writes there; StepScopes: what is kept of its turns for the gradient.",
     )
@@ -41,7 +41,7 @@ register(
         attrs=dict(_ATTRS),
         infer=_infer_grad,
         control=True,
-        keeps_lod=False,
+        lod_from=None,
         doc="Runs `sub_block`, the gradient of a loop's block, for each of its turns, the last one first.",
     )
 )

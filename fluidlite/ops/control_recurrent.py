@@ -40,7 +40,7 @@ register(
         attrs=_ATTRS,
         infer=_shaped_by_the_layer,
         control=True,
-        keeps_lod=False,
+        lod_from=None,
         frozen=("step_scopes",),
         doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
     )
@@ -61,7 +61,7 @@ register(
         attrs=_ATTRS,
         infer=_infer_grad,
         control=True,
-        keeps_lod=False,
+        lod_from=None,
         doc="The gradient of recurrent: runs a block for each step, the last one first.",
     )
 )

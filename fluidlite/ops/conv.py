@@ -16,7 +16,7 @@ from .infer import grads_like_inputs, product
 from .native import element
 from .pairs import twice
 from .patches import gather_patches, scatter_patches
-from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from .registry import FIRST, Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DINPUT, DFILTER, DOUTPUT, DBIAS = (grad_name(slot) for slot in ("Input", "Filter", "Output", "Bias"))
 
@@ -258,7 +258,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
             native=_native if native else None,
-            keeps_lod=not transposed,
+            lod_from=None if transposed else FIRST,
             cuda="convolution.transposed" if transposed else "convolution.forward",
             doc=doc,
         )

@@ -57,6 +57,7 @@ register_pair(
     "The p-norm of X - Y, of shape [1].",
     attrs={"p": 2.0},
     keep_out=("Out",),
+    lod_from=None,
 )
 
 
@@ -89,7 +90,7 @@ register_pair(
     "The p-norm along `axis`, for p = porder.",
     attrs={"porder": 2.0, "axis": -1, "epsilon": 1e-12, "keepdim": False},
     keep_out=("Out",),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -141,6 +142,7 @@ register_pair(
     lambda xp, X, Out_grad: sign_of(xp, X) * Out_grad.reshape((1,) * X.ndim),
     lambda op: op.set("Out", (1,), op.dtype("X")),
     "The sum of the absolute values, of shape [1].",
+    lod_from=None,
 )
 
 
@@ -186,6 +188,7 @@ register_pair(
     outputs=("Out", "XNorm", "YNorm"),
     keep_out=("Out", "XNorm", "YNorm"),
     frozen=("XNorm", "YNorm"),
+    lod_from={"Out": "X"},
 )
 register_pair(
     "minus",

@@ -114,6 +114,7 @@ register(
             "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which "
             "were kept."
         ),
+        lod_from={"Out": "X"},
     )
 )
 register(

@@ -130,6 +130,7 @@ for _type, _what in (
             native=_lookup_native(grad=False),
             gradable=("W",),
             cuda=f"lookup.forward:{_type}",
+            lod_from="Ids",
             doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
         )
     )

@@ -74,6 +74,7 @@ register(
         native=_fill_constant_native,
         wire={"shape": "LONGS"},
         doc="A tensor of the given shape full of `value` (or `str_value`, or ValueTensor's element).",
+        lod_from=None,
     )
 )
 
@@ -127,6 +128,7 @@ register(
         native=_fill_constant_native,
         lod=True,
         doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
+        lod_from=None,
     )
 )
 
@@ -253,6 +255,7 @@ register(
         infer=_range_infer,
         kernel=_range,
         doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
+        lod_from=None,
     )
 )
 
@@ -276,6 +279,7 @@ register(
         infer=_linspace_infer,
         kernel=_linspace,
         doc="Num numbers evenly spaced from Start to Stop, both included.",
+        lod_from=None,
     )
 )
 
@@ -337,6 +341,6 @@ register(
         infer=_diag_infer,
         kernel=lambda xp, Diagonal: xp.diag(Diagonal),
         doc="A square matrix with the given diagonal.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )

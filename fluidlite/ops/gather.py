@@ -45,7 +45,7 @@ def _gather_grad(xp: Any, X: Any, Index: Any, Out_grad: Any, overwrite: bool) ->
 register(
     OpDef(
         "gather",
-        keeps_lod=False,
+        lod_from=None,
         inputs=("X", "Index"),
         attrs={"overwrite": True},
         infer=_infer_gather,
@@ -165,7 +165,7 @@ register(
         grad=standard_grad(inputs=("Ids", "Updates")),
         gradable=("X", "Updates"),
         doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(

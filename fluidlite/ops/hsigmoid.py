@@ -98,4 +98,5 @@ register_pair(
     keep_out=("PreOut",),
     gradable=("X", "W", "Bias"),
     frozen=("PreOut", "W_Out"),
+    lod_from={"Out": "X"},
 )

@@ -208,7 +208,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         keep=("X#",),
         gradable=("X",),
         again=again,
-        keeps_lod=False,
+        lod_from=None,
     )
 
 

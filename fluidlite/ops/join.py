@@ -96,6 +96,11 @@ def _concat_grad_native(op: OpView) -> Call | None:
     )
 
 
+def _concat_lod(op: OpView) -> str:
+    """Rows one after another are the sequences of all; what is put beside the first has its sequences."""
+    return "X*" if _axis_of(op) in (0, -len(op.shape("X"))) else "X"
+
+
 register(
     OpDef(
         "concat",
@@ -108,6 +113,7 @@ register(
         native=_concat_native,
         cuda="pieces.concat",
         doc="The X one after another along dimension `axis`.",
+        lod_from=_concat_lod,
     )
 )
 register(
@@ -205,6 +211,7 @@ register(
         native=_split_native,
         cuda="pieces.split",
         doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
+        lod_from=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X",
     )
 )
 
@@ -321,7 +328,7 @@ register(
         grad=standard_grad(inputs=("Ids", "X")),
         gradable=("X",),
         doc="Row i of Out is row i of the X that Ids[i] chooses.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(

@@ -239,6 +239,7 @@ register(
             "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a "
             "shape."
         ),
+        lod_from={"Y": "X"},
     )
 )
 register(

@@ -120,5 +120,5 @@ register_pair(
     keep_out=("Total_weight",),
     gradable=("X",),
     frozen=("Total_weight",),
-    keeps_lod=False,
+    lod_from=None,
 )

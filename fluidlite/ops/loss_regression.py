@@ -7,7 +7,7 @@ from typing import Any
 
 from .infer import grads_like, grads_like_inputs, same_as
 from .ranges import require_in_range
-from .registry import OpDef, OpView, grad_name, register, standard_grad
+from .registry import FIRST, LodFrom, OpDef, OpView, grad_name, register, standard_grad
 from .sign import sign_of
 
 
@@ -44,12 +44,12 @@ def _declare(
     kept: tuple[tuple[str, ...], tuple[str, ...]],
     grads: tuple[str, ...],
     doc: str,
-    keeps_lod: bool = True,
+    lod_from: LodFrom = FIRST,
 ) -> None:
     """Register a loss and its gradient: `kept` are the inputs and outputs the gradient needs, `grads` what it
     gives.
 
-    The last of `outputs` is the loss, the others only serve the gradient.
+    The last of `outputs` is the loss, the others only serve the gradient. `lod_from`: see `OpDef`.
     """
     loss = outputs[-1]
     optional = {text.rstrip("?"): text for text in inputs}
@@ -64,7 +64,7 @@ def _declare(
             grad=standard_grad(inputs=kept[0], outputs=kept[1]),
             frozen=outputs[:-1],
             gradable=grads,
-            keeps_lod=keeps_lod,
+            lod_from={loss: inputs[0]} if lod_from == FIRST else lod_from,
             doc=doc,
         )
     )
@@ -167,7 +167,7 @@ _declare(
     (("InsideWeight", "OutsideWeight"), ("Diff",)),
     ("X", "Y"),
     "The huber-like loss of box regression, summed over each sample.",
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -211,7 +211,7 @@ _declare(
     (("X", "Target"), ()),
     ("X",),
     "The Kullback-Leibler divergence of Target from the log probabilities X.",
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -270,7 +270,7 @@ _declare(
     (("Label", "Left", "Right"), ()),
     ("Left", "Right"),
     "RankNet's pairwise loss: Label is 1 where Left should rank above Right.",
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -294,7 +294,7 @@ _declare(
     (("Label",), ("Activated",)),
     ("X1", "X2"),
     "How far X1 fails to lie `margin` above X2 (Label 1) or below it (Label -1).",
-    keeps_lod=False,
+    lod_from=None,
 )
 
 

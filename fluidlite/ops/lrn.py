@@ -68,4 +68,5 @@ register_pair(
     attrs=_ATTRS,
     keep_out=("Out", "MidOut"),
     frozen=("MidOut",),
+    lod_from={"Out": "X"},
 )

@@ -8,7 +8,7 @@ from typing import Any
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import itemsize, typed
 from .pairs import applied_again
-from .registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from .registry import FIRST, Call, LodFrom, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -57,7 +57,7 @@ register(
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
         frozen=("XShape",),
         doc="X with its dimensions in the order `axis`.",
-        keeps_lod=False,
+        lod_from={"XShape": "X"},
     )
 )
 register(
@@ -83,7 +83,7 @@ register(
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
         doc="transpose2 without XShape.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(
@@ -204,7 +204,7 @@ register(
         gradable=("X",),
         native=_expand_native,
         doc="X repeated until it has the shape of target_tensor.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(
@@ -223,7 +223,7 @@ register(
 )
 
 
-def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, keeps_lod: bool = True) -> None:
+def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, lod_from: LodFrom = FIRST) -> None:
     def infer(op: OpView) -> None:
         for axis in op.attr(attr):
             normalize_axis(op, axis, len(op.shape("X")), attr)
@@ -241,7 +241,7 @@ def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, keeps_lod: bo
             infer=infer,
             kernel=kernel,
             grad=grad,
-            keeps_lod=keeps_lod,
+            lod_from=lod_from,
             doc=doc,
         )
     )
@@ -252,7 +252,7 @@ _register_flip(
     "axis",
     lambda xp, X, axis: xp.ascontiguousarray(xp.flip(X, tuple(axis))),
     "X with the order along the dimensions `axis` reversed.",
-    keeps_lod=False,
+    lod_from=None,
 )
 _register_flip(
     "flip",
@@ -359,7 +359,7 @@ register(
         native=lambda op: _row_call(op, "split", "X", "Y"),
         cuda="pieces.unstack",
         doc="X taken apart along dimension `axis`.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(

@@ -98,6 +98,7 @@ register(
         frozen=("Accuracy", "Correct", "Total"),
         cuda="metrics.accuracy",
         doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
+        lod_from=None,
     )
 )
 
@@ -162,6 +163,7 @@ register(
         frozen=("AUC", "StatPosOut", "StatNegOut"),
         gradable=(),
         doc="The area under the ROC curve of all batches so far, or of the last slide_steps ones.",
+        lod_from=None,
     )
 )
 
@@ -208,5 +210,6 @@ register(
             "The mean over the classes of how much predicted and true segments overlap (intersection over "
             "union)."
         ),
+        lod_from=None,
     )
 )

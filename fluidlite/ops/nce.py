@@ -171,5 +171,5 @@ register_pair(
     gradable=("Input", "Weight", "Bias"),
     frozen=("SampleLogits", "SampleLabels"),
     random=True,
-    keeps_lod=False,
+    lod_from=None,
 )

@@ -87,6 +87,7 @@ register(
         frozen=("Mean", "Variance"),
         cuda="layer_norm.layer_norm",
         doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
+        lod_from={"Y": "X"},
     )
 )
 register(
@@ -180,6 +181,7 @@ register(
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
         frozen=("Mean", "Variance"),
         doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
+        lod_from={"Y": "X"},
     )
 )
 register(
@@ -228,6 +230,7 @@ register(
         grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
         frozen=_SAVED,
         doc="Normalises each channel of each sample on its own, then scales and shifts it.",
+        lod_from={"Y": "X"},
     )
 )
 register(
@@ -272,7 +275,7 @@ register(
         grad=standard_grad(inputs=("X",), outputs=("Norm",)),
         frozen=("Norm",),
         doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(

@@ -113,7 +113,18 @@ def update(
     outputs = options.pop("outputs", ("ParamOut", *(slot + "Out" for slot in state)))
     inputs = options.pop("inputs", ("Param", "Grad", "LearningRate", *state))
     register(
-        OpDef(op_type, inputs, outputs, attrs, infer=_infer, kernel=kernel, native=select, doc=doc, **options)
+        OpDef(
+            op_type,
+            inputs,
+            outputs,
+            attrs,
+            infer=_infer,
+            kernel=kernel,
+            native=select,
+            lod_from=None,
+            doc=doc,
+            **options,
+        )
     )
 
 

@@ -76,5 +76,6 @@ register(
             "Adds param to a sum over a window of steps; a full window becomes the old one. The window is "
             "average_window times the number of updates, within min_average_window and max_average_window."
         ),
+        lod_from=None,
     )
 )

@@ -68,6 +68,7 @@ register(
         kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
         grad=standard_grad(),
         doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
+        lod_from=None,
     )
 )
 register(
@@ -253,7 +254,7 @@ register(
         grad=standard_grad(inputs=("X", "Y", "Offsets")),
         gradable=("X",),
         doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(
@@ -320,7 +321,7 @@ register(
         grad=standard_grad(inputs=tuple(slot.rstrip("*?") for slot in CROP_TENSOR_SLOTS)),
         gradable=("X",),
         doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(

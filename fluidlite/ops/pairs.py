@@ -6,7 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .infer import grads_like_inputs
-from .registry import GRAD, Call, OpDef, OpSpec, OpView, Slot, grad_name, register, standard_grad
+from .registry import (
+    FIRST,
+    GRAD,
+    Call,
+    LodFrom,
+    OpDef,
+    OpSpec,
+    OpView,
+    Slot,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 Kernel = Callable[..., Any]
 Native = Callable[[OpView], Call | list[Call] | None]
@@ -29,7 +41,7 @@ def register_pair(
     frozen: Sequence[str] = (),
     lod: bool = False,
     random: bool = False,
-    keeps_lod: bool = True,
+    lod_from: LodFrom = FIRST,
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
@@ -41,7 +53,7 @@ def register_pair(
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
     its shape; `X?`: saved programs may lack it) and outputs it gets besides the gradients of the outputs that are not
-    `frozen`. `lod`: both kernels take `lod=`. `random`: each run draws new numbers. `keeps_lod`, `wire`: see `OpDef`.
+    `frozen`. `lod`: both kernels take `lod=`. `random`: each run draws new numbers. `lod_from`, `wire`: see `OpDef`.
     `infer_back`: the shapes of the gradients, where those of the inputs are not what counts. `again`: the gradient rule
     of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
     """
@@ -66,7 +78,7 @@ def register_pair(
             frozen=tuple(frozen),
             lod=lod,
             random=random,
-            keeps_lod=keeps_lod,
+            lod_from=lod_from,
             cuda=cuda[0],
             native=native[0],
             wire=wire or {},

@@ -193,7 +193,7 @@ register(
         kernel=_maxout,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 register(

@@ -82,6 +82,7 @@ register_pair(
     keep=("X#", "Index"),
     gradable=("X",),
     again=applied_again("index_sample"),
+    lod_from="Index",
 )
 
 
@@ -115,7 +116,7 @@ register_pair(
     keep=("X#", "Mask"),
     gradable=("X",),
     again=applied_again("masked_select", out="Y"),
-    keeps_lod=False,
+    lod_from=None,
     native=(None, _masked_grad_native),
 )
 
@@ -208,7 +209,7 @@ register_pair(
     _infer_meshgrid,
     "Each vector X along a dimension of its own, repeated along those of the others.",
     outputs=("Out*",),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -268,7 +269,7 @@ register_pair(
     attrs={"offset": 0, "dim1": 0, "dim2": 1},
     keep=("Input#",),
     again=applied_again("trace", "Input"),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -308,7 +309,7 @@ register_pair(
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
     again=applied_again("diag_embed", "Input"),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 

@@ -88,7 +88,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         outputs=("Out", "Mask"),
         attrs=attrs,
         keep_out=("Mask",),
-        keeps_lod=False,
+        lod_from=None,
         frozen=("Mask",),
         again=twice("Out", ()),
         cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),

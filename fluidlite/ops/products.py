@@ -68,7 +68,7 @@ register_pair(
     _infer_dot,
     "The scalar product of two vectors, or of each pair of two batches.",
     again=twice("Out", ("X", "Y")),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -184,7 +184,7 @@ register_pair(
     _infer_kron,
     "The Kronecker product: Y once for each element of X, multiplied by it.",
     again=twice("Out", ("X", "Y")),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 for _type, _forward, _back in (

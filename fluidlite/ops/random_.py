@@ -85,6 +85,7 @@ register(
         cuda="random.uniform_random",
         wire={"shape": "LONGS"},
         doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
+        lod_from=None,
     )
 )
 
@@ -117,7 +118,7 @@ register(
         random=True,
         cuda="random.uniform_random_like",
         doc="As uniform_random, with one dimension taken from Input.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 
@@ -146,6 +147,7 @@ register(
         cuda="random.gaussian_random",
         wire={"shape": "LONGS"},
         doc="Numbers from the normal distribution with the given mean and standard deviation.",
+        lod_from=None,
     )
 )
 
@@ -176,7 +178,7 @@ register(
         random=True,
         cuda="random.gaussian_random_like",
         doc="As gaussian_random, with one dimension taken from Input.",
-        keeps_lod=False,
+        lod_from=None,
     )
 )
 
@@ -231,6 +233,7 @@ register(
         cuda="random.randint",
         wire={"shape": "LONGS"},
         doc="Integers drawn evenly from low to high - 1.",
+        lod_from=None,
     )
 )
 

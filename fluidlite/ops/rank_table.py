@@ -53,7 +53,7 @@ register(
         infer=_longest,
         kernel=lambda xp, RankTable: xp.array([RankTable.longest], "int64"),
         frozen=("Out",),
-        keeps_lod=False,
+        lod_from=None,
         doc="The length of the longest sequence of a rank table: int64 [1].",
     )
 )

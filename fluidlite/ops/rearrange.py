@@ -11,7 +11,7 @@ from ..base.windows import Geometry, forward_geometry
 from .infer import grads_like_inputs, product, same_as
 from .pairs import applied_again, register_pair
 from .patches import gather_patches, scatter_patches
-from .registry import OpView, Shape, grad_name
+from .registry import FIRST, LodFrom, OpView, Shape, grad_name
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -26,7 +26,7 @@ def _register(
     forward: Callable[..., Any],
     back: Callable[..., Any],
     doc: str,
-    keeps_lod: bool = True,
+    lod_from: LodFrom = FIRST,
     keep: tuple[str, ...] = (),
     infer_back: Callable[[OpView], None] = _like_out,
 ) -> None:
@@ -52,7 +52,7 @@ def _register(
         keep=keep,
         infer_back=infer_back,
         again=again,
-        keeps_lod=keeps_lod,
+        lod_from=lod_from,
     )
 
 
@@ -101,7 +101,7 @@ _register(
     _pixel_shuffle,
     _pixel_shuffle_grad,
     "Images upscale_factor times as high and wide, made of the square of it fewer channels.",
-    keeps_lod=False,
+    lod_from=None,
     infer_back=_infer_pixel_shuffle_grad,
 )
 
@@ -160,7 +160,7 @@ _register(
     # models were trained with it.
     lambda xp, Out_grad, group: _shuffled(xp, Out_grad, group),
     "X with the first channels of all groups in front, then the second ones, and so on.",
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -240,5 +240,5 @@ register_pair(
     attrs=_UNFOLD,
     keep=("X#",),
     again=applied_again("unfold", out="Y"),
-    keeps_lod=False,
+    lod_from=None,
 )

@@ -126,7 +126,7 @@ register_pair(
     attrs=_GRU_UNIT,
     keep_out=("Gate", "ResetHiddenPrev"),
     frozen=("Gate", "ResetHiddenPrev"),
-    keeps_lod=False,
+    lod_from=None,
 )
 
 
@@ -182,5 +182,5 @@ register_pair(
     outputs=("C", "H"),
     attrs={"forget_bias": 0.0},
     keep_out=("C",),
-    keeps_lod=False,
+    lod_from=None,
 )

@@ -47,6 +47,7 @@ register(
         grad=standard_grad(inputs=("X",)),
         native=_mean_native,
         cuda="reductions.mean",
+        lod_from=None,
         doc="The mean of all elements, of shape [1].",
     )
 )

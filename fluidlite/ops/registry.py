@@ -34,6 +34,13 @@ EMPTY = "@EMPTY@"
 LEVEL = "@LOD"
 """What stands between the name of a variable and the number of a level in the name of its offsets."""
 
+VERSION = "@V"
+"""What stands between the name of a variable and the number of a later value of it, in plans."""
+
+FIRST = ""
+"""See `OpDef.lod_sources`."""
+
+LodFrom = str | dict[str, str] | None
 Shape = tuple[int, ...]
 _SIZES = (int, Size)
 Kernel = Callable[..., Any]
@@ -167,9 +174,7 @@ class OpView:
         return self.meta.shape(levels[level])[0] - 1 if levels else -1
 
     def carry(self, slot: str, levels: Sequence[str], index: int = 0) -> None:
-        """Say which arrays of offsets belong to an output; called by `infer`. Without it those of the first input with
-        as many rows do, if the operator keeps them.
-        """
+        """Say which arrays of offsets belong to an output; called by `infer`. Without it `OpDef.lod_from` does."""
         say = getattr(self.meta, "carry", None)
         names = self.outputs.get(slot)
         if say is not None and names and index < len(names):
@@ -272,18 +277,17 @@ class OpDef:
 
     `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
     docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
-    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `keeps_lod`: of operators that do
-    not, outputs with the rows of an input have its sequences. `random`: each run draws new
-    numbers. `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them).
-    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that
-    its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
-    changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
-    SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of
-    `backend/cupy_` has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of
-    its inputs, these integers. `epilogue`: the number under which kernels of products know an activation that they can
-    end with; 0 for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved
-    programs, where its default does not show it. It follows from the kernel that an operator is `hosted`: works on the
-    host, wherever its arrays are.
+    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `lod_from`: of operators that do
+    not, whose sequences the outputs have; see `lod_sources`. `random`: each run draws new numbers. `frozen`: outputs
+    that have no gradient. `gradable`: inputs that may have one (by default all of them). `host`: needs the
+    interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that its attributes
+    name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel changes instead of
+    making them; what they hold, or None, arrives under their keyword. `rows`: what it does with SelectedRows. `cuda`:
+    what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_` has it; see `call`.
+    `sizes`: of an operator whose only result is integers that follow from sizes of its inputs, these integers.
+    `epilogue`: the number under which kernels of products know an activation that they can end with; 0 for everything
+    else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its default does not
+    show it. It follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
     """
 
     type: str
@@ -297,7 +301,7 @@ class OpDef:
     inplace: tuple[tuple[str, str], ...] = ()
     view: tuple[str, str] | None = None
     lod: bool = False
-    keeps_lod: bool = True
+    lod_from: LodFrom | Callable[[OpView], LodFrom] = FIRST
     random: bool = False
     host: bool = False
     control: bool = False
@@ -318,9 +322,34 @@ class OpDef:
         self.outputs_by_name = {slot.name: slot for slot in self.output_slots}
         self.unread = frozenset(slot.name for slot in self.input_slots if slot.unread)
         self.slots = {**self.inputs_by_name, **self.outputs_by_name}
+        self._lod_sources = {} if callable(self.lod_from) else self._sources(self.lod_from)
         self._takes = self._parameters(self.kernel)
         self.hosted: bool = getattr(self.kernel, "hosted", False)
         self._rows_takes = self._parameters(self.rows.kernel) if self.rows is not None else self._takes
+
+    def lod_sources(self, op: OpView) -> dict[str, str]:
+        """Output slots with the input slots whose sequences they have, if they have as many rows; {} if `lod`.
+
+        `lod_from` names the input slot for all outputs, or the output slots with an input slot each. Of several
+        variables the first counts, or all one after the other if the name ends with `*`. None: no sequences. A function
+        of the operator returns one of these where attributes matter. FIRST, the default: the first input slot; for each
+        gradient the variable whose gradient it is, or else what remembers its shape, or the gradient that arrives.
+        """
+        return self._sources(self.lod_from(op)) if callable(self.lod_from) else self._lod_sources
+
+    def _sources(self, lod_from: LodFrom) -> dict[str, str]:
+        if isinstance(lod_from, dict):
+            return lod_from
+        if lod_from is None or self.lod or not self.inputs:
+            return {}
+        made = [slot.name for slot in self.output_slots]
+        if lod_from == FIRST and self.type.endswith("_grad"):
+            arriving = ["XShape", *(slot.name for slot in self.input_slots if slot.name.endswith(GRAD))]
+            other = next((name for name in arriving if name in self.inputs_by_name), None)
+            own = {name: name.removesuffix(GRAD) for name in made}
+            found = {name: slot if slot in self.inputs_by_name else other for name, slot in own.items()}
+            return {name: slot for name, slot in found.items() if slot is not None}
+        return dict.fromkeys(made, lod_from or self.input_slots[0].name)
 
     def _parameters(
         self, kernel: Callable[..., Any] | None

@@ -53,7 +53,7 @@ for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
             attrs={"axis": 0, "keepdims": False, "dtype": -1},
             infer=_arg_infer,
             kernel=_arg_kernel(_find),
-            keeps_lod=False,
+            lod_from=None,
             native=_arg_native(_type),
             frozen=("Out",),
             wire={"axis": "LONG"},

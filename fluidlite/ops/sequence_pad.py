@@ -236,7 +236,7 @@ register(
         kernel=_mask,
         native=_mask_native,
         frozen=("Y",),
-        keeps_lod=False,
+        lod_from=None,
         doc="For each length the numbers 0, 1, ... below maxlen: 1 where they are below the length, else 0.",
     )
 )

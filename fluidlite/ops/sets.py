@@ -43,7 +43,7 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
             infer=_infer_unique,
             kernel=_unique,
             frozen=_outputs,
-            keeps_lod=False,
+            lod_from=None,
             doc="The different elements of a vector by first appearance, which one each element is, their counts.",
         )
     )
@@ -86,5 +86,6 @@ register(
         ),
         frozen=("Out",),
         doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",
+        lod_from=None,
     )
 )

@@ -133,6 +133,7 @@ register(
         gradable=("Input",),
         native=lambda op: _slice_call(op, "slice", "Input", "Out"),
         doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
+        lod_from=lambda op: None if 0 in op.attr("axes") else "Input",
     )
 )
 register(
@@ -272,6 +273,7 @@ register(
         sizes=lambda op: op.shape("Input"),
         frozen=("Out",),
         doc="The shape of Input, int32.",
+        lod_from=None,
     )
 )
 register(
@@ -283,5 +285,6 @@ register(
         sizes=lambda op: (product(op.shape("Input")),),
         frozen=("Out",),
         doc="The number of elements of Input, int64.",
+        lod_from=None,
     )
 )

@@ -115,7 +115,7 @@ register(
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, X: xp.array([len(_is_array(X))], "int64"),
         frozen=("Out",),
-        keeps_lod=False,
+        lod_from=None,
         doc="How many elements the tensor array X has: its highest index and one more.",
     )
 )
@@ -186,7 +186,7 @@ register(
         kernel=_join,
         grad=_join_grad,
         frozen=("OutIndex",),
-        keeps_lod=False,
+        lod_from=None,
         doc="The elements of the tensor array X in one tensor: one behind the other along `axis`, or with `use_stack` "
         "along a new one. OutIndex: the size of each along it.",
     )
@@ -199,7 +199,7 @@ register(
         attrs={"axis": 0, "use_stack": False},
         infer=lambda op: op.set(DX, op.shape("X"), op.dtype("X")),
         kernel=_part,
-        keeps_lod=False,
+        lod_from=None,
         updates=(DX,),
         doc="Gradient of tensor_array_to_tensor, added to that of the array.",
     )

@@ -94,4 +94,5 @@ register_pair(
     "Filters over each node of a tree and its descendants above max_depth; nodes count from 1.",
     attrs={"max_depth": 2},
     gradable=("NodesVector", "Filter"),
+    lod_from=None,
 )

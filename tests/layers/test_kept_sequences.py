@@ -5,7 +5,9 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
+from fluidlite.base import flags
 
+pytestmark = pytest.mark.usefixtures("alone")
 LENGTHS = [[2, 1, 3]]
 OFFSETS = [[0, 2, 3, 6]]
 
@@ -84,3 +86,104 @@ def test_sequences_are_kept(name):
 @pytest.mark.parametrize("name", LOST)
 def test_sequences_are_lost(name):
     assert of(LOST[name]) == (0, [])
+
+
+TWO = {
+    "lod + plain": (lambda x, y: x + y, OFFSETS, [], OFFSETS),
+    "plain + lod": (lambda x, y: x + y, [], OFFSETS, []),
+    "lod + lod": (lambda x, y: x + y, OFFSETS, [[0, 6]], OFFSETS),
+    "plain < lod": (layers.less_than, [], OFFSETS, []),
+    "lod < plain": (layers.less_than, OFFSETS, [], OFFSETS),
+    "cos_sim": (layers.cos_sim, [], OFFSETS, []),
+    "sums": (lambda x, y: layers.sums([x, y]), [], OFFSETS, []),
+    "beside": (lambda x, y: layers.concat([x, y], axis=1), [], OFFSETS, []),
+    "below": (lambda x, y: layers.concat([x, y], axis=0), OFFSETS, [[0, 1, 6]], [[0, 2, 3, 6, 7, 12]]),
+    "below, from the end": (
+        lambda x, y: layers.concat([x, y], axis=-2),
+        OFFSETS,
+        [[0, 6]],
+        [[0, 2, 3, 6, 12]],
+    ),
+    "below, one plain": (lambda x, y: layers.concat([x, y], axis=0), OFFSETS, [], []),
+    "below, two levels": (
+        lambda x, y: layers.concat([x, y], axis=0),
+        [[0, 1, 3], [0, 2, 3, 6]],
+        [[0, 2], [0, 0, 6]],
+        [[0, 1, 3, 5], [0, 2, 3, 6, 6, 12]],
+    ),
+    "below, three": (
+        lambda x, y: layers.concat([x, y, x], axis=0),
+        OFFSETS,
+        [[0, 6]],
+        [[0, 2, 3, 6, 12, 14, 15, 18]],
+    ),
+    "of labels": (lambda x, y: layers.cross_entropy(layers.softmax(x), labels(y)), [], OFFSETS, []),
+    "of predictions": (
+        lambda x, y: layers.cross_entropy(layers.softmax(x), labels(y)),
+        OFFSETS,
+        [[0, 6]],
+        OFFSETS,
+    ),
+    "lookup": (lambda x, y: layers.embedding(labels(y), [4, 3]), OFFSETS, [[0, 1, 6]], [[0, 1, 6]]),
+}
+
+
+def labels(y):
+    return layers.cast(layers.clip(column(y), 0.0, 0.0), "int64")
+
+
+@pytest.mark.parametrize("engine", ["plan", "interpret"])
+@pytest.mark.parametrize("name", TWO)
+def test_of_two_inputs(name, engine):
+    build, *given, want = TWO[name]
+    feed = {}
+    for key, offsets in zip("xy", given, strict=True):
+        feed[key] = fluid.LoDTensor()
+        feed[key].set(np.full((6, 16), 0.5, "float32"), fluid.CPUPlace())
+        feed[key].set_lod(offsets)
+    x, y = [fluid.data(key, [None, 16], "float32", lod_level=len(feed[key].lod())) for key in "xy"]
+    result = build(x, y)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    before = flags.engine()
+    flags.set_engine(engine)
+    try:
+        for _ in range(2):
+            (made,) = exe.run(feed=feed, fetch_list=[result], return_numpy=False)
+            assert made.lod() == want
+    finally:
+        flags.set_engine(before)
+
+
+def test_rows_from_the_front_are_no_sequences():
+    for begin, end in ((0, 6), (0, 100), (1, 3)):
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+            assert of(lambda x: layers.slice(x, [0], [begin], [end]))[1] == []  # noqa: B023
+
+
+GRADIENTS = {
+    "relu": lambda x: layers.relu(x),
+    "mul": lambda x: layers.fc(x, 3),
+    "reshape": lambda x: layers.reshape(x, [-1, 8]),
+    "transpose": lambda x: layers.transpose(x, [1, 0]),
+    "matmul": lambda x: layers.matmul(x, ones(16, 2)),
+    "relu before matmul": lambda x: layers.matmul(layers.relu(x), ones(16, 2)),
+    "softmax": lambda x: layers.softmax(x),
+    "reversed before softmax": lambda x: layers.softmax(layers.sequence_reverse(layers.scale(x, 2.0))),
+    "conv2d": lambda x: layers.conv2d(images(x), 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name):
+    build = GRADIENTS[name]
+    x = fluid.data("x", [None, 16], "float32", lod_level=1)
+    x.stop_gradient = False
+    (gradient,) = fluid.gradients(layers.reduce_sum(layers.square(build(x))), x)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feed = {"x": fluid.create_lod_tensor(np.ones((6, 16), "float32"), LENGTHS, fluid.CPUPlace())}
+    (made,) = exe.run(feed=feed, fetch_list=[gradient], return_numpy=False)
+    assert made.lod() == OFFSETS
+    (array,) = exe.run(feed=feed, fetch_list=[gradient])
+    np.testing.assert_array_equal(array, np.array(made))

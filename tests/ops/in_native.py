@@ -13,6 +13,7 @@ import numpy as np
 
 from fluidlite._ext import kernels
 from fluidlite.base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from fluidlite.framework import sequences
 from fluidlite.ops import registry
 from fluidlite.ops.registry import Call, LodArray, OpDef, OpView, grad_name
 
@@ -56,14 +57,14 @@ class RunMeta:
         self.said[name] = levels
 
     def spread(self, view: OpView) -> None:
-        """After `infer`: which offsets each output has; without a word of the operator those of the first input that
-        has some, if it has as many rows.
-        """
-        names = [name for slot in view.definition.input_slots for name in view.inputs.get(slot.name, ())]
-        first = next((name for name in names if self.lods.get(name)), None)
+        """After `infer`: which offsets each output has; without a word of the operator those its declaration says."""
+        found = {
+            one.out: self.lods[one.source]
+            for one in sequences.kept(view)
+            if self.lods.get(one.source) and one.fits(self.shapes[one.out], self.shapes[one.source])
+        }
         for out in (name for made in view.outputs.values() for name in made if name in self.shapes):
-            kept = view.definition.keeps_lod and first and self.shapes[first][:1] == self.shapes[out][:1]
-            self.lods[out] = self.said.get(out, self.lods[first] if kept and first else ())
+            self.lods[out] = self.said.get(out, found.get(out, ()))
 
 
 @dataclass

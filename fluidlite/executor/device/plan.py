@@ -68,7 +68,7 @@ class DevicePlan(ScopeFollower):
         if any(self.meta.lods.values()):
             raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
         self.feed_names = analysis.feed_names
-        self._fetched = analysis.fetches
+        self.fetched = analysis.fetches
         launches = [of_operator(op, view) for op, view in analysis.steps]
         lasting = {n for launch in launches for n in launch.writes if analysis.meta.lasting(n)}
         self.launches = self._fused(launches, {*analysis.fetches, *lasting})
@@ -100,7 +100,7 @@ class DevicePlan(ScopeFollower):
         if not self.bind_scope():
             raise CannotPlan("a variable of the scope gets another shape or type")
         self.meta.forget_scope()
-        self._fetcher = Fetcher(device, [self._layout(name) for name in self._fetched])
+        self._fetcher = Fetcher(device, [self._layout(name) for name in self.fetched])
         weakref.finalize(self, self._resources.release).atexit = False
 
     def _fused(self, launches: list[Launch], needed: set[str]) -> list[Launch]:
@@ -242,7 +242,7 @@ class DevicePlan(ScopeFollower):
 
     def fetch(self) -> list[np.ndarray]:
         """The variables to fetch, copied to the host; waits for the GPU, and raises what kernels have found wrong."""
-        if not self._fetched:
+        if not self.fetched:
             return []
         values = self._fetcher.get(self._results)
         self._pace.caught_up()
