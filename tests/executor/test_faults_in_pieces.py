@@ -1,7 +1,10 @@
 """Bad input of programs with blocks and sequences: who says what, what stays as it was, how the next step goes."""
 
 import gc
+import os
+import signal
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -297,3 +300,30 @@ def test_a_changed_block_is_seen():
             np.testing.assert_allclose(
                 exe.run(main, feed=feed, fetch_list=[out])[0], factor * feed["x"], rtol=1e-6
             )
+
+
+@pytest.mark.parametrize("gradients", (False, True))
+def test_ctrl_c_ends_a_long_loop(gradients, engine):
+    """What the step updates at its end is as it was, and the next step is right."""
+    main, start, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    main.random_seed = start.random_seed = 1
+    with fluid.program_guard(main, start), fluid.unique_name.guard():
+        loss = looping(gradients)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(start, scope=scope)
+
+    def run(turns):
+        feed = {"x": numbers(8, 8), "n": np.array([turns])}
+        return exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]
+
+    run(2)
+    before = np.array(scope.find_var("w").get_tensor())
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(10**9)
+    assert time.monotonic() - begin < 10
+    np.testing.assert_array_equal(scope.find_var("w").get_tensor(), before)
+    assert np.isfinite(run(2)).all()
+    assert (np.array(scope.find_var("w").get_tensor()) != before).any() == gradients
