@@ -12,10 +12,11 @@ import numpy as np
 
 from ..base.arrays import is_plain
 from ..base.dtypes import to_numpy
+from ..base.errors import EnforceNotMet
 from ..base.sizes import current_shape
 from ..framework import Block, Operator, Program
 from ..ops.registry import VERSION, OpView
-from . import failures, sparse
+from . import branching, failures, sparse
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 from .scope import Scope
@@ -36,6 +37,7 @@ class Analysis:
         ops: the operators, by default those of the global block.
         varying: whether dimensions that the block leaves open may change from step to step.
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
+        branches: whether there may be jumps, so that blocks of branches can stand in line.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -50,15 +52,17 @@ class Analysis:
         ops: Sequence[Operator] | None = None,
         varying: bool = False,
         later: Mapping[str, str] | None = None,
+        branches: bool = False,
     ) -> None:
         self.feed_names = list(feed)
         self.meta = ExactMeta(block, scope, feed, varying, later)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
+        mattering = live(list(everything), sparse.wholes(fetches))
         kept = [
             versions.renamed(op)
-            for op in live(list(everything), sparse.wholes(fetches))
+            for op in (branching.expanded(mattering) if branches else mattering)
             if not takes_no_part(op)
         ]
         self.steps = self._analyse(kept)
@@ -77,16 +81,34 @@ class Analysis:
         writes = Counter(name for op in ops for name in op.writes())
         once = {n for n, count in writes.items() if count == 1 and not _persistable(ops, n)}
         steps: list[Step] = []
-        for op in (ready for each in ops for ready in sparse.densified(each, self.meta)):
-            for name in op.writes():
-                if self.meta.lasting(name) and not self.meta.has(name, op):
-                    raise CannotPlan(
-                        f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
-                        op,
-                        passing=True,
-                    )
-            steps += self._inferred(op, once)
-            sparse.check_written_once(op, self.meta, writes)
+        around: list[Operator] = []  # the branches that an operator is in
+        for op in ops:
+            if op.definition is branching.BEGIN:
+                around.append(op)
+            try:
+                if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
+                    raise CannotPlan("a branch looks at SelectedRows")
+                for ready in sparse.densified(op, self.meta):
+                    steps += self._step(ready, once, writes)
+            except (CannotPlan, EnforceNotMet) as refusal:
+                if not around:
+                    raise
+                # What is wrong in a branch is told when it is taken.
+                raise CannotPlan(str(refusal), around[0], getattr(refusal, "passing", False)) from None
+            if op.definition is branching.END:
+                around.pop()
+        return steps
+
+    def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
+        for name in op.writes():
+            if self.meta.lasting(name) and not self.meta.has(name, op):
+                raise CannotPlan(
+                    f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
+                    op,
+                    passing=True,
+                )
+        steps = self._inferred(op, once)
+        sparse.check_written_once(op, self.meta, writes)
         return steps
 
     def _inferred(self, op: Operator, once: set[str]) -> list[Step]:

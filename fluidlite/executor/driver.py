@@ -96,7 +96,8 @@ class Driver(Interpreter):
         if any(pieces.alone) or not ops:
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
-        for name in dict.fromkeys(name for each in ops for name in each.output_arg_names):
+        plain = [each for each in ops if not each.sub_blocks()]  # branches in plans change what lasts only
+        for name in dict.fromkeys(name for each in plain for name in each.output_arg_names):
             if name == EMPTY or name in block.vars or lasts(block, name):
                 continue
             if block._find_var_recursive(name) is None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..framework import Operator
 from ..ops import optim
-from ..ops.registry import Call
+from ..ops.registry import Call, OpDef
 
-Instruction = tuple[Operator, "Call | Callable[[], None]"]
+Instruction = tuple[Operator, "Call | OpDef | Callable[[], None]"]
 
 
 def fuse(

@@ -11,9 +11,11 @@ import numpy as np
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
 from ..framework import Block, Operator, Program
+from ..framework.backward_blocks import names_read
 from ..ops.registry import LEVEL, grad_name
 from ..ops.rows import parts
 from .alone import Alone
+from .branching import in_line
 from .environment import Environment
 from .lod_tensor import LoDTensor
 from .looping import LoopPlan
@@ -114,7 +116,7 @@ class Pieces:
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
-        self.alone = [works_alone(op) for op in ops]
+        self.alone = [works_alone(op) and not in_line(op) for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
         self._last: dict[str, int] = {}
@@ -131,7 +133,10 @@ class Pieces:
 
     def needed(self, begin: int, end: int) -> list[str]:
         """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
-        written = dict.fromkeys(name for op in self.ops[begin:end] for name in op.output_arg_names)
+        ops = [
+            op for op in self.ops[begin:end] if not op.sub_blocks()
+        ]  # branches in plans change what lasts only
+        written = dict.fromkeys(name for op in ops for name in op.output_arg_names)
         return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
 
     def keep(self, begin: int, piece: Piece) -> None:
@@ -251,7 +256,7 @@ def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[s
     found: dict[str, int | None] = {}
     written: set[str] = set()
     for op in ops:
-        for name in op.reads():
+        for name in (*op.reads(), *(name for block in op.sub_blocks() for name in names_read(block))):
             if name in found or name in written:
                 continue
             holder = environment.holder(name)

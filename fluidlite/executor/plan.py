@@ -19,8 +19,8 @@ from ..base import profiling
 from ..base.dtypes import to_numpy
 from ..base.sizes import Real, Size, always_equal, current, current_shape, formula
 from ..framework import Block, Operator, Program
-from ..ops.registry import Call, OperatorError, OpView, check_result
-from . import failures, fusion, memory, sparse
+from ..ops.registry import Call, OpDef, OperatorError, OpView, check_result
+from . import branching, failures, fusion, memory, sparse
 from .analysis import Analysis, ScopeFollower, lasting_tensors
 from .forking import watch
 from .lod_tensor import LoDTensor
@@ -28,7 +28,7 @@ from .planning import CannotPlan
 from .registers import Registers
 from .scope import Scope
 
-Instruction = tuple[Operator, "Call | Callable[[], None]"]
+Instruction = tuple[Operator, "Call | OpDef | Callable[[], None]"]
 
 
 class Plan(ScopeFollower):
@@ -49,6 +49,9 @@ class Plan(ScopeFollower):
     is neither fed, computed nor initialised.
     """
 
+    branches = True
+    """Whether blocks of branches may stand in line with other operators."""
+
     def __init__(
         self,
         program: Program,
@@ -67,7 +70,9 @@ class Plan(ScopeFollower):
         self.lock = threading.Lock()
         watch(self)
         self._failure = engine.KernelFailure
-        analysis = Analysis(block or program.global_block(), scope, dict(feed), fetches, ops, varying, later)
+        analysis = Analysis(
+            block or program.global_block(), scope, dict(feed), fetches, ops, varying, later, self.branches
+        )
         self.feed_names = analysis.feed_names
         self._later = list(later or ())
         self._fed = frozenset([*self.feed_names, *self._later])
@@ -145,6 +150,9 @@ class Plan(ScopeFollower):
         out: list[Instruction] = []
         for op, view in steps:
             if self._is_view(op, written):
+                continue
+            if op.definition is branching.BEGIN or op.definition is branching.END:
+                out.append((op, op.definition))
                 continue
             by_rows = sparse.rule(op, view)
             select = op.definition.native if by_rows is None else by_rows.native
@@ -274,7 +282,8 @@ class Plan(ScopeFollower):
         ):
             self._slot(name)
         self.ops = [op for op, _ in instructions]
-        self.is_native = [isinstance(action, Call) for _, action in instructions]
+        self.is_native = [isinstance(action, (Call, OpDef)) for _, action in instructions]
+        branches: list[int] = []  # where those begin that have not ended
         self.engine = engine.Engine(len(self._slots), self._registers.found)
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._views: dict[str, np.ndarray] = {}
@@ -290,7 +299,12 @@ class Plan(ScopeFollower):
                 for position, real in enumerate(action.floats):
                     if isinstance(real, (Size, Real)):
                         self.engine.vary(at, position, self._registers.real(real), True)
-            else:
+            elif action is branching.BEGIN:
+                branches.append(self.engine.add_jump(self._slot(op.inputs["Cond"][0])))
+            elif action is branching.END:
+                self.engine.set_target(branches.pop(), self.engine.add_jump())
+                self.engine.set_target(at, at + 1)
+            elif not isinstance(action, OpDef):
                 self.engine.add_python(action)
                 for name in self._touched(op, action):
                     self._shapes[name] = self._registers.shape(self.meta.shapes[name])

@@ -29,6 +29,8 @@ class TwoPhasePlan(Plan):
     Raises CannotPlan when the program needs the interpreter.
     """
 
+    branches = False  # one might be cut in two
+
     def __init__(
         self,
         program: Program,

@@ -1,0 +1,194 @@
+"""Branches that are part of a plan: jumps instead of pieces, with the numbers that the interpreter finds."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import flags
+from fluidlite.base.errors import EnforceNotMet
+
+layers = fluid.layers
+
+
+def lasting(name, value, shape=(1,), dtype="float32"):
+    return layers.create_global_var(list(shape), value, dtype, persistable=True, name=name)
+
+
+def number(value, dtype="float32"):
+    return layers.fill_constant([1], dtype, value)
+
+
+def when(condition, function):
+    """A branch without results."""
+
+    def branch():
+        function()
+
+    layers.cond(condition, branch)
+
+
+def switch(x, step):
+    rate = lasting("rate", -1.0)
+    with layers.Switch() as cases:
+        with cases.case(layers.less_than(step, number(2, "int64"))):
+            layers.assign(number(0.5), rate)
+        with cases.case(layers.less_than(step, number(4, "int64"))):
+            layers.assign(layers.reduce_sum(x) + rate, rate)
+        with cases.default():
+            layers.assign(layers.cast(step, "float32") * 0.1, rate)
+    return [rate, layers.scale(x, 2.0) * rate]
+
+
+def nested(x, step):
+    outer, inner = lasting("outer", 1.0), lasting("inner", 1.0)
+
+    def deep():
+        layers.assign(inner * 3.0, inner)
+
+    def first():
+        layers.assign(outer + 1.0, outer)
+        when(layers.less_than(step, number(1, "int64")), deep)
+
+    when(layers.less_than(step, number(3, "int64")), first)
+    return [outer + inner, inner]
+
+
+def in_place(x, step):
+    """What a branch changes was read before, is read behind it, and looked at by another name."""
+    state = lasting("state", 2.0, (2, 3))
+    before = layers.reshape(state, [3, 2]) * 1.0
+    when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(state + x, state))
+    return [before, layers.reshape(state, [3, 2]) + before, state]
+
+
+def products(x, step):
+    """Calls that plans join stand on both sides of where a branch begins and ends."""
+    state = lasting("state", 1.0, (2, 3))
+    weight, bias = lasting("weight", 0.5, (3, 3)), lasting("bias", 0.1, (3,))
+    h = layers.mul(x, weight)
+
+    def branch():
+        made = layers.relu(layers.elementwise_add(h, bias))
+        layers.assign(layers.tanh(layers.mul(made, weight)), state)
+
+    when(layers.less_than(step, number(2, "int64")), branch)
+    return [state, layers.relu(layers.elementwise_add(layers.mul(state, weight), bias))]
+
+
+def updates(x, step):
+    """Optimizers in a branch and behind it, which plans join where they are next to each other."""
+    a = layers.create_parameter([3, 3], "float32", "a", default_initializer=fluid.initializer.Constant(1.0))
+    b = layers.create_parameter([3, 3], "float32", "b", default_initializer=fluid.initializer.Constant(2.0))
+    ga, gb = layers.scale(a, 0.5), layers.scale(b, 0.5)
+    rate = number(0.1)
+
+    def update(parameter, gradient):
+        block = fluid.default_main_program().current_block()
+        slots = {"Param": parameter, "Grad": gradient, "LearningRate": rate}
+        block.append_op("sgd", slots, {"ParamOut": parameter}, {"op_role": 2})
+
+    when(layers.less_than(step, number(2, "int64")), lambda: update(a, ga))
+    update(b, gb)
+    return [a, b]
+
+
+def in_a_loop(x, step):
+    total = lasting("total", 0.0)
+    i = number(0, "int64")
+
+    def turn(i):
+        when(layers.less_than(i, step), lambda: layers.assign(total + 1.0, total))
+        return [layers.increment(i)]
+
+    layers.while_loop(lambda i: layers.less_than(i, number(3, "int64")), turn, [i])
+    return [total, i]
+
+
+def by_python(x, step):
+    """A branch with an operator that has no native kernel."""
+    state = lasting("state", 1.0, (2, 3))
+    when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(layers.cumsum(x), state))
+    return [state]
+
+
+BRANCHES = [switch, nested, in_place, products, updates, in_a_loop, by_python]
+
+
+def steps(build, engine):
+    flags.set_engine(engine)
+    try:
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            x, step = fluid.data("x", [None, 3]), fluid.data("step", [1], "int64")
+            fetched = build(x, step)
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        exe.run(startup, scope=scope)
+        found = []
+        for number in (0, 1, 3, 5, 2, 0):
+            feed = {"x": np.full((2, 3), 0.25 * (number + 1), "float32"), "step": np.array([number])}
+            found.append(exe.run(main, feed=feed, fetch_list=fetched, scope=scope))
+        return found, exe.describe(main, scope)
+    finally:
+        flags.set_engine("plan")
+
+
+@pytest.mark.parametrize("build", BRANCHES)
+def test_as_operator_by_operator(build):
+    expected, _ = steps(build, "interpret")
+    found, text = steps(build, "plan")
+    for one, other in zip(expected, found, strict=True):
+        for value, got in zip(one, other, strict=True):
+            np.testing.assert_allclose(got, value, rtol=1e-6)
+    assert "branch(" in text and "conditional_block" not in text
+    assert ("run in pieces" in text) == (build is in_a_loop)
+    assert ("loop of" in text) == (build is in_a_loop)
+
+
+def test_what_is_wrong_in_a_branch_is_told_when_it_is_taken():
+    step = fluid.data("step", [1], "int64")
+    state = lasting("state", 1.0)
+    block = fluid.default_main_program().global_block()
+    missing = block.create_var(name="missing", dtype="float32", shape=[1])
+    when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(missing * 2.0, state))
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    for count in (3, 1, 4, 0):
+        if count > 2:
+            assert exe.run(feed={"step": np.array([count])}, fetch_list=[state])[0] == 1.0
+        else:
+            with pytest.raises(EnforceNotMet, match="needs variable 'missing'"):
+                exe.run(feed={"step": np.array([count])}, fetch_list=[state])
+
+
+def test_sizes_that_only_the_data_know_are_left_to_a_piece():
+    x, step = fluid.data("x", [None, 3]), fluid.data("step", [1], "int64")
+    state = lasting("state", 0.0)
+
+    def branch():
+        places = layers.where(layers.greater_than(x, layers.zeros_like(x)))
+        layers.assign(layers.cast(layers.shape(places)[0], "float32"), state)
+
+    when(layers.less_than(step, number(2, "int64")), branch)
+    doubled = state * 2.0
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    for count, ones, expected in [(1, 4, 8.0), (3, 2, 8.0), (0, 5, 10.0), (1, 0, 0.0)]:
+        x = np.zeros((2, 3), "float32")
+        x.reshape(-1)[:ones] = 1.0
+        assert exe.run(feed={"x": x, "step": np.array([count])}, fetch_list=[doubled])[0] == expected
+
+
+def test_a_condition_of_several_elements_is_refused_each_time():
+    flag = fluid.data("flag", [None], "bool")
+    state = lasting("state", 0.0)
+    with layers.Switch() as cases, cases.case(flag):
+        layers.assign(number(1.0), state)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    for given in ([True], [True, False], [False], [True, True]):
+        feed = {"flag": np.array(given)}
+        if len(given) == 1:
+            assert exe.run(feed=feed, fetch_list=[state])[0] == 1.0
+        else:
+            with pytest.raises(EnforceNotMet, match="must have one element"):
+                exe.run(feed=feed, fetch_list=[state])
