@@ -266,7 +266,7 @@ def _matmul_grad_native(op: OpView) -> list[Call] | None:
     if name is None or layout is None:
         return None
     (m, n, k), batch, sx, sy = layout
-    if batch > 1 and not (sx and sy):
+    if batch != 1 and not (sx and sy):
         return None  # One gradient is a sum over the batch.
     sg = m * n
     tx, ty = bool(op.attr("transpose_X")), bool(op.attr("transpose_Y"))

@@ -60,6 +60,8 @@ def plain(*shape: int) -> np.ndarray:
              {"transpose_X": False, "transpose_Y": True, "alpha": 0.5}),
         case("matmul", {"X": plain(3, 4, 2), "Y": plain(2, 5)},
              {"transpose_X": False, "transpose_Y": False, "alpha": 1.0}),
+        case("matmul", {"X": plain(3, 4, 2), "Y": plain(4, 5)},
+             {"transpose_X": True, "transpose_Y": False, "alpha": 1.0}),
         case("mean", {"X": plain(3, 4)}),
         case("reduce_mean", {"X": plain(3, 4)}, {"dim": [0], "keep_dim": False, "reduce_all": False}),
         case("top_k", {"X": plain(3, 6)}, {"k": 2}, outputs={"Out": 1, "Indices": 1}),
