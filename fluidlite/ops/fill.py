@@ -93,7 +93,11 @@ def batch_size_like(op: OpView) -> Shape:
 
 
 def _fill_like_infer(op: OpView) -> None:
-    op.set("Out", batch_size_like(op), to_vartype(op.attr("dtype")))
+    shape = list(batch_size_like(op))
+    if op.lod("Input") and op.attr("input_dim_idx") == 0:
+        # A batch of sequences is as large as there are sequences, not rows.
+        shape[op.attr("output_dim_idx")] = op.sequences("Input")
+    op.set("Out", shape, to_vartype(op.attr("dtype")))
 
 
 def _fill_constant_batch_size_like(
@@ -109,7 +113,6 @@ def _fill_constant_batch_size_like(
 ) -> Any:
     size = list(shape)
     levels = (lod.get("Input") or [[]])[0]
-    # A batch of sequences is as large as there are sequences, not rows.
     by_sequence = bool(levels) and input_dim_idx == 0
     size[output_dim_idx] = len(levels[-1]) - 1 if by_sequence else Input.shape[input_dim_idx]
     kind = to_vartype(dtype)

@@ -199,3 +199,16 @@ def test_rows_without_sequences_are_refused(build, engine):
         fluid.scope_guard(program.scope),
     ):
         program.executor.run(program.main, feed={"x": np.ones((4, 4), "float32")}, fetch_list=program.fetches)
+
+
+def test_batches_of_sequences_are_as_large_as_there_are_sequences():
+    x = fluid.data("x", [None, 3], "float32", lod_level=1)
+    like = fluid.layers.fill_constant_batch_size_like(x, [-1, 2], "float32", 1.5)
+    exe = fluid.Executor()
+    for lengths in ([2, 4], [1, 1, 1], [5]):
+        rows = np.ones((sum(lengths), 3), "float32")
+        tensor = fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())
+        (got,) = exe.run(feed={"x": tensor}, fetch_list=[like])
+        np.testing.assert_array_equal(got, np.full((len(lengths), 2), 1.5))
+    (got,) = exe.run(feed={"x": np.ones((6, 3), "float32")}, fetch_list=[like])
+    assert got.shape == (6, 2)
