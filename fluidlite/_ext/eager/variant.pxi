@@ -38,16 +38,14 @@ cdef class Variant:
     cdef bint random
     cdef int64_t bytes
     cdef bint busy
-    cdef tuple twin_of               # the arguments, to make a twin with
+    cdef tuple twin_of               # the arguments after the example arrays, to make a twin with
     cdef list twins                  # what other threads use while this one is busy
 
     def __init__(self, Form form, inputs, outputs, calls, bint view, python, frozen, differentiate, meta, bint random,
                  bint cached, device=None):
         cdef Native *native
         if calls is not None:
-            examples = [empty_like(array) for array in inputs]
-            self.twin_of = (
-                form, examples, outputs, calls, view, python, frozen, differentiate, meta, random, cached)
+            self.twin_of = (outputs, calls, view, python, frozen, differentiate, meta, random, cached)
         self.twins = []
         self.form, self.meta, self.cached, self.random = form, meta, cached, random
         self.python, self.differentiate, self.frozen = python, differentiate, frozen
@@ -130,7 +128,7 @@ cdef class Variant:
 
     cdef list compute_beside(self, list arrays):
         """`compute` while another thread is at it: with kernels, and what they keep, of its own."""
-        cdef Variant twin = self.twins.pop() if self.twins else Variant(*self.twin_of)
+        cdef Variant twin = self.twins.pop() if self.twins else Variant(self.form, arrays, *self.twin_of)
         try:
             return twin.results(arrays)
         finally:
@@ -170,11 +168,6 @@ cdef class Variant:
         if found is None:
             found = self.recipes[wanted] = (self.differentiate(self, wanted),)
         return found[0]
-
-
-cdef object empty_like(object array):
-    """Something of the shape and type of an array that takes no memory."""
-    return np.broadcast_to(np.empty((), array.dtype), array.shape)
 
 
 cdef Layout nothing() noexcept:
