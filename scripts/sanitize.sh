@@ -21,7 +21,8 @@ tar --create --exclude=__pycache__ tests pyproject.toml | tar --extract --direct
 run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real standard error
 case "${1:-all}" in
     small)
-        run+=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_shm.py tests/ext/test_collate.py)
+        run+=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
+        run+=(tests/ext/test_collate.py tests/executor/test_sizes_of_steps.py)
         run+=(tests/executor/test_odd_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py) ;;
     all)
         run+=(-m 'not cuda' --ignore=tests/ext/test_queue_sanitizer.py tests/ext tests/executor tests/eager tests/ops)

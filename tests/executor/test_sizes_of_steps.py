@@ -58,7 +58,7 @@ def sequences():
     y = layers.sequence_conv(seen, 8, act="tanh")
     hidden = layers.sequence_concat([y, layers.sequence_reverse(y)])
     pooled = [layers.sequence_pool(hidden, kind) for kind in ("max", "average", "sqrt", "last")]
-    weights = layers.sequence_softmax(layers.fc(hidden, 1))
+    weights = layers.sequence_softmax(layers.fc(hidden, 1, bias_attr=False))
     pooled.append(layers.sequence_pool(layers.elementwise_mul(hidden, weights, axis=0), "sum"))
     y = layers.fc(layers.concat(pooled, axis=1), 4, act="softmax")
     return layers.mean(layers.cross_entropy(y, label)), layers.accuracy(y, label)
