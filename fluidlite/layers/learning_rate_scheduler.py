@@ -19,6 +19,7 @@ from ..layer_helper import LayerHelper
 from ..optimizer import schedules
 from .constants import fill_constant
 from .counter import autoincreased_step_counter
+from .switch import Switch
 from .variables import assign, cast, create_global_var
 
 __all__ = [
@@ -69,12 +70,6 @@ def _apply(op_type: str, x: Variable, y: Variable | None = None) -> Variable:
     attrs = {} if y is None else {"axis": -1}
     out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=x.dtype)
     return out
-
-
-def _choose(condition: Variable, yes: Any, no: Any) -> Variable:
-    """`yes` where `condition` holds, else `no`: exact, since one product is the value and the other 0."""
-    chosen = cast(condition, "float32")
-    return chosen * yes + (1.0 - chosen) * no
 
 
 def _periods(decay_steps: int, staircase: bool) -> Variable:
@@ -175,11 +170,16 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
         )
     step = _decay_step_counter()
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
-    chosen: Any = fill_constant([1], "float32", float(values[-1]))
-    for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
-        before = step < fill_constant([1], "float32", float(boundary))
-        chosen = _choose(before, float(value), chosen)
-    return assign(chosen, rate)
+    with Switch() as switch:
+        for boundary, value in zip(boundaries, values, strict=False):
+            end = fill_constant([1], "float32", float(boundary), force_cpu=True)
+            chosen = fill_constant([1], "float32", float(value))
+            with switch.case(step < end):
+                assign(chosen, rate)
+        chosen = fill_constant([1], "float32", float(values[-1]))
+        with switch.default():
+            assign(chosen, rate)
+    return rate
 
 
 @_schedule(schedules.LinearLrWarmup)
@@ -193,10 +193,14 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end
             raise TypeError(f"{name} of linear_lr_warmup must be a number, got {value!r}")
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate_warmup")
     step = _decay_step_counter()
-    early = step < float(warmup_steps)
-    warm = start_lr + float(end_lr - start_lr) * (step / float(warmup_steps))
-    after = learning_rate if isinstance(learning_rate, Variable) else float(learning_rate)
-    return assign(_choose(early, warm, after), rate)
+    with Switch() as switch:
+        with switch.case(step < float(warmup_steps)):
+            assign(start_lr + float(end_lr - start_lr) * (step / float(warmup_steps)), rate)
+        with switch.default():
+            if not isinstance(learning_rate, Variable):
+                learning_rate = fill_constant([1], "float32", float(learning_rate))
+            assign(learning_rate, rate)
+    return rate
 
 
 __getattr__ = missing.reporter(__name__)

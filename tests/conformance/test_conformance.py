@@ -27,8 +27,6 @@ KNOWN = {
     "b_sequence_pool": "variable sequence_pool_3.tmp_1 has dtype int32, recorded float32",
     "b_slice_gather_scatter": "variable sum_0.tmp_0_shape has dtype int32, recorded bool",
     "b_topk_argsort": "variable top_k_1.tmp_0 has shape [4, -1], recorded [4, 1]",
-    "c_lr_piecewise": "1 blocks, recorded 4",
-    "c_lr_warmup_float": "1 blocks, recorded 3",
     "c_opt_lookahead": "1 blocks, recorded 3",
     "c_opt_recompute": "1 blocks, recorded 3",
 }
