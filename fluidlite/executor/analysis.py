@@ -37,7 +37,7 @@ class Analysis:
         ops: the operators, by default those of the global block.
         varying: whether dimensions that the block leaves open may change from step to step.
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
-        branches: whether there may be jumps, so that blocks of branches can stand in line.
+        branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -62,7 +62,7 @@ class Analysis:
         mattering = live(list(everything), sparse.wholes(fetches))
         kept = [
             versions.renamed(op)
-            for op in (branching.expanded(mattering) if branches else mattering)
+            for op in (branching.expanded if branches else branching.chosen)(mattering)
             if not takes_no_part(op)
         ]
         self.steps = self._analyse(kept)

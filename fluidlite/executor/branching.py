@@ -10,7 +10,7 @@ from ..base.dtypes import VarType
 from ..base.sizes import is_fixed
 from ..framework import Operator
 from ..framework.backward_blocks import kept_names
-from ..ops.registry import EMPTY, OpDef, OpView
+from ..ops.registry import EMPTY, OpDef, OpView, find
 from .planning import CannotPlan, takes_no_part
 
 
@@ -56,6 +56,57 @@ def expanded(ops: Iterable[Operator]) -> Iterator[Operator]:
         yield _marker(op, BEGIN, {"Cond": list(op.inputs["Cond"])})
         yield from expanded(inner for inner in op.attrs["sub_block"].ops if not takes_no_part(inner))
         yield _marker(op, END, {})
+
+
+def chosen(ops: Iterable[Operator]) -> Iterator[Operator]:
+    """Operators with those of small branches in their places, run whether the condition holds or not.
+
+    What these would change is made beside it, and then the one or the other chosen. That goes without a jump, for
+    branches of operators on single elements, like those of learning rates.
+    """
+    for number, op in enumerate(ops):
+        if in_line(op) and _is_small(op):
+            yield from _chosen(op, f"@BRANCH{number}")
+        else:
+            yield op
+
+
+def _is_small(op: Operator) -> bool:
+    for inner in op.attrs["sub_block"].ops:
+        definition = inner.definition
+        if definition.control or definition.random or definition.host or definition.kernel is None:
+            return False
+        if not all(_is_single(inner, name) for name in (*inner.reads(), *inner.writes())):
+            return False
+    return _is_single(op, op.inputs["Cond"][0])
+
+
+def _is_single(op: Operator, name: str) -> bool:
+    var = op.block._find_var_recursive(name)
+    return var is not None and var.type == VarType.LOD_TENSOR and var._shape == (1,)
+
+
+def _chosen(op: Operator, suffix: str) -> Iterator[Operator]:
+    block = op.attrs["sub_block"]
+    beside: dict[str, str] = {}
+    for inner in block.ops:
+        made = copy.copy(inner)
+        made.inputs = {slot: [beside.get(n, n) for n in names] for slot, names in inner.inputs.items()}
+        beside.update((name, name + suffix) for name in inner.writes() if name not in block.vars)
+        made.outputs = {slot: [beside.get(n, n) for n in names] for slot, names in inner.outputs.items()}
+        yield made
+    for name, new in beside.items():
+        takes = {"Condition": list(op.inputs["Cond"]), "X": [new], "Y": [name]}
+        yield _plain(op, "where", takes, name + suffix + "@CHOSEN")
+        yield _plain(op, "assign", {"X": [name + suffix + "@CHOSEN"]}, name)
+
+
+def _plain(op: Operator, kind: str, inputs: dict[str, list[str]], out: str) -> Operator:
+    """An ordinary operator in the place of `op`."""
+    made = copy.copy(op)
+    made.type, made.definition = kind, find(kind)
+    made.inputs, made.outputs, made.attrs = inputs, {"Out": [out]}, {}
+    return made
 
 
 def _marker(op: Operator, definition: OpDef, inputs: dict[str, list[str]]) -> Operator:

@@ -7,6 +7,8 @@ import fluidlite as fluid
 from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet
 
+from ..simulated_cuda import simulated
+
 layers = fluid.layers
 
 
@@ -192,3 +194,51 @@ def test_a_condition_of_several_elements_is_refused_each_time():
         else:
             with pytest.raises(EnforceNotMet, match="must have one element"):
                 exe.run(feed=feed, fetch_list=[state])
+
+
+def schedules(kind, place, steps=6):
+    """The rates of some steps, and how these were run."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 3])
+        rate = layers.piecewise_decay([2, 4], [0.1, 0.05, 0.01])
+        if kind == "warmup":
+            rate = layers.linear_lr_warmup(rate, 3, 0.0, 0.1)
+        fluid.optimizer.SGD(rate).minimize(layers.reduce_mean(layers.fc(x, 2)))
+    exe, scope = fluid.Executor(place), fluid.Scope()
+    exe.run(startup, scope=scope)
+    feed = {"x": np.ones((2, 3), "float32")}
+    rates = [exe.run(main, feed=feed, fetch_list=[rate], scope=scope)[0].item() for _ in range(steps)]
+    return rates, exe.describe(main, scope)
+
+
+@pytest.mark.parametrize("kind", ["steps", "warmup"])
+def test_schedules_that_choose_are_in_the_plan_of_a_step(kind):
+    rates, text = schedules(kind, fluid.CPUPlace())
+    if kind == "steps":
+        assert rates == pytest.approx([0.1, 0.1, 0.05, 0.05, 0.01, 0.01])
+    else:
+        assert rates == pytest.approx([0.0, 0.1 / 3, 0.2 / 3, 0.05, 0.01, 0.01])
+    assert "branch(" in text and "pieces" not in text
+
+
+@pytest.mark.parametrize("kind", ["steps", "warmup"])
+def test_schedules_that_choose_are_in_the_plan_of_a_gpu(kind):
+    expected, _ = schedules(kind, fluid.CPUPlace())
+    with simulated():
+        rates, text = schedules(kind, fluid.CUDAPlace(0))
+    assert rates == pytest.approx(expected)
+    assert "interpreter" not in text and "where" in text
+
+
+def test_only_small_branches_are_taken_without_a_jump():
+    x, step = fluid.data("x", [None, 3]), fluid.data("step", [1], "int64")
+    fetched = in_place(x, step)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feed = {"x": np.ones((2, 3), "float32"), "step": np.array([0])}
+    with simulated():
+        gpu = fluid.Executor(fluid.CUDAPlace(0))
+        for expected in (3.0, 4.0, 5.0):
+            assert gpu.run(feed=feed, fetch_list=fetched)[2][0, 0] == expected
+        assert "interpreter" in gpu.describe()
