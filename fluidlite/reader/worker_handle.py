@@ -9,6 +9,7 @@ import pickle
 import select
 import signal
 import sys
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -143,7 +144,12 @@ class Worker:
         self.abandon()
         if self.process is not None:
             self.process.join()
-            self.process.close()
+            # Another thread that starts a process may be told of this one's end first; then it is noted in a moment.
+            for _ in range(200):
+                if self.process.exitcode is not None:
+                    self.process.close()
+                    break
+                time.sleep(0.001)
             self.process = None
 
     def abandon(self) -> None:

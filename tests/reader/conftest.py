@@ -11,6 +11,13 @@ from tests.simulated_cuda.install import simulated
 from .device_steps import WIDTH
 
 
+@pytest.fixture(scope="package", autouse=True)
+def collected_quickly():
+    """Have the collector pass over what other tests have left for good: these tests collect again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
     yield
