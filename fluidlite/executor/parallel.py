@@ -50,11 +50,11 @@ class DataParallel:
         made = {name for op in self.forward.global_block().ops for name in op.output_arg_names}
         self.updated = {name for op in updates for name in op.output_arg_names}
         read = dict.fromkeys(name for op in updates for name in op.input_arg_names)
-        self.exchanged = [name for name in read if name in made and not _persistable(program, name)]
         block = program.global_block()
+        self.exchanged = [name for name in read if name in made and not block._lasts(name)]
         self.sparse = [n for n in self.exchanged if block._var_recursive(n).type == VarType.SELECTED_ROWS]
         self.gradients = _gradients(self.forward)
-        self.private = [name for name in made if _persistable(program, name) and name not in self.updated]
+        self.private = [name for name in made if block._lasts(name) and name not in self.updated]
         self.scopes = self._make_scopes()
         self._pool: ThreadPoolExecutor | None = None
         self._owner = os.getpid()
@@ -228,11 +228,6 @@ def _halves(program: Program) -> tuple[Program, Program]:
             block.ops = [op for op in block.ops if not (op.definition.host and op.definition.kernel is None)]
         half._changed()
     return forward, update
-
-
-def _persistable(program: Program, name: str) -> bool:
-    var = program.global_block()._find_var_recursive(name)
-    return var is not None and var.persistable
 
 
 def _gradients(program: Program) -> set[str]:

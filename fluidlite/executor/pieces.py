@@ -245,12 +245,6 @@ class Blocks:
         return "\n".join(lines)
 
 
-def lasts(block: Block, name: str) -> bool:
-    """Whether a variable outlives the step."""
-    var = block._find_var_recursive(name)
-    return var is not None and var.persistable
-
-
 def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[str, int | None]]:
     """What operators read of the values in an environment before they write it, each with its levels of detail."""
     found: dict[str, int | None] = {}

@@ -61,6 +61,11 @@ class Block:
             return self.program.blocks[self.parent_idx]._find_var_recursive(name)
         return found
 
+    def _lasts(self, name: str) -> bool:
+        """Whether a variable of this block, or of one around it, outlives the step."""
+        var = self._find_var_recursive(name)
+        return var is not None and var.persistable
+
     def _var_recursive(self, name: str) -> Variable:
         """The variable `name` of this block or of one around it; ValueError if there is none."""
         found = self._find_var_recursive(name)

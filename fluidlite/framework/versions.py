@@ -42,19 +42,14 @@ def _written(op: Operator) -> set[str]:
     """
     names = set(op.writes())
     if op.attr("op_role") & _UPDATE:
-        names = {name for name in names if not _lasts(op.block, name)}
+        names = {name for name in names if not op.block._lasts(name)}
     for slot in op.definition.frozen:
-        names.difference_update(name for name in op.outputs.get(slot, ()) if _lasts(op.block, name))
+        names.difference_update(name for name in op.outputs.get(slot, ()) if op.block._lasts(name))
     for block in op.sub_blocks():
         within = set().union(*(_written(inner) for inner in block.ops))
         updated = {name for inner in block.ops for name in inner.writes()} - within
         names = (names - updated) | (within - block.vars.keys())
     return names
-
-
-def _lasts(block: Block, name: str) -> bool:
-    var = block._find_var_recursive(name)
-    return var is not None and var.persistable
 
 
 class Versions:
