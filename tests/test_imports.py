@@ -28,6 +28,7 @@ LAYERS = [
         "incubate",
     },
     {"dygraph"},
+    {"contrib"},
     {"install_check", "dygraph_utils"},
     {"__init__"},
     {"dataset"},

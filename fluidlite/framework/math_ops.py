@@ -81,7 +81,7 @@ class VariableMath:
         if left.dtype != right.dtype:
             right = right.astype(left.dtype)
         out = self._temporary(left.dtype)
-        self._append(op_type, {"X": [left], "Y": [right]}, out, {"axis": -1})
+        self._append(op_type, {"X": [left], "Y": [right]}, out, {"axis": _axis(left, right)})
         return out
 
     def __add__(self, other: Any) -> Variable:
@@ -176,6 +176,15 @@ class VariableMath:
 
     def __getitem__(self, index: Any) -> Variable:
         return _indexed(self, index)  # type: ignore[arg-type]
+
+
+def _axis(left: Variable, right: Variable) -> int:
+    """Which dimension of `left` the first one of `right` is: the first, too, if it is open, as in Fluid.
+
+    Traced code is eager code, where only sizes count: there the last dimensions are the same.
+    """
+    open_ended = right.shape[:1] == (-1,) and len(right.shape) <= len(left.shape)
+    return 0 if open_ended and left.block.program._tracer is None else -1
 
 
 def _is_number(value: Any) -> bool:
