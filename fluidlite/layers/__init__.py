@@ -3,9 +3,11 @@
 from ..base import missing
 from . import (
     activations,
+    anchors,
     arithmetic,
     arranging,
     arrays,
+    boxes,
     branching,
     comparison,
     constants,
@@ -23,6 +25,7 @@ from . import (
     lod,
     loops,
     loss,
+    matching,
     matrix,
     metric_op,
     normalization,
@@ -45,15 +48,18 @@ from . import (
     sequence_lod,
     shapes,
     static_rnn,
+    suppression,
     switch,
     tensor_math,
     variables,
 )
 from .activations import *  # noqa: F403
+from .anchors import *  # noqa: F403
 from .arithmetic import *  # noqa: F403
 from .arranging import *  # noqa: F403
 from .arrays import *  # noqa: F403
 from .blocks import BlockGuard as BlockGuard
+from .boxes import *  # noqa: F403
 from .branching import *  # noqa: F403
 from .branching import copy_var_to_parent_block as copy_var_to_parent_block
 from .branching import select_input as select_input
@@ -79,6 +85,7 @@ from .lod import *  # noqa: F403
 from .loops import *  # noqa: F403
 from .loops import WhileGuard as WhileGuard
 from .loss import *  # noqa: F403
+from .matching import *  # noqa: F403
 from .matrix import *  # noqa: F403
 from .metric_op import *  # noqa: F403
 from .normalization import *  # noqa: F403
@@ -106,15 +113,18 @@ from .selected_rows import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .shapes import *  # noqa: F403
 from .static_rnn import *  # noqa: F403
+from .suppression import *  # noqa: F403
 from .switch import *  # noqa: F403
 from .tensor_math import *  # noqa: F403
 from .variables import *  # noqa: F403
 
 __all__ = []
 __all__ += activations.__all__
+__all__ += anchors.__all__
 __all__ += arithmetic.__all__
 __all__ += arranging.__all__
 __all__ += arrays.__all__
+__all__ += boxes.__all__
 __all__ += branching.__all__
 __all__ += comparison.__all__
 __all__ += constants.__all__
@@ -132,6 +142,7 @@ __all__ += limits.__all__
 __all__ += lod.__all__
 __all__ += loops.__all__
 __all__ += loss.__all__
+__all__ += matching.__all__
 __all__ += matrix.__all__
 __all__ += metric_op.__all__
 __all__ += normalization.__all__
@@ -154,6 +165,7 @@ __all__ += selected_rows.__all__
 __all__ += sequence_lod.__all__
 __all__ += shapes.__all__
 __all__ += static_rnn.__all__
+__all__ += suppression.__all__
 __all__ += switch.__all__
 __all__ += tensor_math.__all__
 __all__ += variables.__all__

@@ -2,7 +2,9 @@
 
 from . import (  # noqa: F401
     activation,
+    anchors,
     batch_norm,
+    boxes,
     cast,
     clip,
     compare,
@@ -35,9 +37,11 @@ from . import (  # noqa: F401
     loss_sigmoid,
     lrn,
     manip,
+    matching,
     matmul,
     metric,
     nce,
+    nms,
     norm,
     norm_twice,
     optim,
