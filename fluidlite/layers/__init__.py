@@ -47,6 +47,7 @@ from . import (
     selected_rows,
     sequence_lod,
     shapes,
+    ssd,
     static_rnn,
     suppression,
     switch,
@@ -112,6 +113,7 @@ from .search import *  # noqa: F403
 from .selected_rows import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .shapes import *  # noqa: F403
+from .ssd import *  # noqa: F403
 from .static_rnn import *  # noqa: F403
 from .suppression import *  # noqa: F403
 from .switch import *  # noqa: F403
@@ -164,6 +166,7 @@ __all__ += search.__all__
 __all__ += selected_rows.__all__
 __all__ += sequence_lod.__all__
 __all__ += shapes.__all__
+__all__ += ssd.__all__
 __all__ += static_rnn.__all__
 __all__ += suppression.__all__
 __all__ += switch.__all__

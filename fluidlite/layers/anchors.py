@@ -127,7 +127,11 @@ def density_prior_box(
     """
     layer = "density_prior_box"
     check_dtype(input, "input", layer, _REAL)
-    for what, given in (("densities", densities), ("fixed_sizes", fixed_sizes), ("fixed_ratios", fixed_ratios)):
+    for what, given in (
+        ("densities", densities),
+        ("fixed_sizes", fixed_sizes),
+        ("fixed_ratios", fixed_ratios),
+    ):
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"'{what}' of {layer} must be a list, got {given!r}")
     across, down = _pair(steps, "steps", layer)

@@ -18,7 +18,9 @@ __all__ = [
 ]
 
 
-def iou_similarity(x: Variable, y: Variable, box_normalized: bool = True, name: str | None = None) -> Variable:
+def iou_similarity(
+    x: Variable, y: Variable, box_normalized: bool = True, name: str | None = None
+) -> Variable:
     """The intersection over the union of each box of `x` [N, 4] with each of `y` [M, 4]: [N, M].
 
     Of pixels, with `box_normalized=False`, the last one belongs to the box. The result has the sequences of `x`.
@@ -118,13 +120,15 @@ def box_decoder_and_assign(
 def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Variable:
     """Each sequence of boxes in pixels cut off at the edges of its image (`fluid.layers.box_clip`).
 
-    `input`: floats [N, ..., 4] with sequences, one for each image. `im_info` [images, 3]: height, width and scale of each
-    image; boxes are of the image before it was scaled.
+    `input`: floats [N, ..., 4] with sequences, one for each image. `im_info` [images, 3]: height, width and scale
+    of each image; boxes are of the image before it was scaled.
     """
     check_dtype(input, "input", "box_clip")
     check_dtype(im_info, "im_info", "box_clip")
     helper = LayerHelper("box_clip", name=name)
-    made: Variable = helper.apply("box_clip", {"Input": input, "ImInfo": im_info}, ("Output",), dtype=input.dtype)
+    made: Variable = helper.apply(
+        "box_clip", {"Input": input, "ImInfo": im_info}, ("Output",), dtype=input.dtype
+    )
     made.lod_level = input.lod_level
     return made
 

@@ -23,8 +23,8 @@ def bipartite_match(
 
     Args:
         dist_matrix: the similarities [boxes, M], a sequence of boxes for each of N images.
-        match_type: 'bipartite', the default, or 'per_prediction': prior boxes that are left get the most similar box, if
-            they are similar enough.
+        match_type: 'bipartite', the default, or 'per_prediction': prior boxes that are left get the most similar
+            box, if they are similar enough.
         dist_threshold: how similar that is; 0.5 by default.
         name: what the results are called.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.dtypes import VarType
 from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import LayerHelper
@@ -12,29 +11,41 @@ from .checks import check_dtype
 
 __all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
+_INDEXED = ("matrix_nms", "multiclass_nms2")
+"""The operators that also say which boxes they have chosen."""
 
-def _found(
+
+def detected(
     op_type: str,
     bboxes: Variable,
     scores: Variable,
     attrs: dict[str, Any],
-    name: str | None,
+    name: str | None = None,
     *,
     indexed: bool = False,
     layer: str | None = None,
 ) -> Any:
-    """The operator's results, of which no gradient goes through: Out, with `indexed` also Index."""
+    """The boxes that operator `op_type` chooses; with `indexed` also which these are. No gradient goes through either.
+
+    `layer`: what the results are named after, unless it is the operator.
+    """
     check_dtype(bboxes, "bboxes", op_type)
     check_dtype(scores, "scores", op_type)
     for number in ("score_threshold", "nms_threshold", "nms_eta"):
         if not isinstance(attrs.get(number, 0.0), (int, float)):
             raise TypeError(f"'{number}' of {op_type} must be a number, got {attrs[number]!r}")
-    outputs = ("Out", "Index") if indexed else ("Out",)
-    helper = LayerHelper(layer or op_type, name=name)
-    made = helper.apply(
-        op_type, {"BBoxes": bboxes, "Scores": scores}, outputs, attrs=attrs, dtype=bboxes.dtype, stop_gradient=True
+    made = LayerHelper(layer or op_type, name=name).apply(
+        op_type,
+        {"BBoxes": bboxes, "Scores": scores},
+        ("Out", "Index") if op_type in _INDEXED else ("Out",),
+        attrs=attrs,
+        dtype=bboxes.dtype,
+        stop_gradient=True,
     )
-    return made
+    results = made if isinstance(made, tuple) else (made,)
+    for one in results if op_type != "locality_aware_nms" else ():
+        one.lod_level = 1
+    return results if indexed else results[0]
 
 
 def multiclass_nms(
@@ -80,8 +91,7 @@ def multiclass_nms(
         "nms_eta": nms_eta,
         "normalized": normalized,
     }
-    made: Variable = _found("multiclass_nms", bboxes, scores, attrs, name)
-    made.lod_level = 1
+    made: Variable = detected("multiclass_nms", bboxes, scores, attrs, name)
     return made
 
 
@@ -100,8 +110,8 @@ def multiclass_nms2(
 ) -> Variable | tuple[Variable, Variable]:
     """`multiclass_nms` that gives [0, 2 + width] for no boxes (`fluid.contrib.layers.multiclass_nms2`).
 
-    With `return_index` also, as [found, 1], which of the boxes of all images each one is; of boxes of their own for each
-    class, row times classes plus class.
+    With `return_index` also, as [found, 1], which of the boxes of all images each one is; of boxes of their own for
+    each class, row times classes plus class.
     """
     attrs = {
         "background_label": background_label,
@@ -112,22 +122,10 @@ def multiclass_nms2(
         "nms_eta": nms_eta,
         "normalized": normalized,
     }
-    return with_index("multiclass_nms2", bboxes, scores, attrs, name, return_index)
-
-
-def with_index(
-    op_type: str,
-    bboxes: Variable,
-    scores: Variable,
-    attrs: dict[str, Any],
-    name: str | None,
-    return_index: bool,
-    layer: str | None = None,
-) -> Any:
-    """The boxes that an operator with an index of them finds; with `return_index` also the index."""
-    out, index = _found(op_type, bboxes, scores, attrs, name, indexed=True, layer=layer)
-    out.lod_level = index.lod_level = 1
-    return (out, index) if return_index else out
+    made: Variable | tuple[Variable, Variable] = detected(
+        "multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index
+    )
+    return made
 
 
 def matrix_nms(
@@ -171,7 +169,10 @@ def matrix_nms(
         "keep_top_k": keep_top_k,
         "normalized": normalized,
     }
-    return with_index("matrix_nms", bboxes, scores, attrs, name, return_index)
+    made: Variable | tuple[Variable, Variable] = detected(
+        "matrix_nms", bboxes, scores, attrs, name, indexed=return_index
+    )
+    return made
 
 
 def locality_aware_nms(
@@ -203,5 +204,5 @@ def locality_aware_nms(
         "nms_eta": nms_eta,
         "normalized": normalized,
     }
-    made: Variable = _found("locality_aware_nms", bboxes, scores, attrs, name)
+    made: Variable = detected("locality_aware_nms", bboxes, scores, attrs, name)
     return made

@@ -67,7 +67,12 @@ def _shared(image: Extent) -> np.ndarray:
 
 
 def _prior_boxes(
-    feature: Extent, image: Extent, sides: tuple[tuple[float, float], ...], steps: Steps, offset: float, clip: bool
+    feature: Extent,
+    image: Extent,
+    sides: tuple[tuple[float, float], ...],
+    steps: Steps,
+    offset: float,
+    clip: bool,
 ) -> np.ndarray:
     down, across = _steps(feature, image, *steps)
     ys, xs = ((np.arange(n) + offset) * step for n, step in zip(feature, (down, across), strict=True))
@@ -79,9 +84,7 @@ def _variances(shape: tuple[int, ...], variances: tuple[float, ...]) -> np.ndarr
     return np.broadcast_to(np.array(variances, np.float32), (*shape, 4)).copy()
 
 
-def _with_variances(
-    xp: Any, boxes: Any, variances: Sequence[float], dtype: Any
-) -> tuple[Any, Any]:
+def _with_variances(xp: Any, boxes: Any, variances: Sequence[float], dtype: Any) -> tuple[Any, Any]:
     spread = constant(xp, _variances, boxes.shape[:-1], tuple(variances))
     return boxes.astype(dtype), spread.astype(dtype)
 
@@ -102,9 +105,7 @@ def _prior_box(xp: Any, Input: Any, Image: Any, **attrs: Any) -> Any:
 
 def _prior_sides(attrs: dict[str, Any]) -> Sides:
     ratios = expanded_ratios(attrs["aspect_ratios"], attrs["flip"])
-    return prior_sides(
-        attrs["min_sizes"], attrs["max_sizes"], ratios, attrs["min_max_aspect_ratios_order"]
-    )
+    return prior_sides(attrs["min_sizes"], attrs["max_sizes"], ratios, attrs["min_max_aspect_ratios_order"])
 
 
 def _check_images(op: OpView, *slots: str) -> None:
@@ -198,7 +199,9 @@ def _infer_density(op: OpView) -> None:
     _check_variances(op)
     sizes, densities, ratios = (op.attr(name) for name in ("fixed_sizes", "densities", "fixed_ratios"))
     if len(sizes) != len(densities) or min([1, *sizes, *densities]) <= 0:
-        raise op.fail(f"there must be a density for each of the fixed_sizes {list(sizes)}, got {list(densities)}")
+        raise op.fail(
+            f"there must be a density for each of the fixed_sizes {list(sizes)}, got {list(densities)}"
+        )
     shape = (*op.shape("Input")[2:], len(ratios) * sum(n * n for n in densities))
     if op.attr("flatten_to_2d"):
         shape = (product(shape) if op.exact else -1,)
@@ -206,7 +209,11 @@ def _infer_density(op: OpView) -> None:
 
 
 def _anchor_boxes(
-    feature: Extent, sizes: tuple[float, ...], ratios: tuple[float, ...], stride: tuple[float, float], offset: float
+    feature: Extent,
+    sizes: tuple[float, ...],
+    ratios: tuple[float, ...],
+    stride: tuple[float, float],
+    offset: float,
 ) -> np.ndarray:
     across, down = stride
     sides = []

@@ -1,7 +1,7 @@
 """Boxes: how much two overlap, offsets from one to another and back, boxes within images.
 
-A box is x and y of its upper left corner, x and y of its lower right one. Where boxes are not normalized these are pixels
-that belong to it, so that it is one wider than their difference.
+A box is x and y of its upper left corner, x and y of its lower right one. Where boxes are not normalized these are
+pixels that belong to it, so that it is one wider than their difference.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.constants import constant
 from .hosting import hosted
 from .registry import LodArray, OpDef, OpView, register
 from .sequence import Lods, Segments, deep, levels, set_rows
@@ -30,7 +31,9 @@ def overlaps(xp: Any, first: Any, second: Any, normalized: bool = True) -> Any:
     lower, upper = xp.maximum(a[..., :2], b[..., :2]), xp.minimum(a[..., 2:], b[..., 2:])
     shared = xp.maximum(upper - lower + more, 0).prod(axis=-1)
     union = areas(xp, first, normalized)[:, None] + areas(xp, second, normalized)[None] - shared
-    return xp.where(union > 0, shared / xp.where(union > 0, union, xp.ones_like(union)), xp.zeros_like(shared))
+    return xp.where(
+        union > 0, shared / xp.where(union > 0, union, xp.ones_like(union)), xp.zeros_like(shared)
+    )
 
 
 def middles(boxes: Any, normalized: bool = True) -> tuple[Any, Any]:
@@ -69,10 +72,14 @@ register(
 )
 
 
+def _row(numbers: tuple[float, ...], dtype: np.dtype) -> np.ndarray:
+    return np.array(numbers, dtype)
+
+
 def _spread(xp: Any, PriorBoxVar: Any, variance: Any, axis: int, dtype: Any) -> Any:
     """The variances of the boxes, of a shape that goes with [boxes, priors, 4]."""
     if PriorBoxVar is None:
-        return xp.asarray(variance, dtype) if len(variance) else xp.ones(4, dtype)
+        return constant(xp, _row, tuple(variance) or (1.0,) * 4, dtype)
     return xp.expand_dims(PriorBoxVar, axis)
 
 
@@ -115,10 +122,14 @@ def _infer_box_coder(op: OpView) -> None:
         op.set("OutputBox", (target[0], prior[0], 4), op.dtype("TargetBox"))
         return
     if op.attr("code_type") != "decode_center_size":
-        raise op.fail(f"code_type must be encode_center_size or decode_center_size, got {op.attr('code_type')!r}")
+        raise op.fail(
+            f"code_type must be encode_center_size or decode_center_size, got {op.attr('code_type')!r}"
+        )
     axis = op.attr("axis")
     if len(target) != 3 or (min(target[1 - axis], prior[0]) >= 0 and target[1 - axis] != prior[0]):
-        raise op.fail(f"dimension {1 - axis} of TargetBox must be that of the boxes of PriorBox, got {list(target)}")
+        raise op.fail(
+            f"dimension {1 - axis} of TargetBox must be that of the boxes of PriorBox, got {list(target)}"
+        )
     op.set("OutputBox", target, op.dtype("TargetBox"))
 
 
@@ -192,7 +203,9 @@ def _box_clip(xp: Any, Input: Any, ImInfo: Any, lod: Lods) -> Any:
     image = Segments(known[-1]).of_row
     most = image_edges(np, ImInfo)[image]
     shape = (len(Input), *[1] * (Input.ndim - 2), 4)
-    return LodArray(np.clip(Input, 0, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known)
+    return LodArray(
+        np.clip(Input, 0, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known
+    )
 
 
 def _infer_box_clip(op: OpView) -> None:

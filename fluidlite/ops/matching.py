@@ -27,7 +27,7 @@ def _rows(lod: Lods, slot: str, count: int) -> list[tuple[int, int]]:
 
 
 def greedy_match(similarity: np.ndarray) -> Iterator[tuple[int, int]]:
-    """(row, column) of the greatest similarity [rows, columns], then of the rows and columns that are left, and so on."""
+    """(row, column) of the greatest similarity [rows, columns], then of those rows and columns that are left."""
     left = np.array(similarity)
     left[~(left >= _LEAST)] = -np.inf
     for _ in range(min(left.shape)):

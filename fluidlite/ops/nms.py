@@ -47,6 +47,10 @@ class _Found:
         self.score = np.concatenate([*scores, np.zeros(0, np.float32)])
         self.place = np.concatenate([*places, np.zeros(0, np.int64)])
 
+    def by_place(self) -> None:
+        """Sort the boxes of each class by place."""
+        self.pick(np.lexsort((self.place, self.label)))
+
     def pick(self, order: np.ndarray) -> None:
         self.label, self.score, self.place = self.label[order], self.score[order], self.place[order]
 
@@ -95,6 +99,8 @@ def _all_classes(op_type: str, BBoxes: Any, Scores: Any, lod: Lods, attrs: dict[
     def choose(boxes: np.ndarray, scores: np.ndarray) -> _Found:
         found = _by_class(boxes, scores, attrs)
         _keep_best(found, attrs["keep_top_k"])
+        if Scores.ndim == 2:
+            found.by_place()
         return found
 
     return _detected(op_type, BBoxes, Scores, lod, choose)
@@ -166,28 +172,32 @@ def _matrix_nms(
     return LodArray(out, (offsets,)), LodArray(places.astype(np.int32).reshape(-1, 1), (offsets,))
 
 
-def _merged(boxes: np.ndarray, scores: np.ndarray, threshold: float, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes that overlap the one before them put together, weighted by their scores, which add up (Zhou et al. 2017)."""
-    made, sums = [boxes[0].copy()], [scores[0]]
-    for box, score in zip(boxes[1:], scores[1:], strict=True):
-        pair = np.stack([box, made[-1]])
-        if pairwise(pair, normalized)[0, 1] > np.float32(threshold):
+def _merged(
+    boxes: np.ndarray, scores: np.ndarray, threshold: float, normalized: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes that overlap the one before put together, weighted by scores, which add up (Zhou et al. 2017)."""
+    made: list[np.ndarray] = []
+    sums: list[Any] = []
+    for box, score in zip(boxes, scores, strict=True):
+        if made and pairwise(np.stack([box, made[-1]]), normalized)[0, 1] > np.float32(threshold):
             made[-1] = (box * score + made[-1] * sums[-1]) / (score + sums[-1])
             sums[-1] = score + sums[-1]
         else:
-            made.append(box.copy())
+            made.append(box)
             sums.append(score)
-    return np.stack(made), np.array(sums, scores.dtype)
+    return np.array(made, boxes.dtype).reshape(-1, boxes.shape[1]), np.array(sums, scores.dtype)
 
 
 @hosted
 def _locality_aware_nms(xp: Any, BBoxes: Any, Scores: Any, lod: Lods, **attrs: Any) -> Any:
-    boxes, scores = BBoxes[0], Scores[0, 0]
-    if len(boxes):
-        boxes, scores = _merged(boxes, scores, attrs["nms_threshold"], attrs["normalized"])
-    found = _by_class(boxes[None], scores[None], attrs)
-    _keep_best(found, attrs["keep_top_k"])
-    return _or_nothing(found.rows(boxes[None]), offsets_of(np.array([len(found.score)], np.int64)))
+    rows = []
+    for boxes, scores in zip(BBoxes, Scores, strict=True):
+        merged = _merged(boxes, scores[0], attrs["nms_threshold"], attrs["normalized"])
+        found = _by_class(merged[0][None], merged[1][None], attrs)
+        _keep_best(found, attrs["keep_top_k"])
+        rows.append(found.rows(merged[0][None]))
+    offsets = offsets_of(np.array([len(part) for part in rows], np.int64))
+    return _or_nothing(np.concatenate([*rows, np.zeros((0, 2 + BBoxes.shape[2]), BBoxes.dtype)]), offsets)
 
 
 def _infer(op: OpView) -> None:
@@ -202,17 +212,21 @@ def _infer(op: OpView) -> None:
     pairs = [(boxes[1], scores[-1])] if len(scores) == 3 else [(boxes[1], scores[1])]
     if any(min(pair) >= 0 and pair[0] != pair[1] for pair in pairs):
         raise op.fail(f"BBoxes and Scores do not go together, got {list(boxes)} and {list(scores)}")
-    op.set("Out", (-1, 2 + corners if corners >= 0 and not _may_be_nothing(op) else -1), op.dtype("BBoxes"))
-    op.set("Index", (-1, 1), VarType.INT32)
-
-
-def _may_be_nothing(op: OpView) -> bool:
-    """Whether a run can give one row of one number instead of boxes."""
-    return op.exact and not op.has("Index")
+    # Declared are as many as there are boxes; without any there is one row of one number, or none.
+    rows = boxes[1] if len(scores) == 3 and op.building else -1
+    wide = -1 if corners < 0 or not (op.building or op.has("Index")) else 2 + corners
+    op.set("Out", (rows, wide), op.dtype("BBoxes"))
+    op.set("Index", (rows, 1), VarType.INT64 if op.building else VarType.INT32)
 
 
 for _type, _outputs, _attrs, _kernel, _doc in (
-    ("multiclass_nms", ("Out",), _SUPPRESSION, _multiclass_nms, "The boxes that no better one of their class overlaps."),
+    (
+        "multiclass_nms",
+        ("Out",),
+        _SUPPRESSION,
+        _multiclass_nms,
+        "The boxes that no better one of their class overlaps.",
+    ),
     (
         "multiclass_nms2",
         ("Out", "Index"),

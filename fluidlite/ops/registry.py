@@ -195,6 +195,11 @@ class OpView:
         """Whether shapes are those of a run, which a plan relies on, and not what a program declares."""
         return getattr(self.meta, "exact", False)
 
+    @property
+    def building(self) -> bool:
+        """Whether a program is being built, and shapes are what it declares."""
+        return getattr(self.meta, "building", False)
+
     def attr(self, name: str) -> Any:
         """An attribute, or its declared default."""
         if name in self.attrs:
@@ -214,7 +219,7 @@ class OpView:
         """Raise the operator's error, unless a program is being built: Fluid finds this out when the program runs, and
         so does the kernel here.
         """
-        if not getattr(self.meta, "building", False):
+        if not self.building:
             raise self.fail(message)
 
     def fail(self, message: str) -> OperatorError:

@@ -10,9 +10,13 @@ from .polygons import polygon_overlaps
 
 def pairwise(boxes: np.ndarray, normalized: bool) -> np.ndarray:
     """The intersection over the union of boxes [n, 4], or polygons [n, 2 corners], with one another: [n, n]."""
-    if boxes.shape[1] == 4:
-        return overlaps(np, boxes, boxes, normalized)
-    return polygon_overlaps(boxes)
+    if boxes.shape[1] != 4:
+        return polygon_overlaps(boxes)
+    similar = overlaps(np, boxes, boxes, normalized)
+    if not normalized:  # neighbouring pixels are not shared
+        a, b = boxes[:, None], boxes[None]
+        similar[((a[..., :2] > b[..., 2:]) | (b[..., :2] > a[..., 2:])).any(axis=-1)] = 0
+    return similar
 
 
 def best_first(scores: np.ndarray, threshold: float, top_k: int) -> np.ndarray:
@@ -22,11 +26,13 @@ def best_first(scores: np.ndarray, threshold: float, top_k: int) -> np.ndarray:
     return order[:top_k] if top_k > -1 else order
 
 
-def suppressed(boxes: np.ndarray, threshold: float, eta: float, normalized: bool, most: int = -1) -> np.ndarray:
+def suppressed(
+    boxes: np.ndarray, threshold: float, eta: float, normalized: bool, most: int = -1
+) -> np.ndarray:
     """The places of those boxes, given best first, that do not overlap one kept before by more than `threshold`.
 
-    With `eta` below 1 the threshold is multiplied by it after each box that is kept, as long as it is above 0.5. `most`:
-    how many are kept at most, unless it is -1.
+    With `eta` below 1 the threshold is multiplied by it after each box that is kept, as long as it is above 0.5.
+    `most`: how many are kept at most, unless it is -1.
     """
     similar = pairwise(boxes, normalized)
     limit = np.float32(threshold)

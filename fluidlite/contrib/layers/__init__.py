@@ -1,9 +1,10 @@
-"""`fluid.contrib.layers`: units of recurrent networks."""
+"""`fluid.contrib.layers`: units of recurrent networks, and what else is beside the core."""
 
 from ...base import missing
-from . import rnn_impl
+from . import nn, rnn_impl
+from .nn import multiclass_nms2
 from .rnn_impl import BasicGRUUnit, BasicLSTMUnit
 
-__all__ = ["BasicGRUUnit", "BasicLSTMUnit", "rnn_impl"]
+__all__ = ["BasicGRUUnit", "BasicLSTMUnit", "multiclass_nms2", "nn", "rnn_impl"]
 
 __getattr__ = missing.reporter(__name__)

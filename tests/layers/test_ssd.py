@@ -1,0 +1,70 @@
+"""The single shot detector: what its layers refuse; its numbers are compared in tests/conformance."""
+
+import pytest
+
+import fluidlite as fluid
+from fluidlite import layers
+
+
+def maps(count):
+    image = fluid.data("image", [None, 3, 16, 16], "float32")
+    return image, [fluid.data(f"map{k}", [None, 4, 8 >> k, 8 >> k], "float32") for k in range(count)]
+
+
+def head(count=2, **given):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        image, found = maps(count)
+        ratios = given.pop("aspect_ratios", [[2.0]] * count)
+        return [v.shape for v in layers.multi_box_head(found, image, 16, 3, ratios, **given)]
+
+
+def test_head():
+    sizes = {"min_sizes": [4.0, 6.0], "max_sizes": [5.0, 8.0]}
+    assert head(**sizes) == [(-1, -1, 4), (-1, -1, 3), (80 * 4, 4), (80 * 4, 4)]
+    assert head(1, min_sizes=[4.0], max_sizes=[5.0]) == [(-1, 1024), (-1, 768), (8, 8, 4, 4), (8, 8, 4, 4)]
+    assert head(3, min_ratio=20, max_ratio=90)[2] == (84 * 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({}, AssertionError, "min_sizes for each of its 2 inputs"),
+        ({"min_sizes": [4.0, 6.0]}, AssertionError, "max_sizes for each"),
+        ({"min_ratio": 20, "max_ratio": 90}, AssertionError, "min_ratio and max_ratio for three inputs"),
+        (
+            {"min_sizes": [4.0, 5.0], "max_sizes": [5.0, 6.0], "aspect_ratios": [[2.0]]},
+            ValueError,
+            "'aspect_ratios'",
+        ),
+        (
+            {"min_sizes": [4.0, 5.0], "max_sizes": [5.0, 6.0], "steps": 3.0},
+            ValueError,
+            "'steps' of multi_box_head",
+        ),
+    ],
+)
+def test_head_that_does_not_fit(given, error, message):
+    with pytest.raises(error, match=message):
+        head(**given)
+
+
+def test_loss_mines_negatives_only():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [None, 4], "float32")
+        with pytest.raises(ValueError, match="must be 'max_negative', got 'hard_example'"):
+            layers.ssd_loss(x, x, x, x, x, x, mining_type="hard_example")
+
+
+def test_numbers_of_layers():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        image, (found,) = maps(1)
+        with pytest.raises(ValueError, match="'steps' of prior_box must be two numbers"):
+            layers.prior_box(found, image, 4.0, steps=[1.0])
+        with pytest.raises(TypeError, match="'densities' of density_prior_box must be a list"):
+            layers.density_prior_box(found, image)
+        with pytest.raises(TypeError, match="'prior_box_var' of box_coder must be a Variable or a list"):
+            layers.box_coder(found, None, found)
+        with pytest.raises(ValueError, match=r"'scores' of locality_aware_nms must be \[N, 1, M\]"):
+            layers.locality_aware_nms(found, found, 0.1, 5, 5)
+        with pytest.raises(TypeError, match="'score_threshold' of multiclass_nms must be a number, got 'x'"):
+            layers.multiclass_nms(found, found, "x", 5, 5)
