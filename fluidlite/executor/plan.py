@@ -19,7 +19,7 @@ from ..base import profiling
 from ..base.dtypes import to_numpy
 from ..base.sizes import Real, Size, always_equal, current, current_shape, formula
 from ..framework import Block, Operator, Program
-from ..ops.registry import Call, OpDef, OperatorError, OpView, check_result
+from ..ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
 from . import branching, failures, fusion, memory, sparse
 from .analysis import Analysis, ScopeFollower, lasting_tensors
 from .forking import watch
@@ -167,7 +167,7 @@ class Plan(ScopeFollower):
                 out += [(op, call) for call in listed if not self._is_part_view(op, call, written)]
             elif by_rows is not None:
                 raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
-            elif op.definition.lod:
+            elif op.definition.lod and not op.definition.carried:
                 raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
             else:
                 out.append((op, self._python(op)))
@@ -225,7 +225,12 @@ class Plan(ScopeFollower):
     def _touched(self, op: Operator, action: Any) -> list[str]:
         if isinstance(action, Call):
             return [name for name in action.operands if name is not None]
-        return [n for n in (*op.input_arg_names, *op.output_arg_names) if n in self.meta.shapes]
+        names = [n for n in (*op.input_arg_names, *op.output_arg_names) if n in self.meta.shapes]
+        return names + ([level for n in names for level in self._levels(n)] if op.definition.lod else [])
+
+    def _levels(self, name: str) -> Sequence[str]:
+        """The arrays of offsets of a variable, outermost level first."""
+        return self.meta.lods.get(name, ())
 
     def _temporary(self, name: str) -> bool:
         return name not in self.meta.known and name not in self._fed and not self.meta.lasting(name)
@@ -464,8 +469,14 @@ class Plan(ScopeFollower):
             inputs = {
                 slot: [self._array(name) for name in names] for slot, names in op.inputs.items() if names
             }
+            lods = None
+            if definition.lod:
+                lods = {
+                    slot: [tuple(map(self._array, self._levels(name))) for name in names]
+                    for slot, names in op.inputs.items()
+                }
             try:
-                results = definition.call(np, inputs, op.attrs)
+                results = definition.call(np, inputs, op.attrs, lods)
             except Exception as error:
                 located = failures.in_operator(op, error)
                 if located is error:
@@ -481,6 +492,11 @@ class Plan(ScopeFollower):
 
     def _store(self, op: Operator, name: str, value: Any) -> None:
         """Copy what a reference kernel made to where a variable is; it must be of that variable's shape and type."""
+        if isinstance(value, LodArray):
+            for level, offsets in zip(self._levels(name), value.lod, strict=False):
+                if level.startswith(name + LEVEL):  # its own, not an input's
+                    self._store(op, level, offsets)
+            value = value.array
         array = self._array(name)
         try:
             check_result(op.type, value, array.shape, array.dtype)

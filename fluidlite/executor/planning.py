@@ -257,7 +257,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     for name in op.writes():
         if any(n < 0 for n in meta.shapes.get(name, ())):
             raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data", op)
-    if definition.lod and definition.native is None:
+    if definition.lod and definition.native is None and not definition.carried:
         raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
     return view
 

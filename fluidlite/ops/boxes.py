@@ -224,6 +224,7 @@ register(
         kernel=_box_clip,
         frozen=("Output",),
         lod=True,
+        carried=True,
         doc="The boxes of each sequence within the image of the same number, at its size before scaling.",
     )
 )

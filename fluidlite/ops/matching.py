@@ -78,6 +78,7 @@ register(
         kernel=_bipartite_match,
         frozen=("ColToRowMatchIndices", "ColToRowMatchDist"),
         lod=True,
+        carried=True,
         doc="For each column and image the row that it is matched with, or -1, and how similar the two are.",
     )
 )
@@ -129,6 +130,7 @@ register(
         kernel=_target_assign,
         frozen=("Out", "OutWeight"),
         lod=True,
+        carried=True,
         doc="For each column and image the row that it is matched with, and 1; mismatch_value and 0 without a match.",
     )
 )

@@ -282,17 +282,19 @@ class OpDef:
 
     `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
     docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
-    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `lod_from`: of operators that do
-    not, whose sequences the outputs have; see `lod_sources`. `random`: each run draws new numbers. `frozen`: outputs
-    that have no gradient. `gradable`: inputs that may have one (by default all of them). `host`: needs the
-    interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that its attributes
-    name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel changes instead of
-    making them; what they hold, or None, arrives under their keyword. `rows`: what it does with SelectedRows. `cuda`:
-    what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_` has it; see `call`.
-    `sizes`: of an operator whose only result is integers that follow from sizes of its inputs, these integers.
-    `epilogue`: the number under which kernels of products know an activation that they can end with; 0 for everything
-    else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its default does not
-    show it. It follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
+    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `carried`: its `infer` says whose
+    sequences each output has (`OpView.carry`), so that plans call the kernel where there is no native one. `lod_from`:
+    of operators that do not, whose sequences the outputs have; see `lod_sources`. `random`: each run draws new numbers.
+    `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them). `host`:
+    needs the interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that its
+    attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel changes
+    instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
+    SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_`
+    has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of its inputs,
+    these integers. `epilogue`: the number under which kernels of products know an activation that they can end with; 0
+    for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its
+    default does not show it. It follows from the kernel that an operator is `hosted`: works on the host, wherever its
+    arrays are.
     """
 
     type: str
@@ -306,6 +308,7 @@ class OpDef:
     inplace: tuple[tuple[str, str], ...] = ()
     view: tuple[str, str] | None = None
     lod: bool = False
+    carried: bool = False
     lod_from: LodFrom | Callable[[OpView], LodFrom] = FIRST
     random: bool = False
     host: bool = False

@@ -68,3 +68,23 @@ def test_numbers_of_layers():
             layers.locality_aware_nms(found, found, 0.1, 5, 5)
         with pytest.raises(TypeError, match="'score_threshold' of multiclass_nms must be a number, got 'x'"):
             layers.multiclass_nms(found, found, "x", 5, 5)
+
+
+def test_sequences_reach_reference_kernels_in_plans():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        boxes, info = fluid.data("boxes", [None, 4], "float32", 1), fluid.data("info", [None, 3], "float32")
+        clipped = layers.box_clip(layers.scale(boxes, 2.0), info)
+        indices, _ = layers.bipartite_match(layers.iou_similarity(clipped, clipped))
+        exe = fluid.Executor(fluid.CPUPlace())
+        for lengths in ([2, 1], [1, 3], [2, 2]):
+            rows = np.arange(4 * sum(lengths), dtype="float32").reshape(-1, 4)
+            fed = fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())
+            edges = np.array([[9, 11, 1], [33, 25, 1]], "float32")
+            got, matched = exe.run(
+                feed={"boxes": fed, "info": edges}, fetch_list=[clipped, indices], return_numpy=False
+            )
+            most = np.repeat([[10, 8, 10, 8], [24, 32, 24, 32]], lengths, axis=0)
+            np.testing.assert_array_equal(np.array(got), np.minimum(2 * rows, most))
+            assert got.recursive_sequence_lengths() == [lengths]
+            assert np.array(matched).shape == (2, sum(lengths)) and not matched.lod()
+        assert "on its own" not in exe.describe()
