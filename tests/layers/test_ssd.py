@@ -1,5 +1,6 @@
 """The single shot detector: what its layers refuse; its numbers are compared in tests/conformance."""
 
+import numpy as np
 import pytest
 
 import fluidlite as fluid
