@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.ops.fuzz import compare, recipes, sizes, ways
+from tests.ops.fuzz import compare, open_variants, recipes, sizes, ways
 from tests.ops.fuzz.cases import RECIPES, Case, Chooser, drawn, from_json, to_json
 from tests.ops.fuzz.graphs import Graph
 
@@ -77,7 +77,7 @@ def programs(numbers: range) -> None:
 
 
 def at_sizes(only: str, numbers: range, graphs: range) -> None:
-    """Run these cases of each operator, and these programs, at other sizes than their plans are made for."""
+    """Run these cases of each operator, and these programs, at other sizes than they are made for."""
     different = several = 0
     for op in sorted(RECIPES):
         if not re.fullmatch(only or ".*", op):
@@ -86,8 +86,9 @@ def at_sizes(only: str, numbers: range, graphs: range) -> None:
             case = drawn(op, number)
             for how in (sizes.by_rows, sizes.by_every_axis):
                 found = sizes.check(case, how)
-                different += bool(found.told)
-                for text in found.told[:1]:
+                told = found.told + open_variants.check(drawn(op, number), how)[0]
+                different += bool(told)
+                for text in told[:1]:
                     print(f"{op} {number} [{how.__name__}]: {text[:700]}\n    {case!r:.700}", flush=True)
                 if how is sizes.by_rows and found.plans > 1:
                     several += 1
@@ -118,7 +119,9 @@ def main() -> None:
         "--programs", type=int, default=0, help="random programs of several operators to try as well"
     )
     parser.add_argument(
-        "--sizes", action="store_true", help="compare plans with the interpreter at other sizes, nothing else"
+        "--sizes",
+        action="store_true",
+        help="compare plans with the interpreter, and open variants of eager operators with exact ones, at other sizes",
     )
     parser.add_argument("--real")
     parser.add_argument(

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class Node:
     number: int
     n_out: int
     released: bool
+    def zeros(self, k: int) -> Any: ...
     def release(self) -> None: ...
 
 class Variant:
@@ -74,6 +75,7 @@ class Variant:
     layouts_out: tuple[tuple[np.dtype, tuple[int, ...]] | None, ...]
     is_native: bool
     is_view: bool
+    is_open: bool
     def __init__(
         self,
         form: Form,
@@ -83,17 +85,19 @@ class Variant:
         view: bool,
         python: Callable[[list[Any]], list[Any]],
         frozen: tuple[bool, ...],
-        differentiate: Callable[[Variant, tuple[bool, ...]], tuple[Any, Any] | None],
+        differentiate: Callable[[Variant, tuple[bool, ...]], tuple[Any, Any] | Literal[False] | None],
         meta: Any,
         random: bool,
         cached: bool,
         device: Any = None,
+        opening: tuple[Any, Any, Any, Any, Any] | None = None,
     ) -> None: ...
     def compute(self, arrays: list[Any]) -> list[Any]: ...
-    def recipe(self, wanted: tuple[bool, ...]) -> tuple[Any, Any] | None: ...
+    def recipe(self, wanted: tuple[bool, ...]) -> tuple[Any, Any] | Literal[False] | None: ...
 
 class Form:
     LIMIT: int
+    MOST_OPEN: int
     definition: Any
     inputs: dict[str, list[str]]
     outputs: dict[str, list[str]]
@@ -101,10 +105,12 @@ class Form:
     known: Any
     names_in: tuple[str, ...]
     names_out: tuple[str, ...]
+    kinds: dict[Any, Any]
+    opened: list[Variant]
     counted: bool
     def __init__(
         self,
-        specialise: Callable[[Form, list[Any], Any], Variant],
+        specialise: Callable[[Form, list[Any], Any, bool], Variant],
         definition: Any,
         inputs: dict[str, list[str]],
         outputs: dict[str, list[str]],

@@ -1,7 +1,7 @@
 """Eager tensors, the tape they leave behind, and the loop that runs it backwards.
 
-A `Form` is one way to call an operator (its type, slots and attributes); a `Variant` is a form for exact shapes, with its
-native kernels chosen and its gradient operators found. What they are made from stays in Python: `Form.specialise` and
+A `Form` is one way to call an operator (its type, slots and attributes); a `Variant` is a form for exact shapes, or for all
+that guards admit, with its native kernels chosen and its gradient operators found. What they are made from stays in Python: `Form.specialise` and
 `Variant.differentiate` are callables that the `eager` folder hands in.
 """
 import time
@@ -11,7 +11,7 @@ import numpy as np
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
@@ -36,6 +36,16 @@ cdef extern from "abi.h":
     ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
 
 
+cdef extern from "engine/states.h" namespace "fl" nogil:
+    cdef cppclass States:
+        void select(fl_call &call, const int64_t *ints, int n) noexcept
+
+
+cdef extern from "engine/sizes.h" namespace "fl" nogil:
+    cdef cppclass CSizes "fl::Sizes":
+        pass
+
+
 cdef extern from "eager/layout.h" namespace "fl" nogil:
     cdef cppclass Layout:
         int type_num
@@ -49,8 +59,30 @@ cdef extern from "eager/layout.h" namespace "fl" nogil:
         vector[void *] p
         vector[int64_t] i
         vector[double] f
+        States states
         void fix()
         void forget()
+
+
+cdef extern from "eager/opening.h" namespace "fl" nogil:
+    cdef struct Axis "fl::Opening::Axis":
+        int operand
+        int axis
+        int64_t reg
+    cdef struct Number "fl::Opening::Number":
+        int call
+        int position
+        int64_t reg
+    cdef cppclass Opening:
+        CSizes sizes
+        vector[Axis] ins
+        vector[Axis] outs
+        vector[Number] ints
+        vector[Number] reals
+        vector[uint32_t] free
+        vector[int64_t] lengths
+        bint holds() noexcept
+        void settle(vector[Layout] &ins, vector[Layout] &outs, vector[unique_ptr[Native]] &natives) noexcept
 
 
 # Larger operators run without the GIL; for smaller ones giving it away costs more than it brings.

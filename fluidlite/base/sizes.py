@@ -13,7 +13,7 @@ guard; all other sizes are known to be 2 or more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -470,6 +470,36 @@ def whole(values: Iterable[Any]) -> list[Any]:
 def is_fixed(shape: tuple[Any, ...]) -> bool:
     """Whether a shape is the same in every step."""
     return not any(isinstance(n, Size) for n in shape)
+
+
+def atoms_of(number: Any) -> set[int]:
+    """The roots that a size is made from, by number; sizes found equal go by that of the oldest."""
+    if not isinstance(number, Size):
+        return set()
+    found: set[int] = set()
+    for atom in {atom for atoms in number.sizes.canonical(number.terms) for atom in atoms}:
+        kind, a, b = number.sizes.atoms[atom]
+        found |= {atom} if kind == "root" else atoms_of(a) | atoms_of(b)
+    return found
+
+
+def rebuilt(number: Any, roots: Mapping[int, Any]) -> Any:
+    """What a size comes to if its roots are `roots`: integers, or sizes of others."""
+    if not isinstance(number, Size):
+        return number
+    total: Any = 0
+    for atoms, times in number.sizes.canonical(number.terms).items():
+        part: Any = times
+        for atom in atoms:
+            kind, a, b = number.sizes.atoms[atom]
+            if kind == "root":
+                factor = roots[atom]
+            else:
+                divided, by = rebuilt(a, roots), rebuilt(b, roots)
+                factor = divided // by if kind == "//" else divided % by
+            part = part * factor
+        total = total + part
+    return total
 
 
 def always_equal(a: Any, b: Any) -> bool:

@@ -328,8 +328,7 @@ class _Walk:
                 elif place < len(saved) + node.n_out:
                     index = place - len(saved)
                     if arriving[index] is None:
-                        dtype, shape = node.variant.layouts_out[index]
-                        arriving[index] = Tensor(placing.zeros(node.variant.device, shape, dtype))
+                        arriving[index] = Tensor(node.zeros(index))
                     arguments.append(arriving[index])
                 else:
                     arguments.append(made[place - len(saved) - node.n_out])

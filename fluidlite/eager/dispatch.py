@@ -4,48 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .. import backend
 from .._ext import eager as core
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
+from ..base.sizes import Size, current, current_shape
 from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
-from . import device_calls
+from . import device_calls, opening
 from .elements import as_numbers
+from .meta import EagerMeta
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
 
 Array = Any
-
-
-class EagerMeta:
-    """Answers an operator's questions with the shapes of one call; notices when it asks for values."""
-
-    def __init__(self, known: EagerMeta | None = None) -> None:
-        self.shapes: dict[str, tuple[int, ...]] = dict(known.shapes) if known else {}
-        self.dtypes: dict[str, VarType] = dict(known.dtypes) if known else {}
-        self.values: dict[str, Any] = {}
-        self.asked = False
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.shapes[name]
-
-    def dtype(self, name: str) -> VarType:
-        return self.dtypes[name]
-
-    def set(self, name: str, shape: tuple[int, ...], dtype: VarType) -> None:
-        self.shapes[name] = shape
-        self.dtypes[name] = dtype
-
-    def value(self, name: str) -> np.ndarray | None:
-        self.asked = True
-        return backend.to_host(self.values.get(name))
 
 
 _forms: dict[Any, core.Form] = {}
@@ -150,15 +127,45 @@ def _tensors(attrs: Mapping[str, Any]) -> bool:
     )
 
 
-def _specialise(form: core.Form, arrays: list[Array], device: CudaDevice | None) -> core.Variant:
-    """The variant of a form for arrays: exact shapes, native kernels or the reference kernel.
+def _specialise(
+    form: core.Form, arrays: list[Array], device: CudaDevice | None, may_open: bool
+) -> core.Variant:
+    """The variant of a form for arrays: native kernels or the reference kernel; an open one where it is time for that.
 
     `device`: the GPU that the arrays are on; there no native kernels are chosen.
     """
+    kind = opening.kind_of(form, arrays) if may_open else None
+    if kind is not None:
+        variant = _opened(form, arrays, kind)
+        if variant is not None:
+            return variant
+    known: EagerMeta | None = form.known
+    meta = opening.solved(form, arrays, None) if known is not None and known.sizes else EagerMeta(known)
+    meta.shapes.update((name, tuple(array.shape)) for name, array in zip(form.names_in, arrays, strict=True))
+    return _variant(form, arrays, meta, device)
+
+
+def _opened(form: core.Form, arrays: list[Array], kind: opening.Kind) -> core.Variant | None:
+    """An open variant of a form, at present for these arrays; None if it has to be an exact one."""
+    meta = opening.open_meta(form, arrays, kind.axes)
+    if meta is None:
+        return None
+    kind.left -= 1
+    try:
+        variant = _variant(form, arrays, meta, None)
+    except Exception:  # what is wrong is told with the numbers, by the exact variant
+        return None
+    if not variant.cached:
+        kind.left = 0
+    return variant if variant.is_open else None
+
+
+def _variant(
+    form: core.Form, arrays: list[Array], meta: EagerMeta, device: CudaDevice | None
+) -> core.Variant:
+    """The variant of a form for arrays whose shapes are in `meta`, exact ones or sizes."""
     definition: OpDef = form.definition
-    meta = EagerMeta(form.known)
     for name, array in zip(form.names_in, arrays, strict=True):
-        meta.shapes[name] = tuple(array.shape)
         meta.dtypes[name] = to_vartype(array.dtype)
         if not isinstance(array, SelectedRows):
             meta.values[name] = array
@@ -167,12 +174,9 @@ def _specialise(form: core.Form, arrays: list[Array], device: CudaDevice | None)
     if definition.infer is not None:
         definition.infer(view)
     names = form.names_out
-    whole = all(min(meta.shapes.get(name, (-1,)), default=0) >= 0 for name in names)
+    whole = all(isinstance(n, Size) or n >= 0 for name in names for n in meta.shapes.get(name, (-1,)))
     dense = not any(isinstance(array, SelectedRows) for array in arrays)
     calls = _native(view, form) if whole and dense and device is None else None
-    outputs: list[device_calls.Layout | None] = [
-        (to_numpy(meta.dtypes[name]), meta.shapes[name]) if name in meta.shapes else None for name in names
-    ]
     frozen = tuple(
         [
             slot in definition.frozen or meta.dtypes.get(name, VarType.FP32) not in FLOATS
@@ -180,22 +184,47 @@ def _specialise(form: core.Form, arrays: list[Array], device: CudaDevice | None)
             for name in made
         ]
     )
-    meta.values = {}
     is_view = whole and dense and _is_view(definition, form, meta)
+    cached = whole and not meta.asked
+    opened = None
+    if meta.sizes is not None and cached:
+        opening.note_gradient(view)
+        opened = opening.opening(form, arrays, meta, calls or (), is_view or calls is not None)
+    meta.values = {}
+    outputs: list[device_calls.Layout | None] = [
+        (to_numpy(meta.dtypes[name]), current_shape(meta.shapes[name])) if name in meta.shapes else None
+        for name in names
+    ]
+    checked = outputs
+    if opened is not None:
+        checked = [
+            (
+                to_numpy(meta.dtypes[name]),
+                tuple([-1 if isinstance(n, Size) else n for n in meta.shapes[name]]),
+            )
+            if name in meta.shapes
+            else None
+            for name in names
+        ]
     return core.Variant(
         form,
         arrays,
         outputs,
-        calls,
+        calls
+        and [
+            (run, places, list(map(current, ints)), list(map(current, floats)))
+            for run, places, ints, floats in calls
+        ],
         is_view,
-        _reference(form, outputs) if device is None else _elsewhere(form, outputs, device, is_view),
+        _reference(form, checked) if device is None else _elsewhere(form, outputs, device, is_view),
         frozen,
         _differentiate,
         meta,
         # A seed makes every call draw the same; without one the kernel goes on where it was.
         definition.random and bool(form.attrs.get("seed") or form.attrs.get("fix_seed")),
-        whole and not meta.asked,
+        cached,
         device,
+        opened,
     )
 
 
@@ -208,7 +237,7 @@ def _elsewhere(
     definition: OpDef = form.definition
     if not form.names_in and (definition.random or definition.cuda is None):
         # The same numbers as on the host; nothing has to wait for them.
-        return device_calls.from_host(device, _specialise(form, [], None).compute)
+        return device_calls.from_host(device, _specialise(form, [], None, False).compute)
     return _reference(form, outputs, device)
 
 
@@ -223,7 +252,7 @@ def _check_slots(view: OpView) -> None:
 
 
 def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[int], list[float]]] | None:
-    """The native calls for a view with exact shapes, with operands as places."""
+    """The native calls for a view, with operands as places; there may be sizes among their numbers."""
     from .._ext import kernels  # brings SciPy, which importing the package alone should not
 
     definition = view.definition
@@ -329,7 +358,9 @@ def _own(value: Any, declared: device_calls.Layout | None, arrays: list[Array]) 
     return array
 
 
-def _differentiate(variant: core.Variant, wanted: tuple[bool, ...]) -> tuple[Any, ...] | None:
+def _differentiate(
+    variant: core.Variant, wanted: tuple[bool, ...]
+) -> tuple[Any, Any] | Literal[False] | None:
     """The recipe for the gradients of the wanted inputs; see `Variant.recipe`."""
     form = variant.form
     definition: OpDef = form.definition
@@ -343,6 +374,7 @@ def _differentiate(variant: core.Variant, wanted: tuple[bool, ...]) -> tuple[Any
     if not wants:
         return None
     view = OpView(definition, form.inputs, form.outputs, form.attrs, meta)
+    guards = len(meta.sizes.guards) if variant.is_open and meta.sizes else 0
     position = {name: k for k, name in enumerate((*names_in, *names_out))}
     by_gradient = {grad_name(name): k for k, name in enumerate(names_in)}
     saved: list[int] = []
@@ -352,11 +384,12 @@ def _differentiate(variant: core.Variant, wanted: tuple[bool, ...]) -> tuple[Any
     for name in (*names_in, *names_out):
         if name in known.shapes:
             known.set(grad_name(name), known.shapes[name], known.dtypes[name])
-    pending = []
+    pending: list[tuple[OpSpec, dict[str, list[str]], list[int]]] = []
     try:
         specs = definition.grad(view)
     except EnforceNotMet as error:
-        return ((), error)  # it matters only if somebody asks for the gradient
+        # It matters only if somebody asks for the gradient, and has to tell the sizes of that call.
+        return False if variant.is_open else ((), error)
     for spec in specs:
         outputs, targets = _targets(spec, by_gradient, names_in, wants)
         if outputs is None:
@@ -368,6 +401,8 @@ def _differentiate(variant: core.Variant, wanted: tuple[bool, ...]) -> tuple[Any
                     saved.append(position[name])
     count = len(saved)
     gradient_of = {grad_name(name): count + k for k, name in enumerate(names_out)}
+    if variant.is_open and not opening.serves(meta, known, pending, guards):
+        return False
     for spec, outputs, targets in pending:
         places = []
         for names in spec.inputs.values():

@@ -5,13 +5,14 @@ cdef class Form:
     """One way to call an operator, with its variants for the shapes that were met.
 
     Args:
-        specialise: called with the form, a list of arrays and the device that they are on (None: the host); makes the
-            Variant for them.
+        specialise: called with the form, a list of arrays, the device that they are on (None: the host), and whether the
+            Variant, which it makes for them, may be an open one.
         definition: the operator's declaration.
         inputs, outputs: names of the operands by slot, as the declaration sees them.
         attrs: the attributes.
         known: shapes and types of other names that the declaration may ask for.
 
+    `kinds`: for `specialise`, what inputs were met.
     `counted`: whether results take part in the count that tensors without names are named by.
     """
 
@@ -23,12 +24,15 @@ cdef class Form:
     cdef readonly tuple names_in
     cdef readonly tuple names_out
     cdef object specialise
-    cdef list recent
+    cdef readonly dict kinds
+    cdef readonly list opened        # variants that are open
+    cdef list recent                 # variants for exact shapes
     cdef dict variants
     cdef Py_ssize_t n_in
     cdef public bint counted
 
     LIMIT = 512
+    MOST_OPEN = 8
 
     def __init__(self, specialise, definition, dict inputs, dict outputs, dict attrs, known=None):
         self.specialise, self.definition = specialise, definition
@@ -36,8 +40,8 @@ cdef class Form:
         self.names_in = tuple([name for names in inputs.values() for name in names])
         self.names_out = tuple([name for names in outputs.values() for name in names])
         self.n_in = len(self.names_in)
-        self.recent = []
-        self.variants = {}
+        self.recent, self.opened = [], []
+        self.variants, self.kinds = {}, {}
         self.counted = True
 
     cpdef Variant variant(self, list arrays):
@@ -61,10 +65,22 @@ cdef class Form:
         for one in self.recent:
             if one.fits(arrays):
                 return one
+        for one in self.opened:
+            if one.fits(arrays) or one.adapt(arrays):
+                return one
+        return self.exact(arrays, True)
+
+    cdef Variant exact(self, list arrays, bint may_open):
+        """The variant for the shapes and types of plain `arrays` on the host, or a new open one if it may be."""
+        cdef Variant one
         key = tuple([(a.shape, a.dtype) if isinstance(a, np.ndarray) else id(type(a)) for a in arrays])
         found = self.variants.get(key)
         if found is None:
-            one = self.specialise(self, arrays, None)
+            one = self.specialise(self, arrays, None, may_open)
+            if one.is_open:
+                self.opened.insert(0, one)
+                del self.opened[self.MOST_OPEN:]
+                return one
             if not one.cached:
                 return one
             if len(self.variants) >= self.LIMIT:
@@ -84,7 +100,7 @@ cdef class Form:
         found = self.variants.get(key)
         if found is not None:
             return found
-        one = self.specialise(self, arrays, device)
+        one = self.specialise(self, arrays, device, False)
         if one.cached:
             if len(self.variants) >= self.LIMIT:
                 self.variants.clear()
@@ -147,11 +163,16 @@ cdef class Form:
         cdef Py_ssize_t k
         cdef tuple mask = tuple([not (<Value> item).stop_gradient for item in tensors])
         recipe = variant.recipe(mask)
+        if recipe is False:
+            variant = variant.form.exact(arrays, False)
+            recipe = variant.recipe(mask)
         if recipe is None:
             return 0
         node = Node.__new__(Node)
         node.variant, node.recipe = variant, recipe
         node.join(tensors, len(results))
+        if variant.is_open and node.n_out > 1:
+            node.shapes = tuple([value.array.shape for value in results])
         cdef list everything = arrays + [(<Value> item).array for item in results]
         for k in <tuple> recipe[0]:
             node.saved.append(everything[k])

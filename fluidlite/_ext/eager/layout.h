@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "engine/states.h"
 
 namespace fl {
 
@@ -26,6 +27,7 @@ struct Native {
     std::vector<void *> p;
     std::vector<int64_t> i;
     std::vector<double> f;
+    States states{64}; /* for other integers, where these change: as many as a large network has sizes for one operator */
 
     Native() = default;
     Native(const Native &) = delete;

@@ -119,7 +119,6 @@ cdef class Sweep:
         cdef Py_ssize_t k
         cdef int place
         cdef Form form
-        cdef Variant variant
         cdef tuple recipe = <tuple> node.recipe
         if isinstance(recipe[1], Exception):
             raise recipe[1]
@@ -136,9 +135,7 @@ cdef class Sweep:
                 elif place < n_saved + node.n_out:
                     item = node.out_grads[place - n_saved]
                     if item is None:
-                        dtype, shape = node.variant.layouts_out[place - n_saved]
-                        device = node.variant.device
-                        item = np.zeros(shape, dtype) if device is None else _zeros(device, shape, dtype)
+                        item = node.zeros(place - n_saved)
                 else:
                     item = made[place - n_saved - node.n_out]
                 arrays.append(item)

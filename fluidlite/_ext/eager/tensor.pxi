@@ -86,6 +86,7 @@ cdef class Node:
     cdef readonly object function    # computes the gradients of what `record_call` records
     cdef readonly list edges         # for each input: the leaf tensor, the node it came from, or None without gradient
     cdef readonly list indices       # which output of that node
+    cdef tuple shapes                # of several results of an open variant
     cdef readonly list saved         # arrays of inputs and outputs that the gradient operators read
     cdef public list out_grads
     cdef public dict hooks           # output -> functions of its gradient
@@ -113,6 +114,14 @@ cdef class Node:
                 self.edges.append(value.node)
                 self.indices.append(value.index)
         return 0
+
+    cpdef zeros(self, Py_ssize_t k):
+        """Zeros like result `k`, where it was computed: the gradient of a result that none has arrived for."""
+        dtype, shape = self.variant.layouts_out[k]
+        if self.shapes is not None:
+            shape = self.shapes[k]
+        device = self.variant.device
+        return np.zeros(shape, dtype) if device is None else _zeros(device, shape, dtype)
 
     @property
     def released(self) -> bool:

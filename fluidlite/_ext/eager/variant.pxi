@@ -1,8 +1,8 @@
-# An operator for operands of exact shapes and types.
+# An operator for operands of exact types, and of exact shapes or those that guards admit.
 
 
 cdef class Variant:
-    """A form for inputs of exact shapes and types.
+    """A form for inputs of exact shapes and types, or an open one for many shapes.
 
     Args:
         form: the form.
@@ -17,6 +17,11 @@ cdef class Variant:
         random: whether native kernels shall begin anew in each call.
         cached: whether the form keeps this.
         device: the device that the arrays are on, where `python` computes everything; None for the host.
+        opening: what makes it open: (registers, axes of inputs, axes of outputs, integers, reals). Of the registers, an
+            `engine.Sizes`, follow axes as (operand, axis, register) and numbers of calls as (call, position, register);
+            those of inputs are roots. Shapes and calls are given for the sizes of the example arrays.
+
+    Before an open variant computes, it takes on the sizes of its arrays, also of those that it is made for (`adapt`).
     """
 
     cdef readonly Form form
@@ -27,6 +32,7 @@ cdef class Variant:
     cdef readonly tuple layouts_out
     cdef readonly bint is_native
     cdef readonly bint is_view
+    cdef readonly bint is_open
     cdef object python
     cdef object differentiate
     cdef dict recipes
@@ -37,16 +43,18 @@ cdef class Variant:
     cdef int n_in, n_out
     cdef bint random
     cdef int64_t bytes
+    cdef unique_ptr[Opening] opening
     cdef bint busy
     cdef tuple twin_of               # the arguments after the example arrays, to make a twin with
     cdef list twins                  # what other threads use while this one is busy
 
     def __init__(self, Form form, inputs, outputs, calls, bint view, python, frozen, differentiate, meta, bint random,
-                 bint cached, device=None):
+                 bint cached, device=None, opening=None):
         cdef Native *native
         if calls is not None:
-            self.twin_of = (outputs, calls, view, python, frozen, differentiate, meta, random, cached)
+            self.twin_of = (outputs, calls, view, python, frozen, differentiate, meta, random, cached, device, opening)
         self.twins = []
+        self.is_open = opening is not None
         self.form, self.meta, self.cached, self.random = form, meta, cached, random
         self.python, self.differentiate, self.frozen = python, differentiate, frozen
         self.device = device
@@ -72,6 +80,62 @@ cdef class Variant:
             native.f = floats
             native.fix()
         self.table.resize(self.n_in + self.n_out + 1)
+        if self.is_open:
+            self.open_up(opening)
+
+    cdef int open_up(self, tuple opening) except -1:
+        cdef Opening *made = new Opening()
+        cdef size_t k
+        self.opening.reset(made)
+        registers, ins, outs, ints, reals = opening
+        made.sizes = (<CSizes *> <uintptr_t> registers.address)[0]
+        made.free.resize(self.n_in)
+        made.lengths.resize(len(ins))
+        for operand, axis, reg in ins:
+            made.ins.push_back(Axis(operand, axis, reg))
+            made.free[operand] |= (<uint32_t> 1) << <int> axis
+        for operand, axis, reg in outs:
+            made.outs.push_back(Axis(operand, axis, reg))
+        for call, position, reg in ints:
+            made.ints.push_back(Number(call, position, reg))
+        for call, position, reg in reals:
+            made.reals.push_back(Number(call, position, reg))
+        for k in range(self.natives.size()):
+            self.natives[k].get().states.select(
+                self.natives[k].get().call, self.natives[k].get().i.data(), self.natives[k].get().call.n_i)
+        return 0
+
+    cdef bint adapt(self, list arrays) except -1:
+        """Whether an open variant holds for the sizes of `arrays`; takes them on, unless another thread is at it."""
+        cdef Py_ssize_t k
+        cdef int axis
+        cdef cnp.ndarray array
+        cdef Variant twin
+        cdef Opening *opening = self.opening.get()
+        for k in range(self.n_in):
+            item = arrays[k]
+            if not cnp.PyArray_Check(item):
+                return False
+            array = <cnp.ndarray> item
+            if cnp.PyArray_TYPE(array) != self.ins[k].type_num or cnp.PyArray_NDIM(array) != self.ins[k].ndim:
+                return False
+            for axis in range(self.ins[k].ndim):
+                if not (opening.free[k] >> axis) & 1 and cnp.PyArray_DIM(array, axis) != self.ins[k].shape[axis]:
+                    return False
+        if self.busy:
+            twin = self.twin(arrays)
+            self.twins.append(twin)
+            return twin.adapt(arrays)
+        for k in range(<Py_ssize_t> opening.ins.size()):
+            array = <cnp.ndarray> arrays[opening.ins[k].operand]
+            opening.lengths[k] = cnp.PyArray_DIM(array, opening.ins[k].axis)
+        if not opening.holds():
+            return False
+        opening.settle(self.ins, self.outs, self.natives)
+        self.bytes = 0
+        for item in arrays:
+            self.bytes += cnp.PyArray_NBYTES(<cnp.ndarray> item)
+        return True
 
     cdef bint fits(self, list arrays) noexcept:
         cdef Py_ssize_t k
@@ -102,13 +166,19 @@ cdef class Variant:
         return out
 
     cdef list results(self, list arrays):
-        cdef list out
+        cdef list out = []
         cdef Py_ssize_t k
+        cdef cnp.PyArray_Dims wanted
         if self.device is not None:
             return self.python(arrays)
+        if self.is_open and not self.fits(arrays):
+            if self.busy:
+                return self.compute_beside(arrays)
+            if not self.adapt(arrays):
+                raise ValueError(f"operator {self.form.definition.type}: an array has got another shape meanwhile")
         if self.is_view:
-            array = <cnp.ndarray> arrays[0]
-            out = [array.reshape(self.layouts_out[0][1])]
+            wanted.ptr, wanted.len = self.outs[0].shape, self.outs[0].ndim
+            out.append(cnp.PyArray_Newshape(<cnp.ndarray> arrays[0], &wanted, cnp.NPY_CORDER))
             for k in range(1, self.n_out):
                 out.append(cnp.PyArray_EMPTY(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, 0))
             return out
@@ -116,7 +186,6 @@ cdef class Variant:
             return self.python(arrays)
         if self.busy:
             return self.compute_beside(arrays)
-        out = []
         for k in range(self.n_in):
             self.table[k + 1] = cnp.PyArray_DATA(<cnp.ndarray> arrays[k])
         for k in range(self.n_out):
@@ -128,11 +197,15 @@ cdef class Variant:
 
     cdef list compute_beside(self, list arrays):
         """`compute` while another thread is at it: with kernels, and what they keep, of its own."""
-        cdef Variant twin = self.twins.pop() if self.twins else Variant(self.form, arrays, *self.twin_of)
+        cdef Variant twin = self.twin(arrays)
         try:
             return twin.results(arrays)
         finally:
             self.twins.append(twin)
+
+    cdef Variant twin(self, list arrays):
+        """What another thread may use while this variant is busy; put back by `twins.append`."""
+        return self.twins.pop() if self.twins else Variant(self.form, arrays, *self.twin_of)
 
     cdef int run_natives(self) except -1:
         cdef size_t k, j
@@ -162,7 +235,8 @@ cdef class Variant:
         A tuple of (places of the arrays to keep, steps). A step is (form, places of its arguments, targets of its
         results); places count the kept arrays, the gradients of the outputs, and what earlier steps made for later ones;
         a target is the input whose gradient the result is, -1 for nothing, or -2 for a later step. Instead of steps there
-        may be the error to raise when a backward pass comes here.
+        may be the error to raise when a backward pass comes here. False for an open variant whose gradients are computed
+        in a way that depends on the very sizes.
         """
         found = self.recipes.get(wanted)
         if found is None:

@@ -49,6 +49,11 @@ cdef class Sizes:
 
     cdef CSizes sizes
 
+    @property
+    def address(self) -> int:
+        """Where the registers are, for another extension to copy."""
+        return <uintptr_t> &self.sizes
+
     def __len__(self) -> int:
         """Number of integer registers."""
         return self.sizes.size()

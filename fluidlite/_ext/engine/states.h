@@ -18,9 +18,8 @@ namespace fl {
  * the child with states that two own. */
 class States {
   public:
-    static constexpr size_t MOST = 8; /* with the one in use */
-
-    States() = default;
+    /* Keeps at most `most`, with the one in use. */
+    explicit States(size_t most = 8) : most_(most) {}
     States(const States &) = delete;
     States &operator=(const States &) = delete;
     ~States() { clear(); }
@@ -72,7 +71,7 @@ class States {
             return;
         }
         std::vector<int64_t> wanted(ints, ints + n);
-        kept_.reserve(MOST);
+        kept_.reserve(most_);
         Kept next{{}, nullptr, nullptr};
         const auto found =
             std::find_if(kept_.begin(), kept_.end(), [&](const Kept &kept) { return matches(kept.ints, ints, n); });
@@ -81,7 +80,7 @@ class States {
             kept_.erase(found);
         }
         if (call.state != nullptr) {
-            if (kept_.size() == MOST - 1) {
+            if (kept_.size() == most_ - 1) {
                 kept_.back().free_state(kept_.back().state);
                 kept_.pop_back();
             }
@@ -93,6 +92,7 @@ class States {
         if (next.state != nullptr) call.free_state = next.free_state;
     }
 
+    size_t most_;
     std::vector<Kept> kept_;    /* most recently used first */
     std::vector<int64_t> ints_; /* those in use */
     bool known_ = false;

@@ -1,0 +1,39 @@
+"""What an operator on eager tensors is told about its variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import backend
+from ..base.dtypes import VarType
+from ..base.sizes import Sizes
+
+
+class EagerMeta:
+    """Answers an operator's questions with the shapes of one call; notices when it asks for values.
+
+    `sizes`: those that stand in the shapes, where they may be others in another call.
+    """
+
+    def __init__(self, known: EagerMeta | None = None, sizes: Sizes | None = None) -> None:
+        self.shapes: dict[str, tuple[int, ...]] = dict(known.shapes) if known else {}
+        self.dtypes: dict[str, VarType] = dict(known.dtypes) if known else {}
+        self.sizes: Sizes | None = known.sizes if known else sizes
+        self.values: dict[str, Any] = {}
+        self.asked = False
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.shapes[name]
+
+    def dtype(self, name: str) -> VarType:
+        return self.dtypes[name]
+
+    def set(self, name: str, shape: tuple[int, ...], dtype: VarType) -> None:
+        self.shapes[name] = shape
+        self.dtypes[name] = dtype
+
+    def value(self, name: str) -> np.ndarray | None:
+        self.asked = True
+        return backend.to_host(self.values.get(name))

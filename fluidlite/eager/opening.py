@@ -1,0 +1,212 @@
+"""Variants of eager operators that serve many sizes: when they are made, and what makes them.
+
+A form that has met inputs of the same types and ranks but several sizes gets an *open* variant: shapes and kernels
+are found with a `Size` (`base/sizes.py`) for every axis that differed, and from then on the variant takes on other
+sizes in C as long as its guards hold. Gradient operators of an open variant are open from the start; their sizes follow
+from those of the forward operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._ext import eager as core
+from .._ext import engine
+from ..base.sizes import Real, Size, Sizes, Terms, atoms_of, current_shape, rebuilt
+from ..executor.registers import Registers
+from ..ops.registry import GRAD, OpDef, OpSpec, OpView
+from .meta import EagerMeta
+
+Array = Any
+Axes = set[tuple[int, int]]
+"""(number of an input, axis)."""
+
+EXACT_FIRST = 2
+"""For so many sizes a form has exact variants before an open one is made."""
+MOST = 8
+"""How many open variants are made for inputs of the same types and ranks: where hardly two sizes go by the same guards,
+exact ones are as good."""
+
+
+class Kind:
+    """What a form has met of inputs of certain types and ranks.
+
+    `first`: the first shapes; `axes`: those that had other sizes later; `met`: how many variants were wanted; `left`:
+    how many more of them may be open.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self.first = [array.shape for array in arrays]
+        self.axes: Axes = set()
+        self.met = 0
+        self.left = MOST
+
+    def meet(self, arrays: Sequence[np.ndarray]) -> None:
+        self.met += 1
+        self.axes.update(
+            (k, axis)
+            for k, array in enumerate(arrays)
+            for axis, n in enumerate(array.shape)
+            if n != self.first[k][axis]
+        )
+
+
+def kind_of(form: core.Form, arrays: Sequence[Array]) -> Kind | None:
+    """The kind of these inputs if it is time for an open variant for them, else None."""
+    known: EagerMeta | None = form.known
+    if known is not None and known.sizes is None:
+        return None  # a gradient operator of an exact variant: always called with the same sizes
+    if not arrays or any(type(array) is not np.ndarray for array in arrays):
+        return None
+    key = tuple([(array.dtype, array.ndim) for array in arrays])
+    kind: Kind | None = form.kinds.get(key)
+    if kind is None:
+        kind = form.kinds[key] = Kind(arrays)
+    kind.meet(arrays)
+    if kind.left == 0 or (known is None and (kind.met <= EXACT_FIRST or not kind.axes)):
+        return None
+    return kind
+
+
+def open_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> EagerMeta | None:
+    """Shapes of the inputs with sizes for what varies; None if nothing does."""
+    if form.known is not None:
+        meta = solved(form, arrays, Sizes())
+    else:
+        meta = EagerMeta(sizes=Sizes())
+    sizes = meta.sizes
+    assert sizes is not None
+    for k, (name, array) in enumerate(zip(form.names_in, arrays, strict=True)):
+        if name not in meta.shapes:
+            every = form.known is not None  # what another gradient operator has made
+            shape: list[Any] = list(array.shape)
+            for axis, n in enumerate(shape):
+                if every or (k, axis) in axes:
+                    shape[axis] = sizes.root(n, f"{name}.{axis}")
+            meta.shapes[name] = tuple(shape)
+        elif current_shape(meta.shapes[name]) != array.shape:
+            return None
+    return meta if sizes.atoms else None
+
+
+def solved(form: core.Form, arrays: Sequence[Array], sizes: Sizes | None) -> EagerMeta:
+    """What is known about the operator whose gradient `form` computes: its shapes for these inputs, as numbers or with
+    a root of `sizes` for each one of its own. What the inputs do not tell is left out."""
+    known: EagerMeta = form.known
+    roots: dict[int, Any] = {}
+    # What was kept of the forward pass goes before gradients, which users may have changed.
+    for name, array in sorted(zip(form.names_in, arrays, strict=True), key=lambda item: GRAD in item[0]):
+        for atom, axis in plain_roots(known.shapes.get(name, ())):
+            if atom not in roots and axis < len(array.shape):
+                n = array.shape[axis]
+                roots[atom] = n if sizes is None else sizes.root(n, f"{name}.{axis}")
+    meta = EagerMeta(sizes=sizes)
+    meta.dtypes = dict(known.dtypes)
+    for name, shape in known.shapes.items():
+        if all(atoms_of(n) <= roots.keys() for n in shape):
+            meta.shapes[name] = tuple([rebuilt(n, roots) for n in shape])
+    return meta
+
+
+def plain_roots(shape: Sequence[Any]) -> list[tuple[int, int]]:
+    """(root, axis) of those axes that have the size of a root; of equal roots the oldest."""
+    found = [
+        (root_of(n.sizes, n.sizes.canonical(n.terms)), axis)
+        for axis, n in enumerate(shape)
+        if isinstance(n, Size)
+    ]
+    return [(root, axis) for root, axis in found if root is not None]
+
+
+def root_of(sizes: Sizes, terms: Terms) -> int | None:
+    """The root that a formula consists of, if it is just one."""
+    if len(terms) == 1:
+        ((atoms, times),) = terms.items()
+        if times == 1 and len(atoms) == 1 and sizes.atoms[atoms[0]].kind == "root":
+            return atoms[0]
+    return None
+
+
+def serves(
+    meta: EagerMeta, known: EagerMeta, steps: Sequence[tuple[OpSpec, dict[str, list[str]], Any]], guards: int
+) -> bool:
+    """Whether the gradient operators of an open variant are those for all its sizes, and their inputs tell them the
+    shapes of the variables whose gradients they make. `guards`: how many there were before the rule was asked."""
+    assert meta.sizes is not None
+    if len(meta.sizes.guards) > guards:
+        return False
+    for spec, outputs, _ in steps:
+        if any(_holds_sizes(value) for value in spec.attrs.values()):
+            return False
+        given = [name for names in spec.inputs.values() for name in names]
+        roots = {atom for name in given for atom, _ in plain_roots(known.shapes.get(name, ()))}
+        for name in (name for names in outputs.values() for name in names):
+            shape = known.shapes.get(name.replace("grad/", "").split(GRAD)[0], ())
+            if not all(atoms_of(n) <= roots for n in shape):
+                return False
+    return True
+
+
+def note_gradient(view: OpView) -> None:
+    """Have the gradient rule note its guards while guards can be noted."""
+    definition: OpDef = view.definition
+    if definition.grad is not None:
+        try:
+            definition.grad(view)
+        except Exception:  # told when somebody asks for the gradient
+            return
+
+
+def _holds_sizes(value: Any) -> bool:
+    """Whether there are sizes in an attribute."""
+    if isinstance(value, (list, tuple)):
+        return any(_holds_sizes(item) for item in value)
+    return isinstance(value, (Size, Real))
+
+
+def opening(
+    form: core.Form, arrays: Sequence[np.ndarray], meta: EagerMeta, calls: Sequence[Any], sized: bool
+) -> tuple[Any, ...] | None:
+    """What makes a variant open, see `core.Variant`; None if its guards admit one size only.
+
+    `calls`: (address, places, ints, floats) each, with sizes among the numbers. `sized`: whether the variant makes
+    arrays for its outputs itself.
+    """
+    sizes = meta.sizes
+    assert sizes is not None
+    shapes: list[tuple[Any, ...]] = [meta.shapes[name] for name in form.names_in]
+    if all(sizes.stays(n) for shape in shapes for n in shape if isinstance(n, Size)):
+        return None
+    registers = Registers(sizes)
+    ins: list[tuple[int, int, int]] = []
+    taken: set[int] = set()
+    for k, shape in enumerate(shapes):
+        for axis, n in enumerate(shape):
+            if not isinstance(n, Size):
+                continue
+            register = registers.integer(n)
+            root = root_of(sizes, n.terms)
+            if root is None or root in taken:
+                computed, register = register, registers.found.add(engine.Sizes.ROOT, arrays[k].shape[axis])
+                registers.found.guard(engine.Sizes.EQ, register, computed)
+            else:
+                taken.add(root)
+            ins.append((k, axis, register))
+    outs: list[tuple[int, int, int]] = []
+    for k, name in enumerate(form.names_out if sized else ()):
+        for axis, n in enumerate(meta.shapes[name]):
+            if isinstance(n, Size):
+                outs.append((k, axis, registers.integer(n)))
+    ints, reals = [], []
+    for call, (_, _, integers, floats) in enumerate(calls):
+        for at, n in enumerate(integers):
+            if isinstance(n, Size):
+                ints.append((call, at, registers.integer(n)))
+        for at, x in enumerate(floats):
+            if isinstance(x, (Size, Real)):
+                reals.append((call, at, registers.real(x)))
+    registers.add_guards()
+    return registers.found, ins, outs, ints, reals
