@@ -13,7 +13,7 @@ from ..base import missing, unique_name
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.place import as_place
 from ..eager import Tensor, placing, set_recording
-from ..framework import default_main_program, mode
+from ..framework import default_main_program, mode, tracing
 from ..initializer import Initializer
 from ..param_attr import ParamAttr
 from . import state
@@ -71,7 +71,8 @@ class Layer(Members):
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         if self._forward_pre_hooks or self._forward_post_hooks or not self._built:
             return self._call_with_hooks(inputs, kwargs)
-        return self.forward(*inputs, **kwargs)
+        rewrite = tracing.rewriter.get()
+        return (self.forward if rewrite is None else rewrite(self.forward))(*inputs, **kwargs)
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in list(self._forward_pre_hooks.values()):
@@ -81,7 +82,8 @@ class Layer(Members):
         if not self._built:
             self._build_once(*inputs, **kwargs)
             self._built = True
-        outputs = self.forward(*inputs, **kwargs)
+        rewrite = tracing.rewriter.get()
+        outputs = (self.forward if rewrite is None else rewrite(self.forward))(*inputs, **kwargs)
         for hook in list(self._forward_post_hooks.values()):
             changed = hook(self, inputs, outputs)
             if changed is not None:

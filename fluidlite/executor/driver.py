@@ -47,6 +47,11 @@ class Driver(Interpreter):
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             self.run_block(self.program.global_block(), self.environment)
 
+    def continue_with(self, blocks: Blocks) -> None:
+        """Run other operators of the global block, on what has been computed so far."""
+        self._blocks = blocks
+        self.run()
+
     def run_block(self, block: Block, environment: Environment) -> None:
         pieces = self._blocks.of(block)
         at, end = 0, len(pieces.ops)

@@ -192,11 +192,15 @@ def _bounds(array: np.ndarray) -> tuple[int, int]:
 
 
 class Blocks:
-    """The pieces of all blocks of a program, for one scope and one set of fetches."""
+    """The pieces of all blocks of a program, for one scope and one set of fetches.
 
-    def __init__(self, program: Program, fetches: Sequence[str]) -> None:
+    `ops`: the operators of the global block to run, all by default.
+    """
+
+    def __init__(self, program: Program, fetches: Sequence[str], ops: list[Operator] | None = None) -> None:
         self.program = program
         self.fetches = fetches
+        self._ops = ops
         self._pieces: dict[int, Pieces] = {}
         self._written = -1, Ranges(())
         self._mentions: defaultdict[str, set[int]] = defaultdict(set)
@@ -215,7 +219,8 @@ class Blocks:
             wanted = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
             wanted.update(self.fetches if block.idx == 0 else ())
             wanted.update(name for op in block.ops for name in op.output_arg_names if name not in block.vars)
-            ops = live(block.ops, wanted) if block.idx == 0 else block.ops
+            ops = block.ops if self._ops is None or block.idx else self._ops
+            ops = live(ops, wanted) if block.idx == 0 else ops
             ops = [op for op in ops if not takes_no_part(op)]
             found = self._pieces[block.idx] = Pieces(block, ops, wanted)
         return found

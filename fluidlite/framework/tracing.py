@@ -139,6 +139,9 @@ def _at(line: tuple[str, int] | None) -> str:
 
 _current: Slot[Tracer | None] = Slot("tracer", None)
 
+rewriter: Slot[Callable[[Any], Any] | None] = Slot("tracing.rewriter", None)
+"""What makes of the `forward` of layers what is run instead, while code with conditions on tensors builds a program."""
+
 
 def current() -> Tracer | None:
     """What is being traced here, if anything."""

@@ -85,7 +85,11 @@ def outer_names(inside: Block) -> tuple[list[str], list[str]]:
     outside = inside.program.block(inside.parent_idx)
     return (
         [name for name in reads if name not in inside.vars],
-        [name for name in written if name not in inside.vars and outside._find_var_recursive(name)],
+        [
+            name
+            for name in written
+            if name not in inside.vars and outside._find_var_recursive(name) is not None
+        ],
     )
 
 

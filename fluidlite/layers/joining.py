@@ -33,7 +33,7 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
     """The Variables of `input` one after another along dimension `axis` (`fluid.layers.concat`).
 
     Args:
-        input: Variables of one type whose shapes differ in `axis` only.
+        input: Variables of one type whose shapes differ in `axis` only, or a tensor array of such elements.
         axis: a dimension, negative ones counted from the end, or a Variable that tells it.
         name: what the result is called.
 
@@ -41,6 +41,9 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         TypeError: `input` holds something else.
         OperatorError: the shapes do not fit.
     """
+    array = _array(input)
+    if array is not None:
+        return _joined("concat", array, axis, False)
     if isinstance(input, Variable):
         warnings.warn("concat was given a single Variable; pass a list of them", UserWarning, stacklevel=2)
         input = [input]
@@ -54,6 +57,27 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         attrs["axis"] = as_numbers(axis)
     out: Variable = LayerHelper("concat", name=name).apply(
         "concat", inputs, attrs=attrs, dtype=items[0].dtype
+    )
+    return out
+
+
+def _array(given: Any) -> Variable | None:
+    """The tensor array that is given, alone or in a list; None for anything else."""
+    items = given if isinstance(given, (list, tuple)) else [given]
+    array = items[0] if len(items) == 1 else None
+    is_array = isinstance(array, Variable) and array.type == VarType.LOD_TENSOR_ARRAY
+    return array if is_array else None
+
+
+def _joined(layer: str, array: Variable, axis: Any, as_stack: bool) -> Variable:
+    helper = LayerHelper(layer)
+    out: Variable = helper.create_variable_for_type_inference(array.dtype)
+    sizes = helper.create_variable_for_type_inference(VarType.INT32)
+    helper.append_op(
+        type="tensor_array_to_tensor",
+        inputs={"X": [array]},
+        outputs={"Out": [out], "OutIndex": [sizes]},
+        attrs={"axis": as_numbers(axis), "use_stack": as_stack},
     )
     return out
 
@@ -116,10 +140,15 @@ def split(
 
 
 def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
-    """The Variables of `x`, of one shape, side by side along a new dimension `axis` (`fluid.layers.stack`).
+    """The Variables of `x`, or the elements of a tensor array, side by side along a new dimension `axis`.
+
+    They are of one shape. Follows `fluid.layers.stack`.
 
     Raises TypeError for anything but Variables, OperatorError for shapes that differ.
     """
+    array = _array(x)
+    if array is not None:
+        return _joined("stack", array, axis, True)
     items = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
     out: Variable = LayerHelper("stack").apply(
         "stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)}, items[0].dtype

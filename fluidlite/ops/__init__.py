@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     activation,
     anchors,
+    assert_,
     batch_norm,
     boxes,
     cast,

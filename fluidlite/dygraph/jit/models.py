@@ -15,9 +15,9 @@ from ...framework import Operator, Program
 from ...io import load_inference_model
 from ...ops.feed_fetch import ENDS
 from ..layers import Layer
+from ..nested import replaced
 from . import input_spec as specs
 from . import saving
-from .nests import replaced
 from .static_function import StaticFunction, declarative
 from .traced import Spec, Traced
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -57,17 +57,3 @@ def _add_modes(layer: Any, found: list[Any]) -> None:
     for inner in layer._sub_layers.values():
         if inner is not None:
             _add_modes(inner, found)
-
-
-def replaced(value: Any, is_leaf: Callable[[Any], bool], by: Callable[[Any], Any]) -> Any:
-    """`value` with `by(leaf)` in place of every leaf in its lists, tuples and dicts."""
-    if is_leaf(value):
-        return by(value)
-    if isinstance(value, tuple):
-        items = [replaced(item, is_leaf, by) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [replaced(item, is_leaf, by) for item in value]
-    if isinstance(value, dict):
-        return type(value)((key, replaced(item, is_leaf, by)) for key, item in value.items())
-    return value

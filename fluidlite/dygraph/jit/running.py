@@ -13,8 +13,10 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
+from ...executor.driver import Driver
 from ...executor.feeding import Feed
 from ...executor.interpret import Interpreter
+from ...executor.pieces import Blocks
 from ...executor.planning import CannotPlan
 from ...executor.scope import Scope
 from ...executor.two_phase import TwoPhasePlan
@@ -70,6 +72,7 @@ class Runner:
         self._spare: list[TwoPhasePlan | DeviceTwoPhasePlan] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
+        self._halves: tuple[Any, Any] | None = None
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
         """Append the backward operators to a copy of the program."""
@@ -196,13 +199,36 @@ class Runner:
     def _interpret(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
         feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays, strict=False)}
-        run = Interpreter(self.program, self._traced.scope, feed, self.device)
-        ops = self.program.global_block().ops
-        run.run([op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward])
         scope = self._traced.scope
+        forward, _ = self.halves()
+        run: Interpreter
+        if isinstance(forward, Blocks):
+            self._traced.own()
+            self._traced.refresh()
+            run = Driver(forward, scope, feed)
+            run.run()
+        else:
+            run = Interpreter(self.program, scope, feed, self.device)
+            run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
         outputs = [placing.moved(run.tensor(name).array, self.device) for name in self.outputs]
         return outputs, Interpreted(self, run, outputs) if self.late else self._refuse()
+
+    def halves(self) -> tuple[Any, Any]:
+        """The forward and the backward operators; on the host cut into pieces, most of which are plans."""
+        if self._halves is None:
+            ops = self.program.global_block().ops
+            late = [op for op in ops if op.attrs.get("op_role", 0) & OpRole.Backward]
+            early = [op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward]
+            self._halves = early, late
+            if self.device is None and flags.engine() == "plan":
+                read = dict.fromkeys(name for op in late for name in op.reads())
+                wanted = [name for name in self.gradients if name is not None]
+                self._halves = (
+                    Blocks(self.program, [*self.outputs, *read], early),
+                    Blocks(self.program, wanted, late),
+                )
+        return self._halves
 
     def give_back(self, plan: TwoPhasePlan | DeviceTwoPhasePlan) -> None:
         """Keep a plan for a later call, without what it has computed on a GPU."""
@@ -268,9 +294,11 @@ class Interpreted(Pending):
         run, runner = self._run, self.runner
         run.environment = self._before.only(self._before.values)
         run.values.update(zip(runner.late, self.arriving(given), strict=True))
-        run.run(
-            [op for op in runner.program.global_block().ops if op.attrs.get("op_role", 0) & OpRole.Backward]
-        )
+        _, backward = runner.halves()
+        if isinstance(run, Driver):
+            run.continue_with(backward)
+        else:
+            run.run(backward)
         return [None if name is None else run.values[name] for name in runner.gradients]
 
 

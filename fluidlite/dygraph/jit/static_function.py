@@ -13,6 +13,7 @@ from typing import Any
 from ...base import context
 from ...eager import Tensor
 from ...framework import Variable, callsite, tracing
+from ..dygraph_to_static.calls import rewriting, rewritten
 from ..members import Members
 from .nests import signature
 from .open_shapes import Shapes
@@ -86,8 +87,10 @@ class StaticFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns. Raises NotSupportedError where its course depends on the values of tensors."""
         given = args if self._instance is None else (self._instance, *args)
-        if not _enabled.get() or tracing.current() is not None:
+        if not _enabled.get():
             return self.function(*given, **kwargs)
+        if tracing.current() is not None:
+            return self._built(*given, **kwargs)
         leaves: list[Tensor] = []
         held: list[Any] = []
         key = (
@@ -100,7 +103,7 @@ class StaticFunction:
         found = traces.find(shapes) if traces is not None else None
         if found is None:
             if any(isinstance(item, Variable) for item in held):
-                return self.function(*given, **kwargs)
+                return self._built(*given, **kwargs)
             found = self._trace(traces or Traces(), key, shapes, given, kwargs, held)
         self._last = found
         _latest.set(weakref.ref(found))
@@ -119,7 +122,7 @@ class StaticFunction:
         found = traces.make(
             shapes,
             lambda open_shapes: trace(
-                self.function, args, kwargs, self.__name__, held, open_shapes=open_shapes
+                self._built, args, kwargs, self.__name__, held, open_shapes=open_shapes
             ),
         )
         self._count()
@@ -147,7 +150,16 @@ class StaticFunction:
     def traced(self, *args: Any, specs: Mapping[int, Spec] | None = None, **kwargs: Any) -> Traced:
         """The trace for such arguments, without running it; `specs`: see `trace`."""
         given = args if self._instance is None else (self._instance, *args)
-        return trace(self.function, given, kwargs, self.__name__, specs=specs)
+        return trace(self._built, given, kwargs, self.__name__, specs=specs)
+
+    def _built(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, rewritten so that conditions and loops on Variables become operators."""
+        with rewriting():
+            return rewritten(self.function)(*args, **kwargs)
+
+    def static_rewritten(self) -> Any:
+        """What rewritten code calls in place of this."""
+        return self
 
     def last(self) -> Traced | None:
         """The trace that was used last."""

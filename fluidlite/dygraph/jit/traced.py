@@ -16,7 +16,7 @@ from ...executor.interpret import Interpreter
 from ...framework import Program, Variable, default_main_program, mode, program_guard
 from ...framework.tracing import Tracer
 from ...framework.tracing import trace as tracing
-from .nests import replaced
+from ..nested import replaced
 from .open_shapes import OpenShapes
 from .running import Runner
 

@@ -1,0 +1,236 @@
+"""Calls in rewritten functions: what is called is rewritten as well, and built-in functions take Variables."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import sysconfig
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.errors import NotSupportedError
+from ...framework import Variable, tracing
+from ...layers import Print
+from ...layers import shape as shape_of
+from . import iterables, source, values
+from .branching import choose, deciding, given
+from .rewriting import Refusal
+from .values import here, is_tensor, scalar
+
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+@functools.cache
+def _passed(filename: str) -> bool:
+    """Whether a file is this package's or Python's."""
+    if filename.startswith(("<frozen", _OURS + os.sep)):
+        return True
+    return filename.startswith(_PYTHON) and not _is_package(filename)
+
+
+def _is_package(filename: str) -> bool:
+    return any(f"{os.sep}{name}{os.sep}" in filename for name in _PACKAGES)
+
+
+def _is_users(function: types.FunctionType) -> bool:
+    """Whether a function may work on tensors; of installed packages, if its module knows this one."""
+    filename = function.__code__.co_filename
+    if _passed(filename):
+        return False
+    if not _is_package(filename):
+        return True
+    ours = __name__.partition(".")[0]
+    return any(
+        str(getattr(value, "__module__", None) or getattr(value, "__name__", "")).partition(".")[0] == ours
+        for value in function.__globals__.values()
+        if isinstance(value, (types.ModuleType, types.FunctionType, type))
+    )
+
+
+def rewritten(function: Any) -> Any:
+    """`function` as it is run to build a program: rewritten if it is the user's and can be, bound as it is."""
+    if isinstance(function, types.MethodType):
+        made = rewritten(function.__func__)
+        return function if made is function.__func__ else types.MethodType(made, function.__self__)
+    if isinstance(function, partial):
+        return partial(rewritten(function.func), *function.args, **function.keywords)
+    if not isinstance(function, types.FunctionType) or "_d2s_original" in function.__dict__:
+        return function
+    if not _is_users(function):
+        return function
+    from . import helpers
+
+    try:
+        return source.rewritten(function, helpers)
+    except Refusal:
+        return function
+
+
+@contextmanager
+def rewriting() -> Iterator[None]:
+    """Have the `forward` of layers that are called be rewritten."""
+    with tracing.rewriter.hold(rewritten):
+        yield
+
+
+def call(function: Any) -> Any:
+    """What stands for `function` in a call."""
+    if isinstance(function, type) or isinstance(function, types.BuiltinFunctionType):
+        return _BUILTIN.get(function, function)
+    found = getattr(function, "static_rewritten", None)
+    return found() if found is not None else rewritten(function)
+
+
+def _range(*args: Any) -> Any:
+    return iterables.Range(*args) if any(is_tensor(arg) for arg in args) else range(*args)
+
+
+def _enumerate(items: Any, start: Any = 0) -> Any:
+    found = iterables.of(items)
+    return enumerate(items, start) if found is None else iterables.Numbered(found, start)
+
+
+def _zip(*several: Any, **options: Any) -> Any:
+    found = [iterables.of(items) for items in several]
+    if not any(found):
+        return zip(*several, **options)  # noqa: B905
+    return iterables.Together(
+        [one or iterables.Items(items) for one, items in zip(found, several, strict=True)]
+    )
+
+
+def _len(value: Any) -> Any:
+    if isinstance(value, values.TensorList):
+        return value.length()
+    if not is_tensor(value):
+        return len(value)
+    count = iterables.Rows(value)
+    known = count.known()
+    return values.as_number(count.count()) if known is None else known
+
+
+def _int(*args: Any, **options: Any) -> Any:
+    return scalar(args[0], VarType.INT64) if args and is_tensor(args[0]) else int(*args, **options)
+
+
+def _float(*args: Any) -> Any:
+    if args and is_tensor(args[0]):
+        var = values.variable(args[0])
+        return scalar(var, VarType.FP64 if var.dtype == VarType.FP64 else VarType.FP32)
+    return float(*args)
+
+
+def _bool(*args: Any) -> Any:
+    return values.truth(args[0]) if args and is_tensor(args[0]) else bool(*args)
+
+
+def _print(*args: Any, **options: Any) -> None:
+    if not any(is_tensor(arg) for arg in args):
+        print(*args, **options)
+        return
+    before: list[str] = []
+    for arg in args:
+        if is_tensor(arg) and not isinstance(arg, values.TensorList):
+            Print(values.variable(arg), message=" ".join(before), print_phase="forward")
+            before = []
+        else:
+            before.append(str(arg))
+
+
+def _extreme(function: Any, first_is_it: Callable[[Any, Any], Any]) -> Any:
+    def chosen(*args: Any, **options: Any) -> Any:
+        if len(args) < 2 or options or not any(is_tensor(arg) for arg in args):
+            return function(*args, **options)
+        found = args[0]
+        for other in args[1:]:
+            found = choose(first_is_it(found, other), partial(given, found), partial(given, other))
+        return found
+
+    return chosen
+
+
+def _map(function: Any, *several: Any) -> Any:
+    return map(call(function), *[rows(items) for items in several])
+
+
+_BUILTIN: dict[Any, Any] = {
+    builtins.range: _range,
+    builtins.enumerate: _enumerate,
+    builtins.zip: _zip,
+    builtins.len: _len,
+    builtins.int: _int,
+    builtins.float: _float,
+    builtins.bool: _bool,
+    builtins.print: _print,
+    builtins.map: _map,
+    builtins.max: _extreme(max, lambda a, b: a >= b),
+    builtins.min: _extreme(min, lambda a, b: a <= b),
+}
+
+
+def shape(value: Any) -> Any:
+    """`value.shape`, with Variables for sizes that are known only when the program runs."""
+    found = value.shape
+    if not isinstance(value, Variable) or not is_tensor(value) or value.type != VarType.LOD_TENSOR:
+        return found
+    if all(not isinstance(n, int) or n >= 0 for n in found):
+        return found
+    sizes = shape_of(value)
+    return type(found)([values.as_number(sizes[k]) if n < 0 else n for k, n in enumerate(found)])
+
+
+def rows(items: Any) -> Any:
+    """What a comprehension goes through."""
+    found = iterables.of(items)
+    return items if found is None else list(found)
+
+
+def known(test: Any) -> Any:
+    """A condition of a comprehension, which must be Python's."""
+    if is_tensor(test):
+        raise NotSupportedError(
+            f"how many elements a comprehension has depends on tensors{here()}: use a loop with `if` and append"
+        )
+    return test
+
+
+def result(returned: Any, value: Callable[[], Any]) -> Any:
+    """What a function returns that may end without `return`."""
+    if is_tensor(returned):
+        raise NotSupportedError(
+            f"whether anything is returned depends on tensors{here()}: end the function with a return of its own"
+        )
+    return value() if returned else None
+
+
+def raised(error: Callable[[], Any]) -> Any:
+    """The exception of a `raise`; NotSupportedError where tensors decide whether it is raised."""
+    made = error()
+    if deciding.get():
+        raise NotSupportedError(
+            f"whether {made!r:.200} is raised depends on tensors{here()}: programs cannot raise; use assert"
+        )
+    return made
+
+
+def assert_(test: Any, message: Callable[[], Any]) -> None:
+    """`assert test, message()`; in a program, an operator that raises AssertionError."""
+    if is_tensor(test):
+        from ...framework import default_main_program
+
+        default_main_program().current_block().append_op(
+            type="assert",
+            inputs={"Cond": [values.variable(test)]},
+            outputs={},
+            attrs={"message": f"{message() or ''}{here()}"},
+        )
+    elif not test:
+        said = message()
+        raise AssertionError(*([] if said is None else [said]))

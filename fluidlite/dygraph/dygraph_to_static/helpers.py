@@ -1,0 +1,23 @@
+"""What rewritten code calls, as `_d2s_`."""
+
+from .branching import and_, choose, compare, if_, not_, or_
+from .calls import assert_, call, known, raised, result, rows, shape
+from .looping import for_, while_
+
+__all__ = [
+    "and_",
+    "assert_",
+    "call",
+    "choose",
+    "compare",
+    "for_",
+    "if_",
+    "known",
+    "not_",
+    "or_",
+    "raised",
+    "result",
+    "rows",
+    "shape",
+    "while_",
+]

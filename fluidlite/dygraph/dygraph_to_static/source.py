@@ -1,0 +1,179 @@
+"""Functions made anew from their source: found in the user's file, rewritten, compiled with the lines it has there."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import functools
+import linecache
+import textwrap
+import threading
+import types
+from typing import Any
+
+from ...old_scripts import rewriting as old
+from . import rewriting
+from .rewriting import HELPERS, PREFIX, Refusal
+
+_FUTURE = functools.reduce(
+    int.__or__, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
+)
+_FILES_KEPT = 64
+
+_lock = threading.RLock()
+_files: dict[tuple[str, bool], tuple[int, dict[int, list[Any]]]] = {}
+_made: dict[types.CodeType, types.CodeType | str] = {}
+
+
+def node_of(function: types.FunctionType) -> Any:
+    """The syntax tree of a function, a FunctionDef or Lambda; Refusal if it cannot be found."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename)
+    if not lines:
+        raise Refusal(f"there is no source of {code.co_filename!r}")
+    text = "".join(lines)
+    updated = old.HELPER in function.__globals__
+    known = _files.get((code.co_filename, updated))
+    if known is None or known[0] != hash(text):
+        try:
+            tree = old.tree(text, code.co_filename) if updated else ast.parse(text, code.co_filename)
+        except (SyntaxError, RecursionError) as error:
+            raise Refusal(f"its source cannot be read: {error}") from None
+        found: dict[int, list[Any]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                begin = min([node.lineno, *[one.lineno for one in getattr(node, "decorator_list", ())]])
+                found.setdefault(begin, []).append(node)
+        while len(_files) >= _FILES_KEPT:
+            _files.pop(next(iter(_files)))
+        known = _files[code.co_filename, updated] = hash(text), found
+    fitting = [node for node in known[1].get(code.co_firstlineno, ()) if _fits(node, code)]
+    if len(fitting) > 1 and hasattr(code, "co_positions"):
+        fitting = [node for node in fitting if _covers(node, code)]
+    if len(fitting) != 1:
+        raise Refusal(
+            f"line {code.co_firstlineno} of {code.co_filename} has no function that is it, or several"
+        )
+    return fitting[0]
+
+
+def _fits(node: Any, code: types.CodeType) -> bool:
+    args = node.args
+    given = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    named = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    if named != code.co_name:
+        return False
+    count = code.co_argcount + code.co_kwonlyargcount
+    return len(given) == count
+
+
+def _covers(node: Any, code: types.CodeType) -> bool:
+    """Whether the instructions of a lambda stand where the tree says that it is."""
+    body = node.body
+    places = [(line, column) for line, _, column, end in code.co_positions() if line and end]
+    first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    return all(first <= place <= last for place in places)
+
+
+def _rewritten(node: Any) -> Any:
+    fresh = copy.deepcopy(node)
+    return rewriting.function(fresh) if isinstance(fresh, ast.FunctionDef) else rewriting.expression(fresh)
+
+
+def compiled(function: types.FunctionType) -> types.CodeType:
+    """The rewritten code of a function; its helpers are the free variable `_d2s_`. Raises Refusal."""
+    code = function.__code__
+    with _lock:
+        found = _made.get(code)
+        if found is None:
+            try:
+                found = _compiled(function)
+            except Refusal as refusal:
+                found = str(refusal)
+            _made[code] = found
+    if isinstance(found, str):
+        raise Refusal(found)
+    return found
+
+
+def _compiled(function: types.FunctionType) -> types.CodeType:
+    code = function.__code__
+    node = _rewritten(node_of(function))
+    outer = code.co_qualname.split(".") if hasattr(code, "co_qualname") else []
+    owner = outer[-2] if len(outer) > 1 and outer[-2] != "<locals>" else None
+    inner: ast.stmt = node if isinstance(node, ast.FunctionDef) else ast.Expr(node)
+    free = [name for name in code.co_freevars if name != "__class__"]
+    if owner is not None:  # names like self.__x are those of the class
+        inner = ast.ClassDef(owner, [], [], [inner], [])
+    arguments = ast.arguments(
+        [], [ast.arg(name) for name in [HELPERS, "__class__", *free]], None, [], [], None, []
+    )
+    factory = ast.FunctionDef("_d2s_factory", arguments, [inner], [])
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    made = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
+    return _named(_inside(made, code), code)
+
+
+def _inside(made: types.CodeType, code: types.CodeType) -> types.CodeType:
+    """The code object of the function within that of the module around it."""
+    for item in made.co_consts:
+        if isinstance(item, types.CodeType):
+            if (
+                item.co_name == code.co_name
+                and item.co_argcount == code.co_argcount
+                and item.co_name != "_d2s_factory"
+            ):
+                return item
+            try:
+                return _inside(item, code)
+            except Refusal:
+                continue
+    raise Refusal("it was not compiled")
+
+
+def _named(made: types.CodeType, code: types.CodeType) -> types.CodeType:
+    """The code with its parts called like the function, for tracebacks."""
+    consts = tuple(
+        [
+            _named(item, code)
+            if isinstance(item, types.CodeType) and item.co_name.startswith(PREFIX)
+            else item
+            for item in made.co_consts
+        ]
+    )
+    changes: dict[str, Any] = {"co_name": code.co_name, "co_consts": consts}
+    if hasattr(code, "co_qualname"):
+        changes["co_qualname"] = code.co_qualname
+    return made.replace(**changes)
+
+
+def rewritten(function: types.FunctionType, helpers: Any) -> types.FunctionType:
+    """`function` with rewritten code, and everything else it has. Raises Refusal if it cannot be."""
+    code = compiled(function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[HELPERS] = types.CellType(helpers)
+    if any(name not in cells for name in code.co_freevars):
+        raise Refusal("it uses names that it has not been made with")
+    made = types.FunctionType(
+        code,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple([cells[name] for name in code.co_freevars]),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__, made.__doc__ = (
+        function.__qualname__,
+        function.__module__,
+        function.__doc__,
+    )
+    made.__dict__.update(function.__dict__)
+    made.__dict__["_d2s_original"] = function
+    return made
+
+
+def text_of(function: types.FunctionType) -> str:
+    """The rewritten source of a function; Refusal if there is none."""
+    node = _rewritten(node_of(function))
+    return textwrap.dedent(ast.unparse(ast.fix_missing_locations(node))) + "\n"

@@ -1,0 +1,213 @@
+"""What counts as a tensor while a program is built, and Python's numbers as Variables of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import FLOATS, VarType, to_vartype
+from ...base.errors import NotSupportedError
+from ...eager import Tensor
+from ...framework import Block, Program, Variable, callsite, default_main_program, tracing
+from ...layers import array_length, array_read, array_write, assign, cast, create_array, fill_constant
+
+UNSET: Any = type("Unset", (), {"__repr__": lambda self: "nothing"})()
+"""What a variable holds that has not been assigned."""
+
+
+class Number(Variable):
+    """A number of Python's that a program computes: with tensors it takes their type, as numbers do."""
+
+    def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Variable:
+        me: Variable = self
+        plain = isinstance(other, (int, float, np.number)) or type(other) is Number
+        kind = getattr(other, "dtype", None) if isinstance(other, Variable) else None
+        whole = me.dtype not in FLOATS
+        if kind is not None and not plain:
+            me = me if kind == me.dtype else _variable(me, kind)
+        elif whole and (
+            op_type == "elementwise_div"
+            or (kind is None and isinstance(other, (float, np.floating)))
+            or (kind is not None and kind in FLOATS)
+        ):
+            me = _variable(me, VarType.FP32)
+        if me is not self:
+            return _number(Variable._binary(me, op_type, other, swapped), plain)
+        return _number(super()._binary(op_type, other, swapped), plain)
+
+    def _scaled(self, scale: float, bias: float) -> Variable:
+        if self.dtype not in FLOATS and not (float(scale).is_integer() and float(bias).is_integer()):
+            return _number(_variable(self, VarType.FP32)._scaled(scale, bias), True)
+        return _number(super()._scaled(scale, bias), True)
+
+    def __index__(self) -> int:
+        raise NotSupportedError(
+            f"a place in a list of Python, or a size, depends on the value of variable {self.name!r}"
+            f"{callsite.describe(callsite.user_line())}, which is known only when the program runs"
+        )
+
+
+def _variable(number: Variable, dtype: VarType) -> Variable:
+    return cast(number, dtype)
+
+
+def _number(made: Any, plain: bool) -> Any:
+    if plain and type(made) is Variable and made.dtype != VarType.BOOL:
+        made.__class__ = Number
+    return made
+
+
+class TensorList(Variable):
+    """A list of Python's that grows in a program: a tensor array."""
+
+    def append(self, item: Any) -> None:
+        """Add an element at the end."""
+        array_write(variable(item), array_length(self), self)
+
+    def extend(self, items: Any) -> None:
+        """Add elements at the end."""
+        for item in items:
+            self.append(item)
+
+    def length(self) -> Variable:
+        """How many elements there are."""
+        return as_number(array_length(self))
+
+    def __getitem__(self, index: Any) -> Variable:
+        if isinstance(index, slice):
+            raise NotSupportedError(
+                f"slices of lists that grow in a loop over tensors are not translated{here()}"
+            )
+        if isinstance(index, Variable):
+            place = cast(variable(index), VarType.INT64)
+        elif index < 0:
+            place = self.length() + index
+        else:
+            place = fill_constant([1], VarType.INT64, index)
+        return array_read(self, place)
+
+    def __setitem__(self, index: Any, item: Any) -> None:
+        place = (
+            cast(variable(index), VarType.INT64)
+            if isinstance(index, Variable)
+            else (fill_constant([1], VarType.INT64, index) if index >= 0 else self.length() + index)
+        )
+        array_write(variable(item), place, self)
+
+    def __iter__(self) -> Any:
+        raise NotSupportedError(
+            f"a list that grows in a loop over tensors can be gone through by `for` only{here()}"
+        )
+
+    def __len__(self) -> int:
+        raise NotSupportedError(
+            f"how long a list is that grows in a loop is known only when the program runs{here()}"
+        )
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def tensor_list(items: list[Any], dtype: VarType) -> TensorList:
+    """A tensor array with the elements of a list."""
+    array = create_array(dtype)
+    array.__class__ = TensorList
+    for item in items:
+        array.append(item)
+    return array  # type: ignore[no-any-return]
+
+
+def here() -> str:
+    """` (at FILE:LINE)` of the user's code."""
+    return callsite.describe(callsite.user_line()).replace("built at", "at")
+
+
+def program() -> Program:
+    return default_main_program()
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is known only when the program runs."""
+    if isinstance(value, Tensor):
+        return tracing.current() is not None
+    return isinstance(value, Variable)
+
+
+def is_scalar(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, np.number, np.bool_))
+
+
+def kind_of(value: Any) -> VarType:
+    """The element type that a number has as a Variable."""
+    if isinstance(value, (bool, np.bool_)):
+        return VarType.BOOL
+    if isinstance(value, np.generic):
+        return to_vartype(value.dtype)
+    return VarType.INT64 if isinstance(value, int) else VarType.FP32
+
+
+def variable(value: Any, dtype: VarType | None = None) -> Variable:
+    """A tensor, number or array as a Variable of the program."""
+    if isinstance(value, Tensor):
+        tracer = tracing.current()
+        if tracer is None:
+            return value  # type: ignore[return-value]
+        return tracer.stand_in(value)
+    if isinstance(value, Variable):
+        return value
+    if is_scalar(value):
+        kind = kind_of(value) if dtype is None else dtype
+        made = fill_constant([1], kind, value if isinstance(value, (int, float)) else value.item())
+        made.stop_gradient = True
+        return as_number(made)
+    return assign(np.asarray(value))
+
+
+def as_number(made: Variable) -> Variable:
+    """The same Variable, which stands for a number of Python's from here on."""
+    if type(made) is Variable and made.dtype != VarType.BOOL:
+        made.__class__ = Number
+    return made
+
+
+def placeholder(block: Block, var: Variable) -> None:
+    """Append to `block` what gives a variable a value that nobody takes for one, where Python's has none yet."""
+    shape = var._shape
+    block.append_op(
+        type="fill_constant",
+        outputs={"Out": [var]},
+        attrs={
+            "shape": [n if type(n) is int and n >= 0 else 1 for n in shape] or [1],
+            "value": float("nan") if var.dtype in FLOATS else float(_LEAST.get(var.dtype, 0)),
+            "dtype": int(var.dtype),
+        },
+    )
+    var._shape = shape
+
+
+_LEAST = {VarType.INT32: -(2**31), VarType.INT64: -(2**63)}
+
+
+def truth(value: Any) -> Variable:
+    """A bool Variable that says whether a tensor of one element is true."""
+    var = variable(value)
+    if var.type != VarType.LOD_TENSOR:
+        raise NotSupportedError(f"whether {var.name!r} is empty is known only when the program runs{here()}")
+    if all(n >= 0 for n in var.shape) and math.prod(var.shape) != 1:
+        raise ValueError(
+            f"a condition must have one element, got a tensor of shape {list(var.shape)}{here()}; reduce it with "
+            "fluid.layers.reduce_any or reduce_all"
+        )
+    return var if var.dtype == VarType.BOOL else cast(var, VarType.BOOL)
+
+
+def scalar(value: Any, dtype: VarType) -> Variable:
+    """`int(x)` and the like of a tensor of one element."""
+    var = variable(value)
+    if all(n >= 0 for n in var.shape) and math.prod(var.shape) != 1:
+        raise TypeError(f"only tensors of one element are numbers, got shape {list(var.shape)}{here()}")
+    made = as_number(cast(var, dtype))
+    made.stop_gradient = True
+    return made
