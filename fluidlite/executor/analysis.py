@@ -79,7 +79,7 @@ class Analysis:
     def _analyse(self, ops: list[Operator]) -> list[Step]:
         """Exact shapes of everything; constants are computed and their operators left out."""
         writes = Counter(name for op in ops for name in op.writes())
-        once = {n for n, count in writes.items() if count == 1 and not _persistable(ops, n)}
+        once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._lasts(n)}
         steps: list[Step] = []
         around: list[Operator] = []  # the branches that an operator is in
         for op in ops:
@@ -222,8 +222,3 @@ def lasting_tensors(meta: ExactMeta, scope: Scope) -> dict[str, LoDTensor] | Non
             return None
         tensors[name] = tensor
     return tensors
-
-
-def _persistable(ops: list[Operator], name: str) -> bool:
-    var = ops[0].block._find_var_recursive(name)
-    return var is None or var.persistable

@@ -199,16 +199,11 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
 
 def _acts(op: Operator) -> bool:
     """Whether an operator, or one in a block that it runs, does something besides computing its results."""
-    if op.definition.host or any(_lasts(op, name) for name in op.writes()):
+    if op.definition.host or any(op.block._lasts(name) for name in op.writes()):
         return True
     if op.type == "read_from_array" and op.inputs.get("X_W"):
         return True  # takes out of the array's gradient what is no part of earlier elements'
     return any(_acts(inner) for block in op.sub_blocks() for inner in block.ops)
-
-
-def _lasts(op: Operator, name: str) -> bool:
-    var = op.block._find_var_recursive(name)
-    return var is None or var.persistable
 
 
 def takes_no_part(op: Operator) -> bool:

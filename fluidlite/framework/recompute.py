@@ -72,7 +72,7 @@ def _checkpoint(block: Block, item: Variable | str) -> str:
 
 def _repeat(block: Block, part: Segment, kept: set[str], suffix: str) -> None:
     for op in part.ops:
-        made = [name for name in op.output_arg_names if name not in kept and not _lasts(block, name)]
+        made = [name for name in op.output_arg_names if name not in kept and not block._lasts(name)]
         if not made:
             continue
         part.names.update((name, name + suffix) for name in made)
@@ -80,11 +80,6 @@ def _repeat(block: Block, part: Segment, kept: set[str], suffix: str) -> None:
         part.again.append(
             OpSpec(op.type, _renamed(op.inputs, part.names), _renamed(op.outputs, part.names), attrs)
         )
-
-
-def _lasts(block: Block, name: str) -> bool:
-    var = block._find_var_recursive(name)
-    return var is None or var.persistable
 
 
 def _renamed(slots: dict[str, list[str]], names: dict[str, str]) -> dict[str, list[str]]:
