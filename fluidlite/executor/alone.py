@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import FLOATS, VarType, to_numpy
 from ..base.rank_table import RankTable
 from ..base.selected_rows import SelectedRows
 from ..base.tensor_array import TensorArray
@@ -14,6 +13,7 @@ from ..framework import Operator
 from ..ops.registry import LodArray
 from . import failures
 from .environment import Environment
+from .interpret import declared_type, fitted, kept_as
 
 _NO_ARRAYS = frozenset({TensorArray, RankTable})
 
@@ -39,7 +39,7 @@ class Alone:
             (
                 slot.name,
                 *taken.get(slot.name, ("", True)),
-                [(n, _declared(op, n)) for n in op.inputs[slot.name]],
+                [(n, declared_type(op, n)) for n in op.inputs[slot.name]],
             )
             for slot in definition.input_slots
             if op.inputs.get(slot.name)
@@ -58,7 +58,7 @@ class Alone:
             (
                 slot.many,
                 [
-                    (name, name in block.vars and not block.vars[name].persistable, *_stored(op, name))
+                    (name, name in block.vars and not block.vars[name].persistable, *kept_as(op, name))
                     for name in op.outputs.get(slot.name) or ()
                 ],
             )
@@ -111,38 +111,22 @@ class Alone:
         for (several, targets), result in zip(
             self._outputs, (results,) if self._single else results, strict=True
         ):
-            for (name, own, tensor, declared), value in zip(
+            for (name, own, tensor, precision), value in zip(
                 targets, result if several else (result,), strict=False
             ):
                 if value is not None:
-                    _store(environment, name, own, tensor, declared, value)
+                    _store(environment, name, own, tensor, precision, value)
         return True
 
 
 def _store(
-    environment: Environment, name: str, own: bool, tensor: bool, declared: np.dtype | None, value: Any
+    environment: Environment, name: str, own: bool, tensor: bool, precision: np.dtype | None, value: Any
 ) -> None:
     lod: Any = ()
     if type(value) is LodArray:
         value, lod = value.array, value.lod
-    if tensor and type(value) is not TensorArray:
-        value = np.asarray(value)
-        if declared is not None and value.dtype.kind == "f" and value.itemsize > declared.itemsize:
-            value = value.astype(declared)
+    value = fitted(value, tensor, precision)
     if own:
         environment.keep(name, value, lod)
     else:
         environment.put(name, value, lod)
-
-
-def _declared(op: Operator, name: str) -> np.dtype | None:
-    var = op.block._find_var_recursive(name)
-    return None if var is None or var._dtype is None else to_numpy(var._dtype)
-
-
-def _stored(op: Operator, name: str) -> tuple[bool, np.dtype | None]:
-    """Whether a result is a tensor, and its precision, which it does not exceed."""
-    var = op.block._find_var_recursive(name)
-    if var is None or var.type != VarType.LOD_TENSOR:
-        return False, None
-    return True, to_numpy(var._dtype) if var._dtype in FLOATS else None

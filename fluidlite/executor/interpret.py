@@ -19,7 +19,7 @@ from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows, as_dense
 from ..base.tensor_array import TensorArray
-from ..framework import Block, Operator, Program, Variable, sequences
+from ..framework import Block, Operator, Program, sequences
 from ..framework.operator import BlockMeta
 from ..ops import kernel_types
 from ..ops.registry import LodArray, OpView, Shape
@@ -57,6 +57,40 @@ class RetypedMeta(BlockMeta):
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
         self.made[name] = dtype
+
+
+def declared_type(op: Operator, name: str) -> np.dtype | None:
+    """The type of elements that the program declares for a variable of `op`."""
+    var = op.block._find_var_recursive(name)
+    return None if var is None or var._dtype is None else to_numpy(var._dtype)
+
+
+def kept_as(op: Operator, name: str) -> tuple[bool, np.dtype | None]:
+    """Whether a result of `op` is a tensor, and its precision, which it does not exceed: for `fitted`."""
+    var = op.block._find_var_recursive(name)
+    if var is None or var.type != VarType.LOD_TENSOR:
+        return False, None
+    return True, to_numpy(var._dtype) if var._dtype in FLOATS else None
+
+
+def fitted(
+    value: Any, tensor: bool, precision: np.dtype | None, xp: Any = np, exact: np.dtype | None = None
+) -> Any:
+    """A result as an array: of type `exact`, or what the kernel made, in the declared precision if that is less.
+
+    Other types that are declared and not computed make no difference, as in Fluid.
+    """
+    if not tensor or isinstance(value, (SelectedRows, TensorArray)):
+        return value
+    made = xp.asarray(value, dtype=exact)
+    if (
+        exact is None
+        and precision is not None
+        and made.dtype.kind == "f"
+        and made.itemsize > precision.itemsize
+    ):
+        return made.astype(precision)
+    return made
 
 
 def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
@@ -192,14 +226,8 @@ class Interpreter:
         odd = {}
         for slot, arrays in inputs.items():
             for name, array in zip(op.inputs[slot], arrays, strict=True):
-                var = op.block._find_var_recursive(name)
-                kind = getattr(array, "dtype", None)
-                if (
-                    kind is not None
-                    and var is not None
-                    and var._dtype is not None
-                    and to_numpy(var._dtype) != kind
-                ):
+                kind, declared = getattr(array, "dtype", None), declared_type(op, name)
+                if kind is not None and declared is not None and declared != kind:
                     odd[name] = to_vartype(kind)
         if not odd:
             return odd
@@ -221,23 +249,11 @@ class Interpreter:
         environment: Environment,
         dtype: VarType | None = None,
     ) -> None:
-        """Store a result. Its type of elements is `dtype`, or else what the kernel has made; see `_typed`."""
+        """Store a result. Its type of elements is `dtype`, or else what the kernel has made; see `fitted`."""
         if isinstance(value, LodArray):
             value, lod = value.array, value.lod
-        environment.put(name, self._typed(value, op.block._find_var_recursive(name), dtype), lod)
-
-    def _typed(self, value: Any, var: Variable | None, dtype: VarType | None) -> Any:
-        """A result as an array: of type `dtype`, or what the kernel made, in the declared precision if that is less.
-
-        Other types that are declared and not computed make no difference, as in Fluid.
-        """
-        if var is None or var.type != VarType.LOD_TENSOR or isinstance(value, (SelectedRows, TensorArray)):
-            return value
-        made = self.xp.asarray(value, dtype=None if dtype is None else to_numpy(dtype))
-        if dtype is None and var._dtype in FLOATS and made.dtype.kind == "f":
-            declared = to_numpy(var._dtype)
-            return made.astype(declared) if made.itemsize > declared.itemsize else made
-        return made
+        exact = None if dtype is None else to_numpy(dtype)
+        environment.put(name, fitted(value, *kept_as(op, name), self.xp, exact), lod)
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
