@@ -43,6 +43,7 @@ def _runs_operators(function: FunctionType, seen: set[object]) -> bool:
     seen.add(function)
     for name in _names(function.__code__):
         used = function.__globals__.get(name)
+        used = getattr(used, "__wrapped__", used)
         if isinstance(used, FunctionType):
             if used.__module__ in [module.__name__ for module in _RUNNERS]:
                 if used is not harness.infer:

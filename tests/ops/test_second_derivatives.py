@@ -1,5 +1,7 @@
 """Second derivatives: programs that differentiate gradients, against central differences."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -128,9 +130,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("op_type", "inputs", "attrs"), CASES, ids=[case[0] for case in CASES])
-def test_second_derivative(op_type, inputs, attrs):
-    """Central differences of the weighted gradients, for the inputs and for the gradients of the outputs."""
+@cache
+def drawn(number):
+    """Inputs and outputs of a case, and what its gradients and theirs are weighed with."""
+    op_type, inputs, attrs = CASES[number]
     definition = registry.find(op_type)
     given = {s: [np.asarray(a) for a in (v if isinstance(v, list) else [v])] for s, v in inputs.items()}
     outputs = run_kernel(op_type, given, attrs)
@@ -140,6 +143,15 @@ def test_second_derivative(op_type, inputs, attrs):
     }
     slots = [slot for slot in given if slot in wanted and given[slot][0].dtype.kind == "f"]
     seconds = {slot: [floats(*a.shape) for a in given[slot]] for slot in slots}
+    return given, outputs, weights, slots, seconds
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_second_derivative(number):
+    """Central differences of the weighted gradients, for the inputs and for the gradients of the outputs."""
+    op_type, _, attrs = CASES[number]
+    definition = registry.find(op_type)
+    given, outputs, weights, slots, seconds = drawn(number)
 
     with unique_name.guard():
         case = OneOperator(definition, given, attrs, outputs, None)
@@ -153,7 +165,7 @@ def test_second_derivative(op_type, inputs, attrs):
             second = gradients(first, leaves, given_seconds)
     names = [var.name for var in second if var is not None]
     with on_device.paused():
-        expected = [_differences(op_type, given, attrs, weights, seconds, var.name) for var in leaves]
+        expected = [_differences(number, var.name) for var in leaves]
     for engine in ("interpret", "plan"):
         got = iter(case.run(engine, names))
         for var, found, numeric in zip(leaves, second, expected, strict=True):
@@ -162,8 +174,11 @@ def test_second_derivative(op_type, inputs, attrs):
             np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-6, err_msg=message)
 
 
-def _differences(op_type, given, attrs, weights, seconds, name, step=1e-6):
-    """Central differences of the gradients weighed by `seconds`, for the variable `name` of the program."""
+@cache
+def _differences(number, name, step=1e-6):
+    """Central differences of the weighted gradients of a case, for the variable `name` of the program."""
+    op_type, _, attrs = CASES[number]
+    given, _, weights, _, seconds = drawn(number)
     made = name.endswith("_out_0@GRAD_given") or "_out_" in name
     slot, _, index = name.removesuffix("@GRAD_given").replace("_out", "").rpartition("_")
     holder = weights if made else given

@@ -53,6 +53,7 @@ class ndarray(Transfers):  # noqa: N801
 
     __slots__ = ("data", "_view", "base", "__weakref__")
     __array_priority__ = 100
+    _simulated = True
     __hash__ = None  # type: ignore[assignment]
 
     data: MemoryPointer

@@ -17,17 +17,18 @@ from .errors import CUDARuntimeError
 from .machine import machine
 
 KINDS = "biufc"
+_PLAIN = frozenset({int, float, bool, str, type(None), np.ndarray})
 
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array of the simulated CuPy."""
-    from .array import ndarray
-
-    return isinstance(value, ndarray)
+    return hasattr(type(value), "_simulated")
 
 
 def unwrapped(value: Any) -> Any:
     """A value with NumPy views in place of the arrays in it."""
+    if type(value) in _PLAIN:
+        return value
     if is_array(value):
         return value._view
     if isinstance(value, (tuple, list)):
@@ -47,13 +48,16 @@ def _bound(value: Any) -> Any:
 
 def arrays_in(value: Any) -> Iterator[Any]:
     """The arrays in a value."""
+    if type(value) in _PLAIN:
+        return
     if is_array(value):
         yield value
     elif isinstance(value, (tuple, list)):
         for each in value:
             yield from arrays_in(each)
     elif isinstance(value, dict):
-        yield from arrays_in(list(value.values()))
+        for each in value.values():
+            yield from arrays_in(each)
 
 
 def refuse_numpy(value: Any) -> None:
@@ -81,6 +85,9 @@ def check_devices(value: Any) -> None:
 
 def quietly(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """Call NumPy as a GPU computes: without a word about overflow or invalid values."""
+    if isinstance(function, np.ufunc):
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return function(*args, **kwargs)

@@ -1,5 +1,6 @@
 """Compiling CUDA C++ for the CPU, and keeping the results in a folder of the user's for the next run."""
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -27,6 +28,8 @@ CHECKED = (
     "--param=asan-globals=0",
     "-nodefaultlibs",
 )
+# Kernels run on a few elements: compiling them takes longer than running them.
+COMMON = ("-fPIC", "-w", "-O0", "-fno-strict-aliasing", "-ffp-contract=off")
 PREDEFINED = ("-D__CUDACC__", "-D__CUDACC_RTC__", "-D__CUDA_ARCH__=900", "-DNDEBUG_SIM")
 
 
@@ -49,8 +52,7 @@ def built(source: str, flags: list[str]) -> Path:
     Raises:
         RuntimeError: the compiler's messages.
     """
-    key = hashlib.sha256("\0".join([source, *flags, *headers()]).encode()).hexdigest()[:32]
-    target = cache_folder() / f"{key}.so"
+    target = cache_folder() / f"{digest(source, *flags)}.so"
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
             made = Path(folder, "made.so")
@@ -59,19 +61,38 @@ def built(source: str, flags: list[str]) -> Path:
                 "-x",
                 "c++",
                 "-shared",
-                "-fPIC",
-                "-w",
-                "-O1",
-                "-fno-strict-aliasing",
-                "-ffp-contract=off",
+                *COMMON,
+                *flags,
+                "-Wl,-Bsymbolic",
+                f"-I{header(*flags)}",
             ]
-            done = run(
-                [*command, *flags, "-Wl,-Bsymbolic", f"-I{HERE}", "-", "-o", str(made), "-lm", "-lc"], source
-            )
+            done = run([*command, "-", "-o", str(made), "-lm", "-lc"], source)
             if done.returncode:
                 raise RuntimeError(done.stderr)
             made.replace(target)
     return target
+
+
+@functools.cache
+def header(*flags: str) -> Path:
+    """A folder with the header of all kernels, compiled: reading it is half of the work for a small kernel."""
+    target = cache_folder() / f"{digest(*flags)}.headers"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
+            text = Path(folder, "made", "cuda_on_cpu.h")
+            text.parent.mkdir()
+            text.write_text(headers()[0])
+            done = run(["g++", "-x", "c++-header", *COMMON, *flags, str(text), "-o", f"{text}.gch"], "")
+            if done.returncode:
+                raise RuntimeError(done.stderr)
+            with contextlib.suppress(OSError):  # another process was quicker
+                text.parent.rename(target)
+    return target
+
+
+def digest(*texts: str) -> str:
+    """What a compiled file is called that comes of these texts."""
+    return hashlib.sha256("\0".join([*texts, *COMMON, *headers()]).encode()).hexdigest()[:32]
 
 
 @functools.cache

@@ -88,10 +88,13 @@ def uninstall() -> None:
 
 
 def forget() -> None:
-    """Have the package look for CuPy again."""
+    """Have the package look for CuPy again, and let go of devices that it has kept with what ran on them."""
     library = sys.modules.get("fluidlite.backend.cupy_.library")
     if library is not None:
         library.forget()
+    dispatch = sys.modules.get("fluidlite.eager.dispatch")
+    if dispatch is not None:
+        dispatch._forms.clear()
 
 
 @contextmanager
