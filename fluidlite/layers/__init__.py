@@ -38,6 +38,7 @@ from . import (
     random,
     rank_table,
     rearranging,
+    recurrent,
     recurrent_unit,
     reductions,
     regression,
@@ -104,6 +105,7 @@ from .rank_table import lod_tensor_to_array as lod_tensor_to_array
 from .rank_table import max_sequence_len as max_sequence_len
 from .rank_table import shrink_memory as shrink_memory
 from .rearranging import *  # noqa: F403
+from .recurrent import *  # noqa: F403
 from .recurrent_unit import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .regression import *  # noqa: F403
@@ -157,6 +159,7 @@ __all__ += probability.__all__
 __all__ += random.__all__
 __all__ += rank_table.__all__
 __all__ += rearranging.__all__
+__all__ += recurrent.__all__
 __all__ += recurrent_unit.__all__
 __all__ += reductions.__all__
 __all__ += regression.__all__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..backend.products import matmul
@@ -15,20 +16,18 @@ DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (
 )
 
 ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
-"""What the numbers in the attributes `activation` and `gate_activation` of gru_unit mean."""
+"""The activations of recurrent operators; gru_unit's attributes have their numbers."""
 
 
-def activate(xp: Any, x: Any, kind: int) -> Any:
-    """Activation number `kind` of `x`."""
-    name = ACTIVATIONS[kind]
+def activate(xp: Any, x: Any, name: str) -> Any:
+    """The activation of that name of `x`."""
     if name == "sigmoid":
         return stable_sigmoid(xp, x)
     return x if name == "identity" else xp.tanh(x) if name == "tanh" else xp.maximum(x, 0)
 
 
-def activation_slope(xp: Any, out: Any, kind: int) -> Any:
-    """The derivative of activation number `kind` where its result is `out`."""
-    name = ACTIVATIONS[kind]
+def activation_slope(xp: Any, out: Any, name: str) -> Any:
+    """The derivative of the activation of that name where its result is `out`."""
     if name == "sigmoid":
         return out * (1 - out)
     return xp.ones_like(out) if name == "identity" else 1 - out * out if name == "tanh" else out > 0
@@ -38,6 +37,56 @@ def _weights(Weight: Any, size: int) -> tuple[Any, Any]:
     """[size, 2 size] for update and reset gate and [size, size] for the candidate, one after the other in memory."""
     flat = Weight.reshape(-1)
     return flat[: 2 * size * size].reshape(size, 2 * size), flat[2 * size * size :].reshape(size, size)
+
+
+def gru_step(
+    xp: Any,
+    given: Any,
+    before: Any,
+    Weight: Any,
+    gate_act: str,
+    act: str,
+    origin_mode: bool,
+    activate: Callable[[Any, Any, str], Any] = activate,
+) -> tuple[Any, Any, Any]:
+    """Gates with the candidate, the old state after the reset gate, and the new state; `given`: input and bias."""
+    size = before.shape[1]
+    for_gates, for_candidate = _weights(Weight, size)
+    gates = activate(xp, given[:, : 2 * size] + matmul(xp, before, for_gates), gate_act)
+    update, reset = gates[:, :size], gates[:, size:]
+    kept = reset * before
+    candidate = activate(xp, given[:, 2 * size :] + matmul(xp, kept, for_candidate), act)
+    step = candidate - before
+    state = candidate - update * step if origin_mode else before + update * step
+    return xp.concatenate([gates, candidate], axis=1), kept, state
+
+
+def gru_step_grad(
+    xp: Any,
+    before: Any,
+    Weight: Any,
+    gate: Any,
+    kept: Any,
+    d_state: Any,
+    gate_act: str,
+    act: str,
+    origin_mode: bool,
+) -> tuple[Any, Any, Any]:
+    """The gradients of a step for what it is given, the old state and the weights."""
+    size = before.shape[1]
+    for_gates, for_candidate = _weights(Weight, size)
+    update, reset, candidate = (gate[:, k * size : (k + 1) * size] for k in range(3))
+    share = 1 - update if origin_mode else update
+    sign = -1 if origin_mode else 1
+    d_candidate = d_state * share * activation_slope(xp, candidate, act)
+    d_kept = matmul(xp, d_candidate, for_candidate.T)
+    d_update = sign * d_state * (candidate - before) * activation_slope(xp, update, gate_act)
+    d_reset = d_kept * before * activation_slope(xp, reset, gate_act)
+    d_gates = xp.concatenate([d_update, d_reset], axis=1)
+    d_before = d_state * (1 - share) + d_kept * reset + matmul(xp, d_gates, for_gates.T)
+    parts = matmul(xp, before.T, d_gates).reshape(-1), matmul(xp, kept.T, d_candidate).reshape(-1)
+    d_weight = xp.concatenate(parts).reshape(Weight.shape)
+    return xp.concatenate([d_gates, d_candidate], axis=1), d_before, d_weight
 
 
 def _gru_unit(
@@ -50,16 +99,9 @@ def _gru_unit(
     gate_activation: int,
     origin_mode: bool,
 ) -> Any:
-    size = HiddenPrev.shape[1]
-    for_gates, for_candidate = _weights(Weight, size)
     given = Input if Bias is None else Input + Bias.reshape(1, -1)
-    gates = activate(xp, given[:, : 2 * size] + matmul(xp, HiddenPrev, for_gates), gate_activation)
-    update, reset = gates[:, :size], gates[:, size:]
-    kept = reset * HiddenPrev
-    candidate = activate(xp, given[:, 2 * size :] + matmul(xp, kept, for_candidate), activation)
-    step = candidate - HiddenPrev
-    hidden = candidate - update * step if origin_mode else HiddenPrev + update * step
-    return xp.concatenate([gates, candidate], axis=1), kept, hidden
+    acts = ACTIVATIONS[gate_activation], ACTIVATIONS[activation]
+    return gru_step(xp, given, HiddenPrev, Weight, *acts, origin_mode)
 
 
 def _gru_unit_grad(
@@ -74,24 +116,12 @@ def _gru_unit_grad(
     gate_activation: int,
     origin_mode: bool,
 ) -> Any:
-    size = HiddenPrev.shape[1]
-    for_gates, for_candidate = _weights(Weight, size)
-    update, reset, candidate = (Gate[:, k * size : (k + 1) * size] for k in range(3))
-    share = 1 - update if origin_mode else update
-    sign = -1 if origin_mode else 1
-    d_candidate = Hidden_grad * share * activation_slope(xp, candidate, activation)
-    d_kept = matmul(xp, d_candidate, for_candidate.T)
-    d_update = sign * Hidden_grad * (candidate - HiddenPrev) * activation_slope(xp, update, gate_activation)
-    d_reset = d_kept * HiddenPrev * activation_slope(xp, reset, gate_activation)
-    d_gates = xp.concatenate([d_update, d_reset], axis=1)
-    d_input = xp.concatenate([d_gates, d_candidate], axis=1)
-    d_prev = Hidden_grad * (1 - share) + d_kept * reset + matmul(xp, d_gates, for_gates.T)
-    parts = (
-        matmul(xp, HiddenPrev.T, d_gates).reshape(-1),
-        matmul(xp, ResetHiddenPrev.T, d_candidate).reshape(-1),
+    acts = ACTIVATIONS[gate_activation], ACTIVATIONS[activation]
+    d_input, d_prev, d_weight = gru_step_grad(
+        xp, HiddenPrev, Weight, Gate, ResetHiddenPrev, Hidden_grad, *acts, origin_mode
     )
     d_bias = None if Bias is None else d_input.sum(axis=0).reshape(Bias.shape)
-    return d_input, d_prev, xp.concatenate(parts).reshape(Weight.shape), d_bias
+    return d_input, d_prev, d_weight, d_bias
 
 
 def _gru_unit_infer(op: OpView) -> None:

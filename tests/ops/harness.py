@@ -175,6 +175,10 @@ def gradients(
         for k, name in enumerate(ns)
         if lods and slot in lods
     }
+    if lods:
+        results = definition.call(np, given, attrs, lods)
+        named = zip(definition.output_slots, results, strict=True)
+        known.update({out_names[slot.name][0]: r.lod for slot, r in named if isinstance(r, LodArray)})
     for slot, items in weights.items():
         env.update({grad_name(name): item for name, item in zip(out_names[slot], items, strict=True)})
     arrived = {grad_name(name) for slot in weights for name in out_names[slot]}

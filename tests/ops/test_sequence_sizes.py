@@ -9,7 +9,7 @@ from fluidlite.ops.registry import Call, OpView, grad_name
 
 from . import in_native
 
-FIXED = {"Filter", "PadValue"}
+FIXED = {"Filter", "PadValue", "Weight", "Bias"}
 LOD, DEEP = [0, 2, 5, 9], [[0, 2, 2, 3], [0, 4, 5, 9]]
 
 
@@ -70,6 +70,8 @@ CASES = {
     "sequence_conv": (
         {"X": floats(9, 4), "Filter": floats(12, 5)}, {"contextLength": 3, "contextStart": -1}, {"X": [LOD]},
     ),
+    "gru": ({"Input": floats(9, 6), "Weight": floats(2, 6), "Bias": floats(1, 6)}, {}, {"Input": [LOD]}),
+    "lstm": ({"Input": floats(9, 8), "Weight": floats(2, 8), "Bias": floats(1, 14)}, {}, {"Input": [LOD]}),
     "row_conv": ({"X": floats(9, 4), "Filter": floats(3, 4)}, {}, {"X": [LOD]}),
 }  # fmt: skip
 

@@ -1,0 +1,206 @@
+/* Gated recurrent units over sequences, and their gradients.
+ *
+ * All sequences that still run make a step together (`rnn_steps.h`). Gates stand side by side: update gate, reset gate and
+ * candidate; the weights of the two gates [size, 2 size] in front of those of the candidate [size, size].
+ */
+#ifndef FL_NS
+
+#include "fork_gate.h"
+#include "kernels/blas.h"
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+
+#define FL_SELF "kernels/gru.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_gru = FL_TOPIC(gru_table);
+}
+
+#else
+
+#include "kernels/rnn_steps.h"
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+/* ints: sequences, rows, size, 3 times the size, reverse, whether the update gate is the share of the old state, then the
+ * activations of gates and candidate. */
+struct Gru {
+    int64_t sequences, rows, size, wide;
+    bool reverse, keeps;
+    int64_t gate_act, act;
+
+    explicit Gru(const int64_t *i)
+        : sequences(i[0]), rows(i[1]), size(i[2]), wide(i[3]), reverse(i[4] != 0), keeps(i[5] != 0), gate_act(i[6]), act(i[7]) {}
+};
+
+/* operands: X, offsets, initial state?, weight, bias?; state, gates (packed), states after the reset gate (packed), states
+ * (packed) */
+template <class T> int gru(fl_call *call) {
+    const T *x = at<T>(call, 0), *state0 = at<T>(call, 2), *weight = at<T>(call, 3), *bias = at<T>(call, 4);
+    T *out = at<T>(call, 5), *gates = at<T>(call, 6), *kept = at<T>(call, 7), *states = at<T>(call, 8);
+    const Gru rule(call->i);
+    const int64_t size = rule.size, wide = rule.wide;
+    Steps steps(rule.sequences, rule.rows);
+    T *initial = nullptr, *opened = nullptr, *candidates = nullptr;
+    Parts parts;
+    for (int given = 0; given < 2; ++given) {
+        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
+        steps.take(parts);
+        initial = parts.take<T>(rule.sequences * size);
+        opened = parts.take<T>(rule.sequences * 2 * size);
+        candidates = parts.take<T>(rule.sequences * size);
+    }
+    steps.arrange(offsets_at(call, 1), rule.reverse);
+    steps.gather_before(0, static_cast<const T *>(nullptr), state0, size, initial);
+    const T *previous = initial;
+    for (int64_t t = 0; t < steps.longest; ++t) {
+        const int64_t from = steps.first[t], n = steps.count(t);
+        const bool runs = t > 0 || state0 != nullptr;
+        for (int64_t k = 0; k < n; ++k) {
+            const T *row = x + steps.source[from + k] * wide;
+            copy_row(row, 2 * size, opened + k * 2 * size);
+            copy_row(row + 2 * size, size, candidates + k * size);
+            for (int64_t q = 0; bias != nullptr && q < 2 * size; ++q) opened[k * 2 * size + q] += bias[q];
+            for (int64_t q = 0; bias != nullptr && q < size; ++q) candidates[k * size + q] += bias[2 * size + q];
+        }
+        if (runs) {
+            if (const int code = product(call, n, 2 * size, size, previous, false, weight, false, T(1), opened)) return code;
+        }
+        activate(rule.gate_act, opened, n * 2 * size);
+        T *reset_states = kept + from * size, *made = states + from * size;
+        for (int64_t k = 0; k < n; ++k) {
+            const T *reset = opened + (2 * k + 1) * size, *old = previous + k * size;
+            T *FL_RESTRICT to = reset_states + k * size;
+            for (int64_t q = 0; q < size; ++q) to[q] = reset[q] * old[q];
+        }
+        if (runs) {
+            if (const int code = product(call, n, size, size, static_cast<const T *>(reset_states), false, weight + 2 * size * size, false,
+                                         T(1), candidates)) return code;
+        }
+        activate(rule.act, candidates, n * size);
+        for (int64_t k = 0; k < n; ++k) {
+            const T *update = opened + 2 * k * size, *candidate = candidates + k * size, *old = previous + k * size;
+            T *FL_RESTRICT to = made + k * size;
+            for (int64_t q = 0; q < size; ++q) {
+                const T step = update[q] * (candidate[q] - old[q]);
+                to[q] = rule.keeps ? candidate[q] - step : old[q] + step;
+            }
+            copy_row(update, 2 * size, gates + (from + k) * wide);
+            copy_row(candidate, size, gates + (from + k) * wide + 2 * size);
+            copy_row(made + k * size, size, out + steps.source[from + k] * size);
+        }
+        previous = made;
+    }
+    return FL_OK;
+}
+
+/* The gradients of a row so far: those of the sums of update gate and candidate, and dstate, that of the state, becomes the
+ * part of that of the old state which goes past the gates. */
+template <class T>
+void row_grad(const Gru &rule, const T *FL_RESTRICT gates, const T *FL_RESTRICT old, T *FL_RESTRICT dstate, T *FL_RESTRICT dupdate,
+              T *FL_RESTRICT dcandidate) {
+    const int64_t size = rule.size;
+    const T *FL_RESTRICT update = gates, *FL_RESTRICT candidate = gates + 2 * size;
+    for (int64_t q = 0; q < size; ++q) {
+        const T g = dstate[q], u = update[q], through = g * u, past = g - through, apart = g * (candidate[q] - old[q]);
+        dcandidate[q] = rule.keeps ? past : through;
+        dupdate[q] = rule.keeps ? -apart : apart;
+        dstate[q] = rule.keeps ? through : past;
+    }
+    apply_slope(rule.gate_act, update, dupdate, size);
+    apply_slope(rule.act, candidate, dcandidate, size);
+}
+
+/* operands: offsets, initial state?, weight; state, gates, states after the reset gate, gradient of the state; gradients of X?,
+ * weight?, bias?, initial state? */
+template <class T> int gru_grad(fl_call *call) {
+    const T *state0 = at<T>(call, 1), *weight = at<T>(call, 2), *out = at<T>(call, 3), *gates = at<T>(call, 4),
+            *kept = at<T>(call, 5), *g = at<T>(call, 6);
+    T *dx = at<T>(call, 7), *dweight = at<T>(call, 8), *dbias = at<T>(call, 9), *dstate0 = at<T>(call, 10);
+    const Gru rule(call->i);
+    const int64_t size = rule.size, wide = rule.wide, rows = rule.rows;
+    const T *candidate_weight = weight + 2 * size * size;
+    Steps steps(rule.sequences, rows);
+    T *dopened = nullptr, *dcandidates = nullptr, *before = nullptr, *dstates = nullptr, *dkept = nullptr;
+    double *sums = nullptr;
+    Parts parts;
+    for (int given = 0; given < 2; ++given) {
+        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
+        steps.take(parts);
+        dopened = parts.take<T>(rows * 2 * size);
+        dcandidates = parts.take<T>(rows * size);
+        before = parts.take<T>(rows * size);
+        dstates = parts.take<T>(rule.sequences * size);
+        dkept = parts.take<T>(rule.sequences * size);
+        sums = parts.take<double>(wide);
+    }
+    steps.arrange(offsets_at(call, 0), rule.reverse);
+    zero(sums, wide);
+    for (int64_t t = steps.longest - 1; t >= 0; --t) {
+        const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
+        const int64_t *source = steps.source + from;
+        T *dgate = dopened + from * 2 * size, *dcandidate = dcandidates + from * size, *old = before + from * size;
+        zero(dstates + after * size, (n - after) * size);
+        steps.gather_before(t, out, state0, size, old);
+        for (int64_t k = 0; k < n; ++k) {
+            T *FL_RESTRICT dstate = dstates + k * size;
+            const T *given = g + source[k] * size;
+            for (int64_t q = 0; q < size; ++q) dstate[q] += given[q];
+            row_grad(rule, gates + (from + k) * wide, old + k * size, dstate, dgate + 2 * k * size, dcandidate + k * size);
+        }
+        if (const int code = product(call, n, size, size, static_cast<const T *>(dcandidate), false, candidate_weight, true, T(0), dkept)) {
+            return code;
+        }
+        for (int64_t k = 0; k < n; ++k) {
+            const T *reset = gates + (from + k) * wide + size, *past = old + k * size, *dreset_state = dkept + k * size;
+            T *FL_RESTRICT dreset = dgate + (2 * k + 1) * size, *FL_RESTRICT dstate = dstates + k * size;
+            for (int64_t q = 0; q < size; ++q) {
+                dreset[q] = dreset_state[q] * past[q];
+                dstate[q] += dreset_state[q] * reset[q];
+            }
+            apply_slope(rule.gate_act, reset, dreset, size);
+            if (dbias != nullptr) {
+                add_to(sums, dgate + 2 * k * size, 2 * size);
+                add_to(sums + 2 * size, dcandidate + k * size, size);
+            }
+            if (dx != nullptr) {
+                copy_row(dgate + 2 * k * size, 2 * size, dx + source[k] * wide);
+                copy_row(dcandidate + k * size, size, dx + source[k] * wide + 2 * size);
+            }
+        }
+        if (const int code = product(call, n, size, 2 * size, static_cast<const T *>(dgate), false, weight, true, T(1), dstates)) return code;
+    }
+    if (dweight != nullptr) {
+        /* Without an initial state the first step adds nothing. */
+        const int64_t skipped = state0 == nullptr ? steps.count(0) : 0, summed = rows - skipped;
+        zero(dweight, summed == 0 ? size * wide : 0);
+        if (summed > 0) {
+            if (const int code = product(call, size, 2 * size, summed, static_cast<const T *>(before + skipped * size), true,
+                                         static_cast<const T *>(dopened + skipped * 2 * size), false, T(0), dweight)) return code;
+            if (const int code = product(call, size, size, summed, kept + skipped * size, true,
+                                         static_cast<const T *>(dcandidates + skipped * size), false, T(0), dweight + 2 * size * size)) return code;
+        }
+    }
+    for (int64_t q = 0; dbias != nullptr && q < wide; ++q) dbias[q] = static_cast<T>(sums[q]);
+    if (dstate0 != nullptr) steps.scatter_initial(static_cast<const T *>(dstates), size, dstate0);
+    return FL_OK;
+}
+
+}  // namespace
+
+#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
+
+extern const fl_entry gru_table[] = {
+    FL_REAL("gru", gru, "xxnxnxxxx|zzzziiii||bd,a+L,ac,cd,d,bc,bd,bc,bc")
+    FL_REAL("gru_grad", gru_grad, "xnxxxxxnnnn|zzzziiii||a+L,ac,cd,bc,bd,bc,bc,bd,cd,d,ac")
+    {nullptr, nullptr, nullptr}};
+
+#undef FL_REAL
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif

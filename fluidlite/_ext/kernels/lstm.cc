@@ -1,0 +1,256 @@
+/* Long short-term memories over sequences, with or without a projection of their states; and their gradients.
+ *
+ * All sequences that still run make a step together, so that a step is one product (`rnn_steps.h`). Gates stand side by side:
+ * candidate, input, forget and output gate.
+ */
+#ifndef FL_NS
+
+#include "fork_gate.h"
+#include "kernels/blas.h"
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+
+#define FL_SELF "kernels/lstm.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_lstm = FL_TOPIC(lstm_table);
+}
+
+#else
+
+#include "kernels/rnn_steps.h"
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+/* ints: sequences, rows, size of the cell, width of the state, 4 times the size, width of the bias, reverse, then the
+ * activations of gates, cell, candidate and projection. Bias holds the peepholes too if it is wider than the gates.
+ * floats: bounds of cell and projection, 0 for none. */
+template <class T> struct Lstm {
+    int64_t sequences, rows, size, state, wide;
+    bool reverse;
+    int64_t gate_act, cell_act, candidate_act, projection_act;
+    T cell_bound, projection_bound;
+    const T *bias, *peepholes;
+
+    Lstm(const fl_call *call, const T *given) {
+        const int64_t *i = call->i;
+        sequences = i[0], rows = i[1], size = i[2], state = i[3], wide = i[4], reverse = i[6] != 0;
+        gate_act = i[7], cell_act = i[8], candidate_act = i[9], projection_act = i[10];
+        cell_bound = static_cast<T>(call->f[0]), projection_bound = static_cast<T>(call->f[1]);
+        bias = given, peepholes = i[5] > wide ? given + wide : nullptr;
+    }
+
+    /* A row of a step: from sums in `gates` and the cell before it to gates, cell, its activation and the state. */
+    void row(T *FL_RESTRICT gates, const T *FL_RESTRICT before, T *FL_RESTRICT cell, T *FL_RESTRICT shown,
+             T *FL_RESTRICT out) const {
+        const T *FL_RESTRICT candidate = gates, *FL_RESTRICT show = gates + 3 * size;
+        T *FL_RESTRICT in = gates + size, *FL_RESTRICT forget = gates + 2 * size;
+        if (peepholes != nullptr) {
+            for (int64_t q = 0; q < size; ++q) {
+                in[q] += before[q] * peepholes[q];
+                forget[q] += before[q] * peepholes[size + q];
+            }
+        }
+        activate(candidate_act, gates, size);
+        activate(gate_act, in, 2 * size);
+        for (int64_t q = 0; q < size; ++q) cell[q] = candidate[q] * in[q] + before[q] * forget[q];
+        clip(cell_bound, cell, size);
+        if (peepholes != nullptr) {
+            for (int64_t q = 0; q < size; ++q) gates[3 * size + q] += cell[q] * peepholes[2 * size + q];
+        }
+        activate(gate_act, gates + 3 * size, size);
+        for (int64_t q = 0; q < size; ++q) shown[q] = cell[q];
+        activate(cell_act, shown, size);
+        for (int64_t q = 0; q < size; ++q) out[q] = show[q] * shown[q];
+    }
+
+    /* The gradients of a row: `dg` of the sums of its gates; dcell, that of its cell, becomes that of the cell before it.
+     * `peephole_sums`: adds those of the peepholes there, if not NULL. */
+    void row_grad(const T *FL_RESTRICT gates, const T *FL_RESTRICT before, const T *FL_RESTRICT cell, const T *FL_RESTRICT shown,
+                  const T *FL_RESTRICT dout, T *FL_RESTRICT dg, T *FL_RESTRICT dcell, double *FL_RESTRICT peephole_sums) const {
+        const T *FL_RESTRICT candidate = gates, *FL_RESTRICT in = gates + size, *FL_RESTRICT forget = gates + 2 * size,
+                *FL_RESTRICT show = gates + 3 * size;
+        T *FL_RESTRICT din = dg + size, *FL_RESTRICT dforget = dg + 2 * size, *FL_RESTRICT dshow = dg + 3 * size;
+        for (int64_t q = 0; q < size; ++q) {
+            dshow[q] = dout[q] * shown[q];
+            dg[q] = dout[q] * show[q];
+        }
+        apply_slope(gate_act, show, dshow, size);
+        apply_slope(cell_act, shown, dg, size);
+        if (peepholes != nullptr) {
+            for (int64_t q = 0; q < size; ++q) dcell[q] += dshow[q] * peepholes[2 * size + q];
+        }
+        for (int64_t q = 0; q < size; ++q) dcell[q] += dg[q];
+        apply_clip_slope(cell_bound, cell, dcell, size);
+        for (int64_t q = 0; q < size; ++q) {
+            const T d = dcell[q];
+            dg[q] = d * in[q];
+            din[q] = d * candidate[q];
+            dforget[q] = d * before[q];
+            dcell[q] = d * forget[q];
+        }
+        apply_slope(candidate_act, candidate, dg, size);
+        apply_slope(gate_act, in, din, 2 * size);
+        if (peepholes == nullptr) return;
+        for (int64_t q = 0; q < size; ++q) dcell[q] += din[q] * peepholes[q] + dforget[q] * peepholes[size + q];
+        if (peephole_sums == nullptr) return;
+        for (int64_t q = 0; q < size; ++q) {
+            peephole_sums[q] += static_cast<double>(din[q] * before[q]);
+            peephole_sums[size + q] += static_cast<double>(dforget[q] * before[q]);
+            peephole_sums[2 * size + q] += static_cast<double>(dshow[q] * cell[q]);
+        }
+    }
+};
+
+/* operands: X, offsets, initial state?, initial cell?, weight, projection?, bias; state, cell, gates (packed), activated cells
+ * (packed), states before the projection (packed)? */
+template <class T> int lstm(fl_call *call) {
+    const T *x = at<T>(call, 0), *state0 = at<T>(call, 2), *cell0 = at<T>(call, 3), *weight = at<T>(call, 4),
+            *projection = at<T>(call, 5);
+    T *out = at<T>(call, 7), *cell = at<T>(call, 8), *gates = at<T>(call, 9), *shown = at<T>(call, 10), *hidden = at<T>(call, 11);
+    const Lstm<T> rule(call, at<T>(call, 6));
+    Steps steps(rule.sequences, rule.rows);
+    const int64_t size = rule.size, state = rule.state, wide = rule.wide;
+    T *packed = nullptr, *zeros = nullptr;
+    Parts parts;
+    for (int given = 0; given < 2; ++given) {
+        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
+        steps.take(parts);
+        packed = parts.take<T>((rule.rows + rule.sequences) * state);
+        zeros = parts.take<T>(size);
+    }
+    if (projection != nullptr && hidden == nullptr) return missing(call, 11);
+    steps.arrange(offsets_at(call, 1), rule.reverse);
+    zero(zeros, size);
+    const T *none = zeros;
+    T *states = packed + rule.sequences * state, *previous = packed; /* initial states stand in front of the others */
+    steps.gather_before(0, static_cast<const T *>(nullptr), state0, state, previous);
+    for (int64_t t = 0; t < steps.longest; ++t) {
+        const int64_t from = steps.first[t], n = steps.count(t);
+        const int64_t *source = steps.source + from;
+        T *sums = gates + from * wide;
+        for (int64_t k = 0; k < n; ++k) {
+            const T *row = x + source[k] * wide;
+            for (int64_t q = 0; q < wide; ++q) sums[k * wide + q] = row[q] + rule.bias[q];
+        }
+        if (t > 0 || state0 != nullptr) {
+            if (const int code = product(call, n, wide, state, previous, false, weight, false, T(1), sums)) return code;
+        }
+        T *made = states + from * state, *unprojected = projection == nullptr ? made : hidden + from * size;
+        for (int64_t k = 0; k < n; ++k) {
+            const T *old = steps.before(t, k, static_cast<const T *>(cell), cell0, size, none);
+            rule.row(sums + k * wide, old, cell + source[k] * size, shown + (from + k) * size, unprojected + k * size);
+        }
+        if (projection != nullptr) {
+            if (const int code = product(call, n, state, size, unprojected, false, projection, false, T(0), made)) return code;
+            activate(rule.projection_act, made, n * state);
+            clip(rule.projection_bound, made, n * state);
+        }
+        for (int64_t k = 0; k < n; ++k) copy_row(made + k * state, state, out + source[k] * state);
+        previous = made;
+    }
+    return FL_OK;
+}
+
+/* operands: offsets, initial state?, initial cell?, weight, projection?, bias; state, cell, gates, activated cells, states before
+ * the projection?, gradient of the state; gradients of X?, weight?, projection?, bias?, initial state?, initial cell? */
+template <class T> int lstm_grad(fl_call *call) {
+    const T *state0 = at<T>(call, 1), *cell0 = at<T>(call, 2), *weight = at<T>(call, 3), *projection = at<T>(call, 4);
+    const T *out = at<T>(call, 6), *cell = at<T>(call, 7), *gates = at<T>(call, 8), *shown = at<T>(call, 9),
+            *hidden = at<T>(call, 10), *g = at<T>(call, 11);
+    T *dx = at<T>(call, 12), *dweight = at<T>(call, 13), *dprojection = at<T>(call, 14), *dbias = at<T>(call, 15),
+      *dstate0 = at<T>(call, 16), *dcell0 = at<T>(call, 17);
+    const Lstm<T> rule(call, at<T>(call, 5));
+    Steps steps(rule.sequences, rule.rows);
+    const int64_t size = rule.size, state = rule.state, wide = rule.wide, rows = rule.rows;
+    const int64_t peephole_width = rule.peepholes == nullptr ? 0 : 3 * size;
+    T *dgates = nullptr, *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr, *before = nullptr, *none = nullptr;
+    double *sums = nullptr;
+    Parts parts;
+    for (int given = 0; given < 2; ++given) {
+        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
+        steps.take(parts);
+        dgates = parts.take<T>(rows * wide);
+        before = parts.take<T>(rows * state);
+        dstates = parts.take<T>((projection == nullptr ? rule.sequences : rows) * state);
+        dhidden = parts.take<T>(projection == nullptr ? 0 : rule.sequences * size);
+        dcells = parts.take<T>(rule.sequences * size);
+        none = parts.take<T>(size);
+        sums = parts.take<double>(wide + peephole_width);
+    }
+    if (projection != nullptr && hidden == nullptr) return missing(call, 10);
+    steps.arrange(offsets_at(call, 0), rule.reverse);
+    zero(dcells, rule.sequences * size);
+    zero(none, size);
+    zero(sums, wide + peephole_width);
+    for (int64_t t = steps.longest - 1; t >= 0; --t) {
+        const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
+        const int64_t *source = steps.source + from;
+        /* With a projection the gradients of all steps are kept, for that of its weights. */
+        T *dstate = projection == nullptr ? dstates : dstates + from * state;
+        for (int64_t k = 0; k < n; ++k) copy_row(g + source[k] * state, state, dstate + k * state);
+        if (const int code = product(call, after, state, wide, dgates + (from + n) * wide, false, weight, true, T(1), dstate)) return code;
+        const T *dout = dstate;
+        if (projection != nullptr) {
+            for (int64_t k = 0; k < n; ++k) {
+                const T *made = out + source[k] * state;
+                apply_clip_slope(rule.projection_bound, made, dstate + k * state, state);
+                apply_slope(rule.projection_act, made, dstate + k * state, state);
+            }
+            if (const int code = product(call, n, size, state, dstate, false, projection, true, T(0), dhidden)) return code;
+            dout = dhidden;
+        }
+        for (int64_t k = 0; k < n; ++k) {
+            const T *old = steps.before(t, k, cell, cell0, size, static_cast<const T *>(none));
+            T *dg = dgates + (from + k) * wide;
+            rule.row_grad(gates + (from + k) * wide, old, cell + source[k] * size, shown + (from + k) * size, dout + k * size, dg,
+                          dcells + k * size, dbias == nullptr ? nullptr : sums + wide);
+            if (dbias != nullptr) add_to(sums, dg, wide);
+            if (dx != nullptr) copy_row(dg, wide, dx + source[k] * wide);
+        }
+        if (dweight != nullptr) steps.gather_before(t, out, state0, state, before + from * state);
+    }
+    if (dweight != nullptr) {
+        /* Without an initial state the first step adds nothing. */
+        const int64_t skipped = state0 == nullptr ? steps.count(0) : 0;
+        zero(dweight, rows == skipped ? state * wide : 0);
+        if (rows > skipped) {
+            if (const int code = product(call, state, wide, rows - skipped, before + skipped * state, true, dgates + skipped * wide,
+                                         false, T(0), dweight)) return code;
+        }
+    }
+    if (dprojection != nullptr) {
+        zero(dprojection, rows == 0 ? size * state : 0);
+        if (rows > 0) {
+            if (const int code = product(call, size, state, rows, hidden, true, dstates, false, T(0), dprojection)) return code;
+        }
+    }
+    for (int64_t q = 0; dbias != nullptr && q < wide + peephole_width; ++q) dbias[q] = static_cast<T>(sums[q]);
+    if (dcell0 != nullptr) steps.scatter_initial(dcells, size, dcell0);
+    if (dstate0 != nullptr) {
+        T *first = before; /* not needed any more, and as large as the rows of the first step need */
+        if (const int code = product(call, steps.count(0), state, wide, dgates, false, weight, true, T(0), first)) return code;
+        steps.scatter_initial(first, state, dstate0);
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
+
+extern const fl_entry lstm_table[] = {
+    FL_REAL("lstm", lstm, "xxnnxnxxxxxn|zzzzzziiiii|ff|be,a+L,ad,ac,de,cd,f,bd,bc,be,bc,bc")
+    FL_REAL("lstm_grad", lstm_grad,
+            "xnnxnxxxxxnxnnnnnn|zzzzzziiiii|ff|a+L,ad,ac,de,cd,f,bd,bc,be,bc,bc,bd,be,de,cd,f,ad,ac")
+    {nullptr, nullptr, nullptr}};
+
+#undef FL_REAL
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif
