@@ -41,6 +41,14 @@ include "engine/sizes.pxi"
 cdef extern from "engine/plan.h" namespace "fl" nogil:
     enum:
         FL_PAUSE
+        FL_GROW
+    cdef cppclass Turns:
+        vector[size_t] slots
+        vector[int64_t] roots
+        vector[int64_t] expected
+        const int64_t *addresses
+        const int64_t *values
+        cbool changes(size_t turn) noexcept
     cdef cppclass Step:
         fl_call call
         int64_t begin
@@ -57,7 +65,8 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         const Step &step(size_t k)
         CSizes *sizes
         void vary(size_t k, size_t position, int64_t reg, cbool real) except +
-        size_t add_storage(int64_t first, int64_t last, int64_t bytes) except +
+        size_t add_storage(int64_t first, int64_t last, int64_t bytes, const vector[int64_t] &slots) except +
+        void point(char *base) noexcept
         int64_t offset(size_t storage)
         int64_t needed()
         int64_t resize() except +
@@ -68,6 +77,9 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void set_ints(size_t k, const int64_t *ints)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
         int run(size_t &at, size_t end, cbool timed) noexcept
+        cbool fits(const Turns &turns, size_t turn) except +
+        int take_turns(const Turns &turns, size_t &turn, size_t end, cbool settled, char *arena, int64_t capacity,
+                       size_t &at) except +
 
 
 
@@ -234,7 +246,6 @@ cdef class Engine:
     cdef bint running
     cdef bint timed
     cdef readonly Sizes sizes
-    cdef list storages  # of each temporary memory the slots that live in it
     cdef readonly cnp.ndarray arena
     cdef Py_ssize_t most  # bytes needed at most since memory was looked at last
     cdef Py_ssize_t steps
@@ -249,7 +260,6 @@ cdef class Engine:
         self.plan = Plan(n_slots)
         self.sizes = Sizes() if sizes is None else sizes
         self.plan.sizes = &self.sizes.sizes
-        self.storages = []
         self.arena = aligned(0)
         self.held = [None] * n_slots
         self.callables = []
@@ -449,8 +459,7 @@ cdef class Engine:
         self.check_idle()
         for slot in slots:
             self.check_slot(slot)
-        self.plan.add_storage(first, last, register)
-        self.storages.append(tuple(slots))
+        self.plan.add_storage(first, last, register, slots)
 
     def settle(self) -> bool:
         """Have everything follow the roots of `sizes`: numbers of instructions, memory of temporaries, shapes of fetches.
@@ -481,9 +490,7 @@ cdef class Engine:
     cdef int allocate(self, Py_ssize_t size) except -1:
         """Have `size` bytes for the temporaries; `point` comes next. What is there now is given back before."""
         self.arena = aligned(0)
-        for slots in self.storages:
-            for slot in <tuple> slots:
-                self.plan.set(<size_t> slot, NULL)
+        self.plan.point(NULL)
         try:
             self.arena = aligned(size)
         except (MemoryError, ValueError):
@@ -492,12 +499,7 @@ cdef class Engine:
 
     cdef int point(self) except -1:
         """Give the slots of temporaries their addresses."""
-        cdef char *base = <char *> cnp.PyArray_DATA(self.arena)
-        cdef Py_ssize_t k
-        for k in range(len(self.storages)):
-            for slot in <tuple> self.storages[k]:
-                self.plan.set(<size_t> slot, base + self.plan.offset(k))
-                self.held[<Py_ssize_t> slot] = None
+        self.plan.point(<char *> cnp.PyArray_DATA(self.arena))
         self.generation += 1
         return 0
 
@@ -673,6 +675,92 @@ cdef class Engine:
                 at += 1
         finally:
             self.running = False
+
+    cdef Turns turns_of(self, slots, const int64_t[:, ::1] addresses, expected,
+                        const int64_t[:, ::1] values) except *:
+        """What changes in the turns of a loop, checked; the roots are those of the signature's slots that vary."""
+        cdef Turns turns
+        cdef Layout *item
+        cdef Py_ssize_t k
+        for slot in slots:
+            self.check_slot(slot)
+            turns.slots.push_back(<size_t> slot)
+        for k in range(self.signature.n):
+            item = &self.signature.items[k]
+            if item.ndim and item.registers[0] >= 0 and item.slot in slots:
+                turns.roots.push_back(item.registers[0])
+        for register in expected:
+            if not 0 <= register < len(self.sizes):
+                raise IndexError(f"register {register} is not among the {len(self.sizes)} sizes")
+            turns.expected.push_back(register)
+        if addresses.shape[1] != len(slots) or <size_t> values.shape[1] != turns.roots.size() + turns.expected.size():
+            raise ValueError(
+                f"the turns need {len(slots)} addresses and {turns.roots.size() + turns.expected.size()} sizes each, "
+                f"got {addresses.shape[1]} and {values.shape[1]}")
+        if addresses.shape[0] != values.shape[0]:
+            raise ValueError(f"there are addresses for {addresses.shape[0]} turns, but sizes for {values.shape[0]}")
+        turns.addresses = &addresses[0, 0] if addresses.size else NULL
+        turns.values = &values[0, 0] if values.size else NULL
+        return turns
+
+    def fitting(self, slots, addresses, expected, values) -> int:
+        """How many of the first turns of `take_turns` have sizes that the guards admit, and that are as expected."""
+        cdef Turns turns = self.turns_of(slots, addresses, expected, values)
+        cdef size_t turn, count = len(values)
+        self.check_idle()
+        self.unsettled = True
+        for turn in range(count):
+            if turns.changes(turn) and not self.plan.fits(turns, turn):
+                return turn
+        return count
+
+    def take_turns(self, slots, addresses, expected, values) -> None:
+        """Run all instructions, which must be native, once for each turn of a loop.
+
+        Args:
+            slots: those that point somewhere else in each turn; they are empty afterwards.
+            addresses: int64 [turns, slots]: where they point; the caller keeps that memory alive.
+            expected: registers of `sizes`.
+            values: int64 [turns, n]: the first dimensions, where they vary, of those of `slots` that are in the signature,
+                in its order, then what the registers `expected` come to. All guards must hold for them (`fitting`).
+
+        Raises:
+            KernelFailure: an instruction failed.
+            MemoryError: the temporaries of a turn need more memory than there is.
+        """
+        cdef Turns turns = self.turns_of(slots, addresses, expected, values)
+        cdef size_t turn = 0, end = len(addresses), at = 0, slot
+        cdef int64_t capacity
+        cdef char *arena
+        cdef int code
+        cdef bint settled = False
+        self.check_idle()
+        self.spare()
+        self.running = True
+        self.failed = -1
+        try:
+            while True:
+                arena = <char *> cnp.PyArray_DATA(self.arena)
+                capacity = cnp.PyArray_DIM(self.arena, 0)
+                with nogil:
+                    code = self.plan.take_turns(turns, turn, end, settled, arena, capacity, at)
+                settled = False
+                if code == FL_OK:
+                    break
+                if code == FL_PAUSE:
+                    PyErr_CheckSignals()
+                elif code == FL_GROW:
+                    self.running = False
+                    self.settle()
+                    self.running = settled = True
+                else:
+                    self.failed = at
+                    raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]))
+        finally:
+            self.running = False
+            self.unsettled = True
+            for slot in turns.slots:
+                self.plan.set(slot, NULL)
 
     def profile(self, bint on) -> None:
         """Switch the timing of single instructions on or off; either way the recorded times are cleared."""

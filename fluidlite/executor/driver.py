@@ -27,6 +27,8 @@ from .pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope
+from .turns.counted import Counted, Odd
+from .turns.run import Taken, TurnPlans, Turns
 
 
 class Driver(Interpreter):
@@ -115,6 +117,27 @@ class Driver(Interpreter):
         plan = LoopPlan(self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block)
         return Piece(len(ops), plan, inputs, results)
 
+    def counted(self, op: Operator) -> Counted | None:
+        """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
+        pieces = self._blocks.of(op.attrs["sub_block"])
+        if pieces.counted is None and not pieces.odd:
+            try:
+                pieces.counted = Counted(pieces.block, next(iter(op.inputs.get("Condition", ())), None))
+            except Odd as reason:
+                pieces.odd = str(reason)
+        return pieces.counted
+
+    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
+        """All turns of a loop; None, with nothing done, if they have to be taken one by one."""
+        if profiling.active is not None:  # which wants the time of each operator
+            return None
+        known = self._blocks.of(turns.block).turns
+        key = turns.key()
+        plans = known.get(key)
+        if plans is None:
+            plans = known[key] = TurnPlans(turns)
+        return plans.take(self, turns, environment)
+
     def _run_alone(self, piece: Piece, environment: Environment) -> None:
         op = piece.op
         assert op is not None
@@ -150,7 +173,9 @@ class Driver(Interpreter):
             wanted = [part for name in outputs for part in (parts(name) if name in sparse else (name,))]
             plan = Plan(self.program, self.scope, feed, wanted, ops, pieces.block)
             outputs = wanted
-        return Piece(end, plan, inputs, outputs, pieces.block)
+        declared = pieces.block.vars
+        here = {name for name in outputs if name in declared and not declared[name].persistable}
+        return Piece(end, plan, inputs, outputs, here)
 
 
 def _position(ops: Sequence[Operator], op: Operator | None, begin: int, end: int) -> int:

@@ -19,6 +19,8 @@ from .scope import Scope
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
+    from .turns.counted import Counted
+    from .turns.run import Taken, Turns
 
 
 class Run(Protocol):
@@ -36,6 +38,14 @@ class Run(Protocol):
     def loop(self, op: Operator, environment: Environment) -> bool:
         """Run all turns of the `while` operator `op`, the first of which is due, if that can be done without this
         function's caller; False if nothing has been done."""
+        ...
+
+    def counted(self, op: Operator) -> Counted | None:
+        """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
+        ...
+
+    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
+        """Take all turns of a loop, however many, without this function's caller; None if nothing has been done."""
         ...
 
 

@@ -34,6 +34,8 @@ from .scope import Scope
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
+    from .turns.counted import Counted
+    from .turns.run import Taken, Turns
 
 
 class RetypedMeta(BlockMeta):
@@ -151,6 +153,14 @@ class Interpreter:
     def loop(self, op: Operator, environment: Environment) -> bool:
         """Run all turns of a `while` at once, which is not done here: False."""
         return False
+
+    def counted(self, op: Operator) -> Counted | None:
+        """What is known of a loop whose turns may be taken at once, which is not done here: None."""
+        return None
+
+    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
+        """Take all turns of a loop at once, which is not done here: None."""
+        return None
 
     def _run(self, ops: list[Operator], environment: Environment) -> None:
         run_op = self.run_op if profiling.active is None else self._run_recorded

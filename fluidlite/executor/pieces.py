@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from .plan import Plan
 from .planning import CannotPlan, live, takes_no_part, works_alone
 from .scope import Scope
 
+if TYPE_CHECKING:
+    from .turns.counted import Counted
+    from .turns.run import TurnPlans
+
 PIECES_KEPT = 16
 """How many plans are kept for one place in a block."""
 
@@ -31,7 +35,8 @@ class Piece:
     """Operators of a block from one position up to `end`, as a plan; or one operator that runs on its own.
 
     `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
-    `outputs`: what is put there; `reason`: why an operator runs on its own, none if it may be in a plan the next time.
+    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it; `reason`: why an
+    operator runs on its own, none if it may be in a plan the next time.
     """
 
     __slots__ = ("_targets", "alone", "end", "inputs", "op", "outputs", "plan", "reason")
@@ -42,7 +47,7 @@ class Piece:
         plan: Plan | None = None,
         inputs: Sequence[tuple[str, int | None]] = (),
         outputs: Sequence[str] = (),
-        block: Block | None = None,
+        here: Collection[str] = (),
         op: Operator | None = None,
         reason: str = "",
     ) -> None:
@@ -53,10 +58,9 @@ class Piece:
         self.op = op
         self.reason = reason
         self.alone = Alone(op) if op is not None and op.definition.kernel is not None else None
-        own = block.vars if block is not None else {}
         # What is put where: the name, whether the environment itself keeps it, how many levels of detail it has.
         self._targets = [
-            (name, name in own and not own[name].persistable, len(levels))
+            (name, name in here, len(levels))
             for name, levels in zip(outputs, plan.levels if plan is not None else (), strict=False)
         ]
 
@@ -116,6 +120,9 @@ class Pieces:
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
+        self.counted: Counted | None = None
+        self.odd = ""  # why the turns of a loop of this block cannot be taken at once
+        self.turns: dict[Any, TurnPlans] = {}  # the same for loops whose turns have a number
         self.alone = [works_alone(op) and not in_line(op) for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
@@ -241,6 +248,9 @@ class Blocks:
         for index, pieces in sorted(self._pieces.items()):
             lines.append(f"block {index}:" + (f" turn by turn: {pieces.no_loop}" if pieces.no_loop else ""))
             lines += [line for loop in pieces.loops for line in loop.describe()]
+            lines += [f"  turn by turn: {pieces.odd}"] if pieces.odd and not pieces.loops else []
+            for turns in pieces.turns.values():
+                lines += [f"  turn by turn: {turns.refused}"] if turns.refused else turns.describe()
             for begin, made in sorted(pieces.made.items()):
                 for piece in made:
                     if piece.plan is not None:

@@ -87,6 +87,8 @@ class ExactMeta:
         else:
             var = self.block._find_var_recursive(name)
             declared = var._shape if var is not None and var._shape is not None else ()
+            if len(declared) != len(shape):  # a step of something, under its name, or what nobody declares
+                declared = (-1,)
             open_axes = {axis for axis, n in enumerate(declared) if n < 0}
         sizes: list[Any] = list(shape)
         for axis in open_axes.intersection(range(len(shape))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
-from . import native
+from . import by_row, native
 from .infer import same_as
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register
 
@@ -88,6 +88,7 @@ register(
         gradable=("X",),
         native=_scale_native,
         cuda="elementwise.scale",
+        by_row=by_row.scaled,
         inplace=(("Out", "X"),),
         doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
     )

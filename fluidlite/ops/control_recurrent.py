@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import by_row
 from .infer import grads_like_inputs, same_as
 from .native import copy
 from .registry import EMPTY, OpDef, OpView, grad_name, register, standard_grad
@@ -75,6 +76,7 @@ register(
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=copy("X", "Out"),
         view=("Out", "X"),
+        by_row=by_row.alone,
         doc="X under another name: what a step leaves to the next one, or as a result.",
     )
 )
@@ -88,6 +90,7 @@ register(
         kernel=lambda xp, X, Out_grad: Out_grad,
         native=copy(DOUT, DX),
         view=(DX, DOUT),
+        by_row=by_row.alone,
         doc="The gradient of rnn_memory_helper.",
     )
 )

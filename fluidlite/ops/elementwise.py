@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.selected_rows import SelectedRows
 from ..base.shapes import same_shape
-from . import rows
+from . import by_row, rows
 from .broadcast import broadcast_shape, middle, operands, reduced
 from .infer import grads_like_inputs, require_same_dtype
 from .native import NUMERIC, REAL, Selector, numel, typed
@@ -93,6 +93,7 @@ def _register(
             inplace=(("Out", "X"),),
             rows=by_rows,
             cuda=f"elementwise.forward:{name}" if native else None,
+            by_row=by_row.with_operand,
             doc=doc,
         )
     )
@@ -117,6 +118,7 @@ def _register(
             native=_native_grad(op_type, *needs),
             inplace=((DX, DOUT),),
             cuda=f"elementwise.grad:{name}",
+            by_row=by_row.with_operand,
             doc=f"Gradients of {op_type}.",
         )
     )

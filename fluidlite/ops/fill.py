@@ -10,7 +10,7 @@ import numpy as np
 from ..backend.constants import constant
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.tensor_array import TensorArray
-from . import dims, native
+from . import by_row, dims, native
 from .infer import same_as
 from .registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register
 
@@ -188,6 +188,7 @@ register(
         grad=_assign_grad,
         native=native.copy("X", "Out"),
         inplace=(("Out", "X"),),
+        by_row=by_row.alone,
         doc="A copy of X.",
     )
 )

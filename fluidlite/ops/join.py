@@ -8,7 +8,7 @@ from typing import Any
 from ..base.dtypes import FLOATS
 from ..base.selected_rows import SelectedRows
 from ..base.tensor_array import TensorArray
-from . import rows
+from . import by_row, rows
 from .infer import grads_like_inputs, normalize_axis, product
 from .native import NUMERIC, itemsize, numel, typed
 from .pairs import applied_again
@@ -112,6 +112,7 @@ register(
         gradable=("X",),
         native=_concat_native,
         cuda="pieces.concat",
+        by_row=by_row.joined,
         doc="The X one after another along dimension `axis`.",
         lod_from=_concat_lod,
     )
@@ -127,6 +128,7 @@ register(
         grad=applied_again("concat"),
         native=_concat_grad_native,
         cuda="pieces.concat_grad",
+        by_row=by_row.joined,
         doc="Gradients of concat.",
     )
 )
@@ -210,6 +212,7 @@ register(
         grad=_split_grad,
         native=_split_native,
         cuda="pieces.split",
+        by_row=by_row.joined,
         doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
         lod_from=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X",
     )
@@ -287,6 +290,7 @@ register(
         grad=_sum_grad,
         native=_sum_native,
         cuda="elementwise.add_many",
+        by_row=by_row.alone,
         inplace=(("Out", "X"),),
         rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
         doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backend.products import matmul as dot
+from . import by_row
 from .infer import grads_like_inputs, product, require_same_dtype
 from .native import typed
 from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
@@ -120,6 +121,7 @@ register(
         grad=standard_grad(inputs=("X", "Y")),
         native=_mul_native,
         cuda="products.mul",
+        by_row=by_row.by_matrix,
         doc="The product of X and Y, each flattened to a matrix after its `num_col_dims` first dimensions.",
     )
 )
@@ -134,6 +136,7 @@ register(
         grad=_twice,
         native=_mul_grad_native,
         cuda="products.mul_grad",
+        by_row=by_row.by_matrix,
         doc="Gradients of mul.",
     )
 )
@@ -303,6 +306,7 @@ register(
         grad=standard_grad(inputs=("X", "Y")),
         native=_matmul_native,
         cuda="products.matmul",
+        by_row=by_row.by_matrix,
         doc="alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
     )
 )
@@ -317,6 +321,7 @@ register(
         grad=_twice,
         native=_matmul_grad_native,
         cuda="products.matmul_grad",
+        by_row=by_row.by_matrix,
         doc="Gradients of matmul.",
     )
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import FLOATS, to_numpy
+from . import by_row
 from .infer import grads_like_inputs
 from .native import unary, unary_grad
 from .pairs import Rule, same_again
@@ -101,6 +102,7 @@ def register_function(
             inplace=(("Out", "X"),),
             cuda=f"activations.forward:{op_type}",
             epilogue=epilogue,
+            by_row=by_row.alone,
             doc=doc,
         )
     )
@@ -119,6 +121,7 @@ def register_function(
             native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
             inplace=((DX, DOUT),),
             cuda=f"activations.grad:{op_type}",
+            by_row=by_row.alone,
             doc=f"Gradient of {op_type}.",
         )
     )

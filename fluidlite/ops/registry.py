@@ -293,8 +293,9 @@ class OpDef:
     has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of its inputs,
     these integers. `epilogue`: the number under which kernels of products know an activation that they can end with; 0
     for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its
-    default does not show it. It follows from the kernel that an operator is `hosted`: works on the host, wherever its
-    arrays are.
+    default does not show it. `by_row`: whether the operator may work on the rows of many turns of a loop at once
+    (`ops/by_row.py`); None: never. It follows from the kernel that an operator is `hosted`: works on the host, wherever
+    its arrays are.
     """
 
     type: str
@@ -321,6 +322,7 @@ class OpDef:
     epilogue: int = 0
     sizes: Callable[[OpView], Sequence[int]] | None = None
     wire: dict[str, str] = field(default_factory=dict)
+    by_row: Callable[[OpView, Callable[[str], bool]], bool] | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:

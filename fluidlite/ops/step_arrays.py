@@ -24,7 +24,9 @@ def _any_rows(op: OpView) -> None:
 def _split(xp: Any, X: Any, RankTable: RankTable, Out: Any, accumulate: bool, lod: Lods) -> TensorArray:
     order, bounds, lods = _ordered_rows(RankTable, given(lod, "X"))
     rows = X.take(xp.asarray(order), axis=0)
-    array = Out if accumulate and Out is not None else TensorArray()
+    if not accumulate or Out is None or not len(Out):
+        return TensorArray.cut(rows, bounds, lods)
+    array: TensorArray = Out
     for step, (first, last) in enumerate(zip(bounds, bounds[1:], strict=False)):
         value = rows[first:last]
         if step < len(array) and array.arrays[step] is not None:
@@ -121,7 +123,7 @@ def _join(xp: Any, X: TensorArray, RankTable: RankTable, X_W: Any, lod: Lods) ->
         items = ranges(offsets[:-1][items], lengths)
     if not X.arrays:
         return LodArray(_nothing(xp, X), made)
-    rows = xp.concatenate(X.arrays)
+    rows = xp.concatenate(X.arrays) if X.whole is None else X.whole
     out = xp.empty_like(rows)
     out[xp.asarray(items)] = rows
     return LodArray(out, made)
@@ -138,7 +140,7 @@ def _join_gradient(xp: Any, X: TensorArray, table: RankTable, source: Any, deep:
     order, bounds, _ = _ordered_rows(table, deep)
     out = xp.zeros_like(source)
     if X.arrays and len(X) == table.longest and not any(rows is None for rows in X.arrays):
-        out[xp.asarray(order)] = xp.concatenate(X.arrays)
+        out[xp.asarray(order)] = xp.concatenate(X.arrays) if X.whole is None else X.whole
         return LodArray(out, deep)
     for rows, first, last in zip(X.arrays, bounds, bounds[1:], strict=False):
         if rows is not None:

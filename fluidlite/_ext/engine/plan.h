@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -23,8 +24,25 @@ enum StepKind : int {
     STEP_UNLESS  /* goes on at `target` if the first operand, a bool, is false */
 };
 
-/* Codes of Plan::run besides those of abi.h. */
-enum { FL_PAUSE = -1 }; /* a loop has turned for a while: look for signals, then go on */
+/* Codes of Plan::run and Plan::take_turns besides those of abi.h. */
+enum {
+    FL_PAUSE = -1, /* a loop has turned for a while: look for signals, then go on */
+    FL_GROW = -2   /* a turn needs more memory for temporaries than there is */
+};
+
+/* What changes from turn to turn of a loop, a row for each turn: where `slots` point, and the values of `roots` of sizes. */
+struct Turns {
+    std::vector<size_t> slots;
+    std::vector<int64_t> roots, expected; /* `expected`: registers that must have certain values */
+    const int64_t *addresses = nullptr;
+    const int64_t *values = nullptr; /* of the roots, then of what is expected */
+
+    /* Whether a turn has other sizes than the one before. */
+    bool changes(size_t turn) const noexcept {
+        const size_t n = roots.size() + expected.size();
+        return turn == 0 || !std::equal(values + turn * n, values + (turn + 1) * n, values + (turn - 1) * n);
+    }
+};
 
 struct Step {
     fl_call call{};
@@ -113,16 +131,24 @@ class Plan {
         varying.emplace_back(position, reg);
     }
     /* Declares temporary memory that lives from instruction `first` to `last` and has as many bytes as register `bytes`
-     * says; returns its number. */
-    size_t add_storage(int64_t first, int64_t last, int64_t bytes) {
+     * says; `slots` point there. Returns its number. */
+    size_t add_storage(int64_t first, int64_t last, int64_t bytes, const std::vector<int64_t> &slots) {
         if (bytes < 0 || bytes >= sizes->size()) throw std::out_of_range("there is no such register of sizes");
         places_.add(first, last);
         byte_registers_.push_back(bytes);
+        storage_slots_.push_back(slots);
         bytes_.push_back(0);
         offsets_.push_back(0);
         return bytes_.size() - 1;
     }
     int64_t offset(size_t storage) const { return offsets_[storage]; }
+    /* Has the temporaries begin at `base`; nowhere if that is NULL. */
+    void point(char *base) noexcept {
+        for (size_t k = 0; k < storage_slots_.size(); ++k) {
+            void *const address = base == nullptr ? nullptr : base + offsets_[k];
+            for (const int64_t slot : storage_slots_[k]) set(static_cast<size_t>(slot), address);
+        }
+    }
     int64_t needed() const { return needed_; } /* bytes that the temporaries need together */
     /* Evaluates all that follows from the roots of `sizes`. Returns how many bytes the temporaries need; -1 if a guard
      * does not hold or a formula has no value (the mean of nothing), -2 if something does not fit 64 bits. Nothing of the
@@ -163,6 +189,43 @@ class Plan {
      * now and then, and with the kernel's code at a failure. `at` tells where it stopped, or goes on. */
     int run(size_t &at, size_t end, bool timed) noexcept {
         return timed ? loop<true>(at, end) : loop<false>(at, end);
+    }
+
+    /* Whether the guards hold in turn `turn`, and what is expected; its sizes are those of the plan from now on. */
+    bool fits(const Turns &turns, size_t turn) {
+        const size_t n = turns.roots.size(), m = turns.expected.size();
+        const int64_t *values = turns.values + turn * (n + m);
+        for (size_t k = 0; k < n; ++k) sizes->set(turns.roots[k], values[k]);
+        if (!sizes->evaluate() || !sizes->holds()) return false;
+        for (size_t k = 0; k < m; ++k) {
+            if (sizes->get(turns.expected[k]) != values[n + k]) return false;
+        }
+        return true;
+    }
+
+    /* Runs all instructions once for each turn from `turn` up to `end`. Stops with the code of `run`, where `at` tells at
+     * which instruction; with FL_GROW before a turn that needs more than the `capacity` bytes at `arena`; and with FL_PAUSE
+     * between turns now and then. `turn` tells where it stopped, or goes on; `settled`: whether its sizes are those of the
+     * plan. */
+    int take_turns(const Turns &turns, size_t &turn, size_t end, bool settled, char *arena, int64_t capacity, size_t &at) {
+        const size_t n = turns.slots.size();
+        for (; turn < end; ++turn, settled = false) {
+            for (size_t k = 0; k < n; ++k) {
+                set(turns.slots[k], reinterpret_cast<void *>(static_cast<intptr_t>(turns.addresses[turn * n + k])));
+            }
+            if (!settled && turns.changes(turn)) {
+                fits(turns, turn);
+                if (resize() > capacity) return FL_GROW;
+                point(arena);
+            }
+            at = 0;
+            if (const int code = run(at, size(), false)) return code;
+            if (pauses()) {
+                ++turn;
+                return FL_PAUSE;
+            }
+        }
+        return FL_OK;
     }
 
   private:
@@ -217,6 +280,7 @@ class Plan {
 
     Places places_;
     std::vector<int64_t> byte_registers_, bytes_, offsets_;
+    std::vector<std::vector<int64_t>> storage_slots_;
     std::vector<size_t> varying_;
     int64_t needed_ = 0;
     uint32_t turns_a_look_ = 1, until_look_ = 1; /* turns between two looks at the clock, and those still to go */

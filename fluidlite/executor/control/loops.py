@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...backend import to_host
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
@@ -9,6 +11,7 @@ from ...framework.backward_blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run
+from ..turns.loops import take_while, take_while_grad
 from .sums import Sums
 
 
@@ -38,6 +41,8 @@ def run_while(run: Run, op: Operator, environment: Environment) -> None:
     while truth(op, condition, environment):
         if together and run.loop(op, environment):
             break
+        if not turns and take_while(run, op, environment):
+            return
         together = False
         turn = Environment(block, environment)
         run.run_block(block, turn)
@@ -54,8 +59,6 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
     are made anew in each turn and added up. Gradients of tensor arrays are those from outside, changed where they are,
     whether the block declares them or not.
     """
-    block = op.attrs["sub_block"]
-    (scopes,) = op.inputs["StepScopes"]
     state = Environment(None, environment)
     arrays: dict[str, TensorArray] = {}
     for inside, outside in zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True):
@@ -72,8 +75,28 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
     for name, inside, out in wanted:
         if inside not in arrays and isinstance(environment.get(name, op), TensorArray):
             arrays[inside] = environment.get(out, op)
+    sums = take_while_grad(run, op, state, arrays, [inside for _, inside, _ in wanted])
+    if sums is None:
+        arrays, sums = _turn_by_turn(run, op, state, arrays, [inside for _, inside, _ in wanted])
+    for name, inside, out in wanted:
+        if inside in arrays:
+            environment.put(out, arrays[inside])
+        elif inside in state.values:
+            environment.put(out, state.values[inside], state.lods.get(inside, ()))
+        elif inside in sums:
+            environment.put(out, sums[inside], environment.lod_of(name))
+        else:
+            zeros = run.xp.zeros_like(environment.get(name, op))
+            environment.put(out, zeros, environment.lod_of(name))
+
+
+def _turn_by_turn(
+    run: Run, op: Operator, state: Environment, arrays: dict[str, TensorArray], wanted: list[str]
+) -> tuple[dict[str, TensorArray], dict[str, Any]]:
+    """The gradients of arrays, and those that are added up over the turns; the others are in `state`."""
+    block = op.attrs["sub_block"]
     sums = Sums(run.xp)
-    for saved in reversed(environment.get(scopes, op)):
+    for saved in reversed(state.get(op.inputs["StepScopes"][0], op)):
         turn = Environment(block, saved.under(state))
         for inside, array in arrays.items():
             turn.keep(inside, array)
@@ -84,19 +107,10 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
         for inside in state.values:
             if inside in turn.values:
                 state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))
-        for _, inside, _ in wanted:
+        for inside in wanted:
             if inside in turn.values and inside not in arrays:
                 sums.add(inside, turn.values[inside])
-    for name, inside, out in wanted:
-        if inside in arrays:
-            environment.put(out, arrays[inside])
-        elif inside in state.values:
-            environment.put(out, state.values[inside], state.lods.get(inside, ()))
-        elif inside in sums.values:
-            environment.put(out, sums.values[inside], environment.lod_of(name))
-        else:
-            zeros = run.xp.zeros_like(environment.get(name, op))
-            environment.put(out, zeros, environment.lod_of(name))
+    return arrays, sums.values
 
 
 FUNCTIONS = {"while": run_while, "while_grad": run_while_grad}

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Operator
-from ...framework.backward_blocks import kept_names
+from ...framework.backward_blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run
+from ..turns.recurrent import Steps, take_recurrent, take_recurrent_grad
 from .sums import Sums
 
 
 def run_recurrent(run: Run, op: Operator, environment: Environment) -> None:
     """Run the block for each step; of each of them only what its gradient reads is kept."""
+    made = take_recurrent(run, op, environment) or _step_by_step(run, op, environment)
+    for name, array in made.stacked.items():
+        environment.put(name, array)
+    for name in op.outputs.get("step_scopes", ()):
+        environment.put(name, made.kept)
+
+
+def _step_by_step(run: Run, op: Operator, environment: Environment) -> Steps:
     block = op.attrs["sub_block"]
     inputs = [(name, environment.get(name, op)) for name in op.inputs["inputs"]]
     before, after = op.attr("ex_states"), op.attr("states")
@@ -34,10 +44,7 @@ def run_recurrent(run: Run, op: Operator, environment: Environment) -> None:
             _stack(run, op, made, name, step, len(steps), turn.get(name, op))
         if kept is not None:
             turns.append(turn.only(kept))
-    for name, array in made.items():
-        environment.put(name, array)
-    for name in op.outputs.get("step_scopes", ()):
-        environment.put(name, turns)
+    return Steps(made, {}, states, turns)
 
 
 def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None:
@@ -46,12 +53,26 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
     The gradient of what a step found in its memories is that of what the step before left there. Gradients of inputs
     are stacked, those of what the block reads from outside added up.
     """
-    block = op.attrs["sub_block"]
-    turns: list[Environment] = environment.get(op.inputs["step_scopes"][0], op)
-    steps = _steps(op, [(name, environment.get(name, op)) for name in op.inputs["inputs"]])
     arriving = _arriving(run, op, environment)
+    made = take_recurrent_grad(run, op, environment, arriving)
+    if made is None:
+        made = _step_by_step_back(run, op, environment, arriving)
+    _give(run, op, environment, "initial_states", made.states)
+    # A variable that is an input several times is one variable in the block.
+    _give(run, op, environment, "inputs", [made.stacked.pop(name, None) for name in op.inputs["inputs"]])
+    sums = [made.sums.get(name) for name in op.inputs.get("parameters", ())]
+    _give(run, op, environment, "parameters", sums)
+
+
+def _step_by_step_back(
+    run: Run, op: Operator, environment: Environment, arriving: list[tuple[str, Any]]
+) -> Steps:
+    block = op.attrs["sub_block"]
+    turns: Sequence[Environment] = environment.get(op.inputs["step_scopes"][0], op)
+    steps = _steps(op, [(name, environment.get(name, op)) for name in op.inputs["inputs"]])
     before, after = op.attr("ex_states"), op.attr("states")
     states: list[Any] = [None] * len(after)
+    read = names_read(block)
     stacked: dict[str, Any] = {}
     sums = Sums(run.xp)
     for step, saved in zip(reversed(steps), reversed(turns), strict=True):
@@ -59,7 +80,8 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
         for name, array in arriving:
             turn.keep(grad_name(name), array[step])
         for name, state in zip(after, states, strict=True):
-            turn.keep(grad_name(name), run.xp.zeros_like(turn.get(name, op)) if state is None else state)
+            if grad_name(name) in read:
+                turn.keep(grad_name(name), run.xp.zeros_like(turn.get(name, op)) if state is None else state)
         run.run_block(block, turn)
         states = [turn.values.get(grad_name(name)) for name in before]
         for name in op.inputs["inputs"]:
@@ -70,16 +92,7 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
             part = turn.values.get(grad_name(name))
             if part is not None:
                 sums.add(name, part)
-    _give(run, op, environment, "initial_states", states)
-    # A variable that is an input several times is one variable in the block.
-    _give(run, op, environment, "inputs", [stacked.pop(name, None) for name in op.inputs["inputs"]])
-    _give(
-        run,
-        op,
-        environment,
-        "parameters",
-        [sums.values.get(name) for name in op.inputs.get("parameters", ())],
-    )
+    return Steps(stacked, sums.values, states, ())
 
 
 def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:

@@ -1,0 +1,184 @@
+"""What the block of a loop does with counters and arrays, if its turns can be numbered beforehand.
+
+fwd  word = read_from_array(words, i)        each turn is given an element: a stack
+     state = read_from_array(states, i)      what the turn before has written there: carried
+     ...
+     write_to_array(out, i) -> outs          what all turns make: a stack
+     increment(i)
+     write_to_array(new, i) -> states
+     less_than(i, n) -> cond                 as many turns as i is less than n
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...base.dtypes import VarType
+from ...framework import Block, Operator
+from ...framework.versions import changes_nothing, counts
+from ...ops.registry import EMPTY
+from ..planning import works_alone
+
+INTEGERS = (VarType.INT32, VarType.INT64)
+
+
+class Access(NamedTuple):
+    """An element of an array that a turn reads or writes: at the counter's value when the turn begins, plus `offset`.
+
+    `like`: of a gradient that is taken out of the array, what it has the shape of.
+    """
+
+    variable: str
+    array: str
+    counter: str
+    offset: int
+    like: str = ""
+    added: bool = False
+
+
+class Shortened(NamedTuple):
+    """The first rows of a variable: those of sequences of a rank table that have a step of this number."""
+
+    variable: str
+    source: str
+    table: str
+    counter: str
+    offset: int
+
+
+class Odd(Exception):
+    """Turns of this loop have to be taken one by one; the message says why."""
+
+
+class Counted:
+    """The block of a loop with counters.
+
+    `counters`: how much each is more after a turn; `reads`, `writes`, `shortened`: what it does with arrays and rank
+    tables; `ops`: what is left; `limit`: counter, offset and the variable that it is compared with, of the condition.
+
+    Raises Odd if the block does anything else with arrays.
+    """
+
+    def __init__(self, block: Block, condition: str | None) -> None:
+        self.block = block
+        self.ops: list[Operator] = []
+        self.reads: list[Access] = []
+        self.writes: list[Access] = []
+        self.shortened: list[Shortened] = []
+        ops = [op for op in block.ops if not changes_nothing(op)]
+        self._written = [name for op in ops for name in op.writes()]
+        self.counters = {name: 0 for name in _counters(block, ops)}
+        self._comparisons: dict[str, tuple[str, int, str]] = {}
+        self._changed: set[str] = set()  # what is written to an array and then replaced
+        for op in ops:
+            if counts(op) and op.inputs["X"][0] in self.counters:
+                self.counters[op.inputs["X"][0]] += int(op.attr("step"))
+            elif op.type == "read_from_array":
+                like = (op.inputs.get("X_W") or [""])[0]
+                self.reads.append(Access(op.outputs["Out"][0], op.inputs["X"][0], *self._at(op), like))
+            elif op.type == "write_to_array":
+                self.writes.append(
+                    Access(op.inputs["X"][0], op.outputs["Out"][0], *self._at(op), "", op.attr("accumulate"))
+                )
+            elif op.type == "shrink_rnn_memory":
+                (table,) = op.inputs["RankTable"]
+                self.shortened.append(
+                    Shortened(op.outputs["Out"][0], op.inputs["X"][0], table, *self._at(op))
+                )
+            elif op.type == "less_than" and self._compares(op):
+                (counter,), (limit,) = op.inputs["X"], op.inputs["Y"]
+                self._comparisons[op.outputs["Out"][0]] = counter, self.counters[counter], limit
+            elif op.type == "assign" and op.outputs["Out"] == [condition]:
+                self._comparisons.pop(condition or "", None)
+                if op.inputs["X"][0] in self._comparisons:
+                    self._comparisons[op.outputs["Out"][0]] = self._comparisons[op.inputs["X"][0]]
+            elif works_alone(op):
+                raise Odd(f"operator {op.type} runs blocks, or works on what is no tensor")
+            elif condition in [*op.writes()]:
+                raise Odd("its condition is no comparison with a counter")
+            else:
+                self.ops.append(op)
+                self._changed.update({access.variable for access in self.writes}.intersection(op.writes()))
+        self.limit = self._comparisons.get(condition or "")
+        self._check(condition)
+
+    def _compares(self, op: Operator) -> bool:
+        """Whether the operator compares a counter with what stays the same."""
+        return op.inputs["X"][0] in self.counters and op.inputs["Y"][0] not in self._written
+
+    def _at(self, op: Operator) -> tuple[str, int]:
+        (counter,) = op.inputs["I"]
+        if counter not in self.counters:
+            raise Odd(f"the index {counter!r} of an array is no counter")
+        return counter, self.counters[counter]
+
+    def _check(self, condition: str | None) -> None:
+        if condition is not None and (self.limit is None or self.step != 1):
+            raise Odd("how many turns there are is not known beforehand")
+        if len({*self.counters.values()}) > 1 or abs(self.step) != 1:
+            raise Odd("its counters do not go on by one")
+        read = {name for op in self.ops for name in op.reads()}
+        if not read.isdisjoint([condition, *self.counters, *self._comparisons]):
+            raise Odd("it computes something with its counters")
+        if any(access.variable in self.counters for access in self.writes):
+            raise Odd("it writes its counters to an array")
+        plain = {name for op in self.ops for name in op.writes()}
+        found = [*(each.variable for each in self.reads), *(each.variable for each in self.shortened)]
+        if len(found) != len({*found}) or not plain.isdisjoint(
+            [*found, *(each.source for each in self.shortened), *self._changed]
+        ):
+            raise Odd("it replaces what it has read, or written to an array")
+        written = {access.array: access for access in self.writes}
+        readers = {access.array: access for access in self.reads}
+        if len(written) < len(self.writes):
+            raise Odd("it writes several elements of an array in a turn")
+        for access in self.reads:
+            other, write = readers[access.array], written.get(access.array)
+            if (access.counter, access.offset) != (other.counter, other.offset):
+                raise Odd("it reads several elements of an array in a turn")
+            if other is not access and (other.like or access.like):
+                raise Odd("it takes an element out of an array twice in a turn")
+            if write and (write.counter, write.offset) != (access.counter, access.offset + self.step):
+                raise Odd("it reads what is not of the turn before from an array that it writes")
+
+    @property
+    def step(self) -> int:
+        """1 if the counters go up, -1 if they go down."""
+        return next(iter(self.counters.values()), 1)
+
+    def outer(self) -> tuple[list[str], list[str]]:
+        """Variables of blocks around that the operators replace: those that they read first, and the others."""
+        own, block = self.block.vars, self.block
+        first: list[str] = []
+        only: list[str] = []
+        seen: set[str] = set()
+        for op in self.ops:
+            seen.update(op.reads())
+            for name in op.writes():
+                if (
+                    name != EMPTY
+                    and name not in own
+                    and not block._lasts(name)
+                    and name not in (*first, *only)
+                ):
+                    (first if name in seen else only).append(name)
+        return first, only
+
+
+def _counters(block: Block, ops: Iterable[Operator]) -> list[str]:
+    """Integers of outside that the operators only count."""
+    found: dict[str, bool] = {}
+    for op in ops:
+        for name in op.writes():
+            found[name] = found.get(name, True) and counts(op) and float(op.attr("step")).is_integer()
+    made = []
+    for name, only in found.items():
+        var = block._find_var_recursive(name)
+        if only and var is not None and name not in block.vars and not var.persistable:
+            if var._dtype in INTEGERS and var._shape == (1,):
+                made.append(name)
+    return made
+
+
+__all__ = ["Access", "Counted", "Odd", "Shortened"]

@@ -1,0 +1,384 @@
+"""Takes all turns of a loop: what `Driver.turns` does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...base.errors import EnforceNotMet
+from ...framework import Block, Operator
+from ..environment import Environment
+from ..pieces import PIECES_KEPT, Piece, feed_of, gathered, inputs_of
+from ..plan import Plan
+from ..planning import CannotPlan
+from .plan import TurnsPlan
+from .stacks import Packed, Prefix, Shifted, Stack, alike, listed
+from .stages import Stages, stages
+
+if TYPE_CHECKING:
+    from ..driver import Driver
+
+
+class Carried(NamedTuple):
+    """What a turn finds of the turn before, where that is called `after`.
+
+    `first`: what the first turn finds; `rows`: how many rows there are at each place, where that is known beforehand.
+    """
+
+    after: str
+    first: np.ndarray
+    rows: np.ndarray | None
+
+
+@dataclass
+class Turns:
+    """The turns of a loop.
+
+    Args:
+        block: what a turn runs, and `ops`: what of that computes something.
+        count: how many turns there are; `back`: whether they go from the last place to the first.
+        given: what each turn is given; `carried`: what it finds of the turn before.
+        shortened: the first rows of something given or carried: that, and how many at each place.
+        wanted: what is wanted of all turns; `sums`: what is wanted as a sum over them.
+    """
+
+    block: Block
+    ops: Sequence[Operator]
+    count: int
+    back: bool
+    given: dict[str, Stack]
+    carried: dict[str, Carried]
+    wanted: Sequence[str]
+    sums: Sequence[str] = ()
+    shortened: dict[str, tuple[str, np.ndarray]] = field(default_factory=dict)
+
+    def key(self) -> tuple[object, ...]:
+        """What the operators are sorted by."""
+        carried = tuple((name, each.after) for name, each in self.carried.items())
+        shortened = tuple((name, source) for name, (source, _) in self.shortened.items())
+        return tuple(self.given), carried, shortened, tuple(self.wanted), tuple(self.sums)
+
+    def place(self, turn: int) -> int:
+        return self.count - 1 - turn if self.back else turn
+
+
+class Taken(NamedTuple):
+    """What has come of the turns: values of all turns, sums, and what is carried as the last one has left it."""
+
+    stacks: dict[str, Stack]
+    sums: dict[str, np.ndarray]
+    last: dict[str, np.ndarray]
+
+
+class TurnPlans:
+    """The plans for the turns of one block that have been made so far, with what is given and wanted in one way."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.lock = threading.Lock()
+        self.refused = ""
+        self.stages: Stages | None = None
+        self._before: list[Piece] = []
+        self._after: list[Piece] = []
+        self._plans: list[tuple[TurnsPlan, list[tuple[str, int | None]]]] = []
+        self._apart = True
+        self._worked = False
+        self._sort(turns)
+
+    def _sort(self, turns: Turns) -> None:
+        known = {name for name, (source, _) in turns.shortened.items() if source in turns.given}
+        carried = {name: each.after for name, each in turns.carried.items()}
+        carried |= {
+            name: turns.carried[source].after
+            for name, (source, _) in turns.shortened.items()
+            if source in turns.carried
+        }
+        try:
+            self.stages = stages(
+                turns.block, turns.ops, {*turns.given, *known}, carried, turns.wanted, turns.sums, self._apart
+            )
+        except CannotPlan as refusal:
+            self.refused = str(refusal)
+
+    def take(self, run: Driver, turns: Turns, environment: Environment) -> Taken | None:
+        """All turns; None, with nothing done, if they have to be taken one by one."""
+        if self.refused:
+            return None
+        with self.lock:
+            try:
+                taken = _Taking(self, run, turns, environment).take()
+            except CannotPlan as refusal:
+                self.refused = "" if refusal.passing or self._worked else str(refusal)
+                return None
+            self._worked = True
+            return taken
+
+    def apart(self, turns: Turns) -> None:
+        """Have all operators run in the turns from now on."""
+        self._apart = False
+        self._before, self._after, self._plans = [], [], []
+        self._sort(turns)
+
+    def describe(self) -> list[str]:
+        """Lines about the plans."""
+        lines = []
+        for title, pieces in (("before all turns", self._before), ("after all turns", self._after)):
+            lines += [line for piece in pieces for line in (f"  {title}:", *piece.describe())]
+        return lines + [f"  {line}" for plan, _ in self._plans for line in plan.describe().splitlines()]
+
+
+class _Taking:
+    """One run of all turns."""
+
+    def __init__(self, plans: TurnPlans, run: Driver, turns: Turns, environment: Environment) -> None:
+        assert plans.stages is not None
+        self.plans = plans
+        self.run = run
+        self.turns = turns
+        self.environment = environment
+        self.stacks: dict[str, Stack] = dict(turns.given)
+        for name, (source, rows) in turns.shortened.items():
+            if source in turns.given:
+                self.stacks[name] = Prefix(turns.given[source], rows)
+        self.sums: dict[str, np.ndarray] = {}
+        self.moving: list[str] = []
+
+    def take(self) -> Taken:
+        plans, turns = self.plans, self.turns
+        assert plans.stages is not None
+        try:
+            if plans.stages.before:
+                self._stage(plans._before, plans.stages.before, plans.stages.early)
+            self.moving = self._moving()
+            segments = self._prepared()
+        except EnforceNotMet as error:  # is told when the operator's turn has come
+            raise CannotPlan(str(error), passing=True) from None
+        later = {*plans.stages.late}
+        found = {
+            n: self._stack(n) for n in (*turns.wanted, *turns.carried) if plans.stages.name(n) not in later
+        }
+        self._alike(plans.stages.after)
+        for plan, arrays, addresses, values in segments:
+            if not plan.accepts(arrays):
+                raise AssertionError("a plan takes the arrays that it has taken before")
+            plan.take_turns(arrays, addresses, values, self.sums)
+        if plans.stages.after:
+            self._stage(plans._after, plans.stages.after, plans.stages.late)
+        found |= {n: self._stack(n) for n in turns.wanted if n not in found}
+        sums = {name: self.sums[plans.stages.name(name)] for name in turns.sums if self._added(name)}
+        end = turns.place(turns.count - 1)
+        last = {name: self.stacks[self._after(each)].element(end) for name, each in turns.carried.items()}
+        return Taken(found, sums, last)
+
+    def _added(self, name: str) -> bool:
+        assert self.plans.stages is not None
+        return self.plans.stages.name(name) in self.sums
+
+    def _stack(self, name: str) -> Stack:
+        """The values that a variable has had in all turns."""
+        assert self.plans.stages is not None
+        found = self.stacks.get(self.plans.stages.name(name))
+        if found is None:
+            same = listed([self.environment.find(self.plans.stages.name(name))] * self.turns.count)
+            if same is None:
+                raise CannotPlan(f"variable {name!r} is no array")
+            found = same
+        return found
+
+    def _stage(self, pieces: list[Piece], ops: Sequence[Operator], wanted: Sequence[str]) -> None:
+        """Run operators on the rows of all turns."""
+        assert self.plans.stages is not None
+        rows = self._alike(ops)
+        assert rows is not None
+        inside = Environment(self.turns.block, self.environment)
+        for name in dict.fromkeys(name for op in ops for name in op.reads()):
+            if name in self.stacks:
+                inside.keep(name, self.stacks[name].packed())
+        for piece in pieces:
+            if piece.run(self.run.program, inside):
+                break
+        else:
+            self._run_new(pieces, ops, wanted, inside)
+        for name in wanted:
+            array = inside.values[name]
+            if name in self.plans.stages.totals:
+                self.sums[name] = array
+            else:
+                self.stacks[name] = Packed(array, rows)
+
+    def _alike(self, ops: Sequence[Operator]) -> np.ndarray | None:
+        """How many rows everything has that operators read of all turns; CannotPlan if that is not one number."""
+        found: Stack | None = None
+        for name in dict.fromkeys(name for op in ops for name in op.reads()):
+            stack = self.stacks.get(name)
+            if found is not None and stack is not None and not alike(found, stack):
+                self.plans.apart(self.turns)
+                raise CannotPlan("what it reads has other rows", passing=True)
+            found = found or stack
+        return None if found is None else found.rows
+
+    def _run_new(
+        self, pieces: list[Piece], ops: Sequence[Operator], wanted: Sequence[str], inside: Environment
+    ) -> None:
+        inputs = inputs_of(ops, inside)
+        try:
+            plan = Plan(
+                self.run.program, self.run.scope, feed_of(inputs, inside), wanted, ops, self.turns.block
+            )
+            if plan.has_levels or plan.meta.sparse:
+                raise CannotPlan("it makes sequences or SelectedRows")
+            piece = Piece(len(ops), plan, inputs, wanted, here=wanted)
+        except CannotPlan:
+            for op in ops:
+                self.run.run_op(op, inside)
+            return
+        if not piece.run(self.run.program, inside):
+            raise AssertionError("a plan takes the arrays that it was made for")
+        pieces[:] = [piece, *pieces[: PIECES_KEPT - 1]]
+
+    # The turns themselves.
+
+    def _prepared(self) -> list[tuple[TurnsPlan, list[np.ndarray], np.ndarray, np.ndarray]]:
+        """Plans for one turn after the other, with what they are given; nothing has been done yet."""
+        turns = self.turns
+        assert self.plans.stages is not None
+        found = {name: self._expected(name) for name in self.moving}
+        inside = Environment(turns.block, self.environment)
+        made: dict[str, Stack] = {}
+        if self.plans.stages.turn:
+            plan, arrays = self._plan(self._at(inside, found, self._probe(found)))
+            made = self._memory(plan, found)
+        for name, each in turns.carried.items():
+            after = made.get(self._after(each), self.stacks.get(self._after(each)))
+            if after is None or after.tail != each.first.shape[1:] or after.dtype != each.first.dtype:
+                raise CannotPlan(f"variable {name!r} has another shape or type after a turn")
+            self.stacks[name] = Shifted(each.first, after, turns.back)
+        for name, (source, rows) in turns.shortened.items():
+            if source in turns.carried:
+                self.stacks[name] = Prefix(self.stacks[source], rows)
+        self.stacks.update(made)
+        stacks = {name: self.stacks[name] for name in found}
+        segments = []
+        turn = 0 if self.plans.stages.turn else turns.count
+        while turn < turns.count:
+            plan, arrays, addresses, values = self._fitting(inside, stacks, made, turn)
+            count = plan.fitting(addresses, values)
+            segments.append((plan, arrays, addresses[:count], values[:count]))
+            turn += count
+        return segments
+
+    def _after(self, each: Carried) -> str:
+        assert self.plans.stages is not None
+        return self.plans.stages.name(each.after)
+
+    def _moving(self) -> list[str]:
+        """What the operators of a turn read that is another value in each."""
+        assert self.plans.stages is not None
+        ops = self.plans.stages.turn
+        read = dict.fromkeys(name for op in ops for name in op.reads())
+        moving = {*self.stacks, *self.turns.carried, *self.turns.shortened}
+        return [name for name in read if name in moving]
+
+    def _expected(self, name: str) -> tuple[Stack | None, Carried | None, np.ndarray | None]:
+        """What is known of a variable before the turns: its values, or what it is carried from and its rows."""
+        if name in self.stacks:
+            return self.stacks[name], None, self.stacks[name].rows
+        if name in self.turns.carried:
+            return None, self.turns.carried[name], self.turns.carried[name].rows
+        source, rows = self.turns.shortened[name]
+        return None, self.turns.carried[source], rows
+
+    def _probe(self, found: Mapping[str, tuple[Stack | None, Carried | None, np.ndarray | None]]) -> int:
+        """The place of the turn that the first plan is made for: one with many rows, since single ones are special."""
+        rows = [known for _, _, known in found.values()]
+        known = [each for each in rows if each is not None]
+        if len(known) < len(rows) or not known:
+            return self.turns.place(0)
+        return int(np.argmax(sum(known[1:], known[0])))
+
+    def _at(
+        self,
+        inside: Environment,
+        found: Mapping[str, tuple[Stack | None, Carried | None, np.ndarray | None]],
+        place: int,
+    ) -> Environment:
+        """Arrays of the shapes that one turn finds."""
+        for name, (stack, carried, rows) in found.items():
+            if stack is not None:
+                value = stack.element(place)
+            else:
+                assert carried is not None
+                count = len(carried.first) if rows is None else int(rows[place])
+                value = np.empty((count, *carried.first.shape[1:]), carried.first.dtype)
+            inside.keep(name, value)
+        return inside
+
+    def _plan(self, inside: Environment) -> tuple[TurnsPlan, list[np.ndarray]]:
+        """A plan for one turn, bound to what that finds."""
+        for number, (plan, inputs) in enumerate(self.plans._plans):
+            arrays = gathered(inputs, inside)
+            if arrays is not None and plan.ready(self.run.program) and plan.accepts(arrays):
+                if number:
+                    self.plans._plans.insert(0, self.plans._plans.pop(number))
+                return plan, arrays
+        return self._new_plan(inside)
+
+    def _new_plan(self, inside: Environment) -> tuple[TurnsPlan, list[np.ndarray]]:
+        sorted_ = self.plans.stages
+        assert sorted_ is not None
+        inputs = inputs_of(sorted_.turn, inside)
+        if any(levels for _, levels in inputs) or any(levels is None for _, levels in inputs):
+            raise CannotPlan("it reads sequences or SelectedRows")
+        feed = feed_of(inputs, inside)
+        plan = TurnsPlan(
+            self.run.program, self.run.scope, feed, self.moving, sorted_.made, sorted_.sums, sorted_.turn,
+            self.turns.block,
+        )  # fmt: skip
+        self.plans._plans[:] = [(plan, inputs), *self.plans._plans[: PIECES_KEPT - 1]]
+        arrays = list(feed.values())
+        if not plan.accepts(arrays):
+            raise AssertionError("a plan takes the arrays that it was made for")
+        return plan, arrays
+
+    def _memory(
+        self, plan: TurnsPlan, found: Mapping[str, tuple[Stack | None, Carried | None, np.ndarray | None]]
+    ) -> dict[str, Stack]:
+        """Memory for what the turns make."""
+        sorted_ = self.plans.stages
+        assert sorted_ is not None
+        made: dict[str, Stack] = {}
+        for name in sorted_.made:
+            shape, dtype, like = plan.memory_for(name)
+            rows = found[like][2] if like else None
+            if rows is None:
+                rows = np.full(self.turns.count, shape[0], np.int64)
+            made[name] = Packed(np.empty((int(rows.sum()), *shape[1:]), dtype), rows)
+        for name in sorted_.sums:
+            shape, dtype, _ = plan.memory_for(name)
+            self.sums[name] = np.zeros(shape, dtype)
+        return made
+
+    def _fitting(
+        self, inside: Environment, found: Mapping[str, Stack], made: Mapping[str, Stack], turn: int
+    ) -> tuple[TurnsPlan, list[np.ndarray], np.ndarray, np.ndarray]:
+        """A plan that can take a turn, with what it is given from there on."""
+        place = self.turns.place(turn)
+        for name, stack in found.items():
+            inside.keep(name, stack.element(place))
+        for plan, inputs in list(self.plans._plans):
+            arrays = gathered(inputs, inside)
+            if arrays is not None and plan.ready(self.run.program) and plan.accepts(arrays):
+                addresses, values = plan.tables(found, made, self.sums, self.turns.back)
+                if plan.fitting(addresses[turn:], values[turn:]):
+                    return plan, arrays, addresses[turn:], values[turn:]
+        plan, arrays = self._new_plan(inside)
+        addresses, values = plan.tables(found, made, self.sums, self.turns.back)
+        if not plan.fitting(addresses[turn:], values[turn:]):
+            raise CannotPlan("what a turn makes has another shape than in the turns before")
+        return plan, arrays, addresses[turn:], values[turn:]
+
+
+__all__ = ["Carried", "Taken", "TurnPlans", "Turns"]

@@ -1,0 +1,207 @@
+"""What variables are in each turn of a loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ...framework import Block, Operator
+from ..environment import Environment, World
+
+
+class Stack:
+    """The values of a variable in all turns, by *place*: the number of a step, or the index in an array.
+
+    They differ in their first dimension at most: `rows` says what it is, int64 [places]; `tail` is the rest.
+    """
+
+    __slots__ = ("dtype", "rows", "tail")
+
+    def __init__(self, rows: np.ndarray, tail: tuple[int, ...], dtype: np.dtype) -> None:
+        self.rows = rows
+        self.tail = tail
+        self.dtype = dtype
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def addresses(self) -> np.ndarray:
+        """Where the values begin: int64 [places]. What owns the memory is the stack, or was given to it."""
+        raise NotImplementedError
+
+    def element(self, place: int) -> np.ndarray:
+        """The value at a place; nobody may write into it."""
+        raise NotImplementedError
+
+    def packed(self) -> np.ndarray:
+        """All values, one behind the other along their first dimension."""
+        return np.concatenate([self.element(place) for place in range(len(self))])
+
+    def bytes_of_row(self) -> int:
+        return math.prod(self.tail) * self.dtype.itemsize
+
+
+class Packed(Stack):
+    """Values that stand one behind the other in one array, in the order of their places."""
+
+    __slots__ = ("_array", "_bounds")
+
+    def __init__(self, array: np.ndarray, rows: np.ndarray) -> None:
+        super().__init__(rows, array.shape[1:], array.dtype)
+        self._array = array
+        self._bounds = bounds_of(rows)
+
+    def addresses(self) -> np.ndarray:
+        return self._bounds[:-1] * self.bytes_of_row() + address(self._array)
+
+    def element(self, place: int) -> np.ndarray:
+        found: np.ndarray = self._array[self._bounds[place] : self._bounds[place + 1]]
+        return found
+
+    def packed(self) -> np.ndarray:
+        return self._array
+
+
+class Listed(Stack):
+    """Values that are arrays of their own, all of them contiguous."""
+
+    __slots__ = ("_arrays",)
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        super().__init__(
+            np.array([len(array) for array in arrays], np.int64), arrays[0].shape[1:], arrays[0].dtype
+        )
+        self._arrays = arrays
+
+    def addresses(self) -> np.ndarray:
+        return np.array([address(array) for array in self._arrays], np.int64)
+
+    def element(self, place: int) -> np.ndarray:
+        return self._arrays[place]
+
+
+class Shifted(Stack):
+    """What the turn before has left: `first` in the first turn, which is that of the last place if turns go `back`."""
+
+    __slots__ = ("_after", "_back", "_first")
+
+    def __init__(self, first: np.ndarray, after: Stack, back: bool) -> None:
+        own = np.array([len(first)])
+        rows = np.concatenate([after.rows[1:], own] if back else [own, after.rows[:-1]])
+        super().__init__(rows, after.tail, after.dtype)
+        self._first = first
+        self._after = after
+        self._back = back
+
+    def addresses(self) -> np.ndarray:
+        own, after = np.array([address(self._first)]), self._after.addresses()
+        return np.concatenate([after[1:], own] if self._back else [own, after[:-1]])
+
+    def element(self, place: int) -> np.ndarray:
+        before = place + 1 if self._back else place - 1
+        return self._after.element(before) if 0 <= before < len(self) else self._first
+
+
+class Prefix(Stack):
+    """The first rows of other values."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Stack, rows: np.ndarray) -> None:
+        super().__init__(rows, whole.tail, whole.dtype)
+        self._whole = whole
+
+    def addresses(self) -> np.ndarray:
+        return self._whole.addresses()
+
+    def element(self, place: int) -> np.ndarray:
+        return self._whole.element(place)[: self.rows[place]]
+
+
+def listed(arrays: Iterable[object]) -> Stack | None:
+    """Arrays as a stack; None if one is no array, or differs in more than its first dimension."""
+    found = list(arrays)
+    first = found[0]
+    if not isinstance(first, np.ndarray) or not first.ndim:
+        return None
+    for array in found:
+        if not isinstance(array, np.ndarray) or array.dtype != first.dtype:
+            return None
+        if array.shape[1:] != first.shape[1:] or not array.flags.carray:
+            return None
+    return Listed(found)  # type: ignore[arg-type]
+
+
+def steps_of(array: np.ndarray) -> Stack | None:
+    """The steps of an array, along its first axis."""
+    if array.ndim < 2 or not array.flags.carray:
+        return None
+    count, rows, *tail = array.shape
+    return Packed(array.reshape(count * rows, *tail), np.full(count, rows, np.int64))
+
+
+def bounds_of(rows: np.ndarray) -> np.ndarray:
+    """Where each of so many rows begins, and the last ones end."""
+    bounds = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(rows, out=bounds[1:])
+    return bounds
+
+
+def address(array: np.ndarray) -> int:
+    found: int = array.__array_interface__["data"][0]
+    return found
+
+
+def alike(one: Stack, other: Stack) -> bool:
+    """Whether two stacks have equally many rows at each place."""
+    return one.rows is other.rows or np.array_equal(one.rows, other.rows)
+
+
+def kept_within(block: Block, ops: Iterable[Operator], kept: Collection[str] | None) -> list[str]:
+    """Which variables of a turn, of those that its gradient reads, the operators of its block make."""
+    if not kept:
+        return []
+    made = {name for op in ops for name in op.writes() if name in kept}
+    return sorted(n for n in made if n in block.vars or block._find_var_recursive(n) is None)
+
+
+class Turned(Sequence[Environment]):
+    """What is kept of the turns of a loop, in the order in which they were taken, as stacks.
+
+    `back`: whether they went from the last place to the first one.
+    """
+
+    def __init__(
+        self, block: Block, world: World, stacks: Mapping[str, Stack], count: int, back: bool = False
+    ) -> None:
+        self.stacks = stacks
+        self.back = back
+        self._block = block
+        self._world = world
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: int) -> Environment:  # type: ignore[override]
+        turn = range(self._count)[number]
+        place = self._count - 1 - turn if self.back else turn
+        kept = Environment(self._block, None, self._world)
+        kept.values = {name: stack.element(place) for name, stack in self.stacks.items()}
+        return kept
+
+
+__all__ = [
+    "Listed",
+    "Packed",
+    "Prefix",
+    "Shifted",
+    "Stack",
+    "Turned",
+    "alike",
+    "kept_within",
+    "listed",
+    "steps_of",
+]

@@ -1,0 +1,256 @@
+"""Which operators of a loop's block run once for all turns: before the turns, or after them.
+
+    before      what can be computed of the inputs of all turns at once: products with weights
+    turn        what needs what the turn before has left
+    after       what no turn needs: gradients of weights and of inputs, results
+
+Operators that may work on the rows of many turns at once say so (`OpDef.by_row`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from ...base.shapes import same_shape
+from ...framework import Block, Operator
+from ...framework.operator import BlockMeta
+from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
+from ..planning import CannotPlan, live
+
+
+class Stages(NamedTuple):
+    """Operators whose variables have one value each.
+
+    `renamed`: what variables are called here that have another name in the program; `made`: what a turn makes and is
+    wanted of all turns; `sums`: what is added up over the turns; `early`, `late`: what comes of the operators before
+    and after the turns; `totals`: which of the latter are sums over all turns.
+    """
+
+    before: list[Operator]
+    turn: list[Operator]
+    after: list[Operator]
+    renamed: dict[str, str]
+    early: list[str]
+    made: list[str]
+    sums: list[str]
+    late: list[str]
+    totals: set[str]
+
+    def name(self, variable: str) -> str:
+        return self.renamed.get(variable, variable)
+
+
+def stages(
+    block: Block,
+    ops: Sequence[Operator],
+    given: Collection[str],
+    carried: Mapping[str, str],
+    wanted: Collection[str],
+    sums: Collection[str],
+    apart: bool = True,
+) -> Stages:
+    """Sort the operators of a block.
+
+    Args:
+        given: what each turn is given.
+        carried: what a turn finds of the turn before, and what that is called there.
+        wanted: what is wanted of all turns.
+        sums: what is wanted as a sum over the turns.
+        apart: whether operators may run before and after the turns.
+
+    Raises CannotPlan if one of them runs blocks.
+    """
+    ends = [*carried.values(), *wanted, *sums]
+    if any(op.sub_blocks() for op in ops):
+        raise CannotPlan("it runs blocks")
+    single, renamed = _renamed(block, live(list(ops), ends), {*given, *carried})
+    single = _without_copies(block, single, renamed, carried)
+    found = _Sorting(block, single, given, carried)
+    last = {renamed.get(name, name) for name in carried.values()}
+    total = {renamed.get(name, name) for name in sums}
+    whole = {renamed.get(name, name) for name in wanted}
+    return found.sort(last, whole, total, renamed, apart)
+
+
+def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[Operator], dict[str, str]]:
+    """The operators with a name for each value; what lasts keeps its own."""
+    latest: dict[str, str] = {}
+    found = []
+    for op in ops:
+        again = [name for name in op.writes() if name in taken and name != EMPTY and not _lasts(block, name)]
+        taken.update(op.writes())
+        inputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.inputs.items()}
+        for name in again:
+            latest[name] = f"{latest.get(name, name)}{VERSION}T"
+        outputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.outputs.items()}
+        found.append(_like(op, inputs, outputs))
+    return found, latest
+
+
+def _without_copies(
+    block: Block, ops: list[Operator], renamed: dict[str, str], carried: Collection[str]
+) -> list[Operator]:
+    """The operators without those that make the same values under another name, which is put into `renamed`."""
+    same: dict[str, str] = {}
+    found = []
+    for op in ops:
+        op = _like(op, _put(op.inputs, same), op.outputs)
+        copies = _copies(block, op)
+        if copies is not None:
+            slot, source = copies
+            out = op.outputs[slot][0]
+            if source not in carried and not _lasts(block, out) and not _lasts(block, source):
+                same[out] = source
+                rest = {other: names for other, names in op.outputs.items() if other != slot and names}
+                if rest:
+                    found.append(_like(op, op.inputs, rest))
+                continue
+        found.append(op)
+    for name, to in list(renamed.items()):
+        renamed[name] = same.get(to, to)
+    for name, to in same.items():
+        renamed.setdefault(name, to)
+    return found
+
+
+def _copies(block: Block, op: Operator) -> tuple[str, str] | None:
+    """The output slot that has the values of another variable, and that variable."""
+    view = OpView(op.definition, op.inputs, op.outputs, op.attrs, _Declared(block))
+    if op.type in ("assign", "rnn_memory_helper"):
+        return "Out", op.inputs["X"][0]
+    if op.type == "rnn_memory_helper_grad":
+        return "X" + GRAD, op.inputs["Out" + GRAD][0]
+    if op.type == "scale" and not view.has("ScaleTensor"):
+        if view.attr("scale") == 1 and view.attr("bias") == 0:
+            return "Out", op.inputs["X"][0]
+    if op.type == "elementwise_add_grad" and op.outputs.get("X" + GRAD, [EMPTY]) != [EMPTY]:
+        x = view.shape("X")
+        if same_shape(x, view.shape("Out" + GRAD)) and -1 not in x[1:]:
+            if len(view.shape("Y")) < len(x) and view.attr("axis") != 0:
+                return "X" + GRAD, op.inputs["Out" + GRAD][0]
+    return None
+
+
+class _Sorting:
+    """Finds the place of each operator, of which `names` have other values in each turn."""
+
+    def __init__(
+        self, block: Block, ops: list[Operator], given: Collection[str], carried: Collection[str]
+    ) -> None:
+        self.block = block
+        self.ops = ops
+        self.given = set(given)
+        self.names = {*given, *carried, *(name for op in ops for name in op.writes())}
+        self.totals: set[str] = set()  # what an operator after the turns makes sums of
+        self.fit = [self._fits(op) for op in ops]
+
+    def _fits(self, op: Operator) -> bool:
+        """Whether an operator may work on the rows of all turns; notes which results are sums then."""
+        definition = op.definition
+        if any(_lasts(self.block, name) for name in op.writes()):
+            return False
+        if any(name in self.names and _lasts(self.block, name) for name in op.reads()):
+            return False  # it is another value in each turn, and kept by nobody
+        if op.type == "sum" and all(name in self.totals for name in op.reads()):
+            self.totals.update(op.writes())
+            return True
+        if definition.by_row is None or not self.totals.isdisjoint(op.reads()):
+            return False
+        view = OpView(definition, op.inputs, op.outputs, op.attrs, _Declared(self.block))
+        if not definition.by_row(view, self.names.__contains__):
+            return False
+        for slot, names in op.outputs.items():
+            sources = op.inputs.get(slot.removesuffix(GRAD), ()) if slot.endswith(GRAD) else ()
+            if sources and sources[0] not in self.names:
+                self.totals.update(names)
+        return True
+
+    def sort(
+        self, last: set[str], wanted: set[str], sums: set[str], renamed: dict[str, str], apart: bool
+    ) -> Stages:
+        before: list[Operator] = []
+        rest: list[tuple[Operator, bool]] = []
+        known = set(self.given)
+        for op, fits in zip(self.ops, self.fit, strict=True):
+            if apart and fits and known.issuperset(n for n in op.reads() if n in self.names):
+                if self.totals.isdisjoint(op.writes()):
+                    before.append(op)
+                    known.update(op.writes())
+                    continue
+            rest.append((op, fits))
+        needed = last | (wanted & self.totals) | (sums - self.totals)
+        turn: list[Operator] = []
+        after: list[Operator] = []
+        for op, fits in reversed(rest):
+            now = needed.intersection(op.writes())
+            if not apart or not fits or now.issuperset(op.writes()):
+                turn.append(op)
+                needed.update(op.reads())
+            elif not now:
+                after.append(op)
+            elif op.type.endswith("_grad"):  # whose results can be computed one without the other
+                turn.append(_only(op, now, True))
+                after.append(_only(op, now, False))
+                needed.update(op.reads())
+            else:
+                turn.append(op)
+                needed.update(op.reads())
+        turn, after = turn[::-1], after[::-1]
+        made_in_turn = {name for op in turn for name in op.writes()}
+        read_after = {name for op in after for name in op.reads()}
+        if apart and not made_in_turn.isdisjoint(read_after & self.totals):
+            return self.sort(
+                last, wanted, sums, renamed, False
+            )  # what is no sum over the turns would be taken for one
+        early = {name for op in before for name in op.writes()}
+        late = {name for op in after for name in op.writes()}
+        read = {name for op in turn for name in op.reads()}
+        return Stages(
+            before,
+            turn,
+            after,
+            renamed,
+            sorted(early & (read | read_after | wanted | last)),
+            sorted(made_in_turn & (last | wanted | read_after)),
+            sorted(made_in_turn & sums),
+            sorted(late & (wanted | sums)),
+            late & self.totals,
+        )
+
+
+class _Declared(BlockMeta):
+    """What the program says about variables, also under the names of their later values."""
+
+    def shape(self, name: str) -> Shape:
+        var = self.block._find_var_recursive(name.partition(VERSION)[0])
+        return var._shape if var is not None and var._shape is not None else ()
+
+
+def _lasts(block: Block, name: str) -> bool:
+    var = block._find_var_recursive(name.partition(VERSION)[0])
+    return var is not None and var.persistable
+
+
+def _put(slots: dict[str, list[str]], same: Mapping[str, str]) -> dict[str, list[str]]:
+    return {slot: [same.get(name, name) for name in names] for slot, names in slots.items()}
+
+
+def _only(op: Operator, names: Collection[str], these: bool) -> Operator:
+    """An operator that makes only these of its results, or only the others."""
+    outputs = {
+        slot: found
+        for slot, written in op.outputs.items()
+        if (found := [name for name in written if (name in names) == these])
+    }
+    return _like(op, op.inputs, outputs)
+
+
+def _like(op: Operator, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> Operator:
+    made = copy.copy(op)
+    made.inputs, made.outputs = inputs, outputs
+    return made
+
+
+__all__ = ["Stages", "stages"]

@@ -1,0 +1,55 @@
+"""`OpDef.by_row`: which operators may work on the rows of many turns of a loop at once.
+
+Such an operator makes each row of its results from the same row of what it reads; gradients of what has no such rows,
+as of weights, are sums over them. A rule gets the operator and `moves(name)`: whether a variable has rows that are
+others in each turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..base.shapes import same_shape
+from .registry import OpView, grad_name
+
+Moves = Callable[[str], bool]
+
+
+def alone(op: OpView, moves: Moves) -> bool:
+    """Everything that is read has rows."""
+    return all(moves(name) for names in op.inputs.values() for name in names)
+
+
+def scaled(op: OpView, moves: Moves) -> bool:
+    """As `alone`, of an operator whose attributes may be tensors."""
+    return not op.has("ScaleTensor") and alone(op, moves)
+
+
+def joined(op: OpView, moves: Moves) -> bool:
+    """What is put together has rows, and stays apart along them."""
+    return alone(op, moves) and 0 < op.attr("axis") < len(op.shape("X"))
+
+
+def with_operand(op: OpView, moves: Moves) -> bool:
+    """X has rows; Y has the same ones, or none, and is lined up with what is behind the first dimension of X."""
+    if not _beside(op, moves):
+        return False
+    x, y = op.shape("X"), op.shape("Y")
+    if moves(op.name("Y")):
+        return same_shape(x, y)
+    return len(y) < len(x) and op.attr("axis") != 0
+
+
+def by_matrix(op: OpView, moves: Moves) -> bool:
+    """X has rows and is multiplied by the matrix Y, which has none; X is not transposed."""
+    if not _beside(op, moves) or moves(op.name("Y")):
+        return False
+    return "transpose_X" not in op.attrs or (
+        not op.attr("transpose_X") and len(op.shape("X")) == 2 == len(op.shape("Y"))
+    )
+
+
+def _beside(op: OpView, moves: Moves) -> bool:
+    """Whether X, and all that belongs to the result, have rows."""
+    slots = ("X", "Out", grad_name("Out"))
+    return all(moves(op.name(slot)) for slot in slots if slot in op.inputs and op.has(slot))

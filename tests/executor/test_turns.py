@@ -1,0 +1,328 @@
+"""Loops whose turns the engine takes together: the same numbers and gradients as operator by operator."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import flags
+
+layers = fluid.layers
+WIDTH = 3
+
+
+@pytest.fixture(autouse=True)
+def quietly():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def number(value, dtype="int64"):
+    return layers.fill_constant([1], dtype, value)
+
+
+def fc(x, size, name, act="tanh"):
+    inputs = x if isinstance(x, list) else [x]
+    weights = [fluid.ParamAttr(f"{name}.w{each.shape[-1]}.{k}") for k, each in enumerate(inputs)]
+    return layers.fc(inputs, size, act=act, param_attr=weights, bias_attr=f"{name}.b")
+
+
+# Networks of steps: x [steps, batch, 3], start [batch, 4], still [batch, 4].
+
+
+def static(step):
+    """A StaticRNN whose block is `step(rnn, x, start, still)`."""
+
+    def build(x, start, still):
+        rnn = layers.StaticRNN()
+        also = layers.scale(x, 2.0)
+        with rnn.step():
+            step(rnn, x, start, still, also)
+        outs = rnn()
+        return outs if isinstance(outs, list) else [outs]
+
+    build.__name__ = step.__name__
+    return build
+
+
+@static
+def one_memory(rnn, x, start, still, also):
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    new = fc([word, state], 4, "one")
+    rnn.update_memory(state, new)
+    rnn.step_output(new)
+
+
+@static
+def swapped_memories(rnn, x, start, still, also):
+    word = rnn.step_input(x)
+    left, right = rnn.memory(init=start), rnn.memory(init=still)
+    rnn.update_memory(left, right)
+    rnn.update_memory(right, fc([word, left], 4, "two"))
+    rnn.output(left, right)
+
+
+@static
+def gates(rnn, x, start, still, also):
+    """An LSTM by hand, and an output that no turn needs."""
+    word = rnn.step_input(x)
+    state, cell = rnn.memory(init=start), rnn.memory(shape=[-1, 4], batch_ref=word)
+    parts = layers.split(fc([word, state], 16, "gates", None), 4, dim=1)
+    new = layers.sigmoid(parts[0]) * cell + layers.sigmoid(parts[1]) * layers.tanh(parts[2])
+    hidden = layers.sigmoid(parts[3]) * layers.tanh(new)
+    rnn.update_memory(state, hidden)
+    rnn.update_memory(cell, new)
+    rnn.step_output(fc(hidden, 5, "out", "softmax"))
+    rnn.step_output(hidden)
+
+
+@static
+def a_weight_twice(rnn, x, start, still, also):
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    again = rnn.step_input(also)
+    new = layers.tanh(fc(word, 4, "same", None) + fc(again, 4, "same", None) + fc(state, 4, "other", None))
+    rnn.update_memory(state, fc(new, 4, "other"))
+    rnn.step_output(new)
+
+
+@static
+def still_inputs(rnn, x, start, still, also):
+    """What does not move: with as many rows as the batch, a vector, one number."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    scale = layers.create_parameter([4], "float32", "scale")
+    shift = layers.create_parameter([1], "float32", "shift")
+    new = layers.tanh(fc(word, 4, "word", None) + state * scale + still)
+    rnn.update_memory(state, layers.elementwise_add(new, shift) * still)
+    rnn.step_output(new)
+
+
+@static
+def no_memory(rnn, x, start, still, also):
+    word = rnn.step_input(x)
+    rnn.step_output(fc(word, 4, "alone"))
+    rnn.step_output(layers.elementwise_mul(fc(word, 4, "alone", None), still))
+
+
+@static
+def without_gradient(rnn, x, start, still, also):
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    new = fc([word, state], 4, "stop")
+    new.stop_gradient = True
+    rnn.update_memory(state, new)
+    rnn.step_output(layers.concat([new, fc(word, 4, "go")], axis=1))
+
+
+@static
+def across_rows(rnn, x, start, still, also):
+    """Operators that must not see the rows of several turns."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    mean = layers.reduce_mean(fc(word, 4, "mean"), dim=0, keep_dim=True)
+    new = layers.elementwise_add(fc([state], 4, "state"), layers.reshape(mean, [4]))
+    gram = layers.matmul(new, new, transpose_x=True)
+    rnn.update_memory(state, layers.matmul(new, layers.softmax(gram)))
+    rnn.step_output(layers.softmax(new, axis=0))
+
+
+def deeper(x, start, still):
+    """Steps of more dimensions."""
+    words, begin = layers.stack([x, x * 0.5], axis=2), layers.stack([start, still], axis=1)
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, state = rnn.step_input(words), rnn.memory(init=begin)
+        parts = [
+            layers.fc(each, 4, num_flatten_dims=2, param_attr=f"deep.w{k}", bias_attr=False)
+            for k, each in enumerate([word, state])
+        ]
+        new = layers.tanh(parts[0] + parts[1])
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    return [rnn()]
+
+
+@static
+def units(rnn, x, start, still, also):
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    gate = layers.fc(word, 12, param_attr="gate.w", bias_attr=False)
+    new, _, _ = layers.gru_unit(gate, state, 12, param_attr="gru.w", bias_attr="gru.b")
+    rnn.update_memory(state, new)
+    rnn.step_output(new)
+
+
+def backwards(x, start, still):
+    """The steps in reverse: an attribute that only programs of Fluid's own helpers set."""
+    outs = one_memory(x, start, still)
+    for op in fluid.default_main_program().global_block().ops:
+        if op.type == "recurrent":
+            op.attrs["reverse"] = True
+    return outs
+
+
+def by_python(x, start, still):
+    """A step with an operator that has no native kernel: step by step."""
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, state = rnn.step_input(x), rnn.memory(init=start)
+        new = fc([word, state], 4, "python", None)
+        rnn.update_memory(state, layers.cumsum(layers.tanh(new), axis=1))
+        rnn.step_output(new)
+    return [rnn()]
+
+
+def two_layers(x, start, still):
+    return [one_memory(x, start, still)[0], gates(x, still, start)[1]]
+
+
+STATIC = [one_memory, swapped_memories, gates, a_weight_twice, still_inputs, no_memory, without_gradient, across_rows,
+          deeper, units, backwards, by_python, two_layers]  # fmt: skip
+STEP_BY_STEP = {by_python, across_rows, units}
+
+
+# Networks over sequences: words [rows, 3], still [sequences, 4].
+
+
+def dynamic(step):
+    """A DynamicRNN whose block is `step(rnn, words, still)`."""
+
+    def build(words, still):
+        rnn = layers.DynamicRNN()
+        also = layers.scale(words, -1.0)
+        with rnn.block():
+            step(rnn, words, still, also)
+        outs = rnn()
+        return outs if isinstance(outs, list) else [outs]
+
+    build.__name__ = step.__name__
+    return build
+
+
+@dynamic
+def from_zero(rnn, words, still, also):
+    word, state = rnn.step_input(words), rnn.memory(shape=[4], value=0.0)
+    new = fc([word, state], 4, "zero")
+    rnn.update_memory(state, new)
+    rnn.output(new)
+
+
+@dynamic
+def from_start(rnn, words, still, also):
+    word = rnn.step_input(words)
+    state, other = rnn.memory(init=still, need_reorder=True), rnn.memory(shape=[4], value=0.5)
+    new = fc([word, state, other], 4, "start")
+    rnn.update_memory(state, new)
+    rnn.update_memory(other, layers.sigmoid(state) * new)
+    rnn.output(new, other)
+
+
+@dynamic
+def with_still(rnn, words, still, also):
+    word, other = rnn.step_input(words), rnn.step_input(also)
+    fixed = rnn.static_input(still)
+    state = rnn.memory(shape=[4], value=0.0)
+    new = fc([word, state], 4, "with") * layers.sigmoid(fixed) + fc(other, 4, "also")
+    rnn.update_memory(state, new)
+    rnn.output(new)
+
+
+@dynamic
+def last_ones(rnn, words, still, also):
+    """What a turn reads of the one before, only."""
+    word, state = rnn.step_input(words), rnn.memory(shape=[3], value=1.0)
+    rnn.update_memory(state, word)
+    rnn.output(layers.elementwise_mul(state, word))
+
+
+DYNAMIC = [from_zero, from_start, with_still, last_ones]
+
+
+def run(main, startup, fetched, feeds, engine):
+    """What is fetched for each of the feeds, while the program trains; and how it was run."""
+    flags.set_engine(engine)
+    try:
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        exe.run(startup, scope=scope)
+        random = np.random.RandomState(1)
+        for parameter in main.all_parameters():
+            value = random.uniform(-0.7, 0.7, parameter.shape).astype("float32")
+            scope.find_var(parameter.name).get_tensor().set(value, fluid.CPUPlace())
+        found = [
+            exe.run(main, feed=feed, fetch_list=fetched, scope=scope, return_numpy=False) for feed in feeds
+        ]
+        return found, exe.describe(main, scope)
+    finally:
+        flags.set_engine("plan")
+
+
+def trained(build, sources):
+    """Programs that train the network, and what to fetch: results, gradients of parameters and of what is fed."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        given = [make() for make in sources]
+        outs = build(*given)
+        weights = [layers.reduce_sum(layers.square(out) * (0.3 + 0.1 * k)) for k, out in enumerate(outs)]
+        loss = layers.sums(weights)
+        fluid.optimizer.SGD(0.01).minimize(loss)
+        gradients = [var.name + "@GRAD" for var in (*main.all_parameters(), *given)]
+        wanted = [loss, *outs, *(name for name in gradients if name in main.global_block().vars)]
+    return main, startup, wanted
+
+
+def data(name, shape, **how):
+    def make():
+        made = fluid.data(name, shape, "float32", **how)
+        made.stop_gradient = False
+        return made
+
+    return make
+
+
+def check(build, sources, feeds):
+    main, startup, wanted = trained(build, sources)
+    kept = [{name: np.array(value) for name, value in feed.items()} for feed in feeds]
+    expected, _ = run(main, startup, wanted, feeds, "interpret")
+    found, text = run(main, startup, wanted, feeds, "plan")
+    for step, (first, second) in enumerate(zip(expected, found, strict=True)):
+        for what, one, other in zip(wanted, first, second, strict=True):
+            assert one.lod() == other.lod()
+            a, b = np.array(one), np.array(other)
+            assert a.shape == b.shape and a.dtype == b.dtype
+            np.testing.assert_allclose(b, a, rtol=2e-4, atol=2e-5, err_msg=f"{what} in step {step}")
+    for feed, before in zip(feeds, kept, strict=True):
+        for name, value in feed.items():
+            np.testing.assert_array_equal(np.array(value), before[name])  # what is fed is never changed
+    return text
+
+
+def numbers(random, *shape):
+    return random.standard_normal(shape).astype("float32")
+
+
+@pytest.mark.parametrize("build", STATIC, ids=lambda build: build.__name__)
+def test_steps_of_an_array(build):
+    random = np.random.default_rng(0)
+    feeds = [
+        {
+            "x": numbers(random, steps, batch, WIDTH),
+            "start": numbers(random, batch, 4),
+            "still": numbers(random, batch, 4),
+        }
+        for steps, batch in [(4, 2), (1, 3), (6, 1), (3, 5), (1, 1), (4, 2)]
+    ]
+    sources = [data("x", [None, None, WIDTH]), data("start", [None, 4]), data("still", [None, 4])]
+    text = check(build, sources, feeds)
+    assert ("turns of" in text or build is no_memory) == (build not in STEP_BY_STEP)
+    assert ("turn by turn" in text) == (build in STEP_BY_STEP)
+
+
+@pytest.mark.parametrize("build", DYNAMIC, ids=lambda build: build.__name__)
+def test_sequences(build):
+    random = np.random.default_rng(0)
+    feeds = []
+    for lengths in ([2, 4, 1], [3], [1, 1], [5, 5, 5], [1, 7, 2, 2, 6], [1], [2, 0, 3], [3, 2]):
+        words = fluid.create_lod_tensor(numbers(random, sum(lengths), WIDTH), [lengths], fluid.CPUPlace())
+        feeds.append({"words": words, "still": numbers(random, len(lengths), 4)})
+    sources = [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])]
+    text = check(build, sources, feeds)
+    assert "turns of" in text or build is last_ones
+    assert "turn by turn" not in text
