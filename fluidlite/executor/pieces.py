@@ -246,9 +246,9 @@ class Blocks:
         """What each block was cut into, a line for each instruction."""
         lines = []
         for index, pieces in sorted(self._pieces.items()):
-            lines.append(f"block {index}:" + (f" turn by turn: {pieces.no_loop}" if pieces.no_loop else ""))
+            reason = "" if pieces.loops else pieces.odd or pieces.no_loop
+            lines.append(f"block {index}:" + (f" turn by turn: {reason}" if reason else ""))
             lines += [line for loop in pieces.loops for line in loop.describe()]
-            lines += [f"  turn by turn: {pieces.odd}"] if pieces.odd and not pieces.loops else []
             for turns in pieces.turns.values():
                 lines += [f"  turn by turn: {turns.refused}"] if turns.refused else turns.describe()
             for begin, made in sorted(pieces.made.items()):
