@@ -28,7 +28,8 @@ from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope
 from .turns.counted import Counted, Odd
-from .turns.run import Taken, TurnPlans, Turns
+from .turns.form import Taken, Turns
+from .turns.run import TurnPlans
 
 
 class Driver(Interpreter):

@@ -20,7 +20,7 @@ from .scope import Scope
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
     from .turns.counted import Counted
-    from .turns.run import Taken, Turns
+    from .turns.form import Taken, Turns
 
 
 class Run(Protocol):

@@ -13,7 +13,7 @@ from ...framework import Operator
 from ...framework.backward_blocks import kept_names
 from ..environment import Environment, Run
 from .counted import Access, Counted
-from .run import Carried, Taken, Turns
+from .form import Carried, Taken, Turns
 from .stacks import Packed, Stack, Turned, kept_within, listed
 
 

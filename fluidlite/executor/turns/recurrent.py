@@ -11,7 +11,7 @@ from ...framework import Operator
 from ...framework.backward_blocks import kept_names
 from ...ops.registry import grad_name
 from ..environment import Environment, Run
-from .run import Carried, Turns
+from .form import Carried, Turns
 from .stacks import Listed, Stack, Turned, kept_within, steps_of
 
 
