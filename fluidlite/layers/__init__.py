@@ -7,6 +7,7 @@ from . import (
     arithmetic,
     arranging,
     arrays,
+    beams,
     boxes,
     branching,
     comparison,
@@ -14,6 +15,8 @@ from . import (
     convolution,
     counter,
     ctc,
+    decode_helpers,
+    decoding,
     dense,
     dynamic_rnn,
     if_else,
@@ -43,6 +46,7 @@ from . import (
     reductions,
     regression,
     resizing,
+    rnn_cells,
     sampled,
     search,
     selected_rows,
@@ -60,6 +64,7 @@ from .anchors import *  # noqa: F403
 from .arithmetic import *  # noqa: F403
 from .arranging import *  # noqa: F403
 from .arrays import *  # noqa: F403
+from .beams import *  # noqa: F403
 from .blocks import BlockGuard as BlockGuard
 from .boxes import *  # noqa: F403
 from .branching import *  # noqa: F403
@@ -72,6 +77,8 @@ from .constants import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .counter import *  # noqa: F403
 from .ctc import *  # noqa: F403
+from .decode_helpers import *  # noqa: F403
+from .decoding import *  # noqa: F403
 from .dense import *  # noqa: F403
 from .dynamic_rnn import *  # noqa: F403
 from .if_else import *  # noqa: F403
@@ -110,6 +117,7 @@ from .recurrent_unit import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .regression import *  # noqa: F403
 from .resizing import *  # noqa: F403
+from .rnn_cells import *  # noqa: F403
 from .sampled import *  # noqa: F403
 from .search import *  # noqa: F403
 from .selected_rows import *  # noqa: F403
@@ -128,6 +136,7 @@ __all__ += anchors.__all__
 __all__ += arithmetic.__all__
 __all__ += arranging.__all__
 __all__ += arrays.__all__
+__all__ += beams.__all__
 __all__ += boxes.__all__
 __all__ += branching.__all__
 __all__ += comparison.__all__
@@ -135,6 +144,8 @@ __all__ += constants.__all__
 __all__ += convolution.__all__
 __all__ += counter.__all__
 __all__ += ctc.__all__
+__all__ += decode_helpers.__all__
+__all__ += decoding.__all__
 __all__ += dense.__all__
 __all__ += dynamic_rnn.__all__
 __all__ += if_else.__all__
@@ -164,6 +175,7 @@ __all__ += recurrent_unit.__all__
 __all__ += reductions.__all__
 __all__ += regression.__all__
 __all__ += resizing.__all__
+__all__ += rnn_cells.__all__
 __all__ += sampled.__all__
 __all__ += search.__all__
 __all__ += selected_rows.__all__

@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     anchors,
     assert_,
     batch_norm,
+    beam_search,
     boxes,
     cast,
     clip,
