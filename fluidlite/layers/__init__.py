@@ -44,6 +44,7 @@ from . import (
     recurrent,
     recurrent_unit,
     reductions,
+    regions,
     regression,
     resizing,
     rnn_cells,
@@ -58,6 +59,7 @@ from . import (
     switch,
     tensor_math,
     variables,
+    yolo,
 )
 from .activations import *  # noqa: F403
 from .anchors import *  # noqa: F403
@@ -115,6 +117,7 @@ from .rearranging import *  # noqa: F403
 from .recurrent import *  # noqa: F403
 from .recurrent_unit import *  # noqa: F403
 from .reductions import *  # noqa: F403
+from .regions import *  # noqa: F403
 from .regression import *  # noqa: F403
 from .resizing import *  # noqa: F403
 from .rnn_cells import *  # noqa: F403
@@ -129,6 +132,7 @@ from .suppression import *  # noqa: F403
 from .switch import *  # noqa: F403
 from .tensor_math import *  # noqa: F403
 from .variables import *  # noqa: F403
+from .yolo import *  # noqa: F403
 
 __all__ = []
 __all__ += activations.__all__
@@ -173,6 +177,7 @@ __all__ += rearranging.__all__
 __all__ += recurrent.__all__
 __all__ += recurrent_unit.__all__
 __all__ += reductions.__all__
+__all__ += regions.__all__
 __all__ += regression.__all__
 __all__ += resizing.__all__
 __all__ += rnn_cells.__all__
@@ -187,5 +192,6 @@ __all__ += suppression.__all__
 __all__ += switch.__all__
 __all__ += tensor_math.__all__
 __all__ += variables.__all__
+__all__ += yolo.__all__
 
 __getattr__ = missing.reporter(__name__)

@@ -91,6 +91,10 @@ _OTHERS = {
 }
 
 
+_MISDECLARED = ("MaxIndex", "ObjectnessMask", "TopCount")
+"""Slots that are of one type, whatever Fluid's programs say."""
+
+
 def _kinds(text: str) -> frozenset[VarType]:
     return frozenset(VarType[name] for name in text.split())
 
@@ -127,7 +131,7 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
     for slot in sorted(definition.input_slots, key=lambda slot: not slot.name.endswith(GRAD)):
         for name in op.inputs.get(slot.name, ()):
             before, now = declared(name), op.meta.dtype(name)
-            if before is None or slot.name == "MaxIndex":  # int32, whatever Fluid's programs say
+            if before is None or slot.name in _MISDECLARED:
                 continue
             if slot.name == "XShape" or slot.name in free:
                 unread.add(now)

@@ -40,6 +40,7 @@ def register_pair(
     gradable: Sequence[str] | None = None,
     frozen: Sequence[str] = (),
     lod: bool = False,
+    carried: bool = False,
     random: bool = False,
     lod_from: LodFrom = FIRST,
     infer_back: Callable[[OpView], None] = grads_like_inputs,
@@ -53,9 +54,9 @@ def register_pair(
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
     its shape; `X?`: saved programs may lack it) and outputs it gets besides the gradients of the outputs that are not
-    `frozen`. `lod`: both kernels take `lod=`. `random`: each run draws new numbers. `lod_from`, `wire`: see `OpDef`.
-    `infer_back`: the shapes of the gradients, where those of the inputs are not what counts. `again`: the gradient rule
-    of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
+    `frozen`. `lod`: both kernels take `lod=`. `carried`: see `OpDef`. `random`: each run draws new numbers. `lod_from`,
+    `wire`: see `OpDef`. `infer_back`: the shapes of the gradients, where those of the inputs are not what counts.
+    `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -77,6 +78,7 @@ def register_pair(
             gradable=tuple(gradable) if gradable is not None else None,
             frozen=tuple(frozen),
             lod=lod,
+            carried=carried,
             random=random,
             lod_from=lod_from,
             cuda=cuda[0],
@@ -100,6 +102,7 @@ def register_pair(
             kernel=back,
             grad=again,
             lod=lod,
+            carried=carried,
             cuda=cuda[1],
             native=native[1],
             wire=wire or {},
