@@ -2,8 +2,8 @@
 
 from ..base import missing
 from . import layers
-from .layers import BasicGRUUnit, BasicLSTMUnit, multiclass_nms2
+from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, multiclass_nms2
 
-__all__ = ["BasicGRUUnit", "BasicLSTMUnit", "layers", "multiclass_nms2"]
+__all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm", "layers", "multiclass_nms2"]
 
 __getattr__ = missing.reporter(__name__)

@@ -1,4 +1,4 @@
-"""Recurrent units made of products and elementwise operators: `BasicGRUUnit`, `BasicLSTMUnit`."""
+"""Recurrent units made of products and elementwise operators, and networks of them over padded sequences."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from ... import layers
 from ...base import missing
+from ...base.errors import StaticModeError
 from ...dygraph import Layer
+from ...framework import Variable, mode
 from ...param_attr import ParamAttr
 
-__all__ = ["BasicGRUUnit", "BasicLSTMUnit"]
+__all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
 
 
 class BasicGRUUnit(Layer):
@@ -117,6 +119,210 @@ class BasicLSTMUnit(Layer):
         written = layers.elementwise_mul(layers.sigmoid(write), layers.tanh(candidate))
         cell = layers.elementwise_add(kept, written)
         return layers.tanh(cell) * layers.sigmoid(read), cell
+
+
+def basic_gru(
+    input: Variable,
+    init_hidden: Variable | None,
+    hidden_size: int,
+    num_layers: int = 1,
+    sequence_length: Variable | None = None,
+    dropout_prob: float = 0.0,
+    bidirectional: bool = False,
+    batch_first: bool = True,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    gate_activation: Callable[[Any], Any] | None = None,
+    activation: Callable[[Any], Any] | None = None,
+    dtype: Any = "float32",
+    name: str = "basic_gru",
+) -> tuple[Variable, Variable]:
+    """Layers of `BasicGRUUnit` over padded sequences (`fluid.contrib.layers.basic_gru`), for programs.
+
+    Args:
+        input: floats [batch, time, width], or [time, batch, width] without `batch_first`.
+        init_hidden: states before the first step, [num_layers * directions, batch, hidden_size]; None: zeros.
+        hidden_size, gate_activation, activation, dtype: as for `BasicGRUUnit`.
+        num_layers: how many units stand above each other; each but the first gets the states of the one below.
+        sequence_length: integers [batch]: beyond them states stay what they were; None: all are full.
+        dropout_prob: how much of what a unit gives to the next one and of the result is dropped in training, upscaled.
+        bidirectional: a second network goes from the end to the beginning; in the padding its states stay the first.
+        param_attr, bias_attr: a ParamAttr or None. Its name gets `_fw_w_0`, `_bw_b_1`, ... and what the unit adds.
+        name: what the names of the units begin with.
+
+    Returns:
+        The states of the last layer, [batch, time, directions * hidden_size] (or time first), and the last states,
+        [num_layers * directions, batch, hidden_size].
+
+    Raises:
+        AssertionError: in dygraph mode.
+    """
+
+    def unit(scope: str, weights: Any, bias: Any) -> Layer:
+        return BasicGRUUnit(scope, hidden_size, weights, bias, gate_activation, activation, dtype)
+
+    network = _Network(
+        num_layers, bidirectional, hidden_size, dropout_prob, dtype, param_attr, bias_attr, name
+    )
+    out, last = network.over(unit, input, [init_hidden], sequence_length, batch_first)
+    return out, last[0]
+
+
+def basic_lstm(
+    input: Variable,
+    init_hidden: Variable | None,
+    init_cell: Variable | None,
+    hidden_size: int,
+    num_layers: int = 1,
+    sequence_length: Variable | None = None,
+    dropout_prob: float = 0.0,
+    bidirectional: bool = False,
+    batch_first: bool = True,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    gate_activation: Callable[[Any], Any] | None = None,
+    activation: Callable[[Any], Any] | None = None,
+    forget_bias: float = 1.0,
+    dtype: Any = "float32",
+    name: str = "basic_lstm",
+) -> tuple[Variable, Variable, Variable]:
+    """Layers of `BasicLSTMUnit` over padded sequences (`fluid.contrib.layers.basic_lstm`), for programs.
+
+    Args:
+        input, num_layers, sequence_length, dropout_prob, bidirectional, batch_first, param_attr, bias_attr, name: as
+            for `basic_gru`.
+        init_hidden, init_cell: states and cells before the first step, [num_layers * directions, batch,
+            hidden_size]; None: zeros. Cells without states are not looked at.
+        hidden_size, gate_activation, activation, forget_bias, dtype: as for `BasicLSTMUnit`.
+
+    Returns:
+        The states of the last layer, [batch, time, directions * hidden_size] (or time first), and the last states and
+        cells, [num_layers * directions, batch, hidden_size] both.
+
+    Raises:
+        AssertionError: in dygraph mode.
+        TypeError: for states without cells.
+    """
+
+    def unit(scope: str, weights: Any, bias: Any) -> Layer:
+        acts = gate_activation, activation
+        return BasicLSTMUnit(scope, hidden_size, weights, bias, *acts, forget_bias, dtype)
+
+    network = _Network(
+        num_layers, bidirectional, hidden_size, dropout_prob, dtype, param_attr, bias_attr, name
+    )
+    out, last = network.over(unit, input, [init_hidden, init_cell], sequence_length, batch_first)
+    return out, last[0], last[1]
+
+
+class _Network:
+    """Units above each other, in one or both directions."""
+
+    def __init__(
+        self,
+        num_layers: int,
+        bidirectional: bool,
+        hidden_size: int,
+        dropout_prob: float,
+        dtype: Any,
+        param_attr: Any,
+        bias_attr: Any,
+        name: str,
+    ) -> None:
+        if mode.in_dygraph_mode():
+            raise StaticModeError(
+                f"{name} is a layer of programs only; in dygraph mode call its unit in a loop"
+            )
+        self.num_layers, self.hidden_size = num_layers, hidden_size
+        self.directions = ("fw", "bw") if bidirectional else ("fw",)
+        self.dropout_prob, self.dtype = dropout_prob, dtype
+        self.param_attr, self.bias_attr, self.name = param_attr, bias_attr, name
+
+    def over(
+        self,
+        unit: Callable[[str, Any, Any], Layer],
+        input: Variable,
+        initial: list[Any],
+        lengths: Variable | None,
+        batch_first: bool,
+    ) -> tuple[Variable, list[Variable]]:
+        """What all steps give, and the last of each kind of state; `initial`: the first of each kind."""
+        units = {way: [self._unit(unit, way, k) for k in range(self.num_layers)] for way in self.directions}
+        rows = layers.transpose(input, [1, 0, 2]) if batch_first else input
+        mask = None
+        if lengths is not None:
+            mask = layers.sequence_mask(lengths, maxlen=layers.shape(rows)[0], dtype=self.dtype)
+            mask = layers.transpose(mask, [1, 0])
+        shape = [self.num_layers, len(self.directions), -1, self.hidden_size]
+        first = None if initial[0] is None else [layers.reshape(state, shape=shape) for state in initial]
+        out, last = self._direction(units["fw"], rows, mask, first, 0, len(initial))
+        if len(self.directions) == 2:
+            back = layers.reverse(rows, axis=[0])
+            mask = None if mask is None else layers.reverse(mask, axis=[0])
+            back_out, back_last = self._direction(units["bw"], back, mask, first, 1, len(initial))
+            out = layers.concat([out, layers.reverse(back_out, axis=[0])], axis=2)
+            joined = []
+            for pair in zip(last, back_last, strict=True):
+                both = layers.concat(list(pair), axis=1)
+                joined.append(layers.reshape(both, shape=[2 * self.num_layers, -1, self.hidden_size]))
+            last = joined
+        return (layers.transpose(out, [1, 0, 2]) if batch_first else out), last
+
+    def _unit(self, unit: Callable[[str, Any, Any], Layer], way: str, k: int) -> Layer:
+        scope = f"{self.name}{'_reverse' if way == 'bw' else ''}_layers_{k}"
+        return unit(
+            scope,
+            *(_named_after(a, f"{way}_{p}_{k}") for a, p in ((self.param_attr, "w"), (self.bias_attr, "b"))),
+        )
+
+    def _direction(
+        self,
+        units: list[Layer],
+        rows: Variable,
+        mask: Variable | None,
+        first: list[Variable] | None,
+        way: int,
+        kinds: int,
+    ) -> tuple[Variable, list[Variable]]:
+        starts = (
+            None if first is None else [[state[k, way] for state in first] for k in range(self.num_layers)]
+        )
+        rnn = layers.StaticRNN()
+        with rnn.step():
+            given = rnn.step_input(rows)
+            still = None if mask is None else rnn.step_input(mask)
+            for k, unit in enumerate(units):
+                if starts is None:
+                    before = [rnn.memory(batch_ref=rows, shape=[-1, self.hidden_size]) for _ in range(kinds)]
+                else:
+                    before = [rnn.memory(init=state) for state in starts[k]]
+                made = unit(given, *before)
+                after = list(made) if isinstance(made, tuple) else [made]
+                if still is not None:
+                    after = [_while_running(new, old, still) for new, old in zip(after, before, strict=True)]
+                for old, new in zip(before, after, strict=True):
+                    rnn.update_memory(old, new)
+                for new in after:
+                    rnn.step_output(new)
+                given = after[0]
+                if self.dropout_prob:
+                    given = layers.dropout(
+                        given, dropout_prob=self.dropout_prob, dropout_implementation="upscale_in_train"
+                    )
+            rnn.step_output(given)
+        *states, out = rnn()
+        ends = [state[-1] for state in states]
+        last = []
+        for kind in range(kinds):
+            joined = layers.concat(ends[kind::kinds], axis=0)
+            last.append(layers.reshape(joined, shape=[self.num_layers, -1, self.hidden_size]))
+        return out, last
+
+
+def _while_running(new: Variable, old: Variable, still: Variable) -> Variable:
+    """`new` where a sequence goes on (`still` is 1), `old` where it has ended."""
+    kept = layers.elementwise_mul(new, still, axis=0)
+    return kept - layers.elementwise_mul(old, still - 1, axis=0)
 
 
 def _full_scope(name_scope: str, unit: Layer) -> str:
