@@ -23,7 +23,8 @@ LAYERS = [
     {
         "annotations", "log_helper", "no_longer", "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
-        "metrics", "io", "profiler", "data", "input", "average", "wrapped_decorator", "op", "default_scope_funcs",
+        "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
+        "default_scope_funcs",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
         "incubate",
     },

@@ -14,6 +14,7 @@ from . import (
     constants,
     convolution,
     counter,
+    crf,
     ctc,
     decode_helpers,
     decoding,
@@ -78,6 +79,7 @@ from .conditional_block import ConditionalBlock as ConditionalBlock
 from .constants import *  # noqa: F403
 from .convolution import *  # noqa: F403
 from .counter import *  # noqa: F403
+from .crf import *  # noqa: F403
 from .ctc import *  # noqa: F403
 from .decode_helpers import *  # noqa: F403
 from .decoding import *  # noqa: F403
@@ -147,6 +149,7 @@ __all__ += comparison.__all__
 __all__ += constants.__all__
 __all__ += convolution.__all__
 __all__ += counter.__all__
+__all__ += crf.__all__
 __all__ += ctc.__all__
 __all__ += decode_helpers.__all__
 __all__ += decoding.__all__

@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401
     activation,
+    alignment,
     anchors,
     assert_,
     batch_norm,
@@ -15,6 +16,7 @@ from . import (  # noqa: F401
     control_recurrent,
     conv,
     conv_twice,
+    crf,
     ctc,
     deformable,
     distances,

@@ -9,12 +9,18 @@ from ..base.errors import EnforceNotMet, OperatorError
 _OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE, _UNEVEN = 1, 2, 5, 7
 
 _UNEVEN_TEXTS = {
+    "chunk_eval": "sequence {0} has {1} rows, not {2}; Inference and Label must have the same sequences",
     "lod_reset": "the offsets must go up from 0 to the {2} rows of X, got {1} at position {0}",
     "merge_lod_tensor": "part {0} (0: InTrue, 1: InFalse) must have {2} rows, as many as Mask chooses, got {1}",
     "sequence_pad": "padded_length must be -1 or at least {1}, the length of the longest sequence, got {2}",
     "sequence_reshape": "sequence {0} has {1} elements, which rows of {2} do not divide",
 }
 """What is told about sequences that do not fit: which one, its size, what that must fit."""
+
+_EMPTY_TEXTS = {
+    "edit_distance": "sequence {0} of Refs is empty, so that nothing can be divided by its length"
+}
+"""What is told about sequences that must not be empty."""
 
 
 def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Sequence[int]) -> Exception:
@@ -28,6 +34,8 @@ def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Seq
     """
     if code == _OUT_OF_RANGE:
         slot = next((name for name in ("Label", "Ids", "Index") if name in inputs), None)
+        if "Inference" in inputs and not err[3]:
+            slot = "Inference"
         what = "an input" if slot is None else f"{slot}{inputs[slot]}"
         return OperatorError(
             f"operator {op_type}: {what} must be in [0, {err[2]}); got {err[0]} at position {err[1]}"
@@ -41,6 +49,7 @@ def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Seq
         )
     if code == _UNEVEN:
         which = "the sequences together have" if err[0] < 0 else "sequence {0} has"
-        text = _UNEVEN_TEXTS.get(op_type, which + " {1} rows, which does not fit the {2} that there are")
+        plain = which + " {1} rows, which does not fit the {2} that there are"
+        text = (_EMPTY_TEXTS if err[1] == 0 else {}).get(op_type) or _UNEVEN_TEXTS.get(op_type, plain)
         return OperatorError(f"operator {op_type}: {text.format(*err)}")
     return EnforceNotMet(f"operator {op_type} failed with code {code} (status {err[0]})")

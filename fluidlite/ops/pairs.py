@@ -61,6 +61,7 @@ def register_pair(
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
     kept = [Slot.parse(text) for text in (slots if keep is None else keep)]
+    kept_out = [Slot.parse(text) for text in keep_out]
     wanted = tuple(slots) if gradable is None else tuple(gradable)
 
     def declared(slot: Slot, name: str, optional: bool, unread: bool = False) -> str:
@@ -74,7 +75,7 @@ def register_pair(
             attrs=attrs or {},
             infer=infer,
             kernel=kernel,
-            grad=standard_grad(inputs=[slot.name for slot in kept], outputs=tuple(keep_out)),
+            grad=standard_grad(inputs=[slot.name for slot in kept], outputs=[slot.name for slot in kept_out]),
             gradable=tuple(gradable) if gradable is not None else None,
             frozen=tuple(frozen),
             lod=lod,
@@ -88,7 +89,7 @@ def register_pair(
         )
     )
     takes = [declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.unread) for k in kept]
-    takes += [declared(made[name], name, made[name].optional) for name in keep_out]
+    takes += [declared(made[k.name], k.name, made[k.name].optional, k.unread) for k in kept_out]
     takes += [
         declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in frozen
     ]

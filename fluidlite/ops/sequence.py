@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lod import Lod, as_lod, from_lengths
-from .infer import grads_like_inputs
+from .infer import grads_like_inputs, product
 from .registry import GRAD, OperatorError, OpView
 
 Lods = dict[str, list[Any]]
@@ -62,6 +62,45 @@ class Segments:
         return len(self.lengths)
 
 
+class Padded:
+    """Sequences of either form as [batch, time, ...]: given as rows with offsets, or padded already, with lengths."""
+
+    def __init__(self, lengths: np.ndarray, steps: int, as_rows: bool) -> None:
+        self.lengths = lengths
+        self.inside = np.arange(steps) < lengths[:, None]
+        self._as_rows = as_rows
+
+    @classmethod
+    def of(cls, op_type: str, x: Any, lengths: Any, lod: Lods, slot: str, time: int = 1) -> Padded:
+        """The sequences of `x`; `lengths` is None for those with the offsets of `slot`. `time`: the axis, if padded.
+
+        Raises OperatorError for lengths beyond the steps that there are.
+        """
+        if lengths is None:
+            own = np.diff(levels(op_type, lod, slot)[-1])
+            return cls(own, int(own.max(initial=0)), True)
+        own, steps = np.asarray(lengths).reshape(-1), x.shape[time]
+        wrong = np.flatnonzero((own < 0) | (own > steps))
+        if len(wrong):
+            raise OperatorError(
+                f"operator {op_type}: sequence {wrong[0]} has {own[wrong[0]]} rows, which does not fit the "
+                f"{steps} that there are"
+            )
+        return cls(own, steps, False)
+
+    def pad(self, rows: Any) -> Any:
+        """Rows as [batch, time, ...], with zeros behind each sequence; padded ones as they are."""
+        if not self._as_rows:
+            return rows
+        whole = np.zeros((*self.inside.shape, *rows.shape[1:]), rows.dtype)
+        whole[self.inside] = rows
+        return whole
+
+    def back(self, whole: Any) -> Any:
+        """[batch, time, ...] in the form that was given."""
+        return whole[self.inside] if self._as_rows else whole
+
+
 def deep(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
     """For `infer`: the arrays of offsets of an input that has to have some, outermost level first; None as long as
     nobody can know them. Raises the operator's error if a run has none.
@@ -112,3 +151,14 @@ def segments_of(op: OpView, slot: str, index: int = 0) -> tuple[str, int, int] |
     """
     found = op.lod(slot, index)
     return (found[-1], op.sequences(slot, index), op.shape(slot, index)[0]) if found else None
+
+
+def batch_operands(op: OpView, slot: str, lengths: str) -> tuple[str | None, str | None, int] | None:
+    """For `native`: the array of offsets of `slot` or else the lengths of padded sequences, and how many there are.
+
+    None where there are neither.
+    """
+    if op.has(lengths):
+        return None, op.name(lengths), product(op.shape(lengths))
+    found = op.lod(slot)
+    return (found[-1], None, op.sequences(slot)) if found else None

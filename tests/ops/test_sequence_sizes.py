@@ -9,7 +9,7 @@ from fluidlite.ops.registry import Call, OpView, grad_name
 
 from . import in_native
 
-FIXED = {"Filter", "PadValue", "Weight", "Bias"}
+FIXED = {"Filter", "PadValue", "Weight", "Bias", "Transition"}
 LOD, DEEP = [0, 2, 5, 9], [[0, 2, 2, 3], [0, 4, 5, 9]]
 
 
@@ -72,6 +72,16 @@ CASES = {
     ),
     "gru": ({"Input": floats(9, 6), "Weight": floats(2, 6), "Bias": floats(1, 6)}, {}, {"Input": [LOD]}),
     "lstm": ({"Input": floats(9, 8), "Weight": floats(2, 8), "Bias": floats(1, 14)}, {}, {"Input": [LOD]}),
+    "linear_chain_crf": (
+        {"Emission": floats(9, 4), "Transition": floats(6, 4), "Label": whole(9, 1)},
+        {}, {"Emission": [LOD], "Label": [LOD]},
+    ),
+    "crf_decoding": ({"Emission": floats(9, 4), "Transition": floats(6, 4)}, {}, {"Emission": [LOD]}),
+    "warpctc": (
+        {"Logits": floats(9, 4), "Label": whole(5, 1).astype("int32")}, {}, {"Logits": [LOD], "Label": [[0, 1, 3, 5]]},
+    ),
+    "edit_distance": ({"Hyps": whole(9, 1), "Refs": whole(5, 1)}, {}, {"Hyps": [LOD], "Refs": [[0, 1, 3, 5]]}),
+    "chunk_eval": ({"Inference": whole(9, 1), "Label": whole(9, 1)}, {}, {"Inference": [LOD], "Label": [LOD]}),
     "row_conv": ({"X": floats(9, 4), "Filter": floats(3, 4)}, {}, {"X": [LOD]}),
 }  # fmt: skip
 

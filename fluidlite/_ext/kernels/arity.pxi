@@ -38,6 +38,17 @@ def _images(ints, size):
             "output": 4 * n * oc * max(oh, 0) * max(ow, 0)}
 
 
+def _field(names):
+    """The sizes of the operands of kernels of conditional random fields."""
+    def sizes(ints, size):
+        count, rows, tags, steps = ints
+        rows = max(rows, count * steps)
+        of = {"rows": rows * tags * size, "offsets": 8 * (count + 1), "lengths": 8 * count, "label": 8 * rows,
+              "moves": (tags + 2) * tags * size, "costs": count * size}
+        return [of[name] for name in names.split()]
+    return sizes
+
+
 # Kernels whose sizes are no products of their integers: bytes of each operand from the integers and the element's size.
 _ODD_SIZES = {
     "concat": lambda i, _: [*[i[0] * n for n in i[1:]], i[0] * sum(i[1:])],
@@ -52,6 +63,9 @@ _ODD_SIZES = {
     "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
     "conv2d": lambda i, size: [_images(i, size)[of] for of in ("input", "filter", "bias", "output")],
     "conv2d_grad_input": lambda i, size: [_images(i, size)[of] for of in ("filter", "output", "input")],
+    "linear_chain_crf": _field("rows offsets lengths moves label rows rows moves costs"),
+    "linear_chain_crf_grad": _field("rows offsets lengths moves label costs rows moves"),
+    "crf_decoding": _field("rows offsets lengths moves label label"),
     "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],
 }
 

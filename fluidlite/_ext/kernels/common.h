@@ -93,6 +93,14 @@ FL_INLINE int too_large(fl_call *call, int64_t size, int64_t most) {
     return FL_TOO_LARGE;
 }
 
+/* Reports a sequence (-1: all of them together) whose size does not fit. */
+FL_INLINE int uneven(fl_call *call, int64_t sequence, int64_t size, int64_t wanted) {
+    call->err[0] = sequence;
+    call->err[1] = size;
+    call->err[2] = wanted;
+    return FL_UNEVEN;
+}
+
 /* Reports that operand `which` was left out and is needed. */
 FL_INLINE int missing(fl_call *call, int which) {
     call->err[0] = which;

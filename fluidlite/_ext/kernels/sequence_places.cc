@@ -11,14 +11,6 @@
 namespace fl {
 namespace {
 
-/* Reports a sequence (-1: all of them together) whose size does not fit. */
-int uneven(fl_call *call, int64_t sequence, int64_t size, int64_t wanted) {
-    call->err[0] = sequence;
-    call->err[1] = size;
-    call->err[2] = wanted;
-    return FL_UNEVEN;
-}
-
 void copy_bytes(char *to, const char *from, int64_t bytes) {
     if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
