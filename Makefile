@@ -1,5 +1,5 @@
 # make demo    trains the tutorial of the Fluid guide on real digits
-# make test    runs the tests
+# make test    runs the tests, in two processes
 # make ci      all checks, as in .ci/run
 # make clean   removes what the others have made
 #
@@ -16,7 +16,7 @@ demo: $(READY)
 	$(VENV)/bin/python -m fluidlite examples/mnist_dataloader.py
 
 test: $(READY)
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python scripts/run_tests.py
 
 ci:
 	PYTHON=$(PYTHON) bash .ci/run
