@@ -1,6 +1,7 @@
 """Imports inside the package go one way: a folder imports those above it in this list and none below."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,15 @@ def module_of(path):
     return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf8"))
+
+
 def imported(path):
     """(line, module of this package) for every import in a file, inside functions as well."""
     package = ("fluidlite", *path.relative_to(ROOT).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found = [alias.name.split(".") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -85,7 +91,7 @@ def test_imports_go_one_way(path):
 def test_only_the_gpu_backend_imports_cupy(path):
     if module_of(path)[:2] == ("backend", "cupy_"):
         return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+    for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         names += [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
