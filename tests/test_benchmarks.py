@@ -30,6 +30,7 @@ TINY = {
         "encoder",
     ],
     "sequences": ["--steps", "1"],
+    "tagging": ["--steps", "1"],
     "shapes": ["--sizes", "2", "--passes", "1"],
     "ragged": ["--seconds", "0.02", "--only", "sentences"],
     "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
@@ -76,6 +77,7 @@ ROWS = {
         *(f"encoder: {stage}, s" for stage in STAGES),
     ],
     "sequences": ["sequence_conv_pool", "DynamicRNN", "StaticRNN", "while_loop"],
+    "tagging": ["linear_chain_crf", "warpctc"],
     "ragged": [f"sentences{how}" for how in ("", ": NumPy", ": loader")],
     "shapes": [
         *(f"six layers: {what}" for what in ("sizes 20 to 319", "size 170", "varied / even")),

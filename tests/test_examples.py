@@ -47,6 +47,19 @@ def test_dynamic_rnn(python):
     assert float(re.search(r"accuracy on new sentences (\S+)", done.stdout)[1]) > 0.75, done.stdout
 
 
+def test_crf_tagger(python):
+    done = python("-m", "fluidlite", EXAMPLES / "crf_tagger.py", 100)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"F1 of chunks (\S+)", done.stdout)[1]) > 0.95, done.stdout
+    assert re.search(r"/B-who .*/B-verb .*/B-whom", done.stdout), done.stdout
+
+
+def test_ctc(python):
+    done = python("-m", "fluidlite", EXAMPLES / "ctc.py", 100)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"edit distance per sign (\S+)", done.stdout)[1]) < 0.05, done.stdout
+
+
 def test_while_loop(python):
     done = python("-m", "fluidlite", EXAMPLES / "while_loop.py")
     assert done.returncode == 0, done.stderr
