@@ -60,6 +60,12 @@ def test_ctc(python):
     assert float(re.search(r"edit distance per sign (\S+)", done.stdout)[1]) < 0.05, done.stdout
 
 
+def test_declarative_loop(python):
+    done = python("-m", "fluidlite", EXAMPLES / "declarative_loop.py")
+    assert "[9, 1, 4] -> [[8, 7, 6, 5, 4, 3, 2, 1, 0], [0, 0, " in done.stdout
+    assert "from the file: [6, 1, 4] -> [[5, 4, 3, 2, 1, 0], [0, " in done.stdout
+
+
 def test_while_loop(python):
     done = python("-m", "fluidlite", EXAMPLES / "while_loop.py")
     assert done.returncode == 0, done.stderr

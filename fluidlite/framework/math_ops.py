@@ -21,6 +21,9 @@ class VariableMath:
 
     __slots__ = ()
 
+    of_python = False
+    """Whether it stands for a number of Python's, which is of no type of its own."""
+
     # Arrays leave `array + variable` to the variable, instead of going through their elements.
     __array_priority__ = 100
 
@@ -222,6 +225,8 @@ def _indexed(var: Variable, index: Any) -> Variable:
     strided: dict[int, int] = {}
     for axis, item in enumerate(items):
         if isinstance(item, VariableMath):
+            if item.of_python:
+                item = item.astype(VarType.INT32)  # type: ignore[attr-defined]
             axes.append(axis)
             drop.append(axis)
             # Of the type of the index: Fluid always takes int32, and then refuses places of int64.

@@ -533,19 +533,17 @@ def line_of(function, text):
 
 def test_values_are_refused_with_the_line():
     def choose(x):
-        if layers.mean(x).numpy() > 0:
+        if np.sign(layers.mean(x).numpy()) > 0:
             return x
         return -x
 
-    with pytest.raises(NotSupportedError, match="choose is being traced") as caught:
+    with pytest.raises(NotSupportedError, match="a function of NumPy needs the elements") as caught:
         declarative(choose)(tensor(1, 2))
-    assert f"test_jit_declarative.py:{line_of(choose, 'if layers')}" in str(caught.value)
+    assert f"test_jit_declarative.py:{line_of(choose, 'if np.sign')}" in str(caught.value)
     assert choose(tensor(-1, -2)).numpy().tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "use", [lambda x: x.numpy(), lambda x: x.backward(), lambda x: divmod(int(x.numpy()), 1)]
-)
+@pytest.mark.parametrize("use", [lambda x: x.backward(), lambda x: x.gradient()])
 def test_values_are_not_known_while_tracing(use):
     with pytest.raises(NotSupportedError, match="needs the value of tensor"):
         declarative(use)(tensor(1))

@@ -9,15 +9,16 @@ import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from ...base.dtypes import VarType
 from ...base.errors import NotSupportedError
+from ...eager import Tensor
 from ...framework import Variable, tracing
 from ...layers import Print
 from ...layers import shape as shape_of
-from . import iterables, source, values
+from . import arrays, iterables, source, values
 from .branching import choose, deciding, given
 from .rewriting import Refusal
 from .values import here, is_tensor, scalar
@@ -71,6 +72,20 @@ def rewritten(function: Any) -> Any:
         return source.rewritten(function, helpers)
     except Refusal:
         return function
+
+
+def built(function: Any) -> Any:
+    """What builds a program in place of `function`, and of the layers it calls; itself if it is not rewritten."""
+    made = rewritten(function)
+    if made is function:
+        return function
+
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with rewriting():
+            return made(*args, **kwargs)
+
+    return called
 
 
 @contextmanager
@@ -184,6 +199,14 @@ def shape(value: Any) -> Any:
         return found
     sizes = shape_of(value)
     return type(found)([values.as_number(sizes[k]) if n < 0 else n for k, n in enumerate(found)])
+
+
+def numpy(value: Any) -> Any:
+    """`value.numpy()`; of what is known only when the program runs, a Variable that can do some of what arrays can."""
+    lasts = isinstance(value, Variable) and getattr(value, "persistable", False)
+    if not is_tensor(value) or (isinstance(value, Tensor) and not lasts):
+        return value.numpy()
+    return arrays.array(values.variable(value))
 
 
 def rows(items: Any) -> Any:

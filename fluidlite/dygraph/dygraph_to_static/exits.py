@@ -141,20 +141,19 @@ class Exits:
 
 
 def own_nodes(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, without what belongs to functions and classes that are defined in it."""
+    """A node and all below it, without what belongs to functions and classes that are defined there."""
     found, todo = [], [node]
     while todo:
         node = todo.pop()
         found.append(node)
-        if (
-            not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))
-            or len(found) == 1
-        ):
-            todo.extend(ast.iter_child_nodes(node))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            todo += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
+        elif isinstance(node, ast.Lambda):
+            todo += [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+        elif isinstance(node, ast.ClassDef):
+            todo += [*node.decorator_list, *node.bases]
         else:
-            todo.extend(getattr(node, "decorator_list", ()))
-            if not isinstance(node, ast.ClassDef):
-                todo.extend([*node.args.defaults, *[d for d in node.args.kw_defaults if d is not None]])
+            todo.extend(ast.iter_child_nodes(node))
     return found
 
 

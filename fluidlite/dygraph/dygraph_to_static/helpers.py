@@ -1,7 +1,7 @@
 """What rewritten code calls, as `_d2s_`."""
 
 from .branching import and_, choose, compare, if_, not_, or_
-from .calls import assert_, call, known, raised, result, rows, shape
+from .calls import assert_, call, known, numpy, raised, result, rows, shape
 from .looping import for_, while_
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "if_",
     "known",
     "not_",
+    "numpy",
     "or_",
     "raised",
     "result",

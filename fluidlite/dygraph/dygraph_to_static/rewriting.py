@@ -274,6 +274,8 @@ class Expressions(ast.NodeTransformer):
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == HELPERS:
             return node
         self.generic_visit(node)
+        if isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not node.keywords:
+            return helper_call(node, "numpy", func.value)
         node.func = helper_call(func, "call", node.func)
         return node
 

@@ -20,6 +20,7 @@ _FUTURE = functools.reduce(
     int.__or__, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
 _FILES_KEPT = 64
+_FUNCTION = "_d2s_function"
 
 _lock = threading.RLock()
 _files: dict[tuple[str, bool], tuple[int, dict[int, list[Any]]]] = {}
@@ -78,7 +79,10 @@ def _covers(node: Any, code: types.CodeType) -> bool:
 
 def _rewritten(node: Any) -> Any:
     fresh = copy.deepcopy(node)
-    return rewriting.function(fresh) if isinstance(fresh, ast.FunctionDef) else rewriting.expression(fresh)
+    made = rewriting.function(fresh) if isinstance(fresh, ast.FunctionDef) else rewriting.expression(fresh)
+    if not any(isinstance(inner, ast.Name) and inner.id == HELPERS for inner in ast.walk(made)):
+        raise Refusal("there is nothing to rewrite")
+    return made
 
 
 def compiled(function: types.FunctionType) -> types.CodeType:
@@ -100,35 +104,28 @@ def compiled(function: types.FunctionType) -> types.CodeType:
 def _compiled(function: types.FunctionType) -> types.CodeType:
     code = function.__code__
     node = _rewritten(node_of(function))
-    outer = code.co_qualname.split(".") if hasattr(code, "co_qualname") else []
+    outer = function.__qualname__.split(".")
     owner = outer[-2] if len(outer) > 1 and outer[-2] != "<locals>" else None
     inner: ast.stmt = node if isinstance(node, ast.FunctionDef) else ast.Expr(node)
+    if isinstance(node, ast.FunctionDef):
+        node.name = _FUNCTION  # its own name means what it means outside
     free = [name for name in code.co_freevars if name != "__class__"]
-    if owner is not None:  # names like self.__x are those of the class
-        inner = ast.ClassDef(owner, [], [], [inner], [])
+    if owner is not None:  # names like self.__x are those of the class, whose own underscores do not count
+        inner = ast.ClassDef(f"___{owner}", [], [], [inner], [])
     arguments = ast.arguments(
         [], [ast.arg(name) for name in [HELPERS, "__class__", *free]], None, [], [], None, []
     )
     factory = ast.FunctionDef("_d2s_factory", arguments, [inner], [])
     module = ast.fix_missing_locations(ast.Module([factory], []))
     made = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
-    return _named(_inside(made, code), code)
+    return _named(_inside(made, _FUNCTION if isinstance(node, ast.FunctionDef) else "<lambda>"), code)
 
 
-def _inside(made: types.CodeType, code: types.CodeType) -> types.CodeType:
+def _inside(made: types.CodeType, name: str) -> types.CodeType:
     """The code object of the function within that of the module around it."""
     for item in made.co_consts:
         if isinstance(item, types.CodeType):
-            if (
-                item.co_name == code.co_name
-                and item.co_argcount == code.co_argcount
-                and item.co_name != "_d2s_factory"
-            ):
-                return item
-            try:
-                return _inside(item, code)
-            except Refusal:
-                continue
+            return item if item.co_name == name else _inside(item, name)
     raise Refusal("it was not compiled")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import FLOATS, VarType, to_vartype
-from ...base.errors import NotSupportedError
+from ...base.errors import ArgumentAssertion, NotSupportedError
 from ...eager import Tensor
 from ...framework import Block, Program, Variable, callsite, default_main_program, tracing
 from ...layers import array_length, array_read, array_write, assign, cast, create_array, fill_constant
@@ -19,6 +19,8 @@ UNSET: Any = type("Unset", (), {"__repr__": lambda self: "nothing"})()
 
 class Number(Variable):
     """A number of Python's that a program computes: with tensors it takes their type, as numbers do."""
+
+    of_python = True
 
     def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Variable:
         me: Variable = self
@@ -196,7 +198,7 @@ def truth(value: Any) -> Variable:
     if var.type != VarType.LOD_TENSOR:
         raise NotSupportedError(f"whether {var.name!r} is empty is known only when the program runs{here()}")
     if all(n >= 0 for n in var.shape) and math.prod(var.shape) != 1:
-        raise ValueError(
+        raise ArgumentAssertion(
             f"a condition must have one element, got a tensor of shape {list(var.shape)}{here()}; reduce it with "
             "fluid.layers.reduce_any or reduce_all"
         )
@@ -207,7 +209,9 @@ def scalar(value: Any, dtype: VarType) -> Variable:
     """`int(x)` and the like of a tensor of one element."""
     var = variable(value)
     if all(n >= 0 for n in var.shape) and math.prod(var.shape) != 1:
-        raise TypeError(f"only tensors of one element are numbers, got shape {list(var.shape)}{here()}")
+        raise ArgumentAssertion(
+            f"only a tensor of one element becomes a number, got shape {list(var.shape)}{here()}"
+        )
     made = as_number(cast(var, dtype))
     made.stop_gradient = True
     return made

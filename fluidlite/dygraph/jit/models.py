@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import Parameter, apply
+from ...eager import Parameter, Tensor, apply
 from ...eager.placing import here, host
 from ...executor import Scope, scope_guard
 from ...framework import Operator, Program
@@ -19,7 +19,7 @@ from ..nested import replaced
 from . import input_spec as specs
 from . import saving
 from .static_function import StaticFunction, declarative
-from .traced import Spec, Traced
+from .traced import Spec, Traced, of_program
 
 MODEL, PARAMETERS = ".pdmodel", ".pdiparams"
 
@@ -61,12 +61,8 @@ def _traced(function: StaticFunction, input_spec: Sequence[Any]) -> Traced:
         return found[-1].example()
 
     args = replaced(tuple(input_spec), _is_spec, example)
-    wanted: Mapping[int, Spec] = {k: (spec.shape, spec.dtype) for k, spec in enumerate(found)}
-    traced = function.traced(*args, specs=wanted)
-    for var, spec in zip(traced.inputs, found, strict=True):
-        if spec.name is not None and spec.name != var.name:
-            traced.program.global_block()._rename_var(var.name, spec.name)
-    return traced
+    wanted: Mapping[int, Spec] = {k: (spec.shape, spec.dtype, spec.name) for k, spec in enumerate(found)}
+    return function.traced(*args, specs=wanted)
 
 
 def _is_spec(value: Any) -> bool:
@@ -109,12 +105,23 @@ class TranslatedLayer(Layer):
                 var.name, Parameter(here(host(array)), var.name, trainable=floats and not var.stop_gradient)
             )
         self._run = declarative(self._replay)
+        self._traced: Traced | None = None
 
     def forward(self, *inputs: Any) -> Any:
         """What the program computes from tensors or arrays. Raises ValueError for another number of them."""
         if len(inputs) != len(self._feeds):
             raise ValueError(f"the model takes {len(self._feeds)} inputs ({self._feeds}), got {len(inputs)}")
+        if self._program.num_blocks > 1:
+            return self._controlled(inputs)
         return self._run(*inputs)
+
+    def _controlled(self, inputs: tuple[Any, ...]) -> Any:
+        """Run a program with blocks, which is no row of operators."""
+        if self._traced is None:
+            held = {name: self._parameters[name] for name in self._lasting}
+            self._traced = of_program(_trainable(self._program), self._feeds, self._fetches, held)
+        leaves = [item if isinstance(item, Tensor) else Tensor(here(np.asarray(item))) for item in inputs]
+        return self._traced(leaves)
 
     def program(self) -> Program:
         """The program that was loaded."""
@@ -130,14 +137,31 @@ class TranslatedLayer(Layer):
         return results[0] if len(results) == 1 else results
 
 
+def _differentiable(op: Operator) -> dict[str, bool]:
+    """The attributes with which an operator for evaluation gives the same results, and gradients as well."""
+    if not op.attrs.get("is_test"):
+        return {}
+    if "use_global_stats" in op.definition.attrs:
+        return {"is_test": False, "use_global_stats": True}
+    return {"is_test": False} if op.sub_blocks() else {}
+
+
+def _trainable(program: Program) -> Program:
+    """A copy of a program for evaluation that has gradients."""
+    copy = program.clone()
+    for block in copy.blocks:
+        block.ops = [op for op in block.ops if op.type not in ENDS]
+        for op in block.ops:
+            for name, value in _differentiable(op).items():
+                op._set_attr(name, value)
+    return copy
+
+
 def _apply(op: Operator, values: dict[str, Any]) -> None:
     """Run one operator on tensors by name, and put its results there."""
     slots = {slot: names for slot, names in op.outputs.items() if names}
     inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
-    attrs = op.attrs
-    if attrs.get("is_test") and "use_global_stats" in op.definition.attrs:
-        # The same results, and gradients as well.
-        attrs = {**attrs, "is_test": False, "use_global_stats": True}
+    attrs = {**op.attrs, **_differentiable(op)}
     made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)
     flat = made if isinstance(made, tuple) else (made,)
     values.update(zip([name for names in slots.values() for name in names], flat, strict=True))

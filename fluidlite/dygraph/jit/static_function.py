@@ -13,7 +13,7 @@ from typing import Any
 from ...base import context
 from ...eager import Tensor
 from ...framework import Variable, callsite, tracing
-from ..dygraph_to_static.calls import rewriting, rewritten
+from ..dygraph_to_static.calls import built, rewriting, rewritten
 from ..members import Members
 from .nests import signature
 from .open_shapes import Shapes
@@ -85,7 +85,7 @@ class StaticFunction:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns. Raises NotSupportedError where its course depends on the values of tensors."""
+        """What the function returns. Raises NotSupportedError where it needs values that a trace does not know."""
         given = args if self._instance is None else (self._instance, *args)
         if not _enabled.get():
             return self.function(*given, **kwargs)
@@ -174,7 +174,7 @@ class StaticFunction:
 
     @property
     def code(self) -> str:
-        """The function's source: tracing needs no other."""
+        """The function's source as it is traced."""
         from .translator import source_of
 
         return source_of(self.function)
@@ -238,9 +238,10 @@ def kept(function: Any) -> StaticFunction:
 def declarative(function: Any = None) -> Any:
     """Run a function of tensors as a program: `@declarative` (`fluid.dygraph.declarative`, `dygraph.jit.declarative`).
 
-    Its operators become a program at the first call, which later calls with tensors of the same shapes run on the
-    static engine, forwards and backwards; gradients reach parameters and arguments as ever. Python code in it runs
-    only while it is traced: loops and conditions must not depend on the values of tensors (NotSupportedError).
+    Its operators become a program at the first call, which later calls with tensors of the same kind run on the
+    static engine, forwards and backwards; gradients reach parameters and arguments as ever. Conditions and loops on
+    tensors become operators of control flow, in the functions that it calls as well; other code of Python's runs
+    only while it is traced. `docs/dygraph_to_static.md` says what is translated; NotSupportedError, where it is not.
 
     `function`: a function, or the method of a layer. Raises TypeError for anything that cannot be called.
     """
@@ -254,8 +255,11 @@ def declarative(function: Any = None) -> Any:
 
 
 def dygraph_to_static_func(function: Any) -> Any:
-    """The function itself: on Variables it builds programs as it is (`fluid.dygraph.jit.dygraph_to_static_func`)."""
-    return undecorated(function)
+    """What builds a program when it is called with Variables: conditions and loops on them become operators.
+
+    The function itself if there are none. Follows `fluid.dygraph.jit.dygraph_to_static_func`.
+    """
+    return built(undecorated(function))
 
 
 def undecorated(function: Any) -> Any:

@@ -22,8 +22,8 @@ from .running import Runner
 
 _HOST = {np.ndarray}
 
-Spec = tuple[Sequence[int], VarType]
-"""Shape, with -1 for what may vary, and type of an input."""
+Spec = tuple[Sequence[int], VarType, str | None]
+"""Shape, with -1 for what may vary, type and name of an input."""
 
 
 def _is_input(value: Any) -> bool:
@@ -56,6 +56,7 @@ class Traced:
         open_shapes: OpenShapes | None = None,
     ) -> None:
         self.program = tracer.program
+        self.name = tracer.what
         self.open_shapes = open_shapes
         self.startup = startup
         self.inputs = inputs
@@ -144,6 +145,23 @@ class Traced:
                 placing.overwrite(tensor.array, array)
 
 
+def of_program(
+    program: Program, inputs: Sequence[str], outputs: Sequence[str], held: dict[str, Tensor]
+) -> Traced:
+    """A program that was made elsewhere, as if it had been traced; `held`: its lasting variables."""
+    tracer = Tracer(program, "the program", is_recording, _constant)
+    tracer.captured = held
+    variables = program.global_block().vars
+    results = [variables[name] for name in outputs]
+    return Traced(
+        tracer,
+        Program(),
+        [variables[name] for name in inputs],
+        results[0] if len(results) == 1 else results,
+        [],
+    )
+
+
 def trace(
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -160,7 +178,7 @@ def trace(
         args, kwargs: arguments like those to come.
         what: what messages call the function.
         held: objects to keep as long as the result.
-        specs: shapes and types of inputs (by number) for which they shall be others than those of the arguments.
+        specs: shapes, types and names of inputs (by number) for which they shall be others than those of the arguments.
         open_shapes: the inputs' shapes if dimensions are to be left open.
 
     Raises:
@@ -176,11 +194,11 @@ def trace(
     def variable(value: Any) -> Variable:
         tensor = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
         shape: Sequence[Any]
-        shape, dtype = (specs or {}).get(len(inputs), (tensor.shape, tensor.dtype))
+        shape, dtype, name = (specs or {}).get(len(inputs), (tensor.shape, tensor.dtype, None))
         if open_shapes is not None:
             shape = open_shapes.shapes[len(inputs)]
         var = block.create_var(
-            name=f"feed_{len(inputs)}", shape=shape, dtype=dtype, stop_gradient=dtype not in FLOATS
+            name=name or f"feed_{len(inputs)}", shape=shape, dtype=dtype, stop_gradient=dtype not in FLOATS
         )
         inputs.append(var)
         return var

@@ -5,16 +5,50 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ...eager import Tensor
 from ...framework import Program, Variable
+from ..dygraph_to_static.calls import built
+from ..dygraph_to_static.rewriting import Refusal
+from ..dygraph_to_static.source import text_of
 from . import saving, static_function
 from .static_function import kept, undecorated
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """The source of a function without common indentation; OSError if there is none."""
-    return textwrap.dedent(inspect.getsource(undecorated(function)))
+    """The source of a function as it is traced, rewritten where need be; OSError if there is none."""
+    plain = undecorated(function)
+    try:
+        return text_of(getattr(plain, "__func__", plain))
+    except Refusal:
+        return textwrap.dedent(inspect.getsource(plain))
+
+
+class ConcreteProgram(NamedTuple):
+    """A program that a declarative function has become, as `ProgramCache.last` gives it."""
+
+    inputs: list[Variable]
+    outputs: list[Variable]
+    parameters: list[Tensor]
+    main_program: Program
+    startup_program: Program
+
+
+class ProgramCache:
+    """Access to the program that ran last (`ProgramTranslator.get_program_cache`)."""
+
+    def last(self) -> tuple[str, tuple[ConcreteProgram, Callable[..., Any]]]:
+        """The name of the function, its program, and what runs it for a list of tensors.
+
+        Raises AssertionError, as Fluid does, if none has run.
+        """
+        traced = static_function.latest()
+        if traced is None:
+            raise AssertionError("No valid cached program in ProgramCache.")
+        held = [tensor for tensor in traced.captured.values() if tensor.stands_for == "parameter"]
+        concrete = ConcreteProgram(traced.inputs, traced.outputs, held, traced.program, traced.startup)
+        return traced.name, (concrete, traced)
 
 
 class ProgramTranslator:
@@ -57,9 +91,14 @@ class ProgramTranslator:
         return kept(dygraph_func)(*args, **kwargs)
 
     def get_func(self, dygraph_func: Callable[..., Any]) -> Callable[..., Any]:
-        """The function to call with Variables to build a program: `dygraph_func` as it was written."""
+        """The function to call with Variables to build a program; `dygraph_func` as it was written with tracing off."""
         _check(dygraph_func, "get_func")
-        return undecorated(dygraph_func)  # type: ignore[no-any-return]
+        plain = undecorated(dygraph_func)
+        return built(plain) if static_function.enabled() else plain  # type: ignore[no-any-return]
+
+    def get_program_cache(self) -> ProgramCache:
+        """What knows the program that ran last."""
+        return ProgramCache()
 
     def get_program(
         self, dygraph_func: Callable[..., Any], *args: Any, **kwargs: Any
@@ -75,7 +114,7 @@ class ProgramTranslator:
         return traced.program, traced.startup, traced.inputs, traced.outputs
 
     def get_code(self, dygraph_func: Callable[..., Any]) -> str:
-        """The source of `dygraph_func`: tracing runs the code as it is."""
+        """The source of `dygraph_func` as it is traced: with helpers where conditions and loops may be on tensors."""
         _check(dygraph_func, "get_code")
         return source_of(dygraph_func)
 
