@@ -14,6 +14,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.algorithm cimport sort
+from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
 cnp.import_array()
@@ -44,8 +45,9 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         FL_GROW
     cdef cppclass Turns:
         vector[size_t] slots
-        vector[int64_t] roots
-        vector[int64_t] expected
+        vector[pair[int64_t, size_t]] roots
+        vector[pair[int64_t, size_t]] expected
+        size_t columns
         const int64_t *addresses
         const int64_t *values
         cbool changes(size_t turn) noexcept
@@ -223,6 +225,28 @@ cdef cnp.ndarray aligned(Py_ssize_t size):
     return raw[start : start + size]
 
 
+def address(array) -> int:
+    """Where the memory of an array begins."""
+    return <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray?> array)
+
+
+def gather(const int64_t[::1] addresses, const int64_t[::1] sizes, cnp.ndarray into) -> None:
+    """Copy so many bytes from each address to a contiguous array, one piece behind the other, which fill it."""
+    cdef Py_ssize_t k, n = addresses.shape[0]
+    cdef int64_t total = 0
+    cdef char *out = <char *> cnp.PyArray_DATA(into)
+    if sizes.shape[0] != n or not cnp.PyArray_ISCARRAY(into):
+        raise ValueError(f"{n} addresses, but {sizes.shape[0]} sizes; or an array that is not contiguous")
+    for k in range(n):
+        total += sizes[k]
+    if total != cnp.PyArray_NBYTES(into):
+        raise ValueError(f"{total} bytes do not fill an array of {cnp.PyArray_NBYTES(into)}")
+    with nogil:
+        for k in range(n):
+            memcpy(out, <const void *> <uintptr_t> addresses[k], sizes[k])
+            out += sizes[k]
+
+
 cdef class Engine:
     """A plan that runs: slots, instructions, and the arrays fed to and fetched from it.
 
@@ -242,6 +266,7 @@ cdef class Engine:
     cdef list callables
     cdef Layouts signature
     cdef Layouts fetches
+    cdef Turns turns
     cdef vector[Range] written
     cdef bint running
     cdef bint timed
@@ -676,65 +701,73 @@ cdef class Engine:
         finally:
             self.running = False
 
-    cdef Turns turns_of(self, slots, const int64_t[:, ::1] addresses, expected,
-                        const int64_t[:, ::1] values) except *:
-        """What changes in the turns of a loop, checked; the roots are those of the signature's slots that vary."""
+    def set_turns(self, slots, roots, expected) -> None:
+        """Declare what `take_turns` is given for each turn.
+
+        Args:
+            slots: those that point somewhere else in each turn.
+            roots: pairs of a root of `sizes` and the column of the table of values that it takes.
+            expected: pairs of a register of `sizes` and the column that has the value it must come to.
+        """
         cdef Turns turns
-        cdef Layout *item
-        cdef Py_ssize_t k
+        self.check_idle()
         for slot in slots:
             self.check_slot(slot)
-            turns.slots.push_back(<size_t> slot)
-        for k in range(self.signature.n):
-            item = &self.signature.items[k]
-            if item.ndim and item.registers[0] >= 0 and item.slot in slots:
-                turns.roots.push_back(item.registers[0])
-        for register in expected:
-            if not 0 <= register < len(self.sizes):
-                raise IndexError(f"register {register} is not among the {len(self.sizes)} sizes")
-            turns.expected.push_back(register)
-        if addresses.shape[1] != len(slots) or <size_t> values.shape[1] != turns.roots.size() + turns.expected.size():
-            raise ValueError(
-                f"the turns need {len(slots)} addresses and {turns.roots.size() + turns.expected.size()} sizes each, "
-                f"got {addresses.shape[1]} and {values.shape[1]}")
+            turns.slots.push_back(slot)
+        for register, column in (*roots, *expected):
+            if not 0 <= register < len(self.sizes) or column < 0:
+                raise IndexError(f"register {register} is not among the {len(self.sizes)} sizes, or column {column} none")
+            turns.columns = max(<size_t> turns.columns, <size_t> column + 1)
+        for root, column in roots:
+            if not self.sizes.sizes.is_root(root):
+                raise ValueError(f"register {root} is computed: only a root of sizes can be set")
+            turns.roots.push_back((root, column))
+        for register, column in expected:
+            turns.expected.push_back((register, column))
+        self.turns = turns
+
+    cdef int give_turns(self, const int64_t[:, ::1] addresses, const int64_t[:, ::1] values) except -1:
+        """Have `turns` read these tables, which the caller holds."""
+        if addresses.shape[1] != <Py_ssize_t> self.turns.slots.size() or values.shape[1] < <Py_ssize_t> self.turns.columns:
+            raise ValueError(f"the turns need {self.turns.slots.size()} addresses and {self.turns.columns} sizes each, "
+                             f"got {addresses.shape[1]} and {values.shape[1]}")
         if addresses.shape[0] != values.shape[0]:
             raise ValueError(f"there are addresses for {addresses.shape[0]} turns, but sizes for {values.shape[0]}")
-        turns.addresses = &addresses[0, 0] if addresses.size else NULL
-        turns.values = &values[0, 0] if values.size else NULL
-        return turns
+        self.turns.columns = values.shape[1]
+        self.turns.addresses = &addresses[0, 0] if addresses.size else NULL
+        self.turns.values = &values[0, 0] if values.size else NULL
+        return 0
 
-    def fitting(self, slots, addresses, expected, values) -> int:
+    def fitting(self, addresses, values) -> int:
         """How many of the first turns of `take_turns` have sizes that the guards admit, and that are as expected."""
-        cdef Turns turns = self.turns_of(slots, addresses, expected, values)
         cdef size_t turn, count = len(values)
         self.check_idle()
+        self.give_turns(addresses, values)
         self.unsettled = True
         for turn in range(count):
-            if turns.changes(turn) and not self.plan.fits(turns, turn):
+            if self.turns.changes(turn) and not self.plan.fits(self.turns, turn):
                 return turn
         return count
 
-    def take_turns(self, slots, addresses, expected, values) -> None:
+    def take_turns(self, addresses, values) -> None:
         """Run all instructions, which must be native, once for each turn of a loop.
 
         Args:
-            slots: those that point somewhere else in each turn; they are empty afterwards.
-            addresses: int64 [turns, slots]: where they point; the caller keeps that memory alive.
-            expected: registers of `sizes`.
-            values: int64 [turns, n]: the first dimensions, where they vary, of those of `slots` that are in the signature,
-                in its order, then what the registers `expected` come to. All guards must hold for them (`fitting`).
+            addresses: int64 [turns, slots]: where the slots of `set_turns` point, which are empty afterwards; the caller
+                keeps that memory alive.
+            values: int64 [turns, columns]: the sizes of each turn, which must fit (`fitting`).
 
         Raises:
             KernelFailure: an instruction failed.
             MemoryError: the temporaries of a turn need more memory than there is.
         """
-        cdef Turns turns = self.turns_of(slots, addresses, expected, values)
         cdef size_t turn = 0, end = len(addresses), at = 0, slot
         cdef int64_t capacity
         cdef char *arena
         cdef int code
         cdef bint settled = False
         self.check_idle()
+        self.give_turns(addresses, values)
         self.spare()
         self.running = True
         self.failed = -1
@@ -743,7 +776,7 @@ cdef class Engine:
                 arena = <char *> cnp.PyArray_DATA(self.arena)
                 capacity = cnp.PyArray_DIM(self.arena, 0)
                 with nogil:
-                    code = self.plan.take_turns(turns, turn, end, settled, arena, capacity, at)
+                    code = self.plan.take_turns(self.turns, turn, end, settled, arena, capacity, at)
                 settled = False
                 if code == FL_OK:
                     break
@@ -759,7 +792,7 @@ cdef class Engine:
         finally:
             self.running = False
             self.unsettled = True
-            for slot in turns.slots:
+            for slot in self.turns.slots:
                 self.plan.set(slot, NULL)
 
     def profile(self, bint on) -> None:

@@ -15,7 +15,7 @@ class RankTable:
     in which they came; `lengths`: int64 [n], longest first; `outer`: the levels above. Follows Fluid's LoDRankTable.
     """
 
-    __slots__ = ("_items", "bounds", "lengths", "offsets", "order", "outer", "running")
+    __slots__ = ("_items", "_places", "bounds", "lengths", "offsets", "order", "outer", "running")
 
     def __init__(self, lod: Lod, level: int = 0) -> None:
         self.outer = lod[:level]
@@ -30,6 +30,7 @@ class RankTable:
         self.bounds: list[int] = [0, *np.cumsum(counts).tolist()]
         """Where each step begins, and the last one ends, if items are put in the order of steps."""
         self._items: np.ndarray | None = None
+        self._places: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.order)
@@ -53,6 +54,14 @@ class RankTable:
         if self._items is None:
             self._items = self.items_of(self.offsets)
         return self._items
+
+    def places(self) -> np.ndarray:
+        """Where each item stands in the order of steps: int64 [items]; `items` in reverse."""
+        if self._places is None:
+            items = self.items()
+            self._places = np.empty_like(items)
+            self._places[items] = np.arange(len(items))
+        return self._places
 
     def items_of(self, offsets: np.ndarray) -> np.ndarray:
         """As `items`, of other sequences with as many steps or more; what they have more is left out."""

@@ -13,43 +13,69 @@ class TensorArray:
 
     Elements are replaced, never written into: whoever has read one keeps what he has read. `like`: shape (-1 where it
     is not known) and dtype of the elements, for an array that may stay empty. `whole`: all elements one behind the
-    other, if they are parts of one array.
+    other, if they are parts of one array, where they begin at `bounds`.
     """
 
-    __slots__ = ("arrays", "like", "lods", "whole")
+    __slots__ = ("_arrays", "bounds", "like", "lods", "whole")
 
     def __init__(self, like: tuple[tuple[int, ...], Any] | None = None) -> None:
         self.like = like
-        self.arrays: list[Any] = []
         self.lods: list[Lod] = []
         self.whole: Any = None
+        self.bounds: Sequence[int] = ()
+        self._arrays: list[Any] | None = []
 
     @classmethod
     def cut(cls, whole: Any, bounds: Sequence[int], lods: Sequence[Lod] | None = None) -> TensorArray:
         """The parts of an array along its first dimension, which begin at `bounds`, where also the last one ends."""
         made = cls()
-        made.arrays = [whole[first:last] for first, last in zip(bounds, bounds[1:], strict=False)]
-        made.lods = [()] * len(made.arrays) if lods is None else list(lods)
-        made.whole = whole if bounds[-1] == len(whole) and not bounds[0] else None
+        made.lods = [()] * (len(bounds) - 1) if lods is None else list(lods)
+        made._arrays = None
+        made.whole, made.bounds = whole, bounds
         return made
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The tensors; nobody changes this list."""
+        if self._arrays is None:
+            bounds = self.bounds
+            self._arrays = [self.whole[first:last] for first, last in zip(bounds, bounds[1:], strict=False)]
+        return self._arrays
+
+    def _changed(self) -> list[Any]:
+        """The tensors, of which some will be replaced."""
+        arrays = self.arrays
+        self.whole, self.bounds = None, ()
+        return arrays
 
     def write(self, index: int, array: Any, lod: Lod = ()) -> None:
         """Put `array` at `index`, which may be beyond the end."""
-        while len(self.arrays) <= index:
-            self.arrays.append(None)
-            self.lods.append(())
-        self.arrays[index] = array
-        self.whole = None
-        self.lods[index] = lod
+        self.put(index, [array], [lod])
+
+    def put(self, index: int, arrays: Sequence[Any], lods: Sequence[Lod] | None = None) -> None:
+        """Put tensors at `index` and the indices behind it."""
+        mine, end = self._changed(), index + len(arrays)
+        missing = index - len(mine)
+        if missing > 0:
+            mine += [None] * missing
+            self.lods += [()] * missing
+        mine[index:end] = arrays
+        self.lods[index:end] = [()] * len(arrays) if lods is None else lods
+
+    def take_out(self, index: int, count: int) -> None:
+        """Leave nothing at `index` and those behind it; what is beyond the end stays there."""
+        count = min(index + count, len(self)) - index
+        if count > 0:
+            self.put(index, [None] * count)
 
     def copy(self) -> TensorArray:
         """Another array with the same elements."""
         twin = TensorArray(self.like)
-        twin.arrays, twin.lods, twin.whole = list(self.arrays), list(self.lods), self.whole
+        twin._arrays, twin.lods = list(self.arrays), list(self.lods)
         return twin
 
     def __len__(self) -> int:
-        return len(self.arrays)
+        return len(self.lods)
 
     def __iter__(self) -> Iterator[tuple[Any, Lod]]:
         return zip(self.arrays, self.lods, strict=True)

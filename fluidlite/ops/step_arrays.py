@@ -105,6 +105,9 @@ def _join(xp: Any, X: TensorArray, RankTable: RankTable, X_W: Any, lod: Lods) ->
         raise OperatorError(
             f"operator array_to_lod_tensor: X has {len(X)} steps, but RankTable has {RankTable.longest}"
         )
+    if X.whole is not None and not any(X.lods) and X.bounds == RankTable.bounds and X.lods:
+        rows = X.whole.take(xp.asarray(RankTable.places()), axis=0)
+        return LodArray(rows, [*RankTable.outer, RankTable.offsets])
     for step, (running, (rows, deep)) in enumerate(zip(RankTable.running, X, strict=True)):
         count = -1 if rows is None else len(deep[0]) - 1 if deep else len(rows)
         if count != running:
@@ -123,7 +126,7 @@ def _join(xp: Any, X: TensorArray, RankTable: RankTable, X_W: Any, lod: Lods) ->
         items = ranges(offsets[:-1][items], lengths)
     if not X.arrays:
         return LodArray(_nothing(xp, X), made)
-    rows = xp.concatenate(X.arrays) if X.whole is None else X.whole
+    rows = xp.concatenate(X.arrays)
     out = xp.empty_like(rows)
     out[xp.asarray(items)] = rows
     return LodArray(out, made)
@@ -138,9 +141,11 @@ def _nothing(xp: Any, array: TensorArray) -> Any:
 def _join_gradient(xp: Any, X: TensorArray, table: RankTable, source: Any, deep: Lod) -> LodArray:
     """The gradient of `source`, which was taken apart; zero for steps that nobody has looked at."""
     order, bounds, _ = _ordered_rows(table, deep)
+    if X.whole is not None and order is table.items() and len(order) == len(source) and X.bounds == bounds:
+        return LodArray(X.whole.take(xp.asarray(table.places()), axis=0), deep)
     out = xp.zeros_like(source)
     if X.arrays and len(X) == table.longest and not any(rows is None for rows in X.arrays):
-        out[xp.asarray(order)] = xp.concatenate(X.arrays) if X.whole is None else X.whole
+        out[xp.asarray(order)] = xp.concatenate(X.arrays)
         return LodArray(out, deep)
     for rows, first, last in zip(X.arrays, bounds, bounds[1:], strict=False):
         if rows is not None:

@@ -30,17 +30,18 @@ enum {
     FL_GROW = -2   /* a turn needs more memory for temporaries than there is */
 };
 
-/* What changes from turn to turn of a loop, a row for each turn: where `slots` point, and the values of `roots` of sizes. */
+/* What changes from turn to turn of a loop, a row for each turn: where `slots` point, and sizes. */
 struct Turns {
     std::vector<size_t> slots;
-    std::vector<int64_t> roots, expected; /* `expected`: registers that must have certain values */
+    std::vector<std::pair<int64_t, size_t>> roots, expected; /* register, column: which are set, and what others come to */
+    size_t columns = 0;
     const int64_t *addresses = nullptr;
-    const int64_t *values = nullptr; /* of the roots, then of what is expected */
+    const int64_t *values = nullptr;
 
     /* Whether a turn has other sizes than the one before. */
     bool changes(size_t turn) const noexcept {
-        const size_t n = roots.size() + expected.size();
-        return turn == 0 || !std::equal(values + turn * n, values + (turn + 1) * n, values + (turn - 1) * n);
+        const int64_t *row = values + turn * columns;
+        return turn == 0 || !std::equal(row, row + columns, row - columns);
     }
 };
 
@@ -193,12 +194,11 @@ class Plan {
 
     /* Whether the guards hold in turn `turn`, and what is expected; its sizes are those of the plan from now on. */
     bool fits(const Turns &turns, size_t turn) {
-        const size_t n = turns.roots.size(), m = turns.expected.size();
-        const int64_t *values = turns.values + turn * (n + m);
-        for (size_t k = 0; k < n; ++k) sizes->set(turns.roots[k], values[k]);
+        const int64_t *row = turns.values + turn * turns.columns;
+        for (const auto &[root, column] : turns.roots) sizes->set(root, row[column]);
         if (!sizes->evaluate() || !sizes->holds()) return false;
-        for (size_t k = 0; k < m; ++k) {
-            if (sizes->get(turns.expected[k]) != values[n + k]) return false;
+        for (const auto &[reg, column] : turns.expected) {
+            if (sizes->get(reg) != row[column]) return false;
         }
         return true;
     }

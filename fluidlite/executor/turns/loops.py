@@ -89,7 +89,7 @@ class _Loop:
         )  # fmt: skip
         return run.turns(turns, self.environment)
 
-    def leave(self, taken: Taken, arrays: Mapping[str, TensorArray]) -> None:
+    def leave(self, taken: Taken, arrays: dict[str, TensorArray]) -> None:
         """Store what the turns have written to `arrays`, and the counters."""
         form = self.form
         for access in form.writes:
@@ -97,13 +97,11 @@ class _Loop:
             read = next((each for each in form.reads if each.array == access.array), None)
             if read is not None and read.like:  # taken out again by the next turn
                 array.write(start, stack.element(0))
-            elif not len(array) and not start:
-                whole, bounds = stack.packed(), [0, *np.cumsum(stack.rows).tolist()]
-                made = TensorArray.cut(whole, bounds)
-                array.arrays, array.lods, array.whole = made.arrays, made.lods, made.whole
+            elif len(array) or start:
+                array.put(start, [stack.element(place) for place in range(self.count)])
             else:
-                for place in range(self.count):
-                    array.write(start + place, stack.element(place))
+                bounds = [0, *np.cumsum(stack.rows).tolist()]
+                arrays[access.array] = TensorArray.cut(stack.packed(), bounds)
         for name, step in form.counters.items():
             value = self.environment.find(name)
             self.environment.put(name, value + value.dtype.type(step * self.count))
@@ -158,7 +156,7 @@ def take_while(run: Run, op: Operator, environment: Environment) -> bool:
 
 
 def take_while_grad(
-    run: Run, op: Operator, state: Environment, arrays: Mapping[str, TensorArray], sums: Iterable[str]
+    run: Run, op: Operator, state: Environment, arrays: dict[str, TensorArray], sums: Iterable[str]
 ) -> dict[str, Any] | None:
     """Run the gradient's block for all turns; None, with nothing done, if that has to be done turn by turn.
 
@@ -200,8 +198,7 @@ def take_while_grad(
         return None
     for read in form.reads:
         array, start = arrays[read.array], loop.first(read)
-        for index in range(start, min(start + count, len(array))) if read.like else ():
-            array.write(index, None)
+        array.take_out(start, count if read.like else 0)
     loop.leave(taken, arrays)
     for name in before:
         state.keep(name, taken.last[name])
@@ -251,6 +248,8 @@ def _gradients(array: TensorArray, start: int, like: Stack) -> Stack:
 
 def _present(array: TensorArray, start: int, count: int) -> bool:
     """Whether some of these elements have been written."""
+    if start >= len(array):
+        return False
     return any(each is not None for each in array.arrays[start : start + count])
 
 
@@ -265,11 +264,11 @@ def _elements(array: TensorArray, start: int, count: int) -> list[np.ndarray]:
 
 
 def _stack_of(array: TensorArray, start: int, count: int) -> Stack:
-    found = _elements(array, start, count)
     whole = array.whole
-    if whole is not None and count == len(array) and isinstance(whole, np.ndarray) and whole.flags.carray:
-        return Packed(whole, np.array([len(each) for each in found], np.int64))
-    return _stack(found)
+    if isinstance(whole, np.ndarray) and whole.flags.carray and not start and count == len(array):
+        if whole.ndim and not any(array.lods):
+            return Packed(whole, np.diff(array.bounds))
+    return _stack(_elements(array, start, count))
 
 
 def _stack(arrays: list[np.ndarray]) -> Stack:

@@ -45,6 +45,7 @@ class TurnsPlan(Plan):
         self._wanted = list(made)
         self._added = list(sums)
         self._like = ops[-1]
+        self._alike: dict[str, str] = {}
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
         self._flipped: dict[str, tuple[str, int, int]] = {}  # transposed matrix -> the matrix, and its shape
         super().__init__(program, scope, feed, [*made, *sums], ops, block)
@@ -52,22 +53,19 @@ class TurnsPlan(Plan):
             raise CannotPlan("an operator of it has no native kernel")
         if any(self.levels) or self.meta.sparse:
             raise CannotPlan("it makes sequences or SelectedRows")
-        self._columns = [self._slots[name] for name in self.moving]
-        self._columns += [self._slots[self._outside[name]] for name in self._wanted]
-        self._roots = [name for name in self.moving if isinstance(self.meta.shapes[name][0], Size)]
-        self._fixed = [name for name in self.moving if name not in self._roots]
-        self._expected = [self._registers.integer(self.meta.shapes[name][0]) for name in self._fixed]
-        for name in self._wanted:
-            self._expected += self._sizes_of(self._outside[name])
-        for name in self._added:
-            self._expected += self._sizes_of(name + SUM)
-
-    def _sizes_of(self, name: str) -> list[int]:
-        """The registers of a variable's first dimension and of its bytes."""
-        return [
-            self._registers.integer(self.meta.shapes[name][0]),
-            self._registers.integer(self._bytes(name)),
-        ]
+        expected: list[tuple[int, int]] = []
+        roots: list[tuple[int, int]] = []
+        for column, name in enumerate(self.moving):
+            size = self.meta.shapes[name][0]
+            (roots if isinstance(size, Size) else expected).append((self._registers.integer(size), column))
+        column = len(self.moving)
+        for name in [*(self._outside[name] for name in self._wanted), *(name + SUM for name in self._added)]:
+            expected.append((self._registers.integer(self.meta.shapes[name][0]), column))
+            expected.append((self._registers.integer(self._bytes(name)), column + 1))
+            column += 2
+        slots = [self._slots[name] for name in self.moving]
+        slots += [self._slots[self._outside[name]] for name in self._wanted]
+        self.engine.set_turns(slots, roots, expected)
 
     def _may_share(self, out: str, source: str, written: object) -> bool:
         return out not in self._results and super()._may_share(out, source, written)  # type: ignore[arg-type]
@@ -138,31 +136,6 @@ class TurnsPlan(Plan):
             self._slot(name)
         super()._emit(instructions)
 
-    def tables(
-        self,
-        found: Mapping[str, Stack],
-        made: Mapping[str, Stack],
-        totals: Mapping[str, np.ndarray],
-        back: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What the engine wants to know of each turn: addresses, and sizes.
-
-        `found`, `made`: the values of `moving` and memory for what is made of all turns; `totals`: memory for sums.
-        """
-        stacks = [*(found[name] for name in self.moving), *(made[name] for name in self._wanted)]
-        values = [found[name].rows for name in (*self._roots, *self._fixed)]
-        for name in self._wanted:
-            values += [made[name].rows, made[name].rows * made[name].bytes_of_row()]
-        count = len(stacks[0])
-        for name in self._added:
-            values += [np.full(count, totals[name].shape[0]), np.full(count, totals[name].nbytes)]
-        columns = [stack.addresses() for stack in stacks]
-        return _rows(columns, count, back), _rows(values, count, back)
-
-    def fitting(self, addresses: np.ndarray, values: np.ndarray) -> int:
-        """How many of the first turns this plan can take."""
-        return self.engine.fitting(self._columns, addresses, self._expected, values)
-
     def take_turns(
         self, arrays: Sequence[np.ndarray], addresses: np.ndarray, values: np.ndarray,
         totals: Mapping[str, np.ndarray],
@@ -177,7 +150,7 @@ class TurnsPlan(Plan):
             flipped = np.ascontiguousarray(array.reshape(columns, depth).T)
             self.engine.bind(self._slots[name], flipped)
         try:
-            self.engine.take_turns(self._columns, addresses, self._expected, values)
+            self.engine.take_turns(addresses, values)
         except self._failure as failure:
             op = self.ops[failure.index]
             raise failures.in_operator(op, failures.native(op, failure.code, failure.err)) from None
@@ -186,9 +159,11 @@ class TurnsPlan(Plan):
         """Shape and type of something wanted or added, of the sizes at hand, and which of `moving` has as many rows."""
         name = self._outside.get(name, name + SUM)
         shape = self.meta.shapes[name]
-        like = next(
-            (other for other in self._roots if always_equal(self.meta.shapes[other][0], shape[0])), ""
-        )
+        like = self._alike.get(name)
+        if like is None:
+            moving: list[str] = self.moving if isinstance(shape[0], Size) else []
+            like = next((each for each in moving if always_equal(self.meta.shapes[each][0], shape[0])), "")
+            self._alike[name] = like
         return current_shape(shape), to_numpy(self.meta.dtypes[name]), like
 
     def describe(self) -> str:
@@ -196,12 +171,28 @@ class TurnsPlan(Plan):
         return "\n".join([f"turns of {first}", *lines])
 
 
-def _rows(columns: Sequence[np.ndarray], count: int, back: bool) -> np.ndarray:
-    """Columns as the rows of turns, in the order in which these are taken."""
-    made = np.empty((count, len(columns)), np.int64)
-    for number, column in enumerate(columns):
-        made[:, number] = column[::-1] if back else column
-    return made
+def tables(
+    moving: Sequence[Stack], made: Sequence[Stack], totals: Sequence[np.ndarray], back: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the engine wants to know of each turn: addresses, and sizes.
+
+    `moving`: the values of what moves, in the order of `TurnsPlan.moving`; `made`, `totals`: memory for what is wanted
+    of all turns, and for sums; `back`: whether turns go from the last place to the first.
+    """
+    count = len([*moving, *made][0])
+    addresses = np.empty((count, len(moving) + len(made)), np.int64)
+    values = np.empty((count, len(moving) + 2 * (len(made) + len(totals))), np.int64)
+    way = slice(None, None, -1 if back else 1)
+    for column, stack in enumerate((*moving, *made)):
+        addresses[way, column] = stack.addresses()
+    for column, stack in enumerate(moving):
+        values[way, column] = stack.rows
+    for column, stack in zip(range(len(moving), values.shape[1], 2), made, strict=False):
+        values[way, column] = stack.rows
+        np.multiply(stack.rows, stack.bytes_of_row(), out=values[way, column + 1])
+    for column, total in zip(range(len(moving) + 2 * len(made), values.shape[1], 2), totals, strict=True):
+        values[:, column], values[:, column + 1] = total.shape[0], total.nbytes
+    return addresses, values
 
 
-__all__ = ["TurnsPlan"]
+__all__ = ["TurnsPlan", "tables"]

@@ -15,7 +15,7 @@ from ..pieces import PIECES_KEPT, Piece, feed_of, gathered, inputs_of
 from ..plan import Plan
 from ..planning import CannotPlan
 from .form import Carried, Taken, Turns
-from .plan import TurnsPlan
+from .plan import TurnsPlan, tables
 from .stacks import Packed, Prefix, Shifted, Stack, alike, listed
 from .stages import Stages, stages
 
@@ -94,6 +94,7 @@ class _Taking:
                 self.stacks[name] = Prefix(turns.given[source], rows)
         self.sums: dict[str, np.ndarray] = {}
         self.moving: list[str] = []
+        self.bound: set[TurnsPlan] = set()  # whose feeds are those of this run
 
     def take(self) -> Taken:
         plans, turns = self.plans, self.turns
@@ -111,7 +112,7 @@ class _Taking:
         }
         self._alike(plans.stages.after)
         for plan, arrays, addresses, values in segments:
-            if not plan.accepts(arrays):
+            if plan not in self.bound and not plan.accepts(arrays):
                 raise AssertionError("a plan takes the arrays that it has taken before")
             plan.take_turns(arrays, addresses, values, self.sums)
         if plans.stages.after:
@@ -209,15 +210,24 @@ class _Taking:
             if source in turns.carried:
                 self.stacks[name] = Prefix(self.stacks[source], rows)
         self.stacks.update(made)
+        if not self.plans.stages.turn:
+            return []
         stacks = {name: self.stacks[name] for name in found}
+        addresses, values = tables([*stacks.values()], [*made.values()], [*self.totals()], turns.back)
         segments = []
-        turn = 0 if self.plans.stages.turn else turns.count
+        turn = 0
         while turn < turns.count:
-            plan, arrays, addresses, values = self._fitting(inside, stacks, made, turn)
-            count = plan.fitting(addresses, values)
-            segments.append((plan, arrays, addresses[:count], values[:count]))
+            for name, stack in stacks.items():
+                inside.keep(name, stack.element(turns.place(turn)))
+            plan, arrays, count = self._fitting(inside, addresses[turn:], values[turn:])
+            segments.append((plan, arrays, addresses[turn : turn + count], values[turn : turn + count]))
             turn += count
         return segments
+
+    def totals(self) -> list[np.ndarray]:
+        """Memory for what is added up by the turns."""
+        assert self.plans.stages is not None
+        return [self.sums[name] for name in self.plans.stages.sums]
 
     def _after(self, each: Carried) -> str:
         assert self.plans.stages is not None
@@ -268,8 +278,8 @@ class _Taking:
     def _plan(self, inside: Environment) -> tuple[TurnsPlan, list[np.ndarray]]:
         """A plan for one turn, bound to what that finds."""
         for number, (plan, inputs) in enumerate(self.plans._plans):
-            arrays = gathered(inputs, inside)
-            if arrays is not None and plan.ready(self.run.program) and plan.accepts(arrays):
+            arrays = self._accepted(plan, inputs, inside)
+            if arrays is not None:
                 if number:
                     self.plans._plans.insert(0, self.plans._plans.pop(number))
                 return plan, arrays
@@ -290,6 +300,7 @@ class _Taking:
         arrays = list(feed.values())
         if not plan.accepts(arrays):
             raise AssertionError("a plan takes the arrays that it was made for")
+        self.bound.add(plan)
         return plan, arrays
 
     def _memory(
@@ -311,23 +322,31 @@ class _Taking:
         return made
 
     def _fitting(
-        self, inside: Environment, found: Mapping[str, Stack], made: Mapping[str, Stack], turn: int
-    ) -> tuple[TurnsPlan, list[np.ndarray], np.ndarray, np.ndarray]:
-        """A plan that can take a turn, with what it is given from there on."""
-        place = self.turns.place(turn)
-        for name, stack in found.items():
-            inside.keep(name, stack.element(place))
+        self, inside: Environment, addresses: np.ndarray, values: np.ndarray
+    ) -> tuple[TurnsPlan, list[np.ndarray], int]:
+        """A plan that can take the first of these turns, with its feeds, and how many of the others it can take."""
         for plan, inputs in list(self.plans._plans):
-            arrays = gathered(inputs, inside)
-            if arrays is not None and plan.ready(self.run.program) and plan.accepts(arrays):
-                addresses, values = plan.tables(found, made, self.sums, self.turns.back)
-                if plan.fitting(addresses[turn:], values[turn:]):
-                    return plan, arrays, addresses[turn:], values[turn:]
+            arrays = self._accepted(plan, inputs, inside)
+            if arrays is not None and (count := plan.engine.fitting(addresses, values)):
+                return plan, arrays, count
         plan, arrays = self._new_plan(inside)
-        addresses, values = plan.tables(found, made, self.sums, self.turns.back)
-        if not plan.fitting(addresses[turn:], values[turn:]):
+        count = plan.engine.fitting(addresses, values)
+        if not count:
             raise CannotPlan("what a turn makes has another shape than in the turns before")
-        return plan, arrays, addresses[turn:], values[turn:]
+        return plan, arrays, count
+
+    def _accepted(
+        self, plan: TurnsPlan, inputs: list[tuple[str, int | None]], inside: Environment
+    ) -> list[np.ndarray] | None:
+        """What a plan is fed, if it takes that."""
+        arrays = gathered(inputs, inside)
+        if arrays is None or not plan.ready(self.run.program):
+            return None
+        if plan.accepts(arrays):
+            self.bound.add(plan)
+            return arrays
+        self.bound.discard(plan)
+        return None
 
 
 __all__ = ["TurnPlans"]
