@@ -59,6 +59,7 @@ from . import (
     suppression,
     switch,
     tensor_math,
+    user_functions,
     variables,
     yolo,
 )
@@ -133,6 +134,7 @@ from .static_rnn import *  # noqa: F403
 from .suppression import *  # noqa: F403
 from .switch import *  # noqa: F403
 from .tensor_math import *  # noqa: F403
+from .user_functions import *  # noqa: F403
 from .variables import *  # noqa: F403
 from .yolo import *  # noqa: F403
 
@@ -194,6 +196,7 @@ __all__ += static_rnn.__all__
 __all__ += suppression.__all__
 __all__ += switch.__all__
 __all__ += tensor_math.__all__
+__all__ += user_functions.__all__
 __all__ += variables.__all__
 __all__ += yolo.__all__
 

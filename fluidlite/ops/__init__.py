@@ -62,6 +62,7 @@ from . import (  # noqa: F401
     pool_index,
     print_,
     products,
+    py_func,
     random_,
     rank_table,
     reader,
