@@ -76,6 +76,7 @@ class Variant:
     is_native: bool
     is_view: bool
     is_open: bool
+    is_fixed: bool
     def __init__(
         self,
         form: Form,

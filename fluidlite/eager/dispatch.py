@@ -155,8 +155,8 @@ def _opened(form: core.Form, arrays: list[Array], kind: opening.Kind) -> core.Va
         variant = _variant(form, arrays, meta, None)
     except Exception:  # what is wrong is told with the numbers, by the exact variant
         return None
-    if not variant.cached:
-        kind.left = 0
+    if not variant.cached or any(layout is None or -1 in layout[1] for layout in variant.layouts_out):
+        kind.left = 0  # values decide, whatever the sizes
     return variant if variant.is_open else None
 
 
@@ -185,9 +185,9 @@ def _variant(
         ]
     )
     is_view = whole and dense and _is_view(definition, form, meta)
-    cached = whole and not meta.asked
+    cached = not meta.asked and all(name in meta.shapes for name in names)
     opened = None
-    if meta.sizes is not None and cached:
+    if meta.sizes is not None and whole and cached:
         opening.note_gradient(view)
         opened = opening.opening(form, arrays, meta, calls or (), is_view or calls is not None)
     meta.values = {}
@@ -317,7 +317,7 @@ def _reference(
             lods = {slot: [[]] * count for slot, count in counts}
         try:
             if device is None:
-                results = definition.call(np, inputs, form.attrs, lods)
+                results = definition.call(np, inputs, form.attrs, lods, direct=True)
             else:
                 results = device_calls.call(definition, form, inputs, lods, device)
         except (EnforceNotMet, NotSupportedError, MemoryError):

@@ -99,7 +99,7 @@ class Alone:
         if self._lods:
             arguments["lod"] = lods
         op = self.op
-        kernel = op.definition.kernel
+        kernel = op.definition.direct or op.definition.kernel
         assert kernel is not None
         try:
             results = kernel(np, **arguments)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..base.dtypes import VarType
 from ..base.shapes import same_shape
 from .broadcast import broadcast_shape, operands
@@ -227,6 +229,24 @@ register(
 )
 
 
+def _where_index(xp: Any, Condition: Any) -> Any:
+    return xp.stack(xp.nonzero(Condition), axis=1).astype("int64")
+
+
+def _where_index_here(xp: Any, Condition: np.ndarray) -> np.ndarray:
+    """`_where_index` by a native kernel."""
+    if not Condition.ndim:
+        return _where_index(xp, Condition)
+    from .._ext import kernels  # brings SciPy
+
+    true = np.ascontiguousarray(Condition if Condition.dtype == bool else Condition != 0)
+    found = np.empty((np.count_nonzero(true), true.ndim), np.int64)
+    kernels.call(
+        "where_index", [true, np.array(true.shape, np.int64), found], [true.size, true.ndim, len(found)]
+    )
+    return found
+
+
 def _infer_where_index(op: OpView) -> None:
     op.set("Out", (-1, len(op.shape("Condition"))), VarType.INT64)
 
@@ -237,7 +257,8 @@ register(
         lod_from=None,
         inputs=("Condition",),
         infer=_infer_where_index,
-        kernel=lambda xp, Condition: xp.stack(xp.nonzero(Condition), axis=1).astype("int64"),
+        kernel=_where_index,
+        direct=_where_index_here,
         frozen=("Out",),
         doc="The indices of the true elements, one row each.",
     )

@@ -82,21 +82,22 @@ class OpDef:
     """The one declaration of an operator type; see docs/add_an_operator.md.
 
     `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
-    docs/architecture.md. `inplace`: pairs (output, input) that may share memory. `view`: (output, input) where the
-    output is the input's memory with another shape. `lod`: the kernel takes `lod=`. `carried`: its `infer` says whose
-    sequences each output has (`OpView.carry`), so that plans call the kernel where there is no native one. `lod_from`:
-    of operators that do not, whose sequences the outputs have; see `lod_sources`. `random`: each run draws new numbers.
-    `frozen`: outputs that have no gradient. `gradable`: inputs that may have one (by default all of them). `host`:
-    needs the interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that its
-    attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel changes
-    instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
-    SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_`
-    has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of its inputs,
-    these integers. `epilogue`: the number under which kernels of products know an activation that they can end with; 0
-    for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its
-    default does not show it. `by_row`: whether the operator may work on the rows of many turns of a loop at once
-    (`ops/by_row.py`); None: never. It follows from the kernel that an operator is `hosted`: works on the host, wherever
-    its arrays are.
+    docs/architecture.md. `direct`: of an operator whose results have sizes that only the data know, so that no plan
+    can have it, what is called instead of `kernel` with arrays of NumPy, to be faster. `inplace`: pairs (output,
+    input) that may share memory. `view`: (output, input) where the output is the input's memory with another shape.
+    `lod`: the kernel takes `lod=`. `carried`: its `infer` says whose sequences each output has (`OpView.carry`), so
+    that plans call the kernel where there is no native one. `lod_from`: of operators that do not, whose sequences the
+    outputs have; see `lod_sources`. `random`: each run draws new numbers. `frozen`: outputs that have no gradient.
+    `gradable`: inputs that may have one (by default all of them). `host`: needs the interpreter (prints, reads files,
+    ...); never dropped as unused. `control`: runs the blocks that its attributes name, by a function of
+    `executor/control`; it has no kernel. `updates`: outputs that the kernel changes instead of making them; what they
+    hold, or None, arrives under their keyword. `rows`: what it does with SelectedRows. `cuda`: what to call on a GPU
+    instead of `kernel`, named as `launchers.launcher` of `backend/cupy_` has it; see `call`. `sizes`: of an operator
+    whose only result is integers that follow from sizes of its inputs, these integers. `epilogue`: the number under
+    which kernels of products know an activation that they can end with; 0 for everything else. `wire`: the type
+    (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its default does not show it. `by_row`:
+    whether the operator may work on the rows of many turns of a loop at once (`ops/by_row.py`); None: never. It
+    follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
     """
 
     type: str
@@ -107,6 +108,7 @@ class OpDef:
     kernel: Callable[..., Any] | None = None
     grad: Callable[[OpView], list[OpSpec]] | None = None
     native: Callable[[OpView], Call | list[Call] | None] | None = None
+    direct: Callable[..., Any] | None = None
     inplace: tuple[tuple[str, str], ...] = ()
     view: tuple[str, str] | None = None
     lod: bool = False
@@ -182,12 +184,15 @@ class OpDef:
         lods: dict[str, list[Any]] | None = None,
         device: CudaDevice | None = None,
         wanted: Collection[str] | None = None,
+        direct: bool = False,
     ) -> list[Any]:
         """Run the reference kernel: lists of arrays by input slot in, one result (or None) per output slot out.
 
         Slot `X` arrives as keyword `X`, slot `Out@GRAD` as `Out_grad`; lists for list slots, None for missing ones.
         SelectedRows are made dense unless the operator has a rule for them.
         A result is an array, a `LodArray`, or a list of them for a list slot.
+
+        With `direct` what the operator has by this name is called instead, on arrays of NumPy.
 
         With a `device`, which must be active, `xp` is CuPy and the arrays are of that device. Then the launcher that
         `cuda` names is called first, with the device in place of `xp` and otherwise as `kernel` is; when it returns
@@ -205,6 +210,8 @@ class OpDef:
             if results is not NotImplemented:
                 return [results] if len(self.output_slots) == 1 else list(results)
         kernel, (slots, words) = self.kernel, self._takes
+        if direct and self.direct is not None:
+            kernel = self.direct
         if kernel is None:
             raise NotSupportedError(f"operator {self.type} has no kernel")
         if device is not None and self.hosted:

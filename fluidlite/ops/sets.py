@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from .registry import OpDef, OpView, register
 
@@ -17,6 +19,25 @@ def _different(xp: Any, X: Any, dtype: int) -> tuple[Any, Any, Any]:
     rank = xp.argsort(order)
     kind = to_numpy(dtype)
     return values[order], rank[inverse.reshape(-1)].astype(kind), counts[order].astype(kind)
+
+
+def _different_here(xp: Any, X: np.ndarray, dtype: int) -> tuple[Any, Any, Any]:
+    """`_different` by a native kernel."""
+    x = np.ascontiguousarray(X).reshape(-1)
+    if x.dtype.kind == "f":
+        if x.itemsize not in (4, 8) or np.isnan(x).any():  # each NaN is different from all others
+            return _different(xp, X, dtype)
+        keys = (x + x.dtype.type(0)).view(f"i{x.itemsize}")  # one zero only
+    elif x.dtype.kind == "i" and x.itemsize in (4, 8):
+        keys = x
+    else:
+        return _different(xp, X, dtype)
+    from .._ext import kernels  # brings SciPy
+
+    first, index, counts, found = (np.empty(n, np.int64) for n in (x.size, x.size, x.size, 1))
+    kernels.call(f"first_places.i{8 * x.itemsize}", [keys, first, index, counts, found], [x.size])
+    n, kind = int(found[0]), to_numpy(dtype)
+    return x[first[:n]], index.astype(kind, copy=False), counts[:n].astype(kind)
 
 
 def _infer_unique(op: OpView) -> None:
@@ -34,6 +55,9 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
     def _unique(xp: Any, X: Any, dtype: int, *, _count: int = len(_outputs)) -> Any:
         return _different(xp, X, dtype)[:_count]
 
+    def _unique_here(xp: Any, X: Any, dtype: int, *, _count: int = len(_outputs)) -> Any:
+        return _different_here(xp, X, dtype)[:_count]
+
     register(
         OpDef(
             _type,
@@ -42,6 +66,7 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
             attrs={"dtype": int(VarType.INT32)},
             infer=_infer_unique,
             kernel=_unique,
+            direct=_unique_here,
             frozen=_outputs,
             lod_from=None,
             doc="The different elements of a vector by first appearance, which one each element is, their counts.",

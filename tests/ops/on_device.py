@@ -98,12 +98,13 @@ def _compared_call(
     lods: dict[str, list[Any]] | None = None,
     device: Any = None,
     wanted: Any = None,
+    direct: bool = False,
 ) -> list[Any]:
     if device is not None or self.host:
-        return _call(self, xp, inputs, attrs, lods, device, wanted)
+        return _call(self, xp, inputs, attrs, lods, device, wanted, direct)
     given = {slot: [carried(item, lambda array: array) for item in items] for slot, items in inputs.items()}
     try:
-        expected = _call(self, xp, inputs, attrs, lods)
+        expected = _call(self, xp, inputs, attrs, lods, direct=direct)
     except Exception as error:
         _require_error(error, self, given, attrs, lods)
         raise

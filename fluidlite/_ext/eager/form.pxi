@@ -171,8 +171,8 @@ cdef class Form:
         node = Node.__new__(Node)
         node.variant, node.recipe = variant, recipe
         node.join(tensors, len(results))
-        if variant.is_open and node.n_out > 1:
-            node.shapes = tuple([value.array.shape for value in results])
+        if node.n_out > 1 and not variant.is_fixed:
+            node.shapes = tuple([None if value.array is None else value.array.shape for value in results])
         cdef list everything = arrays + [(<Value> item).array for item in results]
         for k in <tuple> recipe[0]:
             node.saved.append(everything[k])

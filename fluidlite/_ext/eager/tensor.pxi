@@ -86,7 +86,7 @@ cdef class Node:
     cdef readonly object function    # computes the gradients of what `record_call` records
     cdef readonly list edges         # for each input: the leaf tensor, the node it came from, or None without gradient
     cdef readonly list indices       # which output of that node
-    cdef tuple shapes                # of several results of an open variant
+    cdef tuple shapes                # of several results that may have others in another call
     cdef readonly list saved         # arrays of inputs and outputs that the gradient operators read
     cdef public list out_grads
     cdef public dict hooks           # output -> functions of its gradient

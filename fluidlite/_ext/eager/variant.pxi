@@ -6,7 +6,7 @@ cdef class Variant:
 
     Args:
         form: the form.
-        outputs: (dtype, shape) of each output in order; None for one that only the reference kernel can size.
+        outputs: (dtype, shape) of each output in order, -1 for what only the data know; None where nothing is known.
         inputs: example arrays.
         calls: native calls as (address, places, ints, floats), or None for the reference kernel; places count the inputs,
             then the outputs, -1 for an operand left out.
@@ -33,6 +33,7 @@ cdef class Variant:
     cdef readonly bint is_native
     cdef readonly bint is_view
     cdef readonly bint is_open
+    cdef readonly bint is_fixed      # whether the results always have the shapes in `layouts_out`
     cdef object python
     cdef object differentiate
     cdef dict recipes
@@ -55,6 +56,7 @@ cdef class Variant:
             self.twin_of = (outputs, calls, view, python, frozen, differentiate, meta, random, cached, device, opening)
         self.twins = []
         self.is_open = opening is not None
+        self.is_fixed = opening is None and all([layout is not None and min(layout[1], default=0) >= 0 for layout in outputs])
         self.form, self.meta, self.cached, self.random = form, meta, cached, random
         self.python, self.differentiate, self.frozen = python, differentiate, frozen
         self.device = device

@@ -1,0 +1,135 @@
+/* What only the data tell: where elements are true, and where they are for the first time. */
+#include <memory>
+
+#include "kernels/topics.h"
+
+namespace fl {
+namespace {
+
+/* The indices of what is true in rows of `width`, whose own indices are counted up in `row`; `room` is for that many.
+ * Stops where there is no room left, so that nothing needs to be tested before writing. */
+template <int rank>
+int64_t places(const uint8_t *x, const int64_t *shape, int dims, int64_t *row, int64_t *out, int64_t room) {
+    const int64_t width = shape[dims - 1];
+    const int lead = (rank == 0 ? dims : rank) - 1;
+    int64_t found = 0;
+    while (found < room) {
+        for (int64_t k = 0; k < width && found < room;) {
+            uint64_t eight = 1;
+            if (k + 8 <= width) std::memcpy(&eight, x + k, 8);
+            if (eight == 0) {
+                k += 8;
+                continue;
+            }
+            const int64_t end = std::min(width, k + 8);
+            for (; k < end && found < room; ++k) {
+                for (int axis = 0; axis < lead; ++axis) out[axis] = row[axis];
+                out[lead] = k;
+                const int64_t taken = x[k] != 0;
+                found += taken;
+                out += taken * (lead + 1);
+            }
+        }
+        x += width;
+        int axis = lead - 1;
+        for (; axis >= 0 && ++row[axis] == shape[axis]; --axis) row[axis] = 0;
+        if (axis < 0) break;
+    }
+    return found;
+}
+
+/* ints: elements, dimensions, how many are true. */
+int where_index(fl_call *call) {
+    const uint8_t *x = at<uint8_t>(call, 0);
+    const int64_t *shape = at<int64_t>(call, 1);
+    const int64_t n = call->i[0], room = call->i[2];
+    const int dims = static_cast<int>(call->i[1]);
+    int64_t product = 1;
+    for (int axis = 0; axis < dims; ++axis) product *= shape[axis];
+    if (dims < 1 || product != n) return too_large(call, product, n);
+    int64_t *out = at<int64_t>(call, 2);
+    std::unique_ptr<int64_t[]> row(new (std::nothrow) int64_t[static_cast<size_t>(dims)]());
+    if (!row) return no_memory(call, 8 * dims);
+    const int64_t found = dims == 1   ? places<1>(x, shape, dims, row.get(), out, room)
+                          : dims == 2 ? places<2>(x, shape, dims, row.get(), out, room)
+                                      : places<0>(x, shape, dims, row.get(), out, room);
+    return found == room ? FL_OK : too_large(call, room, found);
+}
+
+/* Keys and their numbers by open addressing, at most half full. */
+template <class T> class Numbers {
+  public:
+    /* The number of `key`: `next` if it is new; -1 without memory. */
+    int64_t of(T key, int64_t next) {
+        if (2 * (next + 1) > capacity_ && !grow()) return -1;
+        size_t at = place(key);
+        while (slots_[at].number >= 0 && slots_[at].key != key) at = (at + 1) & mask_;
+        if (slots_[at].number < 0) slots_[at] = {key, next};
+        return slots_[at].number;
+    }
+
+  private:
+    struct Slot {
+        T key = 0;
+        int64_t number = -1;
+    };
+
+    size_t place(T key) const {
+        return static_cast<size_t>((static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15u) >> shift_);
+    }
+
+    bool grow() {
+        const int64_t before = capacity_, wanted = before == 0 ? 1024 : 4 * before;
+        std::unique_ptr<Slot[]> old = std::move(slots_);
+        slots_.reset(new (std::nothrow) Slot[static_cast<size_t>(wanted)]);
+        if (!slots_) return false;
+        capacity_ = wanted;
+        mask_ = static_cast<size_t>(wanted - 1);
+        shift_ = before == 0 ? 54 : shift_ - 2;
+        for (int64_t k = 0; k < before; ++k) {
+            if (old[static_cast<size_t>(k)].number < 0) continue;
+            size_t at = place(old[static_cast<size_t>(k)].key);
+            while (slots_[at].number >= 0) at = (at + 1) & mask_;
+            slots_[at] = old[static_cast<size_t>(k)];
+        }
+        return true;
+    }
+
+    std::unique_ptr<Slot[]> slots_;
+    int64_t capacity_ = 0;
+    size_t mask_ = 0;
+    int shift_ = 54;
+};
+
+/* ints: elements. */
+template <class T> int first_places(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    int64_t *first = at<int64_t>(call, 1), *index = at<int64_t>(call, 2), *counts = at<int64_t>(call, 3);
+    const int64_t n = call->i[0];
+    Numbers<T> numbers;
+    int64_t found = 0;
+    for (int64_t k = 0; k < n; ++k) {
+        const int64_t number = numbers.of(x[k], found);
+        if (number < 0) return no_memory(call, 16 * n);
+        if (number == found) {
+            first[found] = k;
+            counts[found++] = 0;
+        }
+        ++counts[number];
+        index[k] = number;
+    }
+    *at<int64_t>(call, 4) = found;
+    return FL_OK;
+}
+
+const fl_entry table[] = {
+    {"where_index", where_index, "xxx|zzz||aB,bL,bcL"},
+    {"first_places.i32", first_places<int32_t>, "xxxxx|z||a,aL,aL,aL,L"},
+    {"first_places.i64", first_places<int64_t>, "xxxxx|z||a,aL,aL,aL,L"},
+    {nullptr, nullptr, nullptr}};
+
+}  // namespace
+
+const Topic topic_found = {table, table, table};
+
+}  // namespace fl
