@@ -1,4 +1,4 @@
-"""Recurrent layers over sequences: `dynamic_lstm`, `dynamic_lstmp`, `dynamic_gru`."""
+"""Recurrent layers: `dynamic_lstm`, `dynamic_lstmp` and `dynamic_gru` over sequences, `lstm` over padded batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..framework import Variable, mode
 from ..layer_helper import LayerHelper
 from .checks import check_dtype
 
-__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp"]
+__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "lstm"]
 
 
 def dynamic_lstm(
@@ -221,6 +221,72 @@ def dynamic_gru(
     hidden: Variable = helper.apply("gru", inputs, outs, attrs=attrs, dtype=input.dtype)[0]
     hidden.lod_level = input.lod_level
     return hidden
+
+
+def lstm(
+    input: Variable,
+    init_h: Variable,
+    init_c: Variable,
+    max_len: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout_prob: float = 0.0,
+    is_bidirec: bool = False,
+    is_test: bool = False,
+    name: str | None = None,
+    default_initializer: Any = None,
+    seed: int = -1,
+) -> tuple[Variable, Variable, Variable]:
+    """Layers of long short-term memories without peepholes over a padded batch (`fluid.layers.lstm`).
+
+    Args:
+        input: floats [time, batch, width].
+        init_h, init_c: states and cells before the first step, [num_layers * directions, batch, hidden_size] both, both
+            directions of the first layer before those of the second.
+        max_len: accepted and without effect.
+        hidden_size: the size of the state of each layer and direction.
+        num_layers: how many layers stand above each other.
+        dropout_prob: how much of what a layer gives to the next one is dropped in training, upscaled.
+        is_bidirec: each layer goes over the batch in both directions.
+        is_test: drop nothing. As in Fluid a clone for testing says so by itself.
+        default_initializer: of the only parameter, the flat weights of all layers, by default Xavier. As for cuDNN they
+            are, layer by layer and forwards before backwards, the matrices of input [4 * hidden_size, width] and state
+            [4 * hidden_size, hidden_size], of input, forget, candidate and output gate; then two biases each.
+        seed: of dropout.
+
+    Returns:
+        The states of the last layer, [time, batch, directions * hidden_size], and the last states and cells of all
+        layers, of the shape of `init_h`.
+
+    Raises:
+        TypeError, EnforceNotMet: for arguments that do not fit.
+    """
+    for var, what in ((input, "input"), (init_h, "init_h"), (init_c, "init_c")):
+        check_dtype(var, what, "lstm")
+    helper = LayerHelper("cudnn_lstm", name=name)
+    ways = 2 if is_bidirec else 1
+    widths = [input.shape[-1]] * ways + [hidden_size * ways] * (ways * (num_layers - 1))
+    weight = helper.create_parameter(
+        attr=helper.param_attr,
+        shape=[sum(4 * hidden_size * (width + hidden_size + 2) for width in widths)],
+        dtype=input.dtype,
+        default_initializer=default_initializer,
+    )
+    attrs = {
+        "max_len": max_len,
+        "is_bidirec": is_bidirec,
+        "input_size": input.shape[-1],
+        "hidden_size": hidden_size,
+        "num_layers": num_layers,
+        "is_test": is_test,
+        "dropout_prob": dropout_prob,
+        "seed": seed,
+    }
+    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight}
+    out, last_h, last_c = helper.apply(
+        "cudnn_lstm", inputs, ("Out", "last_h", "last_c"), attrs=attrs, dtype=input.dtype
+    )
+    return out, last_h, last_c
 
 
 def _check(input: Variable, bias_attr: Any, layer: str) -> None:

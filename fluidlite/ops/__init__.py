@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     conv_twice,
     crf,
     ctc,
+    cudnn_lstm,
     deformable,
     distances,
     draws,
