@@ -76,7 +76,9 @@ ROWS = {
         *(f"uses: {stage}{kind}" for stage in STAGES for kind in ("", ", growth")),
         *(f"encoder: {stage}, s" for stage in STAGES),
     ],
-    "sequences": ["sequence_conv_pool", "DynamicRNN", "StaticRNN", "while_loop"],
+    "sequences": [
+        *("sequence_conv_pool", "DynamicRNN", "dynamic_lstm", "dynamic_gru", "StaticRNN", "while_loop"),
+    ],
     "tagging": ["linear_chain_crf", "warpctc"],
     "ragged": [f"sentences{how}" for how in ("", ": NumPy", ": loader")],
     "shapes": [

@@ -74,6 +74,15 @@ def test_loop_example_prints_what_the_page_shows(python):
     assert done.stdout == shown, f"docs/life_of_a_step.md should show:\n{done.stdout}"
 
 
+def test_sequence_example_prints_what_the_page_shows(python):
+    found = blocks(text_of("life_of_a_sequence.md"))
+    code = [text for language, text in found if language == "python"]
+    shown = [text for before, (_, text) in zip(found, found[1:], strict=False) if before[0] == "python"]
+    done = python("-c", "\n".join(code))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "".join(shown), f"docs/life_of_a_sequence.md should show:\n{done.stdout}"
+
+
 def test_operator_example_works(monkeypatch):
     monkeypatch.setattr(registry, "_OPS", dict(registry._OPS))
     spaces = {}

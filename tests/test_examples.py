@@ -66,6 +66,12 @@ def test_declarative_loop(python):
     assert "from the file: [6, 1, 4] -> [[5, 4, 3, 2, 1, 0], [0, " in done.stdout
 
 
+def test_sentiment_lstm(python):
+    done = python("-m", "fluidlite", EXAMPLES / "sentiment_lstm.py", 120)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"accuracy on new reviews (\S+)", done.stdout)[1]) > 0.8, done.stdout
+
+
 def test_while_loop(python):
     done = python("-m", "fluidlite", EXAMPLES / "while_loop.py")
     assert done.returncode == 0, done.stderr

@@ -34,6 +34,16 @@ def dynamic_rnn():
     return layers.sequence_last_step(rnn())
 
 
+def dynamic_lstm():
+    rows = layers.fc(embedded(fluid.data("words", [None, 1], "int64", lod_level=1)), 4 * HIDDEN)
+    return layers.sequence_pool(layers.dynamic_lstm(rows, 4 * HIDDEN)[0], "max")
+
+
+def dynamic_gru():
+    rows = layers.fc(embedded(fluid.data("words", [None, 1], "int64", lod_level=1)), 3 * HIDDEN)
+    return layers.sequence_last_step(layers.dynamic_gru(rows, HIDDEN))
+
+
 def static_rnn():
     words = fluid.data("words", [None, FIXED, 1], "int64")
     rows = layers.transpose(embedded(words), [1, 0, 2])
@@ -90,6 +100,8 @@ def loop():
 WORKS = {
     "sequence_conv_pool": (lambda: trained(conv_pool), ragged),
     "DynamicRNN": (lambda: trained(dynamic_rnn), ragged),
+    "dynamic_lstm": (lambda: trained(dynamic_lstm), ragged),
+    "dynamic_gru": (lambda: trained(dynamic_gru), ragged),
     "StaticRNN": (lambda: trained(static_rnn), fixed),
     "while_loop": (loop, matrices),
 }

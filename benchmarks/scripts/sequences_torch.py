@@ -66,14 +66,25 @@ class FixedLoop(PaddedLoop):
 
 
 class Ready(nn.Module):
-    def __init__(self):
+    def __init__(self, kind=nn.RNN):
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, EMBEDDING)
-        self.rnn = nn.RNN(EMBEDDING, HIDDEN)
+        self.rnn = kind(EMBEDDING, HIDDEN)
         self.last = nn.Linear(HIDDEN, 2)
 
     def forward(self, packed):
         return self.last(self.rnn(packed._replace(data=self.embedding(packed.data)))[1][0])
+
+
+class Largest(Ready):
+    """An LSTM, and the largest of all its states."""
+
+    def __init__(self):
+        super().__init__(nn.LSTM)
+
+    def forward(self, packed):
+        states = self.rnn(packed._replace(data=self.embedding(packed.data)))[0]
+        return self.last(rnn.pad_packed_sequence(states, padding_value=-1.0)[0].max(0)[0])
 
 
 def padded(lengths, parts):
@@ -128,6 +139,8 @@ WORKS = {
     "DynamicRNN": lambda: trained(PaddedLoop, padded),
     "DynamicRNN, packed": lambda: trained(PackedLoop, packed),
     "DynamicRNN, torch.nn.RNN": lambda: trained(Ready, packed),
+    "dynamic_lstm": lambda: trained(Largest, packed),
+    "dynamic_gru": lambda: trained(lambda: Ready(nn.GRU), packed),
     "StaticRNN": lambda: trained(FixedLoop, stacked, (FIXED, FIXED)),
     "while_loop": lambda: (turns, matrices),
 }
