@@ -285,7 +285,12 @@ def _run_checked(
 ) -> list[Any]:
     if device is None:
         checked = placed(checked, None)
-    if flags.engine() == "plan" and (checked or cache.runs > 1) and cache.refused is None:
+    starting = (
+        not checked and cache.runs == 1
+    )  # plans of startup programs would take half as long again as the run
+    if starting or flags.engine() != "plan":
+        return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    if cache.refused is None:
         arrays = expanded(checked)
         found = _run_planned(program, arrays, return_numpy, cache)
         if found is None:
@@ -297,11 +302,11 @@ def _run_checked(
                 cache.refused = str(reason) if cache.runs > 2 else None
         if found is not None:
             return found
-    if device is None and flags.engine() == "plan" and (checked or cache.runs > 1):
-        if cache.blocks is None:
-            cache.blocks = Blocks(program, names)
-        return _finished(Driver(cache.blocks, scope, checked), names, return_numpy)
-    return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    if device is not None:
+        return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    if cache.blocks is None:
+        cache.blocks = Blocks(program, names)
+    return _finished(Driver(cache.blocks, scope, checked), names, return_numpy)
 
 
 def _run_planned(
