@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from ..framework import Operator
-from ..ops import optim
+from ..ops import gemm, optim
 from ..ops.registry import Call, OpDef
 
 Instruction = tuple[Operator, "Call | OpDef | Callable[[], None]"]
@@ -32,9 +32,7 @@ def fuse(
     for op, action in instructions:
         joined = None
         if out and isinstance(action, Call) and isinstance(out[-1][1], Call):
-            joined = _with_bias(out[-1][1], action, root, uses) or _with_activation(
-                out[-1][1], action, op.definition.epilogue, root, uses
-            )
+            joined = _joined(out[-1][1], action, op.definition.epilogue, root, uses)
         if joined is not None:
             out[-1] = (out[-1][0], joined)
             stands_for[-1].append(op)
@@ -64,44 +62,16 @@ def operands(ops: Sequence[Operator]) -> tuple[list[str], list[str]]:
     return list(reads), list(writes)
 
 
-def _private(name: str | None, root: Callable[[str], str], uses: Counter[str]) -> bool:
-    """Whether only the instruction that writes `name` and the one that reads it know it."""
-    return name is not None and uses[root(name)] == 2
-
-
-def _with_bias(product: Call, add: Call, root: Callable[[str], str], uses: Counter[str]) -> Call | None:
-    kind, _, suffix = product.kernel.partition(".")
-    if kind != "gemm" or add.kernel != f"elementwise_add_mid.{suffix}" or any(product.operands[3:]):
-        return None
-    left, right, result = product.operands[:3]
-    source, bias, target = add.operands
-    rows, columns = product.ints[0], product.ints[1]
-    if source is None or result is None or root(source) != root(result) or not _private(result, root, uses):
-        return None
-    if list(add.ints[:3]) != [rows, columns, 1] or product.floats[1] != 0 or any(product.ints[5:]):
-        return None
-    act = list(add.ints[3:]) or [0]
-    return Call(product.kernel, [left, right, target, bias], [*product.ints[:5], *act], product.floats)
-
-
-def _with_activation(
-    product: Call, activation: Call, epilogue: int, root: Callable[[str], str], uses: Counter[str]
+def _joined(
+    before: Call, action: Call, epilogue: int, root: Callable[[str], str], uses: Counter[str]
 ) -> Call | None:
-    kind, _, suffix = product.kernel.partition(".")
-    _, _, act_suffix = activation.kernel.partition(".")
-    if (
-        kind != "gemm"
-        or not epilogue
-        or act_suffix != suffix
-        or any(product.ints[5:])
-        or product.floats[1] != 0
-    ):
+    """One call for two, if only the second reads what the first makes."""
+    if not gemm.is_product(before):
         return None
-    result, source = product.operands[2], activation.operands[0]
-    if source is None or result is None or root(source) != root(result) or not _private(result, root, uses):
+    result, source = before.operands[2], action.operands[0]
+    if source is None or result is None or root(source) != root(result) or uses[root(result)] != 2:
         return None
-    operands = [*product.operands[:2], activation.operands[1], *product.operands[3:]]
-    return Call(product.kernel, operands, [*product.ints[:5], epilogue], product.floats)
+    return gemm.with_bias(before, action) or gemm.with_activation(before, action, epilogue)
 
 
 def _join_updates(

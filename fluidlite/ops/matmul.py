@@ -6,6 +6,7 @@ from typing import Any
 
 from ..backend.products import matmul as dot
 from . import by_row
+from .gemm import gemm
 from .infer import grads_like_inputs, product, require_same_dtype
 from .native import typed
 from .registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
@@ -48,13 +49,6 @@ def _mul_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, x_num_col_dims: int, y_num
     x, y = X.reshape(flat(X.shape, x_num_col_dims)), Y.reshape(flat(Y.shape, y_num_col_dims))
     dout = Out_grad.reshape(x.shape[0], y.shape[1])
     return dot(xp, dout, y.T).reshape(X.shape), dot(xp, x.T, dout).reshape(Y.shape)
-
-
-def gemm(
-    name: str, a: str, b: str, c: str, sizes: tuple[int, int, int], trans: tuple[bool, bool], alpha: float
-) -> Call:
-    """C[m, n] = alpha op(A) op(B) for sizes (m, n, k)."""
-    return Call(name, [a, b, c, None], [*sizes, int(trans[0]), int(trans[1]), 0], [alpha, 0.0])
 
 
 def _mul_sizes(op: OpView) -> tuple[int, int, int]:
