@@ -17,7 +17,7 @@ from ...layers.branching import select_input
 from ...layers.conditional_block import ConditionalBlock
 from ..nested import replaced
 from . import values
-from .slots import Contents, Objects, Slot, Slots, same
+from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 
 Thunk = Callable[[], Any]
@@ -42,6 +42,14 @@ class Grows(Exception):
         super().__init__(slot.label)
         self.slot = slot
         self.items = items
+
+
+class Changes(Exception):
+    """Attributes are changed that are no slots yet: they have to be."""
+
+    def __init__(self, attributes: list[Attribute]) -> None:
+        super().__init__(*[attribute.label for attribute in attributes])
+        self.attributes = attributes
 
 
 class Mark:
@@ -182,13 +190,17 @@ def _join(label: str, yes: Any, no: Any, picks: list[_Pick]) -> Any:
 def branch(pred: Variable, yes: Thunk, no: Thunk, slots: Slots | None, what: str = "the value") -> Any:
     """Build both functions as conditional blocks; what they return, and the slots, are chosen by `pred`."""
     program = pred.block.program if tracing.current() is None else values.program()
+    slots = Slots((yes, no), (), (), (), ()) if slots is None else slots
     while True:
         mark = Mark(program)
-        before = slots.values() if slots is not None else []
+        before = slots.values()
         try:
             return _branch(program, pred, yes, no, slots, before, what)
+        except Changes as changed:
+            mark.undo()
+            slots.restore(before)
+            slots.add(changed.attributes)
         except Grows as grown:
-            assert slots is not None
             mark.undo()
             slots.restore(before)
             grow(grown)
@@ -218,38 +230,40 @@ def grow(grown: Grows) -> None:
 
 
 def _branch(
-    program: Program, pred: Variable, yes: Thunk, no: Thunk, slots: Slots | None, before: list[Any], what: str
+    program: Program, pred: Variable, yes: Thunk, no: Thunk, slots: Slots, before: list[Any], what: str
 ) -> Any:
     blocks, returned, after = [], [], []
+    watch = slots.watch()
     for part in (yes, no):
         block = program._create_block()
         blocks.append(block)
         with deciding.hold(True):
             returned.append(part())
         program.current_block_idx = block.parent_idx
-        if slots is not None:
-            after.append(slots.values())
-            slots.restore(before)
+        after.append(slots.values())
+        slots.restore(before)
+        if changed := watch.changes():
+            raise Changes(changed)
     outside = program.current_block()
     picks: list[_Pick] = []
     result = _join(what, returned[0], returned[1], picks)
-    found: list[tuple[Slot, Any]] = []
-    for slot, one, other in zip(slots.all() if slots is not None else (), *(after or ((), ())), strict=True):
+    found: list[tuple[Slot, Any, bool]] = []
+    for slot, one, other in zip(slots.all(), *after, strict=True):
         if isinstance(slot, Contents) and isinstance(one, list) and len(one) != len(other):
             raise Grows(slot, [*one, *other])
         if same(one, other):
-            found.append((slot, one))
+            found.append((slot, one, False))
         elif slot.live:
-            found.append((slot, _join(slot.label, one, other, picks)))
+            found.append((slot, _join(slot.label, one, other, picks), True))
         else:
-            found.append((slot, UNSET))
+            found.append((slot, UNSET, False))
     chosen = _chosen(picks, blocks, outside, pred)
 
     def made(value: Any) -> Any:
         return replaced(value, lambda item: isinstance(item, _Pick), lambda pick: chosen[id(pick)])
 
-    for slot, value in found:
-        slot.put(made(value))
+    for slot, value, joined in found:
+        slot.put(made(value) if joined else value)
     return made(result)
 
 

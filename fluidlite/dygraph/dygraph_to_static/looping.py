@@ -13,9 +13,9 @@ from ...layers import assign, fill_constant, less_than
 from ...layers.loops import While
 from ..nested import replaced
 from . import values
-from .branching import Grows, Mark, Thunk, and_, branch, deciding, grow, known_truth, values_text
+from .branching import Changes, Grows, Mark, Thunk, and_, branch, deciding, grow, known_truth, values_text
 from .iterables import Source, of
-from .slots import Contents, Objects, Slot, Slots, same
+from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 
 UNROLLED = 64
@@ -141,6 +141,8 @@ class _Loop:
         self._test, self._body, self._slots = test, body, slots
         self._types: dict[tuple[str, int], tuple[VarType, tuple[int, ...]]] = {}
         self._open: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._changed: list[Attribute] = []  # attributes that are no variables of this function
+        self._bound: set[str] = set()  # variables that hold another list or dict after a turn
         self._held: set[int] = set()  # lists and dicts whose elements change from turn to turn
 
     def build(self, again: Any) -> None:
@@ -149,7 +151,7 @@ class _Loop:
         program = values.program() if pred.block.program._tracer is not None else pred.block.program
         for _ in range(_ATTEMPTS):
             mark = Mark(program)
-            slots = self._slots(False)
+            slots = self._with(False)
             before = slots.values()
             try:
                 with deciding.hold(True):
@@ -158,6 +160,10 @@ class _Loop:
             except _Again:
                 mark.undo()
                 slots.restore(before)
+            except Changes as changed:
+                mark.undo()
+                slots.restore(before)
+                self._changed += changed.attributes
             except Grows as grown:
                 mark.undo()
                 slots.restore(before)
@@ -165,7 +171,7 @@ class _Loop:
             except _Peel:
                 mark.undo()
                 slots.restore(before)
-                branch(pred, self._body, _nothing, self._slots(True))
+                branch(pred, self._body, _nothing, self._with(True))
                 pred = truth(known_truth(self._test())) if is_tensor(pred) else pred
             except BaseException:
                 mark.undo()
@@ -173,8 +179,14 @@ class _Loop:
                 raise
         raise NotSupportedError(f"the variables of the loop change their types from turn to turn{here()}")
 
+    def _with(self, turn: bool) -> Slots:
+        slots = self._slots(turn)
+        slots.add(self._changed)
+        return slots
+
     def _attempt(self, pred: Variable, slots: Slots, before: list[Any]) -> None:
         loop_values: list[Any] = []
+        watch = slots.watch()
         every: list[Slot] = slots.all()
         for slot, value in zip(every, before, strict=True):
             loop_values.append(self._enter(slot, value))
@@ -183,10 +195,12 @@ class _Loop:
         around = condition.block
         with loop.block():
             for slot, value in zip(every, loop_values, strict=True):
-                slot.put(value)
+                slot.put(value if self._keeps(slot, value) else replaced(value, _never, _never))
             self._body()
             again = truth(values.variable(self._test()))
             after = slots.values()
+            if changed := watch.changes():
+                raise Changes(changed)
             late: list[tuple[Slot, Any]] = []
             writes: list[tuple[Variable, Any]] = []
             for slot, begin, end in zip(every, loop_values, after, strict=True):
@@ -208,6 +222,8 @@ class _Loop:
         if not slot.carried:
             return UNSET if not slot.live else value
         if isinstance(slot, Contents) and id(slot.container) not in self._held:
+            return value
+        if self._keeps(slot, value):
             return value
         number = -1
 
@@ -246,6 +262,11 @@ class _Loop:
                 raise Grows(slot, end)
             self._held.add(id(slot.container))
             raise _Again
+        if self._keeps(slot, begin):
+            if end is begin:
+                return
+            self._bound.add(slot.label)
+            raise _Again
         starts: list[Any] = []
         replaced(begin, lambda item: isinstance(item, Variable), starts.append)
         ends: list[Any] = []
@@ -253,6 +274,12 @@ class _Loop:
         for number, (start, item) in enumerate(zip(starts, ends, strict=True)):
             self._check(slot, number, start, item)
             writes.append((start, item))
+
+    def _keeps(self, slot: Slot, value: Any) -> bool:
+        """Whether a variable holds one list or dict all the time, whose elements are another slot."""
+        return (
+            type(value) in (list, dict) and not isinstance(slot, Contents) and slot.label not in self._bound
+        )
 
     def _match(self, label: str, begin: Any, end: Any, ends: list[Any]) -> None:
         """Collect from `end` what stands where `begin` has Variables."""
@@ -350,6 +377,10 @@ class _Loop:
             return made
 
         return replaced(value, lambda item: isinstance(item, Variable) or is_scalar(item), outside)
+
+
+def _never(value: Any) -> bool:
+    return False
 
 
 class _Again(Exception):

@@ -6,6 +6,9 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...framework.math_ops import VariableMath
+from ..members import Members
+from .rewriting import HELPERS
 from .values import UNSET
 
 Objects = Sequence[tuple[str, Callable[[], Any], str]]
@@ -69,18 +72,18 @@ class Attribute(Slot):
 
     def __init__(self, label: str, owner: Any, name: str) -> None:
         super().__init__(label)
-        self._owner = owner
-        self._name = name
+        self.owner = owner
+        self.name = name
 
     def get(self) -> Any:
-        return getattr(self._owner, self._name, UNSET)
+        return getattr(self.owner, self.name, UNSET)
 
     def put(self, value: Any) -> None:
         if value is not UNSET:
             if self.get() is not value:
-                setattr(self._owner, self._name, value)
+                setattr(self.owner, self.name, value)
         elif self.get() is not UNSET:
-            delattr(self._owner, self._name)
+            delattr(self.owner, self.name)
 
 
 class Contents(Slot):
@@ -113,9 +116,8 @@ class Slots:
         carried: Iterable[str],
         objects: Objects,
     ) -> None:
-        cells: dict[str, types.CellType] = {}
-        for part in parts:
-            cells.update(zip(part.__code__.co_freevars, part.__closure__ or (), strict=True))
+        self._reach = Reach(parts)
+        cells = self._reach.cells
         self.assigned: list[Slot] = []
         for name in names:
             if name in cells:
@@ -128,10 +130,19 @@ class Slots:
             except (AttributeError, NameError):
                 continue  # the object is made in the parts themselves
             self.assigned.append(Attribute(label, found, name))
+        self._find_contents()
+
+    def add(self, attributes: Iterable[Attribute]) -> None:
+        """Take attributes for variables as well."""
+        self.assigned += attributes
+        self._find_contents()
+
+    def _find_contents(self) -> None:
         known = {slot.label for slot in self.assigned}
-        held: list[Slot] = [
-            *self.assigned, *[Cell(name, cell, True, True) for name, cell in cells.items() if name not in known],
-        ]  # fmt: skip
+        others = [
+            Cell(name, cell, True, True) for name, cell in self._reach.cells.items() if name not in known
+        ]
+        held: list[Slot] = [*self.assigned, *others]
         self.contents: list[Contents] = []
         seen: set[int] = set()
         for slot in held:
@@ -139,6 +150,11 @@ class Slots:
             if type(value) in (list, dict) and id(value) not in seen:
                 seen.add(id(value))
                 self.contents.append(Contents(slot.label, value, slot))
+
+    def watch(self) -> Watch:
+        """What finds out whether other attributes are changed, of objects that the parts can reach."""
+        known = {(id(slot.owner), slot.name) for slot in self.assigned if isinstance(slot, Attribute)}
+        return Watch(self._reach.values(), known)
 
     def all(self) -> list[Slot]:
         return [*self.assigned, *self.contents]
@@ -149,6 +165,120 @@ class Slots:
     def restore(self, values: Iterable[Any]) -> None:
         for slot, value in zip(self.all(), values, strict=True):
             slot.put(value)
+
+
+class Reach:
+    """What functions, and the functions that they mention, can reach: cells by name, and values of globals."""
+
+    def __init__(self, parts: Iterable[Callable[..., Any]]) -> None:
+        self.cells: dict[str, types.CellType] = {}
+        self.globals: list[Any] = []
+        todo, seen = list(parts), set()
+        while todo:
+            part = todo.pop(0)
+            code = getattr(part, "__code__", None)
+            if code is None or code in seen:
+                continue
+            seen.add(code)
+            for name, cell in zip(code.co_freevars, part.__closure__ or (), strict=True):
+                if name not in self.cells and name != HELPERS:
+                    self.cells[name] = cell
+                    todo += _functions(Cell(name, cell, True, True).get())
+            for name in _mentioned(code):
+                value = part.__globals__.get(name)
+                if _has_state(value):
+                    self.globals.append(value)
+                todo += _functions(value)
+
+    def values(self) -> list[Any]:
+        """All that there is."""
+        return [*(Cell("", cell, True, True).get() for cell in self.cells.values()), *self.globals]
+
+
+def _functions(value: Any) -> list[Any]:
+    known = isinstance(value, types.FunctionType) and _is_users(value.__module__)
+    return [value] if known else []
+
+
+def _mentioned(code: types.CodeType) -> set[str]:
+    """The names of globals and attributes in a function and those inside of it."""
+    inner = [item for item in code.co_consts if isinstance(item, types.CodeType)]
+    return set(code.co_names).union(*map(_mentioned, inner))
+
+
+class Watch:
+    """The attributes of objects as they are before something is built, to see which of them it changes."""
+
+    def __init__(self, reached: Iterable[Any], known: set[tuple[int, str]]) -> None:
+        self._known = known
+        self._before: list[tuple[Any, dict[str, tuple[Any, Any]]]] = []
+        todo = list(reached)
+        seen: set[int] = set()
+        while todo and len(seen) < _OBJECTS:
+            item = todo.pop()
+            if isinstance(item, types.MethodType):
+                item = item.__self__
+            if id(item) in seen or not _has_state(item):
+                continue
+            seen.add(id(item))
+            state = _state(item)
+            self._before.append((item, {name: (value, _copied(value)) for name, value in state.items()}))
+            todo += state.values()
+            if isinstance(item, Members):
+                todo += item._sub_layers.values()
+
+    def changes(self) -> list[Attribute]:
+        """Attributes that are others now, or hold lists and dicts with other elements; put back as they were."""
+        found = []
+        for item, before in self._before:
+            now = _state(item)
+            for name in (*before, *(name for name in now if name not in before)):
+                value, copy = before.get(name, (UNSET, None))
+                after = now.get(name, UNSET)
+                if (id(item), name) in self._known or (value is after and same(copy, _copied(after))):
+                    continue
+                slot = Attribute(f"{type(item).__name__}.{name}", item, name)
+                found.append(slot)
+                if isinstance(copy, (list, dict)):
+                    Contents(name, value, slot).put(copy)
+                slot.put(value)
+        return found
+
+
+_OBJECTS = 10000
+"""How many objects are looked at."""
+
+_OTHERS = (types.ModuleType, types.FunctionType, type, VariableMath)
+
+
+def _has_state(item: Any) -> bool:
+    """Whether something is a layer, or an object of a class of the user's."""
+    if isinstance(item, Members):
+        return True
+    if isinstance(item, _OTHERS) or not hasattr(item, "__dict__"):
+        return False
+    return _is_users(type(item).__module__)
+
+
+def _is_users(module: str | None) -> bool:
+    return (module or "").partition(".")[0] not in _PASSED
+
+
+_PASSED = frozenset({__name__.partition(".")[0], "numpy", "builtins", "functools", "threading", "logging"})
+
+
+def _state(item: Any) -> dict[str, Any]:
+    if not isinstance(item, Members):
+        return dict(vars(item))
+    own = {name: value for name, value in vars(item).items() if name not in _STRUCTURE}
+    return {**own, **item._buffers}
+
+
+_STRUCTURE = frozenset({"_parameters", "_sub_layers", "_buffers", "_declarative"})
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if type(value) in (list, dict) else None
 
 
 def same(one: Any, other: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from ...base import unique_name
 from ...base.arrays import owned
 from ...base.dtypes import FLOATS, VarType
+from ...base.errors import NotSupportedError
 from ...eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ...executor import LoDTensor, Scope
 from ...executor.interpret import Interpreter
@@ -67,6 +68,12 @@ class Traced:
         self._result = result
         self.outputs: list[Variable] = []
         replaced(result, _is_output, self.outputs.append)
+        for var in self.outputs:
+            if not isinstance(var, Tensor) and var.name not in self.program.global_block().vars:
+                raise NotSupportedError(
+                    f"{self.name} returns {var.name!r}, which belongs to a branch or a loop that tensors decide on: "
+                    "make it a variable of the function that has the condition"
+                )
         self._single = isinstance(result, Variable)
         self._places = [self._place(var) for var in self.outputs]
         made = {var.name: var for var, place in zip(self.outputs, self._places, strict=True) if place is None}
