@@ -10,6 +10,7 @@ from . import (
     beams,
     boxes,
     branching,
+    click_values,
     comparison,
     constants,
     convolution,
@@ -19,6 +20,7 @@ from . import (
     decode_helpers,
     decoding,
     dense,
+    distributions,
     dynamic_rnn,
     if_else,
     inputs,
@@ -75,6 +77,7 @@ from .branching import *  # noqa: F403
 from .branching import copy_var_to_parent_block as copy_var_to_parent_block
 from .branching import select_input as select_input
 from .branching import select_output as select_output
+from .click_values import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .conditional_block import ConditionalBlock as ConditionalBlock
 from .constants import *  # noqa: F403
@@ -85,6 +88,7 @@ from .ctc import *  # noqa: F403
 from .decode_helpers import *  # noqa: F403
 from .decoding import *  # noqa: F403
 from .dense import *  # noqa: F403
+from .distributions import *  # noqa: F403
 from .dynamic_rnn import *  # noqa: F403
 from .if_else import *  # noqa: F403
 from .if_else import merge_lod_tensor as merge_lod_tensor
@@ -147,6 +151,7 @@ __all__ += arrays.__all__
 __all__ += beams.__all__
 __all__ += boxes.__all__
 __all__ += branching.__all__
+__all__ += click_values.__all__
 __all__ += comparison.__all__
 __all__ += constants.__all__
 __all__ += convolution.__all__
@@ -156,6 +161,7 @@ __all__ += ctc.__all__
 __all__ += decode_helpers.__all__
 __all__ += decoding.__all__
 __all__ += dense.__all__
+__all__ += distributions.__all__
 __all__ += dynamic_rnn.__all__
 __all__ += if_else.__all__
 __all__ += inputs.__all__

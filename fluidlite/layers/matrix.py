@@ -9,7 +9,7 @@ from ..framework import Variable
 from ..layer_helper import LayerHelper
 from .checks import check_dtype
 
-__all__ = ["bilinear_tensor_product", "matmul", "mul"]
+__all__ = ["bilinear_tensor_product", "fsp_matrix", "matmul", "mul"]
 
 
 def matmul(
@@ -112,3 +112,24 @@ def bilinear_tensor_product(
         inputs["Bias"] = [bias]
     helper.append_op(type="bilinear_tensor_product", inputs=inputs, outputs={"Out": [out]})
     return helper.append_activation(out)
+
+
+def fsp_matrix(x: Variable, y: Variable) -> Variable:
+    """The mean product of each pair of channels of two layers, which distillation compares (`fluid.layers.fsp_matrix`).
+
+    Follows Yim et al. (2017).
+
+    Args:
+        x, y: floats [batch, channels, height, width], which may differ in their numbers of channels.
+
+    Returns:
+        [batch, channels of x, channels of y].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(x, "x", "fsp_matrix")
+    check_dtype(y, "y", "fsp_matrix")
+    helper = LayerHelper("fsp_matrix")
+    made: Variable = helper.apply("fsp", {"X": x, "Y": y}, dtype=x.dtype)
+    return made

@@ -1,4 +1,4 @@
-"""Losses over so many classes that only some of them are looked at: `nce`, `hsigmoid`."""
+"""Losses over so many classes that only some of them are looked at: `nce`, `hsigmoid`, sampled softmax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..ops.nce import SAMPLERS
 from ..param_attr import ParamAttr
 from .checks import check_choice, check_dtype
 
-__all__ = ["hsigmoid", "nce"]
+__all__ = ["hsigmoid", "nce", "sampled_softmax_with_cross_entropy"]
 
 
 def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,3 +182,83 @@ def hsigmoid(
     )
     result: Variable = out
     return result
+
+
+def sampled_softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    num_samples: int,
+    num_true: int = 1,
+    remove_accidental_hits: bool = True,
+    use_customized_samples: bool = False,
+    customized_samples: Variable | None = None,
+    customized_probabilities: Variable | None = None,
+    seed: int = 0,
+) -> Variable:
+    """Cross entropy of the true class among some drawn at random (`fluid.layers.sampled_softmax_with_cross_entropy`).
+
+    Follows Jean et al. (2014): scores are lessened by the logarithm of how likely their class is drawn.
+
+    Args:
+        logits: floats [batch, classes].
+        label: int64 [batch, num_true].
+        num_samples: how many other classes are drawn, the same for all rows, small numbers more often.
+        num_true: how many true classes a row has; as in Fluid only 1 works.
+        remove_accidental_hits: leave out drawn classes that are the true one.
+        use_customized_samples: take the classes from `customized_samples`, int64 [batch, num_true + num_samples], the
+            true ones first, and how likely they are from `customized_probabilities`, of the same shape.
+        seed: not 0: the same classes each time.
+
+    Returns:
+        The costs, [batch, 1].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(logits, "logits", "sampled_softmax_with_cross_entropy")
+    check_variable(label, "label", "sampled_softmax_with_cross_entropy")
+    helper = LayerHelper("sample_logits")
+    inputs = {
+        "Logits": logits,
+        "Labels": label,
+        "CustomizedSamples": customized_samples if use_customized_samples else None,
+        "CustomizedProbabilities": customized_probabilities if use_customized_samples else None,
+    }
+    attrs = {
+        "use_customized_samples": use_customized_samples,
+        "uniq": True,
+        "remove_accidental_hits": remove_accidental_hits,
+        "num_samples": num_samples,
+        "seed": seed,
+    }
+    made = [
+        helper.create_variable_for_type_inference(dtype) for dtype in ("int64", *[logits.dtype] * 2, "int64")
+    ]
+    samples, chances, scores, labels = made
+    soft = helper.create_variable_for_type_inference(logits.dtype)
+    dims = [helper.create_variable_for_type_inference(dtype) for dtype in (logits.dtype, label.dtype)]
+    outputs = {
+        "Samples": samples,
+        "Probabilities": chances,
+        "SampledLogits": scores,
+        "SampledLabels": labels,
+        "LogitsDim": dims[0],
+        "LabelsDim": dims[1],
+    }
+    helper.append_op(type="sample_logits", inputs=_given(inputs), outputs=outputs, attrs=attrs)
+    helper.append_op(
+        type="one_hot", inputs={"X": labels}, attrs={"depth": num_samples + 1}, outputs={"Out": soft}
+    )
+    loss, _ = helper.apply(
+        "softmax_with_cross_entropy",
+        {"Logits": scores, "Label": soft},
+        ("Loss", "Softmax"),
+        attrs={"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False},
+        dtype=logits.dtype,
+    )
+    result: Variable = loss / num_true
+    return result
+
+
+def _given(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {slot: value for slot, value in inputs.items() if value is not None}

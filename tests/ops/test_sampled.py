@@ -132,3 +132,44 @@ def test_hierarchical_sigmoid_says_what_does_not_fit():
         infer("hierarchical_sigmoid", {**inputs, "PathTable": PATHS["PathTable"]}, {"num_classes": 6})
     with pytest.raises(OperatorError, match="Label must be in \\[0, 6\\)"):
         run_kernel("hierarchical_sigmoid", {**inputs, "Label": LABEL + 1}, {"num_classes": 6})
+
+
+LOGITS = np.random.default_rng(1).uniform(-1, 1, (3, 20)).astype("float32")
+SAMPLED = {"Logits": LOGITS, "Labels": np.array([[1], [5], [8]])}
+
+
+def test_sampled_classes_are_those_of_fluid():
+    made = run_kernel("sample_logits", SAMPLED, {"num_samples": 5, "seed": 7})
+    assert made["Samples"][0].tolist() == [[label, 8, 16, 0, 14, 11] for label in (1, 5, 8)]
+    chances = [0.2184976, 0.1242447, 0.8360847, 0.1392774, 0.1701394]
+    np.testing.assert_allclose(made["Probabilities"][0][0], [0.6322882, *chances], rtol=1e-5)
+    scores = np.take_along_axis(LOGITS, made["Samples"][0], 1) - np.log(made["Probabilities"][0])
+    np.testing.assert_allclose(made["SampledLogits"][0][:2], scores[:2], rtol=1e-5)
+    assert made["SampledLogits"][0][2, 1] < -1e19, "a drawn class that is the true one is left out"
+    kept = run_kernel(
+        "sample_logits", SAMPLED, {"num_samples": 5, "seed": 7, "remove_accidental_hits": False}
+    )
+    np.testing.assert_allclose(kept["SampledLogits"][0], scores, rtol=1e-5)
+
+
+def test_sampled_gradients():
+    attrs = {"num_samples": 5, "seed": 7, "remove_accidental_hits": False}
+    check("sample_logits", SAMPLED, attrs, grads=["Logits"])
+    custom = {
+        "CustomizedSamples": np.array([[1, 4, 4], [5, 0, 2], [8, 3, 9]]),
+        "CustomizedProbabilities": np.full((3, 3), 0.25, "float32"),
+    }
+    check(
+        "sample_logits",
+        {**SAMPLED, **custom},
+        {"num_samples": 2, "use_customized_samples": True},
+        {"Samples": custom["CustomizedSamples"]},
+        grads=["Logits"],
+    )
+
+
+def test_more_samples_than_classes():
+    with pytest.raises(OperatorError, match="num_samples must be at most 20, got 21"):
+        run_kernel("sample_logits", SAMPLED, {"num_samples": 21})
+    with pytest.raises(OperatorError, match="use_customized_samples needs CustomizedSamples"):
+        infer("sample_logits", SAMPLED, {"num_samples": 2, "use_customized_samples": True})

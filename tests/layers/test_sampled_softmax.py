@@ -1,0 +1,50 @@
+"""sampled_softmax_with_cross_entropy and continuous_value_model in programs."""
+
+import numpy as np
+
+import fluidlite as fluid
+
+layers = fluid.layers
+
+
+def test_a_classifier_learns_from_sampled_classes():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.unique_name.guard(),
+        fluid.scope_guard(fluid.Scope()),
+    ):
+        x, label = fluid.data("x", [None, 8], "float32"), fluid.data("label", [None, 1], "int64")
+        scores = layers.fc(x, 50)
+        loss = layers.mean(layers.sampled_softmax_with_cross_entropy(scores, label, num_samples=10))
+        fluid.optimizer.Adam(0.1).minimize(loss)
+        names = [op.type for op in fluid.default_main_program().global_block().ops]
+        assert names[2:5] == ["sample_logits", "one_hot", "softmax_with_cross_entropy"]
+        exe, rng = fluid.Executor(fluid.CPUPlace()), np.random.default_rng(0)
+        exe.run(fluid.default_startup_program())
+        centres = rng.normal(size=(50, 8))
+        for _ in range(150):
+            labels = rng.integers(0, 50, (32, 1))
+            feed = {"x": centres[labels[:, 0]].astype("float32"), "label": labels}
+            found, _ = exe.run(feed=feed, fetch_list=[scores, loss])
+        assert (found.argmax(axis=1) == labels[:, 0]).mean() > 0.9
+
+
+def test_counts_of_showing_and_clicking():
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        x, counts = (
+            fluid.data("x", [None, 5], "float32", lod_level=1),
+            fluid.data("counts", [None, 2], "float32"),
+        )
+        x.stop_gradient = False
+        kept, left = layers.continuous_value_model(x, counts), layers.continuous_value_model(x, counts, False)
+        assert kept.shape == (-1, 5) and left.shape == (-1, 3) and kept.lod_level == 1
+        (slope,) = fluid.gradients(layers.reduce_sum(left), [x])
+        rows = np.arange(20, dtype="float32").reshape(4, 5)
+        feed = {
+            "x": fluid.create_lod_tensor(rows, [[1, 3]], fluid.CPUPlace()),
+            "counts": np.array([[1, 2], [3, 1]], "float32"),
+        }
+        exe = fluid.Executor(fluid.CPUPlace())
+        made, gradient = exe.run(feed=feed, fetch_list=[kept, slope], return_numpy=False)
+        assert made.lod() == [[0, 1, 4]]
+        np.testing.assert_array_equal(np.array(gradient), [[1, 2, 1, 1, 1], *[[3, 1, 1, 1, 1]] * 3])
