@@ -135,7 +135,7 @@ class Driver(Interpreter):
         known = self._blocks.of(turns.block).turns
         key = turns.key()
         plans = known.get(key)
-        if plans is None:
+        if plans is None or plans.version != self.program._version:
             plans = known[key] = TurnPlans(turns)
         return plans.take(self, turns, environment)
 

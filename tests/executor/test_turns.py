@@ -326,3 +326,126 @@ def test_sequences(build):
     text = check(build, sources, feeds)
     assert "turns of" in text or build is last_ones
     assert "turn by turn" not in text
+
+
+def repeated(turns, body):
+    """`body(i)` as often as `turns` says, with a counter that it may index arrays by."""
+    i = number(0)
+    going = layers.less_than(i, turns)
+    loop = layers.While(going)
+    with loop.block():
+        body(i)
+        layers.increment(i)
+        layers.less_than(i, turns, cond=going)
+
+
+def state_and_array(words, turns):
+    """A state that is replaced, and all its values, of which some are looked at."""
+    state, made = layers.scale(words, 1.0), layers.create_array("float32")
+    weight = layers.create_parameter([WIDTH, WIDTH], "float32", "weight")
+
+    def body(i):
+        layers.assign(layers.tanh(layers.matmul(state, weight) + words), state)
+        layers.array_write(state, i, made)
+
+    repeated(turns, body)
+    last = layers.array_read(made, layers.increment(turns, -1, in_place=False))
+    return [state, last * 0.5, layers.array_read(made, number(0))]
+
+
+def through_an_array(words, turns):
+    """A state in an array, and inputs from another, which are looked at outside as well."""
+    states, inputs = layers.array_write(words, number(0)), layers.array_write(words * 0.5, number(0))
+    for place in range(1, 6):
+        layers.array_write(layers.scale(words, 0.1 * place), number(place), inputs)
+
+    def body(i):
+        state = layers.array_read(states, i)
+        new = fc([state, layers.array_read(inputs, i)], WIDTH, "array")
+        layers.array_write(new, layers.increment(i, 1, in_place=False), states)
+
+    repeated(turns, body)
+    return [layers.array_read(states, turns), layers.array_read(inputs, number(3)), words]
+
+
+def counters_that_count(words, turns):
+    """What is computed with the counter: turn by turn."""
+    state = layers.scale(words, 1.0)
+    repeated(turns, lambda i: layers.assign(layers.tanh(state) * layers.cast(i, "float32") + words, state))
+    return [state]
+
+
+def replaced_only(words, turns):
+    """What is not read before it is replaced, and what lasts."""
+    state, last = layers.scale(words, 1.0), layers.scale(words, 2.0)
+    total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
+
+    def body(i):
+        layers.assign(layers.sin(state), last)
+        layers.assign(layers.cos(state) * 0.9, state)
+        layers.increment(total)
+
+    repeated(turns, body)
+    return [state, last]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [state_and_array, through_an_array, counters_that_count, replaced_only],
+    ids=lambda build: build.__name__,
+)
+def test_loops_that_count(build):
+    random = np.random.default_rng(0)
+    feeds = [
+        {"words": numbers(random, rows, WIDTH), "turns": np.array([turns])}
+        for rows, turns in [(2, 3), (4, 1), (1, 5), (1, 1), (3, 4), (2, 2)]
+    ]
+    text = check(build, [data("words", [None, WIDTH]), lambda: fluid.data("turns", [1], "int64")], feeds)
+    assert ("turns of" in text) == (build in {state_and_array, replaced_only})
+
+
+def test_each_turn_drops_other_elements_and_its_gradient_the_same():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = data("x", [None, None, 40])()
+        rnn = layers.StaticRNN()
+        with rnn.step():
+            word = rnn.step_input(x)
+            state = rnn.memory(shape=[-1, 40], batch_ref=word)
+            dropped = layers.dropout(word, 0.5)
+            rnn.update_memory(state, layers.elementwise_add(state, dropped))
+            rnn.step_output(dropped)
+        out = rnn()
+        (gradient,) = fluid.gradients(layers.reduce_sum(out), x)
+    exe = fluid.Executor(fluid.CPUPlace())
+    for _ in range(3):
+        made, slope = exe.run(main, {"x": np.ones((4, 3, 40), "float32")}, [out, gradient])
+        np.testing.assert_array_equal(made, slope)  # of ones
+        assert len({step.tobytes() for step in made}) == 4 and 0.2 < made.mean() < 0.8
+    assert "turns of" in exe.describe(main)
+
+
+def test_what_fails_in_a_turn_is_told_with_its_operator():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        ids, start = fluid.data("ids", [None, None, 1], "int64"), fluid.data("start", [None, 4], "float32")
+        rnn = layers.StaticRNN()
+        with rnn.step():
+            word, state = rnn.step_input(ids), rnn.memory(init=start)
+            new = layers.elementwise_add(layers.embedding(word, [5, 4]), state)
+            rnn.update_memory(state, new)
+            rnn.step_output(new)
+        out = rnn()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    good, bad = np.array([[[1], [4]], [[0], [2]]]), np.array([[[1], [4]], [[0], [7]]])
+    for words in (good, bad, good):
+        feed = {"ids": words, "start": np.zeros((2, 4), "float32")}
+        if words is good:
+            (found,) = exe.run(main, feed, [out], scope=scope)
+            table = np.array(scope.find_var(main.all_parameters()[0].name).get_tensor())
+            np.testing.assert_allclose(found, np.cumsum(table[words[..., 0]], axis=0), rtol=1e-6)
+        else:
+            with pytest.raises(fluid.core.EnforceNotMet, match="lookup_table.* 7 "):
+                exe.run(main, feed, [out], scope=scope)
+    assert "turns of" in exe.describe(main, scope)

@@ -11,6 +11,7 @@ import numpy as np
 from ...base.errors import EnforceNotMet
 from ...framework import Operator
 from ..environment import Environment
+from ..forking import watch
 from ..pieces import PIECES_KEPT, Piece, feed_of, gathered, inputs_of
 from ..plan import Plan
 from ..planning import CannotPlan
@@ -28,6 +29,8 @@ class TurnPlans:
 
     def __init__(self, turns: Turns) -> None:
         self.lock = threading.Lock()
+        self.version = turns.block.program._version
+        watch(self)
         self.refused = ""
         self.stages: Stages | None = None
         self._before: list[Piece] = []
