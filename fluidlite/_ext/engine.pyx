@@ -69,14 +69,12 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void vary(size_t k, size_t position, int64_t reg, cbool real) except +
         size_t add_storage(int64_t first, int64_t last, int64_t bytes, const vector[int64_t] &slots) except +
         void point(char *base) noexcept
-        int64_t offset(size_t storage)
         int64_t needed()
         int64_t resize() except +
         void add_jump(int64_t slot) except +
         void set_target(size_t k, size_t target)
         void clear_times()
         void set_time(size_t k, int64_t begin, int64_t ns)
-        void set_ints(size_t k, const int64_t *ints)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
         int run(size_t &at, size_t end, cbool timed) noexcept
         cbool fits(const Turns &turns, size_t turn) except +
@@ -121,130 +119,7 @@ class KernelFailure(Exception):
         self.err = err
 
 
-cdef struct Range:
-    uintptr_t begin
-    uintptr_t end
-
-
-cdef bint begins_before(const Range &a, const Range &b) noexcept nogil:
-    return a.begin < b.begin
-
-
-cdef struct Layout:
-    Py_ssize_t slot
-    int type_num
-    int ndim
-    bint written
-    bint varying
-    Py_ssize_t itemsize
-    Py_ssize_t size
-    cnp.npy_intp shape[32]
-    int64_t registers[32]  # of Sizes; -1 for a dimension that stays
-
-
-cdef class Layouts:
-    """Slots with the element types and shapes of the arrays that stand there.
-
-    A dimension that changes from step to step is given as `-1 - register`.
-    """
-
-    cdef Layout *items
-    cdef Py_ssize_t n
-    cdef bint varying
-
-    def __cinit__(self, entries, Py_ssize_t n_slots, Py_ssize_t n_registers=0):
-        self.n = len(entries)
-        self.items = <Layout *> PyMem_Malloc(max(1, self.n) * sizeof(Layout))
-        if self.items == NULL:
-            raise MemoryError()
-        for k, (slot, dtype, shape) in enumerate(entries):
-            if not 0 <= slot < n_slots:
-                raise IndexError(f"slot {slot} is outside the table of {n_slots} slots")
-            if len(shape) > 32:
-                raise ValueError(f"slot {slot}: at most 32 dimensions are supported, got {len(shape)}")
-            self.items[k].slot = slot
-            self.items[k].written = False
-            self.items[k].type_num = np.dtype(dtype).num
-            self.items[k].ndim = len(shape)
-            size = self.items[k].itemsize = np.dtype(dtype).itemsize
-            self.items[k].varying = False
-            for axis, length in enumerate(shape):
-                if -1 - length >= n_registers:
-                    raise ValueError(
-                        f"slot {slot}: dimension {axis} of {tuple(shape)} is neither known nor one of {n_registers} sizes")
-                self.items[k].registers[axis] = -1 - length if length < 0 else -1
-                self.items[k].shape[axis] = max(length, 0)
-                self.items[k].varying |= length < 0
-                size *= max(length, 0)
-            self.items[k].size = size
-            self.varying |= self.items[k].varying
-
-    cdef int settle(self, CSizes *sizes) except -1:
-        """Give the dimensions that vary their present values."""
-        cdef Py_ssize_t k
-        cdef int axis
-        cdef Layout *item
-        if not self.varying:
-            return 0
-        for k in range(self.n):
-            item = &self.items[k]
-            if not item.varying:
-                continue
-            item.size = item.itemsize
-            for axis in range(item.ndim):
-                if item.registers[axis] >= 0:
-                    item.shape[axis] = sizes.get(item.registers[axis])
-                item.size *= item.shape[axis]
-        return 0
-
-    def __dealloc__(self):
-        PyMem_Free(self.items)
-
-
-cdef bint fits(Layout *layout, object value) noexcept:
-    """Whether a value is a contiguous, aligned array of the layout's type, that may be written to if it is, and has its shape
-    where that does not vary."""
-    cdef int axis
-    if not cnp.PyArray_Check(value):
-        return False
-    array = <cnp.ndarray> value
-    if cnp.PyArray_TYPE(array) != layout.type_num or cnp.PyArray_NDIM(array) != layout.ndim:
-        return False
-    if not (cnp.PyArray_ISCARRAY(array) if layout.written else cnp.PyArray_ISCARRAY_RO(array)):
-        return False
-    for axis in range(layout.ndim):
-        if layout.registers[axis] < 0 and cnp.PyArray_DIM(array, axis) != layout.shape[axis]:
-            return False
-    return True
-
-
-cdef cnp.ndarray aligned(Py_ssize_t size):
-    """`size` bytes of uninitialised memory that begin at a multiple of 64."""
-    raw = np.empty(size + 64, np.uint8)
-    start = (64 - <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray> raw) % 64) % 64
-    return raw[start : start + size]
-
-
-def address(array) -> int:
-    """Where the memory of an array begins."""
-    return <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray?> array)
-
-
-def gather(const int64_t[::1] addresses, const int64_t[::1] sizes, cnp.ndarray into) -> None:
-    """Copy so many bytes from each address to a contiguous array, one piece behind the other, which fill it."""
-    cdef Py_ssize_t k, n = addresses.shape[0]
-    cdef int64_t total = 0
-    cdef char *out = <char *> cnp.PyArray_DATA(into)
-    if sizes.shape[0] != n or not cnp.PyArray_ISCARRAY(into):
-        raise ValueError(f"{n} addresses, but {sizes.shape[0]} sizes; or an array that is not contiguous")
-    for k in range(n):
-        total += sizes[k]
-    if total != cnp.PyArray_NBYTES(into):
-        raise ValueError(f"{total} bytes do not fill an array of {cnp.PyArray_NBYTES(into)}")
-    with nogil:
-        for k in range(n):
-            memcpy(out, <const void *> <uintptr_t> addresses[k], sizes[k])
-            out += sizes[k]
+include "engine/layouts.pxi"
 
 
 cdef class Engine:
@@ -345,19 +220,6 @@ cdef class Engine:
         self.plan.add(NULL, (), (), ())
         self.callables.append(function)
         return self.plan.size() - 1
-
-    def set_ints(self, Py_ssize_t k, ints) -> None:
-        """Change the integers of instruction `k`; they are not verified.
-
-        What its kernel has kept for the last few integers is used again when they come again.
-        """
-        cdef vector[int64_t] wanted = ints
-        self.check_idle()
-        if not 0 <= k < <Py_ssize_t> self.plan.size():
-            raise IndexError(f"instruction {k} is outside the plan of {self.plan.size()}")
-        if wanted.size() != <size_t> self.plan.step(k).call.n_i:
-            raise ValueError(f"instruction {k} has {self.plan.step(k).call.n_i} integers, got {wanted.size()}")
-        self.plan.set_ints(k, wanted.data())
 
     def set_pointer(self, Py_ssize_t slot, uintptr_t address) -> None:
         """Put an address into a slot; the caller keeps the memory alive."""
@@ -544,10 +406,6 @@ cdef class Engine:
     def arena_bytes(self) -> int:
         """How many bytes the temporaries have together."""
         return cnp.PyArray_DIM(self.arena, 0)
-
-    def offset(self, Py_ssize_t storage) -> int:
-        """Where in the memory of temporaries the storage number `storage` is."""
-        return self.plan.offset(storage)
 
     def array(self, Py_ssize_t slot, dtype, shape) -> np.ndarray:
         """The array in a slot, in this shape: what was bound there, or the memory of a temporary.

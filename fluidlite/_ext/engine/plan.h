@@ -142,7 +142,6 @@ class Plan {
         offsets_.push_back(0);
         return bytes_.size() - 1;
     }
-    int64_t offset(size_t storage) const { return offsets_[storage]; }
     /* Has the temporaries begin at `base`; nowhere if that is NULL. */
     void point(char *base) noexcept {
         for (size_t k = 0; k < storage_slots_.size(); ++k) {
@@ -178,13 +177,6 @@ class Plan {
         steps_.back()->kind = slot < 0 ? STEP_JUMP : STEP_UNLESS;
     }
     void set_target(size_t k, size_t target) { steps_[k]->target = target; }
-
-    /* Changes the integers of an instruction, as many as it has. */
-    void set_ints(size_t k, const int64_t *ints) {
-        Step &step = *steps_[k];
-        std::copy_n(ints, step.i.size(), step.i.data());
-        step.states.select(step.call, ints, step.call.n_i);
-    }
 
     /* Runs from instruction `at` up to `end`; stops with FL_PYTHON at a Python instruction, with FL_PAUSE at a jump back
      * now and then, and with the kernel's code at a failure. `at` tells where it stopped, or goes on. */
