@@ -62,7 +62,13 @@ def rewritten(function: Any) -> Any:
         return function if made is function.__func__ else types.MethodType(made, function.__self__)
     if isinstance(function, partial):
         return partial(rewritten(function.func), *function.args, **function.keywords)
-    if not isinstance(function, types.FunctionType) or "_d2s_original" in function.__dict__:
+    if not isinstance(function, types.FunctionType):
+        inner = type(function).__call__ if callable(function) else None
+        if not isinstance(inner, types.FunctionType):
+            return function
+        made = rewritten(inner)
+        return function if made is inner else types.MethodType(made, function)
+    if "_d2s_original" in function.__dict__:
         return function
     if not _is_users(function):
         return function
@@ -99,8 +105,7 @@ def call(function: Any) -> Any:
     """What stands for `function` in a call."""
     if isinstance(function, type) or isinstance(function, types.BuiltinFunctionType):
         return _BUILTIN.get(function, function)
-    found = getattr(function, "static_rewritten", None)
-    return found() if found is not None else rewritten(function)
+    return rewritten(function)
 
 
 def _range(*args: Any) -> Any:

@@ -157,10 +157,6 @@ class StaticFunction:
         with rewriting():
             return rewritten(self.function)(*args, **kwargs)
 
-    def static_rewritten(self) -> Any:
-        """What rewritten code calls in place of this."""
-        return self
-
     def last(self) -> Traced | None:
         """The trace that was used last."""
         return self._last

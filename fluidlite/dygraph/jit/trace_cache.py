@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...base.errors import NotSupportedError
 from .open_shapes import OpenShapes, Shapes
 from .traced import Traced
 
@@ -49,8 +48,6 @@ class Traces:
         if self._axes and not self._closed:
             try:
                 traced = trace(OpenShapes(shapes, self._axes))
-            except NotSupportedError:
-                raise  # it is not about shapes
             except Exception:
                 # The code takes nothing but integers for a shape, or it fails: if so, it will again.
                 self._closed = True

@@ -369,6 +369,17 @@ def map_of_lambda(x):
     return list(map(lambda r: r * 2 if layers.reduce_sum(r) > 0 else r, x))
 
 
+class Doubling:
+    def __call__(self, x):
+        if layers.reduce_sum(x) > 0:
+            return x * 2
+        return x
+
+
+def object_that_is_called(x):
+    return Doubling()(x)
+
+
 def partial(x):
     def f(a, b):
         if layers.reduce_sum(b) > 0:
@@ -379,7 +390,9 @@ def partial(x):
 
 
 CONSTRUCTS = {
-    name: value for name, value in list(globals().items()) if getattr(value, "__module__", "") == __name__
+    name: value
+    for name, value in list(globals().items())
+    if isinstance(value, types.FunctionType) and value.__module__ == __name__
 }
 
 
