@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .boxes import overlaps
+from .boxes import areas, overlaps
 from .polygons import polygon_overlaps
 
 
@@ -34,6 +34,20 @@ def suppressed(
     With `eta` below 1 the threshold is multiplied by it after each box that is kept, as long as it is above 0.5.
     `most`: how many are kept at most, unless it is -1.
     """
+    if boxes.shape[1] == 4 and boxes.dtype.kind == "f" and boxes.itemsize > 2 and np.isfinite(boxes).all():
+        from .._ext import kernels  # brings SciPy
+
+        n = len(boxes)
+        places, found = np.empty(n, np.int64), np.empty(1, np.int64)
+        operands = [np.ascontiguousarray(boxes), areas(np, boxes, normalized), places, found]
+        numbers = [n, 4, int(not normalized), n if most == -1 else most]
+        kernels.call(f"suppress.f{8 * boxes.itemsize}", operands, numbers, [threshold, eta])
+        return places[: found[0]]
+    return _by_pairs(boxes, threshold, eta, normalized, most)
+
+
+def _by_pairs(boxes: np.ndarray, threshold: float, eta: float, normalized: bool, most: int) -> np.ndarray:
+    """`suppressed` for polygons, and for numbers that are not finite."""
     similar = pairwise(boxes, normalized)
     limit = np.float32(threshold)
     kept: list[int] = []

@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite._ext import kernels
 from fluidlite._ext.engine import KernelFailure
 from fluidlite.eager import Tensor, apply
-from fluidlite.ops import registry
+from fluidlite.ops import registry, suppression
 
 RNG = np.random.default_rng(5)
 WHERE, UNIQUE = registry.find("where_index"), registry.find("unique_with_counts")
@@ -91,3 +91,25 @@ def test_a_wrong_number_of_places_is_refused():
             assert out[:, 0].tolist() == [0, 77, 77, 77]
     with pytest.raises(KernelFailure):
         kernels.call("where_index", [true, np.array([4]), np.zeros((2, 1), "int64")], [3, 1, 2])
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_boxes_left_are_those_of_the_matrix_of_overlaps(normalized, kind):
+    # Rounded corners make ties with the threshold; plain ones tell products that are rounded from those that are not.
+    for number in range(200):
+        n, eta, most = number % 23, (1.0, 0.9, 0.5)[number % 3], (-1, 4)[number % 2]
+        threshold = (0.3, 0.5, 0.7, 0.9, 0.25, 1 / 3, 0.0)[number % 7]
+        boxes = RNG.random((n, 4))
+        boxes[:, 2:] += boxes[:, :2] if number % 4 else 0
+        boxes = (np.round(boxes * 8) if number % 5 == 0 else boxes).astype(kind)
+        found = suppression.suppressed(boxes, threshold, eta, normalized, most)
+        want = suppression._by_pairs(boxes, threshold, eta, normalized, most)
+        assert found.tolist() == want.tolist(), (number, boxes)
+
+
+def test_boxes_that_are_not_finite_go_by_the_matrix():
+    boxes = np.array([[0, 0, 1, 1], [0, 0, np.nan, 1], [0, 0, np.inf, 1], [0, 0, 1, 1]], "float32")
+    with np.errstate(invalid="ignore"):
+        want = suppression._by_pairs(boxes, 0.5, 1.0, True, -1)
+        assert suppression.suppressed(boxes, 0.5, 1.0, True).tolist() == want.tolist()

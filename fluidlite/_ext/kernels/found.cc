@@ -1,4 +1,5 @@
-/* What only the data tell: where elements are true, and where they are for the first time. */
+/* What only the data tell: where elements are true, where they are for the first time, which boxes are left. */
+#include <algorithm>
 #include <memory>
 
 #include "kernels/topics.h"
@@ -122,10 +123,67 @@ template <class T> int first_places(fl_call *call) {
     return FL_OK;
 }
 
+/* `x` as it is in memory: nothing that follows is fused with what made it. */
+FL_INLINE float rounded(float x) {
+#if defined(__GNUC__)
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    asm("" : "+r"(bits));
+    std::memcpy(&x, &bits, sizeof bits);
+#endif
+    return x;
+}
+
+FL_INLINE double rounded(double x) {
+#if defined(__GNUC__)
+    uint64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    asm("" : "+r"(bits));
+    std::memcpy(&x, &bits, sizeof bits);
+#endif
+    return x;
+}
+
+/* The intersection over the union of two boxes of finite numbers; `pixel` is 1 where corners are pixels, else 0. */
+template <class T> FL_INLINE T overlap(const T *a, const T *b, T area_a, T area_b, T pixel) {
+    const T width = std::min(a[2], b[2]) - std::max(a[0], b[0]) + pixel;
+    const T height = std::min(a[3], b[3]) - std::max(a[1], b[1]) + pixel;
+    if (!(width > 0 && height > 0)) return 0;
+    if (pixel != 0 && (a[0] > b[2] || b[0] > a[2] || a[1] > b[3] || b[1] > a[3])) return 0; /* only neighbours */
+    const T shared = rounded(width * height), all = area_a + area_b - shared;
+    return all > 0 ? shared / all : 0;
+}
+
+/* ints: boxes, numbers of each (4), whether corners are pixels, how many are kept at most. floats: threshold, what it is multiplied by. */
+template <class T> int suppress(fl_call *call) {
+    const T *boxes = at<T>(call, 0), *areas = at<T>(call, 1);
+    int64_t *kept = at<int64_t>(call, 2);
+    const int64_t n = call->i[0], width = call->i[1], most = call->i[3];
+    const T pixel = call->i[2] != 0 ? 1 : 0;
+    float limit = static_cast<float>(call->f[0]);
+    const float factor = static_cast<float>(call->f[1]);
+    if (width < 4) return missing(call, 0);
+    int64_t found = 0;
+    for (int64_t k = 0; k < n && found < most; ++k) {
+        bool alone = true;
+        for (int64_t j = 0; j < found && alone; ++j) {
+            const int64_t other = kept[j];
+            alone = overlap(boxes + width * other, boxes + width * k, areas[other], areas[k], pixel) <= T(limit);
+        }
+        if (!alone) continue;
+        kept[found++] = k;
+        if (factor < 1.0f && limit > 0.5f) limit *= factor;
+    }
+    *at<int64_t>(call, 3) = found;
+    return FL_OK;
+}
+
 const fl_entry table[] = {
     {"where_index", where_index, "xxx|zzz||aB,bL,bcL"},
     {"first_places.i32", first_places<int32_t>, "xxxxx|z||a,aL,aL,aL,L"},
     {"first_places.i64", first_places<int64_t>, "xxxxx|z||a,aL,aL,aL,L"},
+    {"suppress.f32", suppress<float>, "xxxx|zziz|ff|ab,a,aL,L"},
+    {"suppress.f64", suppress<double>, "xxxx|zziz|ff|ab,a,aL,L"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace
