@@ -449,3 +449,30 @@ def test_what_fails_in_a_turn_is_told_with_its_operator():
             with pytest.raises(fluid.core.EnforceNotMet, match="lookup_table.* 7 "):
                 exe.run(main, feed, [out], scope=scope)
     assert "turns of" in exe.describe(main, scope)
+
+
+def test_states_that_nobody_keeps_take_no_memory():
+    import tracemalloc
+
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        state, turns = fluid.data("state", [100, 100]), fluid.data("turns", [1], "int64")
+        means = layers.create_array("float32")
+
+        def body(i):
+            layers.assign(layers.scale(state, 0.5, 1.0), state)
+            layers.array_write(layers.reduce_mean(state), i, means)
+
+        repeated(turns, body)
+        last = layers.array_read(means, number(999))
+    exe = fluid.Executor(fluid.CPUPlace())
+    feed = {"state": np.zeros((100, 100), "float32"), "turns": np.array([1000])}
+    exe.run(main, feed, [last])
+    tracemalloc.start()
+    try:
+        (found,) = exe.run(main, feed, [last, state])[:1]
+        assert tracemalloc.get_traced_memory()[1] < 40_000 * 50
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found, 2.0, rtol=1e-6)
+    assert "turns of" in exe.describe(main)

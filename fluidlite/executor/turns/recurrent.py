@@ -47,13 +47,15 @@ def take_recurrent(run: Run, op: Operator, environment: Environment) -> Steps | 
             return None
         carried[before] = Carried(after, np.ascontiguousarray(first), np.full(count, len(first), np.int64))
     block, outputs = op.attrs["sub_block"], list(op.outputs.get("outputs", ()))
-    kept = kept_names(op)
-    wanted = list(dict.fromkeys([*outputs, *kept_within(block, block.ops, kept)]))
+    kept = kept_names(op) or frozenset()
+    wanted = list(
+        dict.fromkeys([*outputs, *kept_within(block, block.ops, kept), *sorted(kept.intersection(carried))])
+    )
     turns = Turns(block, block.ops, count, bool(op.attr("reverse")), given, carried, wanted)
     taken = run.turns(turns, environment)
     if taken is None:
         return None
-    saved = {name: stack for name, stack in {**given, **taken.stacks}.items() if name in (kept or ())}
+    saved = {name: stack for name, stack in {**given, **taken.stacks}.items() if name in kept}
     turned = Turned(block, environment.world, saved, count, turns.back)
     return Steps({name: _steps(taken.stacks[name], count) for name in outputs}, {}, [], turned)
 

@@ -17,7 +17,7 @@ from ..plan import Plan
 from ..planning import CannotPlan
 from .form import Carried, Taken, Turns
 from .plan import TurnsPlan, tables
-from .stacks import Packed, Prefix, Shifted, Stack, alike, listed
+from .stacks import Alternating, Packed, Prefix, Shifted, Stack, alike, listed
 from .stages import Stages, stages
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ class _Taking:
         except EnforceNotMet as error:  # is told when the operator's turn has come
             raise CannotPlan(str(error), passing=True) from None
         later = {*plans.stages.late}
-        found = {
-            n: self._stack(n) for n in (*turns.wanted, *turns.carried) if plans.stages.name(n) not in later
-        }
+        found = {n: self._stack(n) for n in turns.wanted if plans.stages.name(n) not in later}
         self._alike(plans.stages.after)
         for plan, arrays, addresses, values in segments:
             if plan not in self.bound and not plan.accepts(arrays):
@@ -313,16 +311,29 @@ class _Taking:
         sorted_ = self.plans.stages
         assert sorted_ is not None
         made: dict[str, Stack] = {}
+        kept = self._kept()
         for name in sorted_.made:
             shape, dtype, like = plan.memory_for(name)
             rows = found[like][2] if like else None
             if rows is None:
                 rows = np.full(self.turns.count, shape[0], np.int64)
-            made[name] = Packed(np.empty((int(rows.sum()), *shape[1:]), dtype), rows)
+            if name in kept:
+                made[name] = Packed(np.empty((int(rows.sum()), *shape[1:]), dtype), rows)
+            else:
+                made[name] = Alternating(rows, shape[1:], dtype)
         for name in sorted_.sums:
             shape, dtype, _ = plan.memory_for(name)
             self.sums[name] = np.zeros(shape, dtype)
         return made
+
+    def _kept(self) -> set[str]:
+        """What is looked at after the turns. That of something carried is what the turns before have left."""
+        turns, sorted_ = self.turns, self.plans.stages
+        assert sorted_ is not None
+        kept = {sorted_.name(name) for name in turns.wanted}
+        kept.update(name for op in sorted_.after for name in op.reads())
+        kept.update(source for name, (source, _) in turns.shortened.items() if name in kept)
+        return kept | {self._after(each) for name, each in turns.carried.items() if name in kept}
 
     def _fitting(
         self, inside: Environment, addresses: np.ndarray, values: np.ndarray

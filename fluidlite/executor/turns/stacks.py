@@ -68,6 +68,23 @@ class Packed(Stack):
         return self._array
 
 
+class Alternating(Stack):
+    """Values of which only that of the turn before is looked at, and in the end the last one: memory for two."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, rows: np.ndarray, tail: tuple[int, ...], dtype: np.dtype) -> None:
+        super().__init__(rows, tail, dtype)
+        self._memory = np.empty((2, int(rows.max()), *tail), dtype)
+
+    def addresses(self) -> np.ndarray:
+        return np.arange(len(self)) % 2 * self._memory[0].nbytes + address(self._memory)
+
+    def element(self, place: int) -> np.ndarray:
+        found: np.ndarray = self._memory[place % 2, : self.rows[place]]
+        return found
+
+
 class Listed(Stack):
     """Values that are arrays of their own, all of them contiguous."""
 
@@ -193,6 +210,7 @@ class Turned(Sequence[Environment]):
 
 
 __all__ = [
+    "Alternating",
     "Listed",
     "Packed",
     "Prefix",
