@@ -10,6 +10,7 @@ from . import (
     beams,
     boxes,
     branching,
+    centers,
     click_values,
     comparison,
     constants,
@@ -39,6 +40,7 @@ from . import (
     parts,
     picking,
     pooling,
+    position_encoding,
     printing,
     probability,
     random,
@@ -56,6 +58,7 @@ from . import (
     selected_rows,
     sequence_lod,
     shapes,
+    similarity,
     ssd,
     static_rnn,
     suppression,
@@ -77,6 +80,7 @@ from .branching import *  # noqa: F403
 from .branching import copy_var_to_parent_block as copy_var_to_parent_block
 from .branching import select_input as select_input
 from .branching import select_output as select_output
+from .centers import *  # noqa: F403
 from .click_values import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .conditional_block import ConditionalBlock as ConditionalBlock
@@ -111,6 +115,7 @@ from .ops import *  # noqa: F403
 from .parts import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .position_encoding import *  # noqa: F403
 from .printing import *  # noqa: F403
 from .probability import *  # noqa: F403
 from .random import *  # noqa: F403
@@ -133,6 +138,7 @@ from .search import *  # noqa: F403
 from .selected_rows import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .shapes import *  # noqa: F403
+from .similarity import *  # noqa: F403
 from .ssd import *  # noqa: F403
 from .static_rnn import *  # noqa: F403
 from .suppression import *  # noqa: F403
@@ -151,6 +157,7 @@ __all__ += arrays.__all__
 __all__ += beams.__all__
 __all__ += boxes.__all__
 __all__ += branching.__all__
+__all__ += centers.__all__
 __all__ += click_values.__all__
 __all__ += comparison.__all__
 __all__ += constants.__all__
@@ -180,6 +187,7 @@ __all__ += ops.__all__
 __all__ += parts.__all__
 __all__ += picking.__all__
 __all__ += pooling.__all__
+__all__ += position_encoding.__all__
 __all__ += printing.__all__
 __all__ += probability.__all__
 __all__ += random.__all__
@@ -197,6 +205,7 @@ __all__ += search.__all__
 __all__ += selected_rows.__all__
 __all__ += sequence_lod.__all__
 __all__ += shapes.__all__
+__all__ += similarity.__all__
 __all__ += ssd.__all__
 __all__ += static_rnn.__all__
 __all__ += suppression.__all__

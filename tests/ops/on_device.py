@@ -40,9 +40,9 @@ WAITING = frozenset(
     merge_selected_rows mine_hard_examples multiclass_nms multiclass_nms2 nce one_hot one_hot_v2 pad2d pad2d_grad
     prroi_pool prroi_pool_grad psroi_pool psroi_pool_grad randint randperm range reshape2 roi_align roi_align_grad
     roi_perspective_transform roi_perspective_transform_grad roi_pool roi_pool_grad sample_logits sampling_id seed
-    sequence_mask slice slice_grad split strided_slice strided_slice_grad target_assign tensor_array_to_tensor top_k
-    tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 warpctc where_index yolo_box
-    yolov3_loss yolov3_loss_grad
+    sequence_mask similarity_focus slice slice_grad split strided_slice strided_slice_grad target_assign
+    tensor_array_to_tensor top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2
+    warpctc where_index yolo_box yolov3_loss yolov3_loss_grad
     """.split()
 )
 """Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there, the sizes of
