@@ -32,6 +32,7 @@ TINY = {
     "sequences": ["--steps", "1"],
     "tagging": ["--steps", "1"],
     "shapes": ["--sizes", "2", "--passes", "1"],
+    "data_sizes": ["--steps", "1", "--only", "where [32", "--only", "unique, 1,200"],
     "ragged": ["--seconds", "0.02", "--only", "sentences"],
     "gpu_steps": ["--seconds", "0.02", "--only", "mlp", "--place", "cpu"],
     "gpu_tutorial": ["--epochs", "1", "--place", "cpu"],
@@ -90,6 +91,7 @@ ROWS = {
             for step in ("new", "as last", "new - as last")
         ),
     ],
+    "data_sizes": ["where [32, 1000]", "unique, 1,200 of 50"],
     "gpu_steps": ["mlp", "mlp, loss every 20 steps"],
     "gpu_tutorial": ["reading alone, s", "training, s", "training / reading"],
     "gpu_loader": [
