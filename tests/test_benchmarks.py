@@ -31,6 +31,7 @@ TINY = {
     ],
     "sequences": ["--steps", "1"],
     "tagging": ["--steps", "1"],
+    "decoding": ["--steps", "1", "--only", "beam search", "--only", "attention"],
     "shapes": ["--sizes", "2", "--passes", "1"],
     "data_sizes": ["--steps", "1", "--only", "where [32", "--only", "unique, 1,200"],
     "ragged": ["--seconds", "0.02", "--only", "sentences"],
@@ -81,6 +82,7 @@ ROWS = {
         *("sequence_conv_pool", "DynamicRNN", "dynamic_lstm", "dynamic_gru", "StaticRNN", "while_loop"),
     ],
     "tagging": ["linear_chain_crf", "warpctc"],
+    "decoding": ["beam search", "attention"],
     "ragged": [f"sentences{how}" for how in ("", ": NumPy", ": loader")],
     "shapes": [
         *(f"six layers: {what}" for what in ("sizes 20 to 319", "size 170", "varied / even")),

@@ -72,6 +72,12 @@ def test_sentiment_lstm(python):
     assert float(re.search(r"accuracy on new reviews (\S+)", done.stdout)[1]) > 0.8, done.stdout
 
 
+def test_translate(python):
+    done = python("-m", "fluidlite", EXAMPLES / "translate.py", 120)
+    assert done.returncode == 0, done.stderr
+    assert int(re.search(r"(\d+) of 200 rows turned around", done.stdout)[1]) > 100, done.stdout
+
+
 def test_while_loop(python):
     done = python("-m", "fluidlite", EXAMPLES / "while_loop.py")
     assert done.returncode == 0, done.stderr

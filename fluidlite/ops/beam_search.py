@@ -6,31 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .._ext import kernels
 from ..base.dtypes import VarType
 from ..base.lod import as_lod, from_lengths
 from .hosting import hosted
+from .native import typed
 from .ranges import require_in_range
-from .registry import LodArray, OpDef, OperatorError, OpView, register
-
-
-def _kept(candidates: list[tuple[float, int, int]], width: int) -> list[tuple[float, int, int]]:
-    """The `width` best of (score, row, token), best first. Of equal scores those of later rows are better.
-
-    Where equal candidates of one row meet the limit, the last one that came has the last place, as in Fluid.
-    """
-    best: list[tuple[float, int, int]] = []
-    for candidate in candidates:
-        rank = candidate[:2]
-        if len(best) < width:
-            best.append(candidate)
-        elif rank < best[-1][:2]:
-            continue
-        place = len(best) - 1
-        while place and best[place - 1][:2] < rank:
-            best[place] = best[place - 1]
-            place -= 1
-        best[place] = candidate
-    return best
+from .registry import Call, LodArray, OpDef, OperatorError, OpView, register
 
 
 @hosted
@@ -46,35 +28,21 @@ def _search(
     is_accumulated: bool,
     lod: dict[str, Any],
 ) -> tuple[Any, Any, Any]:
-    sources = _sources(lod["scores"][0], level, len(scores))
-    before, totals = pre_ids.reshape(-1).tolist(), pre_scores.reshape(-1).tolist()
-    if not is_accumulated:
-        scores = pre_scores.reshape(-1, 1) + np.log(scores)
-    values = scores.tolist()
-    tokens = [list(range(scores.shape[1]))] * len(values) if ids is None else ids.tolist()
-    chosen: list[tuple[float, int, int]] = []
-    for begin, end in zip(sources[:-1], sources[1:], strict=True):
-        candidates = []
-        for row in range(begin, end):
-            if before[row] == end_id:
-                candidates.append((totals[row], row, end_id))
-            else:
-                candidates += [
-                    (score, row, token) for score, token in zip(values[row], tokens[row], strict=True)
-                ]
-        best = _kept(candidates, beam_size)
-        if all(token == end_id and before[row] == end_id for _, row, token in best):
-            continue  # nothing of this source goes on
-        chosen += sorted(best, key=lambda candidate: candidate[1])
-    rows = [row for _, row, _ in chosen]
-    counts = np.bincount(np.array(rows, "int64"), minlength=len(values))
-    levels = as_lod([sources, from_lengths(counts)])
-    made = np.array([token for _, _, token in chosen], "int64").reshape(-1, 1)
-    best_scores = np.array([score for score, _, _ in chosen], scores.dtype).reshape(-1, 1)
-    return LodArray(made, levels), LodArray(best_scores, levels), np.array(rows, "int32")
+    rows, candidates = scores.shape
+    sources = _sources(lod["scores"][0], level, rows)
+    room = (len(sources) - 1) * beam_size
+    made, parents = np.empty((room, 1), "int64"), np.empty(room, "int32")
+    best, offsets = np.empty((room, 1), scores.dtype), np.empty(rows + 1, "int64")
+    operands = [pre_ids, pre_scores, ids, scores, sources, made, best, parents, offsets]
+    ints = [len(sources) - 1, rows, candidates, beam_size, end_id, int(is_accumulated)]
+    name = "beam_search.f64" if scores.dtype == np.float64 else "beam_search.f32"
+    kernels.call(name, [None if array is None else np.ascontiguousarray(array) for array in operands], ints)
+    chosen = offsets[-1]
+    levels = as_lod([sources, offsets])
+    return LodArray(made[:chosen], levels), LodArray(best[:chosen], levels), parents[:chosen]
 
 
-def _sources(levels: Any, level: int, rows: int) -> list[int]:
+def _sources(levels: Any, level: int, rows: int) -> Any:
     """The offsets, in rows, of the sequences of a level."""
     if not 0 <= level < len(levels):
         raise OperatorError(
@@ -87,8 +55,7 @@ def _sources(levels: Any, level: int, rows: int) -> list[int]:
         raise OperatorError(
             f"operator beam_search: the sequences of scores have {offsets[-1]} rows, scores {rows}"
         )
-    found: list[int] = offsets.tolist()
-    return found
+    return offsets
 
 
 def _search_infer(op: OpView) -> None:
@@ -121,42 +88,48 @@ register(
 
 @hosted
 def _whole(xp: Any, Ids: Any, Scores: Any, end_id: int, lod: Any) -> tuple[Any, Any]:
-    steps = list(Ids)
-    if not steps or len(steps) != len(Scores):
+    if not len(Ids) or len(Ids) != len(Scores):
         raise OperatorError(
-            f"operator beam_search_decode: Ids and Scores must have the same steps, got {len(steps)} and {len(Scores)}"
+            f"operator beam_search_decode: Ids and Scores must have the same steps, got {len(Ids)} and {len(Scores)}"
         )
-    count = len(steps[0][1][0]) - 1
-    found = [_of_source(Ids, Scores, source, end_id) for source in range(count)]
-    hypotheses = [one for source in found for one in source]
-    levels = as_lod(
-        [from_lengths([len(source) for source in found]), from_lengths([len(one) for one in hypotheses])]
-    )
-    tokens = [token for one in hypotheses for token, _ in reversed(one)]
-    scores = [score for one in hypotheses for _, score in reversed(one)]
-    dtype = Scores.arrays[0].dtype
-    return (
-        LodArray(np.array(tokens, "int64"), levels),
-        LodArray(np.array(scores, dtype), levels),
-    )
+    # From the last step back to the first: of which source each hypothesis is, and where it is in the step at hand.
+    count = len(Ids.lods[0][0]) - 1
+    owner, place = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    begun = np.zeros(count, bool)
+    steps = []
+    for tokens, values, (sources, prefixes) in zip(
+        reversed(Ids.arrays), reversed(Scores.arrays), reversed(Ids.lods), strict=True
+    ):
+        ends = prefixes[sources]  # sources that have no hypothesis yet end in this step, with all that it has
+        new = np.repeat(np.arange(count), np.diff(ends))
+        found = np.arange(len(new))[~begun[new]]
+        fresh = np.concatenate([np.zeros(len(owner), bool), np.ones(len(found), bool)])
+        owner, place = np.concatenate([owner, new[found]]), np.concatenate([place, found])
+        begun[new] = True
+        token, value = tokens.reshape(-1)[place], values.reshape(-1)[place]
+        steps.append((token, value, fresh | (token != end_id)))  # finished ones have repeated their end
+        place = np.searchsorted(prefixes, place, side="right") - 1
+    return _assembled(steps, owner, count)
 
 
-def _of_source(ids: Any, scores: Any, source: int, end_id: int) -> list[list[tuple[int, float]]]:
-    """The hypotheses of a source, best first, each the last token first: from its last step back to the first."""
-    hypotheses: list[list[tuple[int, float]]] = []
-    rows = np.zeros(0, np.int64)  # where in the step at hand each of them is
-    for step in range(len(ids) - 1, -1, -1):
-        tokens, (sources, prefixes) = ids.arrays[step].reshape(-1), ids.lods[step]
-        values = scores.arrays[step].reshape(-1)
-        begin, end = prefixes[sources[source]], prefixes[sources[source + 1]]
-        if not hypotheses:
-            rows = np.arange(begin, end)
-            hypotheses = [[] for _ in rows]
-        for one, row in zip(hypotheses, rows.tolist(), strict=True):
-            if tokens[row] != end_id or not one:  # finished ones have repeated their end
-                one.append((int(tokens[row]), float(values[row])))
-        rows = np.searchsorted(prefixes, rows, side="right") - 1
-    return sorted(hypotheses, key=lambda one: -one[0][1])
+def _assembled(steps: list[Any], owner: Any, count: int) -> tuple[Any, Any]:
+    """Hypotheses, of which later steps come first and know only some, in order: those of a source best first."""
+    total = len(owner)
+    tokens = np.zeros((total, len(steps)), np.int64)
+    scores = np.zeros((total, len(steps)), steps[0][1].dtype)
+    kept = np.zeros((total, len(steps)), bool)
+    last = np.zeros(total, scores.dtype)
+    known = 0
+    for step, (token, value, keep) in enumerate(steps):
+        column = len(steps) - 1 - step
+        tokens[: len(token), column], scores[: len(token), column] = token, value
+        kept[: len(token), column] = keep
+        last[known : len(token)] = value[known:]
+        known = len(token)
+    order = np.lexsort((-last, owner))
+    kept = kept[order]
+    levels = as_lod([from_lengths(np.bincount(owner, minlength=count)), from_lengths(kept.sum(axis=1))])
+    return LodArray(tokens[order][kept], levels), LodArray(scores[order][kept], levels)
 
 
 def _whole_infer(op: OpView) -> None:
@@ -207,12 +180,18 @@ def _tree(xp: Any, Ids: Any, Parents: Any) -> Any:
     return out
 
 
+def _tree_native(op: OpView) -> Call | None:
+    name = typed(op, "gather_tree", ("Ids", "Parents"), ("i32", "i64"))
+    return Call(name, [op.name("Ids"), op.name("Parents"), op.name("Out")], op.shape("Ids")) if name else None
+
+
 register(
     OpDef(
         "gather_tree",
         inputs=("Ids", "Parents"),
         infer=_tree_infer,
         kernel=_tree,
+        native=_tree_native,
         frozen=("Out",),
         doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
     )

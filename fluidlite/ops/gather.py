@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.shapes import product
 from .infer import grads_like_inputs, require_same_dtype
+from .native import itemsize, typed
 from .pairs import applied_again
 from .ranges import require_in_range
-from .registry import OpDef, OpView, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpView, grad_name, register, standard_grad
 from .scatter import add_at
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
@@ -92,6 +94,15 @@ def _gather_nd(xp: Any, X: Any, Index: Any) -> Any:
     return out if out.ndim else out.reshape(1)
 
 
+def _gather_nd_native(op: OpView) -> Call | None:
+    name = typed(op, "gather_nd", ("Index",), ("i32", "i64"))
+    if name is None:
+        return None
+    x, index = op.shape("X"), op.shape("Index")
+    ints = [product(index[:-1]), product(x[index[-1] :]) * itemsize(op, "X"), *x[: index[-1]]]
+    return Call(name, [op.name("X"), op.name("Index"), op.name("Out")], ints)
+
+
 def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
     points = _points(xp, "gather_nd", Index, X.shape)
     dx = xp.zeros_like(X)
@@ -107,6 +118,7 @@ register(
         kernel=_gather_nd,
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
+        native=_gather_nd_native,
         doc="The elements or slices of X at the points that the last dimension of Index holds.",
     )
 )

@@ -66,6 +66,7 @@ _ODD_SIZES = {
     "linear_chain_crf": _field("rows offsets lengths moves label rows rows moves costs"),
     "linear_chain_crf_grad": _field("rows offsets lengths moves label costs rows moves"),
     "crf_decoding": _field("rows offsets lengths moves label label"),
+    "gather_nd": lambda i, size: [i[1] * prod(i[2:]), i[0] * (len(i) - 2) * size, i[0] * i[1]],
     "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],
 }
 

@@ -1,4 +1,5 @@
-/* Elements chosen by conditions: where, its gradient, and the gradient of masked_select. Conditions are bytes, 0 or not. */
+/* Elements chosen by conditions (bytes, 0 or not): where, its gradient, and the gradient of masked_select; by places:
+ * gather_nd and gather_tree; by scores: beam_search. */
 #ifndef FL_NS
 
 #include "kernels/topics.h"
@@ -71,12 +72,123 @@ int masked_select_grad(fl_call *call) {
 
 #undef FL_BY_SIZE
 
+template <class T> struct Candidate {
+    T score;
+    int64_t row, token;
+    /* Of equal scores those of later rows are better. */
+    bool below(const Candidate &other) const {
+        return score < other.score || (score == other.score && row < other.row);
+    }
+};
+
+/* The best so far, best first. Where equal ones of a row meet the limit, the last that came has the last place. */
+template <class T> void offer(Candidate<T> *best, int64_t &count, int64_t width, const Candidate<T> &next) {
+    if (count < width) {
+        ++count;
+    } else if (next.below(best[count - 1])) {
+        return;
+    }
+    int64_t place = count - 1;
+    for (; place > 0 && best[place - 1].below(next); --place) best[place] = best[place - 1];
+    best[place] = next;
+}
+
+/* ints: sources, rows, candidates, width, end, accumulated. Offsets says how many of each row were chosen; Ids, Scores
+ * and Rows, which have room for `width` of each source, hold them in the order of the rows. */
+template <class T> int beam_search(fl_call *call) {
+    const int64_t sources = call->i[0], rows = call->i[1], width = call->i[3], end = call->i[4];
+    const int64_t candidates = call->i[2];
+    const bool accumulated = call->i[5] != 0;
+    const int64_t *before = at<int64_t>(call, 0), *tokens = at<int64_t>(call, 2), *begins = offsets_at(call, 4);
+    const T *totals = at<T>(call, 1), *scores = at<T>(call, 3);
+    int64_t *ids = at<int64_t>(call, 5), *offsets = at<int64_t>(call, 8);
+    T *values = at<T>(call, 6);
+    int32_t *parents = at<int32_t>(call, 7);
+    const int64_t bytes = width * static_cast<int64_t>(sizeof(Candidate<T>));
+    auto *best = static_cast<Candidate<T> *>(scratch(call, bytes));
+    if (best == nullptr) return no_memory(call, bytes);
+    int64_t chosen = 0;
+    for (int64_t row = 0; row <= rows; ++row) offsets[row] = 0;
+    for (int64_t source = 0; source < sources; ++source) {
+        int64_t count = 0;
+        for (int64_t row = begins[source]; row < begins[source + 1]; ++row) {
+            if (before[row] == end) {
+                offer<T>(best, count, width, {totals[row], row, end});
+                continue;
+            }
+            for (int64_t k = 0; k < candidates; ++k) {
+                const int64_t place = row * candidates + k;
+                const T score = accumulated ? scores[place] : totals[row] + std::log(scores[place]);
+                offer<T>(best, count, width, {score, row, tokens == nullptr ? k : tokens[place]});
+            }
+        }
+        bool over = true;
+        for (int64_t k = 0; k < count; ++k) over = over && best[k].token == end && before[best[k].row] == end;
+        if (over) continue;
+        for (int64_t row = begins[source]; row < begins[source + 1]; ++row) {
+            for (int64_t k = 0; k < count; ++k) {
+                if (best[k].row != row) continue;
+                ids[chosen] = best[k].token;
+                values[chosen] = best[k].score;
+                parents[chosen++] = static_cast<int32_t>(row);
+                ++offsets[row + 1];
+            }
+        }
+    }
+    for (int64_t row = 0; row < rows; ++row) offsets[row + 1] += offsets[row];
+    return FL_OK;
+}
+
+/* ints: steps, rows, width. */
+template <class T> int gather_tree(fl_call *call) {
+    const int64_t steps = call->i[0], rows = call->i[1], width = call->i[2], step = rows * width;
+    const T *ids = at<T>(call, 0), *parents = at<T>(call, 1);
+    T *out = at<T>(call, 2);
+    for (int64_t k = 0; k < steps * step; ++k) {
+        if (parents[k] < 0 || parents[k] >= width) return out_of_range(call, parents[k], k, width);
+    }
+    for (int64_t place = 0; steps > 0 && place < step; ++place) {
+        const int64_t row = place / width * width;
+        int64_t from = place;
+        for (int64_t t = steps - 1; t >= 0; --t) {
+            out[t * step + place] = ids[t * step + from];
+            from = row + static_cast<int64_t>(parents[t * step + from]);
+        }
+    }
+    return FL_OK;
+}
+
+/* ints: points, bytes of an element, size of each indexed dimension. */
+template <class I> int gather_nd(fl_call *call) {
+    const char *x = at<char>(call, 0);
+    const I *index = at<I>(call, 1);
+    char *out = at<char>(call, 2);
+    const int64_t points = call->i[0], bytes = call->i[1];
+    const int depth = call->n_i - 2;
+    for (int64_t point = 0; point < points; ++point, index += depth, out += bytes) {
+        int64_t place = 0;
+        for (int k = 0; k < depth; ++k) {
+            const int64_t size = call->i[2 + k], value = static_cast<int64_t>(index[k]);
+            if (value < 0 || value >= size) return out_of_range(call, value, point * depth + k, size);
+            place = place * size + value;
+        }
+        std::memcpy(out, x + place * bytes, static_cast<size_t>(bytes));
+    }
+    return FL_OK;
+}
+
 }  // namespace
 
 extern const fl_entry choose_table[] = {
     {"where", where, "xxxx|zd||a,ab,ab,ab"},
     {"where_grad", where_grad, "xxnn|zd||a,ab,ab,ab"},
     {"masked_select_grad", masked_select_grad, "xxx|zzd||bc,a,ac"},
+    {"beam_search.f32", beam_search<float>, "xxnxxxxxx|zzzdii||bL,b,bcL,bc,aL+,adL,ad,adI,bL+"},
+    {"beam_search.f64", beam_search<double>, "xxnxxxxxx|zzzdii||bL,b,bcL,bc,aL+,adL,ad,adI,bL+"},
+    {"gather_tree.i32", gather_tree<int32_t>, "xxx|zzz||abc,abc,abc"},
+    {"gather_tree.i64", gather_tree<int64_t>, "xxx|zzz||abc,abc,abc"},
+    {"gather_nd.i32", gather_nd<int32_t>, "xxx|zz(z)||?"},
+    {"gather_nd.i64", gather_nd<int64_t>, "xxx|zz(z)||?"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS
