@@ -42,6 +42,7 @@ def network(words):
 
 def main(steps):
     """Train, and return the F1 of the chunks of new sentences."""
+    fluid.default_startup_program().random_seed = 1
     words, tags = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("words", "tags"))
     scores = network(words)
     between = fluid.ParamAttr(name="between_tags")
@@ -51,7 +52,6 @@ def main(steps):
     testing = fluid.default_main_program().clone(for_test=True)
     fluid.optimizer.Adam(learning_rate=0.02).minimize(cost)
 
-    fluid.default_startup_program().random_seed = 1
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
     feeder = fluid.DataFeeder(feed_list=[words, tags], place=fluid.CPUPlace())
@@ -65,7 +65,7 @@ def main(steps):
         chunks.update(*exe.run(testing, feed=feeder.feed(sentences(random, 100)), fetch_list=list(counts)))
     one = sentences(random, 1)
     (path,) = exe.run(testing, feed=feeder.feed(one), fetch_list=[found], return_numpy=False)
-    told = zip(one[0][0][:, 0], np.array(path)[:, 0], strict=False)
+    told = zip(one[0][0][:, 0], np.array(path)[:, 0])  # noqa: B905 - Python 3.8 runs it, too
     print(" ".join(f"{WORDS[word]}/{TAGS[tag]}" for word, tag in told))
     return chunks.eval()[2].item()
 

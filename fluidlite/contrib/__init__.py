@@ -1,9 +1,11 @@
 """What Fluid keeps beside its core (`fluid.contrib`)."""
 
 from ..base import missing
-from . import decoder, layers
+from . import decoder, layers, memory_usage_calc, reader
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, multiclass_nms2
+from .memory_usage_calc import memory_usage
+from .reader import distributed_batch_reader
 
 __all__ = [
     "BasicGRUUnit",
@@ -15,8 +17,12 @@ __all__ = [
     "basic_gru",
     "basic_lstm",
     "decoder",
+    "distributed_batch_reader",
     "layers",
+    "memory_usage",
+    "memory_usage_calc",
     "multiclass_nms2",
+    "reader",
 ]
 
 __getattr__ = missing.reporter(__name__)

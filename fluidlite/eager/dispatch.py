@@ -38,15 +38,14 @@ def form(
     """A way to call operator `op_type`: input slots with numbers of tensors, outputs likewise, attributes.
 
     Calling what is returned with the tensors in that order computes at once. Raises NotSupportedError for an unknown
-    operator, OperatorError for attributes that it does not have.
+    operator. As in Fluid, attributes that it does not have are left out.
     """
     definition = find(op_type)
-    given = {name: value for name, value in (attrs or {}).items() if value is not None}
-    for name in given:
-        if name not in definition.attrs and name not in _EVERYWHERE:
-            raise OperatorError(
-                f"operator {op_type} has no attribute {name!r}; it has {sorted(definition.attrs)}"
-            )
+    given = {
+        name: value
+        for name, value in (attrs or {}).items()
+        if value is not None and (name in definition.attrs or name in _EVERYWHERE)
+    }
     made = core.Form(
         _specialise,
         definition,

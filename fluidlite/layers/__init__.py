@@ -43,6 +43,7 @@ from . import (
     position_encoding,
     printing,
     probability,
+    proposals,
     random,
     rank_table,
     rearranging,
@@ -52,6 +53,7 @@ from . import (
     regions,
     regression,
     resizing,
+    retinanet,
     rnn_cells,
     sampled,
     search,
@@ -118,6 +120,7 @@ from .pooling import *  # noqa: F403
 from .position_encoding import *  # noqa: F403
 from .printing import *  # noqa: F403
 from .probability import *  # noqa: F403
+from .proposals import *  # noqa: F403
 from .random import *  # noqa: F403
 from .rank_table import *  # noqa: F403
 from .rank_table import array_to_lod_tensor as array_to_lod_tensor
@@ -132,6 +135,7 @@ from .reductions import *  # noqa: F403
 from .regions import *  # noqa: F403
 from .regression import *  # noqa: F403
 from .resizing import *  # noqa: F403
+from .retinanet import *  # noqa: F403
 from .rnn_cells import *  # noqa: F403
 from .sampled import *  # noqa: F403
 from .search import *  # noqa: F403
@@ -190,6 +194,7 @@ __all__ += pooling.__all__
 __all__ += position_encoding.__all__
 __all__ += printing.__all__
 __all__ += probability.__all__
+__all__ += proposals.__all__
 __all__ += random.__all__
 __all__ += rank_table.__all__
 __all__ += rearranging.__all__
@@ -199,6 +204,7 @@ __all__ += reductions.__all__
 __all__ += regions.__all__
 __all__ += regression.__all__
 __all__ += resizing.__all__
+__all__ += retinanet.__all__
 __all__ += rnn_cells.__all__
 __all__ += sampled.__all__
 __all__ += search.__all__

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..base.errors import ArgumentError
 from ..framework import Variable
+from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper, check_variable
 from .constants import shape_inputs
 from .variables import known_shape
@@ -16,6 +20,7 @@ __all__ = [
     "gaussian_random",
     "gaussian_random_batch_size_like",
     "randint",
+    "random_crop",
     "uniform_random",
     "uniform_random_batch_size_like",
 ]
@@ -170,4 +175,32 @@ def _like(
         **attrs,
     }
     out: Variable = LayerHelper(op_type).apply(op_type, {"Input": input}, attrs=attrs, dtype=kind)
+    return out
+
+
+def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:
+    """A part of each element of `x`, cut out at a random place of its own (`fluid.layers.random_crop`).
+
+    Args:
+        x: a tensor.
+        shape: the sizes of the parts along the last dimensions; what is before them are the elements.
+        seed: the first number of the random stream, or an int64 variable [1] that holds it and is changed by each run;
+            by default another one in each program.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_variable(x, "x", "random_crop")
+    helper = LayerHelper("random_crop")
+    attrs: dict[str, Any] = {"shape": list(shape)}
+    if not isinstance(seed, Variable):
+        attrs["startup_seed"] = int(np.random.randint(-65536, 65536) if seed is None else seed)
+        made = helper.create_global_variable(
+            name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, shape=[1], persistable=True
+        )
+        seed = helper.set_variable_initializer(made, ConstantInitializer(attrs["startup_seed"]))
+    out = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op(
+        type="random_crop", inputs={"X": x, "Seed": seed}, outputs={"Out": out, "SeedOut": seed}, attrs=attrs
+    )
     return out

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .hosting import hosted
-from .registry import LodArray, OpView, grad_name
-from .roi import Array, _grouped, _infer_pooled, _spread, images_of, infer_features_grad, register_pooling
+from .registry import LodArray
+from .roi import Array, _grouped, _infer_pooled, _spread, images_of, register_pooling
 from .sequence import Lods
 
 
@@ -83,13 +83,7 @@ def _prroi_pool_grad(
         )
     ]
     drois = np.where(empty, 0, np.stack(edges, axis=1) * attrs["spatial_scale"]).astype(ROIs.dtype)
-    return LodArray(dx, ()), LodArray(drois, lod["ROIs"][0] or ())
-
-
-def _infer_grad(op: OpView) -> None:
-    infer_features_grad(op)
-    if op.exact:
-        op.carry(grad_name("ROIs"), op.lod("ROIs"))
+    return LodArray(dx, ()), LodArray(drois, ())
 
 
 register_pooling(
@@ -102,5 +96,4 @@ register_pooling(
     inputs=("X", "ROIs", "BatchRoINums?"),
     keep=("X", "ROIs", "BatchRoINums"),
     gradable=("X", "ROIs"),
-    infer_back=_infer_grad,
 )
