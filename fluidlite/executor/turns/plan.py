@@ -9,6 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current_shape
 from ...framework import Block, Operator, Program
+from ...ops.gemm import is_product
 from ...ops.registry import Call, OpView
 from .. import failures
 from ..plan import Instruction, Plan
@@ -106,7 +107,7 @@ class TurnsPlan(Plan):
 
     def _unflipped(self, op: Operator, action: object) -> Instruction:
         """Products with the transpose of a matrix that stays: that is transposed once, before the turns."""
-        if not isinstance(action, Call) or action.kernel.partition(".")[0] != "gemm" or not action.ints[4]:
+        if not isinstance(action, Call) or not is_product(action) or not action.ints[4]:
             return op, action  # type: ignore[return-value]
         a, b, *others = action.operands
         if (
