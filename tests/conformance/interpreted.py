@@ -2,8 +2,8 @@
 
 The file that INTERPRETED_REPORT names gets a line for each such run: the case, a tab, what was interpreted. A program's
 first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay. Operators
-that run blocks or whose results have sizes that only the data know are no part of plans. What `fluid.op` runs belongs
-to no program.
+that run blocks, call the user's functions or whose results have sizes that only the data know are no part of plans.
+What `fluid.op` runs belongs to no program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-REASONS = ("works on what is no tensor", "whose shape depends on data")
+REASONS = (
+    "works on what is no tensor",
+    "whose shape depends on data",
+    "operator py_func works on sequences and has no native kernel",
+)
 """Why an operator may be run on its own."""
 
 
