@@ -86,7 +86,7 @@ class StaticRNN:
                 f"{self._sources[0].name!r} has {self.seq_len}"
             )
         made: Variable = self.helper.create_variable(
-            name=x.name, dtype=x.dtype, shape=list(x.shape[1:]), type=x.type, stop_gradient=x.stop_gradient
+            name=x.name, dtype=x.dtype, shape=list(x.shape[1:]), type=x.type
         )
         self._sources.append(x)
         self.inputs.append(made)
