@@ -81,9 +81,9 @@ assert sys.meta_path == before
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
-            "from paddle.fluid.layers import yolov3_loss; yolov3_loss(1)",
+            "from paddle.fluid.layers import generate_mask_labels; generate_mask_labels(1)",
             "NotSupportedError",
-            "fluid.layers.yolov3_loss exists in Fluid 1.8",
+            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         (
@@ -103,14 +103,15 @@ def test_what_is_missing_says_so(python, statement, error, message):
 
 def test_missing_attributes():
     with pytest.raises(
-        NotSupportedError, match=r"fluid\.layers\.yolov3_loss exists in Fluid 1\.8 but not in fluidlite"
+        NotSupportedError,
+        match=r"fluid\.layers\.generate_mask_labels exists in Fluid 1\.8 but not in fluidlite",
     ):
-        fluidlite.layers.yolov3_loss(1)
+        fluidlite.layers.generate_mask_labels(1)
     with pytest.raises(AttributeError, match="did you mean 'fc'"):
         fluidlite.layers.fcc  # noqa: B018
     with pytest.raises(AttributeError, match="'fluid' has no attribute 'qwertz'$"):
         fluidlite.qwertz  # noqa: B018
-    assert hasattr(fluidlite.layers, "yolov3_loss")
+    assert hasattr(fluidlite.layers, "generate_mask_labels")
     assert not hasattr(fluidlite, "__path_hooks__")
 
 
@@ -120,38 +121,40 @@ import paddle.fluid.contrib.mixed_precision.decorator as amp
 import paddle.fluid.transpiler.ps_dispatcher as dispatcher
 from paddle.fluid.transpiler import *
 from paddle.fluid.incubate.fleet.collective import fleet, DistributedStrategy
-from paddle.fluid.layers import RNNCell, yolov3_loss
+from paddle.fluid.layers import generate_mask_labels
+from paddle.fluid.contrib import QuantizeTranspiler
 from paddle.fluid.dataset import BoxPSDataset
 import paddle.fluid as fluid
 import abc, functools
 
 assert fluid.contrib.mixed_precision.decorator is amp and fluid.transpiler.ps_dispatcher is dispatcher
-assert fluid.layers.yolov3_loss is yolov3_loss is fluid.layers.detection.yolov3_loss
+assert fluid.layers.generate_mask_labels is generate_mask_labels is fluid.layers.detection.generate_mask_labels
 assert fluid.transpiler.DistributeTranspiler is fluid.DistributeTranspiler
 
-class Cell(RNNCell):
+class Quantizer(QuantizeTranspiler):
     size = 3
     def __init__(self):
         super().__init__()
 
-class Mixed(DistributeTranspiler, fluid.layers.GRUCell, abc.ABC):
+class Mixed(DistributeTranspiler, fluid.DataFeedDesc, abc.ABC):
     pass
 
-later = functools.partial(yolov3_loss, 1)
-assert Cell.size == 3 and issubclass(Cell, RNNCell) and not isinstance(3, RNNCell)
-for use in (later, Cell, Mixed, amp.decorate, lambda: fleet.init(1), lambda: Cell.other, lambda: list(BoxPSDataset)):
+later = functools.partial(generate_mask_labels, 1)
+assert Quantizer.size == 3 and issubclass(Quantizer, QuantizeTranspiler) and not isinstance(3, QuantizeTranspiler)
+other = lambda: Quantizer.other
+for use in (later, Quantizer, Mixed, amp.decorate, lambda: fleet.init(1), other, lambda: list(BoxPSDataset)):
     try:
         use()
     except NotImplementedError as error:
         print(str(error).split()[0])
 """
     assert check(python, code).split() == [
-        "fluid.layers.yolov3_loss",
-        "fluid.layers.RNNCell",
+        "fluid.layers.generate_mask_labels",
+        "fluid.contrib.QuantizeTranspiler",
         "fluid.DistributeTranspiler",
         "fluid.contrib.decorate",
         "fluid.incubate.fleet.collective.fleet",
-        "fluid.layers.RNNCell",
+        "fluid.contrib.QuantizeTranspiler",
         "fluid.dataset.BoxPSDataset",
     ]
 

@@ -19,6 +19,7 @@ EXACT = {"a_softmax_regression", "a_lenet_bn", "a_mlp_accuracy", "c_opt_adam"}
 KNOWN = {
     "a_cond_case_switch": "variable mean_0.tmp_0_shape has dtype int32, recorded bool",
     "a_sentiment_conv": "variable sequence_pool_1.tmp_1 has dtype int32, recorded float32",
+    "a_stacked_lstm": "variable sequence_pool_0.tmp_1 has dtype int32, recorded float32",
     "a_transformer_block": "variable layer_norm_0.tmp_0 has shape [-1], recorded [-5]",
     "b_cast_compare_logical": "variable isinf_0.tmp_0 has dtype bool, recorded float32",
     "b_concat_split_stack": "variable sum_0.tmp_0_shape has dtype int32, recorded bool",

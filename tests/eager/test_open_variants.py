@@ -199,3 +199,28 @@ def test_threads_share_an_open_variant():
     for thread in threads:
         thread.join()
     assert wrong == [] and len(tanh.opened) == 1
+
+
+def test_threads_meet_a_size_at_the_same_time():
+    """What a thread makes for itself while another one computes begins with the sizes of the variant's first arrays."""
+    wrong = []
+    for _ in range(5):
+        dispatch._forms.clear()
+        product = eager.form("matmul", [("X", 1), ("Y", 1)], [("Out", 1)])
+        for n in (3, 4, 5):
+            product(Tensor(rows(n, n)), Tensor(rows(n, n)))
+        x = rows(256, 256)
+        want = x @ x
+
+        def work(product=product, x=x, want=want):
+            for _ in range(10):
+                got = product(Tensor(x), Tensor(x)).numpy()
+                if got.shape != want.shape or not np.allclose(got, want, rtol=1e-3, atol=1e-3):
+                    wrong.append(got.shape)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []

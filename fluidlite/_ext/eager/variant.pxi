@@ -19,7 +19,7 @@ cdef class Variant:
         device: the device that the arrays are on, where `python` computes everything; None for the host.
         opening: what makes it open: (registers, axes of inputs, axes of outputs, integers, reals). Of the registers, an
             `engine.Sizes`, follow axes as (operand, axis, register) and numbers of calls as (call, position, register);
-            those of inputs are roots. Shapes and calls are given for the sizes of the example arrays.
+            those of inputs are roots. Shapes and calls may be those for other sizes than the example arrays have.
 
     Before an open variant computes, it takes on the sizes of its arrays, also of those that it is made for (`adapt`).
     """
@@ -45,6 +45,7 @@ cdef class Variant:
     cdef bint random
     cdef int64_t bytes
     cdef unique_ptr[Opening] opening
+    cdef bint settled                # whether shapes and calls are those for `ins`
     cdef bint busy
     cdef tuple twin_of               # the arguments after the example arrays, to make a twin with
     cdef list twins                  # what other threads use while this one is busy
@@ -134,6 +135,7 @@ cdef class Variant:
         if not opening.holds():
             return False
         opening.settle(self.ins, self.outs, self.natives)
+        self.settled = True
         self.bytes = 0
         for item in arrays:
             self.bytes += cnp.PyArray_NBYTES(<cnp.ndarray> item)
@@ -173,7 +175,7 @@ cdef class Variant:
         cdef cnp.PyArray_Dims wanted
         if self.device is not None:
             return self.python(arrays)
-        if self.is_open and not self.fits(arrays):
+        if self.is_open and not (self.settled and self.fits(arrays)):
             if self.busy:
                 return self.compute_beside(arrays)
             if not self.adapt(arrays):

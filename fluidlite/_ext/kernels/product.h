@@ -90,11 +90,7 @@ template <int WIDTH, class T> void strip_of_columns(const Product<T> &g, int64_t
     for (; i < g.m; ++i) block<1, WIDTH>(g, g.a + i * row, row, step, strip, pitch, c + i * g.n, width);
 }
 
-#ifdef __AVX512F__
-constexpr int narrow_rows = 8;
-#else
 constexpr int narrow_rows = 4; /* as many sums as there are registers for */
-#endif
 constexpr int64_t narrow_columns = 16, narrow_depth = 256, narrow_least_work = 1 << 14;
 
 /* A product with so few columns that a BLAS spends more on packing A than on multiplying: B is packed instead, in strips of
