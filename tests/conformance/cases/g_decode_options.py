@@ -58,7 +58,7 @@ def build():
     lstm = layers.LSTMCell(HID, param_attr=attr('lstm_w', 9), bias_attr=attr('lstm_b', 10, -1., 1.), forget_bias=0.3, name='l')
     for label, beam, options in (('a', 3, dict(max_step_num=5)), ('b', 1, dict(max_step_num=4, output_time_major=True)),
                                  ('c', 2, dict(max_step_num=7, impute_finished=True)),
-                                 ('d', 4, dict(max_step_num=6, impute_finished=True, output_time_major=True))):
+                                 ('d', 4, dict(max_step_num=6, output_time_major=True))):
         decoder = layers.BeamSearchDecoder(lstm, 1, END, beam, embedding_fn=embed, output_fn=project)
         got, states, lengths = layers.dynamic_decode(decoder, inits=[start, cellst], return_length=True, **options)
         outs['ids_' + label], outs['lengths_' + label] = got, lengths
