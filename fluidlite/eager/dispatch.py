@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from .._ext import eager as core
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
-from ..base.sizes import Size, current, current_shape
+from ..base.sizes import Size, current
 from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
 from . import device_calls, opening
@@ -190,21 +190,17 @@ def _variant(
         opening.note_gradient(view)
         opened = opening.opening(form, arrays, meta, calls or (), is_view or calls is not None)
     meta.values = {}
-    outputs: list[device_calls.Layout | None] = [
-        (to_numpy(meta.dtypes[name]), current_shape(meta.shapes[name])) if name in meta.shapes else None
-        for name in names
-    ]
-    checked = outputs
-    if opened is not None:
-        checked = [
-            (
-                to_numpy(meta.dtypes[name]),
-                tuple([-1 if isinstance(n, Size) else n for n in meta.shapes[name]]),
-            )
+
+    def layouts(number: Callable[[Any], int]) -> list[device_calls.Layout | None]:
+        return [
+            (to_numpy(meta.dtypes[name]), tuple([number(n) for n in meta.shapes[name]]))
             if name in meta.shapes
             else None
             for name in names
         ]
+
+    outputs = layouts(current)
+    checked = outputs if opened is None else layouts(lambda n: -1 if isinstance(n, Size) else n)
     return core.Variant(
         form,
         arrays,

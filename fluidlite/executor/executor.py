@@ -285,9 +285,8 @@ def _run_checked(
 ) -> list[Any]:
     if device is None:
         checked = placed(checked, None)
-    starting = (
-        not checked and cache.runs == 1
-    )  # plans of startup programs would take half as long again as the run
+    # A startup program runs once: to plan it takes longer than to run it without.
+    starting = not checked and cache.runs == 1
     if starting or flags.engine() != "plan":
         return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
     if cache.refused is None:

@@ -48,6 +48,27 @@ def detected(
     return results if indexed else results[0]
 
 
+def _limits(
+    score_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    nms_threshold: float,
+    normalized: bool,
+    nms_eta: float,
+    background_label: int,
+) -> dict[str, Any]:
+    """The attributes of operators that leave out what a better box overlaps."""
+    return {
+        "background_label": background_label,
+        "score_threshold": score_threshold,
+        "nms_top_k": nms_top_k,
+        "nms_threshold": nms_threshold,
+        "keep_top_k": keep_top_k,
+        "nms_eta": nms_eta,
+        "normalized": normalized,
+    }
+
+
 def multiclass_nms(
     bboxes: Variable,
     scores: Variable,
@@ -82,15 +103,8 @@ def multiclass_nms(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    attrs = {
-        "background_label": background_label,
-        "score_threshold": score_threshold,
-        "nms_top_k": nms_top_k,
-        "nms_threshold": nms_threshold,
-        "keep_top_k": keep_top_k,
-        "nms_eta": nms_eta,
-        "normalized": normalized,
-    }
+    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
+    attrs = _limits(*limits, normalized, nms_eta, background_label)
     made: Variable = detected("multiclass_nms", bboxes, scores, attrs, name)
     return made
 
@@ -113,15 +127,8 @@ def multiclass_nms2(
     With `return_index` also, as [found, 1], which of the boxes of all images each one is; of boxes of their own for
     each class, row times classes plus class.
     """
-    attrs = {
-        "background_label": background_label,
-        "score_threshold": score_threshold,
-        "nms_top_k": nms_top_k,
-        "nms_threshold": nms_threshold,
-        "keep_top_k": keep_top_k,
-        "nms_eta": nms_eta,
-        "normalized": normalized,
-    }
+    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
+    attrs = _limits(*limits, normalized, nms_eta, background_label)
     made: Variable | tuple[Variable, Variable] = detected(
         "multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index
     )
@@ -195,14 +202,7 @@ def locality_aware_nms(
     shape = scores.shape
     if len(shape) != 3 or shape[1] != 1:
         raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(shape)}")
-    attrs = {
-        "background_label": background_label,
-        "score_threshold": score_threshold,
-        "nms_top_k": nms_top_k,
-        "nms_threshold": nms_threshold,
-        "keep_top_k": keep_top_k,
-        "nms_eta": nms_eta,
-        "normalized": normalized,
-    }
+    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
+    attrs = _limits(*limits, normalized, nms_eta, background_label)
     made: Variable = detected("locality_aware_nms", bboxes, scores, attrs, name)
     return made

@@ -16,19 +16,8 @@ from ...param_attr import ParamAttr
 __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
 
 
-class BasicGRUUnit(Layer):
-    """One step of a gated recurrent unit, Cho et al. 2014 (`fluid.contrib.layers.BasicGRUUnit`).
-
-    Its parameters are made in the first call: weights of both gates, [input + hidden_size, 2 * hidden_size], and of the
-    candidate, [input + hidden_size, hidden_size], with a bias each. Works in programs and on eager tensors.
-
-    Args:
-        name_scope: what the names of its parameters begin with.
-        hidden_size: the size of the state.
-        param_attr, bias_attr: a ParamAttr, a name or an initializer; a name gets `_gate` and `_candidate` at its end.
-        gate_activation, activation: layers of one argument, by default `layers.sigmoid` and `layers.tanh`.
-        dtype: 'float32' or 'float64'.
-    """
+class _Unit(Layer):
+    """What units are made with."""
 
     def __init__(
         self,
@@ -45,6 +34,21 @@ class BasicGRUUnit(Layer):
         self._param_attr, self._bias_attr = param_attr, bias_attr
         self._gate_activation = gate_activation or layers.sigmoid
         self._activation = activation or layers.tanh
+
+
+class BasicGRUUnit(_Unit):
+    """One step of a gated recurrent unit, Cho et al. 2014 (`fluid.contrib.layers.BasicGRUUnit`).
+
+    Its parameters are made in the first call: weights of both gates, [input + hidden_size, 2 * hidden_size], and of the
+    candidate, [input + hidden_size, hidden_size], with a bias each. Works in programs and on eager tensors.
+
+    Args:
+        name_scope: what the names of its parameters begin with.
+        hidden_size: the size of the state.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer; a name gets `_gate` and `_candidate` at its end.
+        gate_activation, activation: layers of one argument, by default `layers.sigmoid` and `layers.tanh`.
+        dtype: 'float32' or 'float64'.
+    """
 
     def _build_once(self, input: Any, pre_hidden: Any) -> None:
         size = self._hidden_size
@@ -68,7 +72,7 @@ class BasicGRUUnit(Layer):
         return update * pre_hidden + (1 - update) * candidate
 
 
-class BasicLSTMUnit(Layer):
+class BasicLSTMUnit(_Unit):
     """One step of a long short-term memory without peepholes (`fluid.contrib.layers.BasicLSTMUnit`).
 
     Its parameters are made in the first call: a weight, [input + hidden_size, 4 * hidden_size], and a bias, for input
@@ -94,11 +98,7 @@ class BasicLSTMUnit(Layer):
         forget_bias: float = 1.0,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__(_full_scope(name_scope, self), dtype)
-        self._hidden_size = hidden_size
-        self._param_attr, self._bias_attr = param_attr, bias_attr
-        self._gate_activation = gate_activation or layers.sigmoid
-        self._activation = activation or layers.tanh
+        super().__init__(name_scope, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype)
         self._forget_bias = layers.fill_constant([1], dtype, forget_bias)
         self._forget_bias.stop_gradient = False
 
