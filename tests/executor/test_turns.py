@@ -1,5 +1,6 @@
 """Loops whose turns the engine takes together: the same numbers and gradients as operator by operator."""
 
+import re
 import warnings
 
 import numpy as np
@@ -76,6 +77,16 @@ def gates(rnn, x, start, still, also):
     rnn.update_memory(cell, new)
     rnn.step_output(fc(hidden, 5, "out", "softmax"))
     rnn.step_output(hidden)
+
+
+@static
+def joined(rnn, x, start, still, also):
+    """Gradients of parts of which the turn before needs one, and no turn the other."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    gate = fc(layers.concat([word, state], axis=1), 4, "gate", "sigmoid")
+    new = gate * fc(layers.concat([word, state * gate], axis=1), 4, "new")
+    rnn.update_memory(state, new)
+    rnn.step_output(new)
 
 
 @static
@@ -174,8 +185,8 @@ def two_layers(x, start, still):
     return [one_memory(x, start, still)[0], gates(x, still, start)[1]]
 
 
-STATIC = [one_memory, swapped_memories, gates, a_weight_twice, still_inputs, no_memory, without_gradient, across_rows,
-          deeper, units, backwards, by_python, two_layers]  # fmt: skip
+STATIC = [one_memory, swapped_memories, gates, joined, a_weight_twice, still_inputs, no_memory, without_gradient,
+          across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
 STEP_BY_STEP = {by_python, across_rows, units}
 
 
@@ -313,6 +324,8 @@ def test_steps_of_an_array(build):
     text = check(build, sources, feeds)
     assert ("turns of" in text or build is no_memory) == (build not in STEP_BY_STEP)
     assert ("turn by turn" in text) == (build in STEP_BY_STEP)
+    if build is joined:
+        assert not re.search(r"block [1-9]:\n  \d+ instructions", text)
 
 
 @pytest.mark.parametrize("build", DYNAMIC, ids=lambda build: build.__name__)

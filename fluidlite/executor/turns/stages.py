@@ -184,8 +184,9 @@ class _Sorting:
         turn: list[Operator] = []
         after: list[Operator] = []
         for op, fits in reversed(rest):
-            now = needed.intersection(op.writes())
-            if not apart or not fits or now.issuperset(op.writes()):
+            written = {*op.writes()} - {EMPTY}
+            now = needed & written
+            if not apart or not fits or now == written:
                 turn.append(op)
                 needed.update(op.reads())
             elif not now:
@@ -240,9 +241,9 @@ def _put(slots: dict[str, list[str]], same: Mapping[str, str]) -> dict[str, list
 def _only(op: Operator, names: Collection[str], these: bool) -> Operator:
     """An operator that makes only these of its results, or only the others."""
     outputs = {
-        slot: found
+        slot: [name if (name in names) == these else EMPTY for name in written]
         for slot, written in op.outputs.items()
-        if (found := [name for name in written if (name in names) == these])
+        if any(name != EMPTY and (name in names) == these for name in written)
     }
     return _like(op, op.inputs, outputs)
 
