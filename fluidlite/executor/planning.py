@@ -216,8 +216,10 @@ def takes_no_part(op: Operator) -> bool:
 
 
 def works_alone(op: Operator) -> bool:
-    """Whether an operator is never part of a plan: it runs blocks, or works on what is no tensor."""
-    if op.definition.infer is None or op.definition.control:
+    """Whether an operator is never part of a plan: it runs blocks, reads what its output holds, or works on what is no
+    tensor.
+    """
+    if op.definition.infer is None or op.definition.control or op.definition.updates:
         return True
     return any(_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
 
@@ -229,7 +231,9 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     """
     definition = op.definition
     if definition.infer is None or works_alone(op):
-        raise CannotPlan(f"operator {op.type} works on blocks, or on what is no tensor", op)
+        raise CannotPlan(
+            f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op
+        )
     for name in op.reads():
         if not meta.has(name, op):
             raise failures.missing_value(op, name, fed)

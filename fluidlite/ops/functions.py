@@ -10,7 +10,7 @@ from .pointwise import register_function
 from .sign import sign_of
 
 
-def _round(xp: Any, x: Any) -> Any:
+def rounded(xp: Any, x: Any) -> Any:
     """To the nearest integer, halves away from zero."""
     whole = xp.trunc(x)
     return whole + xp.sign(x) * (xp.abs(x - whole) >= 0.5)
@@ -30,7 +30,7 @@ register_function(
 register_function("ceil", lambda xp, X: xp.ceil(X), _zero_grad, "The smallest integer not below x.")
 register_function("floor", lambda xp, X: xp.floor(X), _zero_grad, "The largest integer not above x.")
 register_function(
-    "round", lambda xp, X: _round(xp, X), _zero_grad, "The nearest integer; halves go away from zero."
+    "round", lambda xp, X: rounded(xp, X), _zero_grad, "The nearest integer; halves go away from zero."
 )
 register_function(
     "exp",
