@@ -1,5 +1,6 @@
 """`fluid.core`: the names that Fluid code takes from Fluid's native module."""
 
+from .. import inference
 from ..base import missing
 from ..base.errors import EnforceNotMet, EOFException
 from ..base.fluid_flags import Globals as GlobalVarGetterSetterRegistry
@@ -14,6 +15,7 @@ from ..executor.scope import Scope
 from ..executor.scope import ScopeVariable as Variable
 from ..executor.single import BoundOperator as Operator
 from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
+from ..inference import *  # noqa: F403
 from . import constants, operators, profiling, settings
 from . import roles as op_proto_and_checker_maker
 from .constants import *  # noqa: F403
@@ -59,6 +61,7 @@ __all__ = [
     "op_proto_and_checker_maker",
 ]
 __all__ += constants.__all__
+__all__ += inference.__all__
 __all__ += operators.__all__
 __all__ += profiling.__all__
 __all__ += settings.__all__

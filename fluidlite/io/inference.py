@@ -101,7 +101,7 @@ def load_inference_model(
         path = Path(dirname) / name
         data, source = path.read_bytes(), str(path)
     program = parse_program(data, source)
-    feeds, fetches = _ends(program, source)
+    feeds, fetches = ends_of(program, source)
     if any(True for var in program.list_vars() if var.persistable):
         load_persistables(executor, dirname, program, params_filename)
     return [program, feeds, [program.global_block().var(name) for name in fetches]]
@@ -180,7 +180,7 @@ def _scaled(program: Program, number: int, target: Variable) -> str:
     return out.name
 
 
-def _ends(program: Program, source: str) -> tuple[list[str], list[str]]:
+def ends_of(program: Program, source: str) -> tuple[list[str], list[str]]:
     """The names of the inputs and outputs of a loaded program, by its `feed` and `fetch` operators."""
     ops = program.global_block().ops
     feeds = {op.attr("col"): op.output("Out")[0] for op in ops if op.type == "feed"}
