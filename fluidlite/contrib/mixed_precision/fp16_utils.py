@@ -1,0 +1,240 @@
+"""Programs rewritten to float16, and the scale of their loss (`fluid.contrib.mixed_precision.fp16_utils`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import layers
+from ...base import missing
+from ...base.dtypes import VarType
+from ...framework import Block, Operator, Parameter, Program, Variable
+from ...framework.operator import OpRole
+from .fp16_lists import AutoMixedPrecisionLists
+
+_HOLDERS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
+_SUFFIX = {VarType.FP16: ".cast_fp16", VarType.FP32: ".cast_fp32"}
+_READERS = ("create_py_reader", "read")
+
+
+def find_true_prev_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> Operator | None:
+    """The operator before `cur_op` that writes `var_name`; None if there is none, ValueError if there are several."""
+    found = [op for op in _before(ops, cur_op) if var_name in op.output_arg_names]
+    if len(found) > 1:
+        raise ValueError(
+            f"There must be only one previous op that outputs {var_name} variable, "
+            f"got {', '.join(op.type for op in found)}"
+        )
+    return found[0] if found else None
+
+
+def find_true_post_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> list[Operator]:
+    """The operators behind `cur_op` that read `var_name`."""
+    behind = list(ops)[len(_before(ops, cur_op)) + 1 :]
+    return [op for op in behind if var_name in op.input_arg_names]
+
+
+def _before(ops: Sequence[Operator], cur_op: Operator) -> list[Operator]:
+    ops = list(ops)
+    return ops[: next((place for place, op in enumerate(ops) if op is cur_op), len(ops))]
+
+
+def find_op_index(block_desc: Any, cur_op_desc: Any) -> int:
+    """Where the operator `cur_op_desc` stands in the block `block_desc` (both `desc`); -1 if it is not there."""
+    places = (place for place in range(block_desc.op_size()) if block_desc.op(place) == cur_op_desc)
+    return next(places, -1)
+
+
+def rewrite_program(main_prog: Program, amp_lists: AutoMixedPrecisionLists) -> None:
+    """Make the operators of the first block compute in float16 or float32, as the lists say, with casts between.
+
+    Parameters stay float32 and are cast where float16 needs them. Call it before gradients are appended.
+    """
+    block = main_prog.global_block()
+    half, single = _sorted_out(block.ops, block, amp_lists)
+    place = 0
+    while place < len(block.ops):
+        op = block.ops[place]
+        if op in half:
+            place += _cast_inputs(block, op, place, VarType.FP32, VarType.FP16)
+            _halve_outputs(block, op)
+        elif op in single:
+            place += _cast_inputs(block, op, place, VarType.FP16, VarType.FP32)
+        place += 1
+
+
+def _sorted_out(
+    ops: Sequence[Operator], block: Block, lists: AutoMixedPrecisionLists
+) -> tuple[set[Operator], set[Operator]]:
+    """The operators that compute in float16, and those that compute in float32."""
+    half: set[Operator] = set()
+    single: set[Operator] = set()
+    for op in ops:
+        if op.type in _READERS:
+            continue
+        if _is_in_black_varnames(op, lists) or op.type in lists.black_list:
+            single.add(op)
+        elif op.type in lists.white_list:
+            half.add(op)
+        elif op.type in lists.gray_list:
+            makers = [_maker(block, ops, op, name) for name in op.input_arg_names]
+            if any(maker in single or maker.type in lists.black_list for maker in makers if maker):
+                single.add(op)
+            elif any(maker in half or maker.type in lists.white_list for maker in makers if maker):
+                half.add(op)
+        else:
+            single.add(op)
+    return half, single
+
+
+def _is_in_black_varnames(op: Operator, amp_lists: AutoMixedPrecisionLists) -> bool:
+    """Whether an operator touches a variable that has to stay float32."""
+    if not amp_lists.black_varnames:
+        return False
+    return not set(amp_lists.black_varnames).isdisjoint([*op.input_arg_names, *op.output_arg_names])
+
+
+def _maker(block: Block, ops: Sequence[Operator], op: Operator, name: str) -> Operator | None:
+    """What computes the input `name` of `op`."""
+    maker = block.var(name).op
+    return find_true_prev_op(ops, op, name) if maker is op else maker
+
+
+def _cast_inputs(block: Block, op: Operator, place: int, source: VarType, target: VarType) -> int:
+    """Let `op`, at `place`, read its inputs of type `source` as `target`; how many casts now stand before it."""
+    inserted = 0
+    for slot in sorted(op.inputs):
+        if target == VarType.FP16 and op.type == "batch_norm" and slot != "X":  # its statistics stay float32
+            continue
+        for name in op.input(slot):
+            var = block.var(name)
+            if var.type not in _HOLDERS:
+                continue
+            if var.dtype == source:
+                inserted += _cast_input(block, op, place, var, target)
+            elif op.has_attr("in_dtype"):
+                op._set_attr("in_dtype", int(target))
+    return inserted
+
+
+def _cast_input(block: Block, op: Operator, place: int, var: Variable, target: VarType) -> int:
+    """Let `op` read `var` cast to `target`; 1 if that needs a new operator, 0 if it was cast before."""
+    name = var.name + _SUFFIX[target]
+    known = block.vars.get(name)
+    missing = known is None or known.dtype != target
+    if missing:
+        cast = block.create_var(name=name, dtype=target, persistable=False, stop_gradient=False)
+        block._insert_op(
+            place,
+            type="cast",
+            inputs={"X": var},
+            outputs={"Out": cast},
+            attrs={"in_dtype": int(var.dtype), "out_dtype": int(target)},
+        )
+    op._rename_input(var.name, name)
+    op._rename_output(var.name, name)
+    return int(missing)
+
+
+def _halve_outputs(block: Block, op: Operator) -> None:
+    """Declare the float32 results of `op` as float16."""
+    for slot, names in op.outputs.items():
+        if op.type == "batch_norm" and slot != "Y":
+            continue
+        for name in names:
+            var = block.var(name)
+            if var.type in _HOLDERS and var.dtype == VarType.FP32:
+                var._dtype = VarType.FP16
+                if op.has_attr("out_dtype"):
+                    op._set_attr("out_dtype", int(VarType.FP16))
+    block.program._changed()
+
+
+def update_role_var_grad(main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable]]) -> None:
+    """Move the casts of float16 gradients to float32 behind the backward pass, where they belong to the update.
+
+    What has computed the float16 gradient is marked with it instead. Raises ValueError if another operator reads what
+    such a cast makes.
+    """
+    block = main_prog.global_block()
+    for param, grad in params_grads:
+        cast = grad.op
+        if grad.dtype != VarType.FP32 or cast is None or cast.type != "cast":
+            continue
+        if not cast.attr("op_role") & OpRole.Backward:
+            raise ValueError(f"the cast that makes the gradient {grad.name} does not belong to the backward pass")
+        cast._remove_attr("op_role_var")
+        half = block.var(cast.input("X")[0])
+        assert half.op is not None
+        half.op._set_attr("op_role_var", [param.name, half.name])
+        readers = find_true_post_op(block.ops, cast, grad.name)
+        if readers:
+            raise ValueError(
+                f"The cast op's output {grad.name} should not be used by a non-optimize op, "
+                f"however, it is used by {', '.join(op.type for op in readers)}"
+            )
+        block._remove_op(cast.idx)
+        cast._set_attr("op_role", OpRole.Optimize)
+        block.ops.append(cast)
+        grad.op = cast
+
+
+def update_loss_scaling(
+    is_overall_finite: Variable,
+    prev_loss_scaling: Variable,
+    num_good_steps: Variable,
+    num_bad_steps: Variable,
+    incr_every_n_steps: Variable,
+    decr_every_n_nan_or_inf: Variable,
+    incr_ratio: float,
+    decr_ratio: float,
+) -> None:
+    """Append what changes `prev_loss_scaling` after a step (Micikevicius et al. 2018).
+
+    Args:
+        is_overall_finite: bool [1], whether all gradients of the step are finite.
+        prev_loss_scaling: the scale, float32 [1].
+        num_good_steps: how many steps on end were finite, int32 [1].
+        num_bad_steps: how many steps on end were not, int32 [1].
+        incr_every_n_steps: after how many finite steps the scale grows by `incr_ratio`, int32 [1].
+        decr_every_n_nan_or_inf: after how many others it shrinks by `decr_ratio`, to 1 at least, int32 [1].
+    """
+    zero = layers.fill_constant([1], "int32", 0)
+
+    def start_again() -> None:
+        layers.assign(zero, num_good_steps)
+        layers.assign(zero, num_bad_steps)
+
+    with layers.Switch() as step:
+        with step.case(is_overall_finite):
+            due = layers.less_than(incr_every_n_steps, num_good_steps + 1)
+            with layers.Switch() as growth:
+                with growth.case(due):
+                    grown = prev_loss_scaling * incr_ratio
+                    with layers.Switch() as end:
+                        with end.case(layers.isfinite(grown)):
+                            layers.assign(grown, prev_loss_scaling)
+                        with end.default():
+                            pass
+                    start_again()
+                with growth.default():
+                    layers.increment(num_good_steps)
+                    layers.assign(zero, num_bad_steps)
+        with step.default():
+            due = layers.less_than(decr_every_n_nan_or_inf, num_bad_steps + 1)
+            with layers.Switch() as shrinking:
+                with shrinking.case(due):
+                    shrunk = prev_loss_scaling * decr_ratio
+                    one = layers.fill_constant([1], prev_loss_scaling.dtype, 1.0)
+                    with layers.Switch() as end:
+                        with end.case(layers.less_than(shrunk, one)):
+                            layers.assign(one, prev_loss_scaling)
+                        with end.default():
+                            layers.assign(shrunk, prev_loss_scaling)
+                    start_again()
+                with shrinking.default():
+                    layers.assign(zero, num_good_steps)
+                    layers.increment(num_bad_steps)
+
+
+__getattr__ = missing.reporter(__name__)
