@@ -74,7 +74,9 @@ def test_black_variables_stay_float32():
 def test_what_a_parameter_is_cast_to_is_shared():
     def build():
         x = fluid.data("x", [None, 6], "float32")
-        twice = layers.fc(layers.fc(x, 6, param_attr="w", bias_attr=False), 6, param_attr="w", bias_attr=False)
+        twice = layers.fc(
+            layers.fc(x, 6, param_attr="w", bias_attr=False), 6, param_attr="w", bias_attr=False
+        )
         return layers.mean(twice)
 
     main, _, _, _ = minimized(build, use_dynamic_loss_scaling=False)
@@ -90,7 +92,9 @@ def losses(main, startup, loss, steps=6, fetch=(), feeds=None):
             x = rng.rand(8, 6).astype("float32")
             if feeds is not None:
                 x *= feeds[step]
-            out.append([np.ravel(value)[0] for value in exe.run(main, feed={"x": x}, fetch_list=[loss, *fetch])])
+            out.append(
+                [np.ravel(value)[0] for value in exe.run(main, feed={"x": x}, fetch_list=[loss, *fetch])]
+            )
     return np.array(out)
 
 

@@ -150,7 +150,9 @@ def _halve_outputs(block: Block, op: Operator) -> None:
     block.program._changed()
 
 
-def update_role_var_grad(main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable]]) -> None:
+def update_role_var_grad(
+    main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable | None]]
+) -> None:
     """Move the casts of float16 gradients to float32 behind the backward pass, where they belong to the update.
 
     What has computed the float16 gradient is marked with it instead. Raises ValueError if another operator reads what
@@ -158,11 +160,13 @@ def update_role_var_grad(main_prog: Program, params_grads: Sequence[tuple[Parame
     """
     block = main_prog.global_block()
     for param, grad in params_grads:
-        cast = grad.op
-        if grad.dtype != VarType.FP32 or cast is None or cast.type != "cast":
+        cast = None if grad is None else grad.op
+        if grad is None or grad.dtype != VarType.FP32 or cast is None or cast.type != "cast":
             continue
         if not cast.attr("op_role") & OpRole.Backward:
-            raise ValueError(f"the cast that makes the gradient {grad.name} does not belong to the backward pass")
+            raise ValueError(
+                f"the cast that makes the gradient {grad.name} does not belong to the backward pass"
+            )
         cast._remove_attr("op_role_var")
         half = block.var(cast.input("X")[0])
         assert half.op is not None
