@@ -53,20 +53,8 @@ def form(
         {slot: [f"{slot}:out{i}" for i in range(count)] for slot, count in outputs},
         given,
     )
-    made.counted = op_type not in _NOT_COUNTED
+    made.counted = definition.counted
     return made
-
-
-_NOT_COUNTED = frozenset(
-    (
-        "arg_max arg_min argsort assign_value clip cos_sim cumsum elu eye fill_zeros_like flatten2 "
-        "gather_nd gaussian_random hard_sigmoid huber_loss kldiv_loss lrn maxout norm pad pow "
-        "reduce_all reduce_any reduce_max reduce_min reduce_prod shape "
-        "sigmoid_cross_entropy_with_logits smooth_l1_loss squeeze2 stack sum swish uniform_random "
-        "unsqueeze2 unstack"
-    ).split()
-)
-"""Operators whose results Fluid names by another count than those of the others (`generated_var_N`, `tmp_N`)."""
 
 
 _EVERYWHERE = frozenset(

@@ -32,7 +32,7 @@ def in_line(op: Operator) -> bool:
     That is if it has one condition and no gradient, and changes no variables of outside but those that last: these
     are in their places whether the block runs or not.
     """
-    if op.type != "conditional_block" or not op.attr("is_scalar_condition") or kept_names(op) is not None:
+    if not op.definition.may_skip or not op.attr("is_scalar_condition") or kept_names(op) is not None:
         return False
     block = op.attrs["sub_block"]
     for inner in block.ops:

@@ -60,8 +60,8 @@ def in_operator(op: Operator, error: Exception) -> Exception:
     """`error`, raised while `op` ran, with the operator and the user's line in its message."""
     if isinstance(error, EOFException):
         return error
-    if op.type == "py_func" and not isinstance(error, EnforceNotMet):
-        return error  # what the user's own function raises
+    if op.definition.passes_errors and not isinstance(error, EnforceNotMet):
+        return error
     at = describe(op.line)
     names = ", ".join(f"{slot}={names}" for slot, names in op.inputs.items())
     if isinstance(error, EnforceNotMet):

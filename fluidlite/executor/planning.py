@@ -203,8 +203,8 @@ def _acts(op: Operator) -> bool:
     """Whether an operator, or one in a block that it runs, does something besides computing its results."""
     if op.definition.host or any(op.block._lasts(name) for name in op.writes()):
         return True
-    if op.type == "read_from_array" and op.inputs.get("X_W"):
-        return True  # takes out of the array's gradient what is no part of earlier elements'
+    if op.inputs.get(op.definition.takes_out):
+        return True
     return any(_acts(inner) for block in op.sub_blocks() for inner in block.ops)
 
 

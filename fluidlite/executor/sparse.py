@@ -11,9 +11,6 @@ from ..ops.registry import OpView, RowRule, find
 from ..ops.rows import ROWS, VALUES
 from .planning import CannotPlan, ExactMeta
 
-_READS_VALUES_ONLY = {"get_tensor_from_selected_rows": "square", "square": "reduce_sum"}
-"""Chains of operators that see no difference between rows left over by a merge and rows of zeros."""
-
 
 def wholes(names: Iterable[str]) -> list[str]:
     """The variables that `names` are, or whose arrays they are."""
@@ -22,23 +19,27 @@ def wholes(names: Iterable[str]) -> list[str]:
 
 def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
     """Raise CannotPlan if it shows how many different rows there are: that is known only when the program runs."""
-    unpacking = [op for op in ops if op.type == "get_tensor_from_selected_rows"]
+    unpacking = [op for op in ops if op.definition.zero_rows == "left"]
     read_by: defaultdict[str, list[Operator]] = defaultdict(list)
     for op in ops if unpacking else ():
         for name in op.input_arg_names:
             read_by[name].append(op)
-    for op in unpacking:
-        names, kind = set(op.output_arg_names), op.type
-        while kind in _READS_VALUES_ONLY:
-            if names.intersection(fetches):
-                raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
-            readers = [reader for name in names for reader in read_by[name]]
-            kind = _READS_VALUES_ONLY[kind]
-            if any(reader.type != kind or reader.attr("reduce_all") is False for reader in readers):
-                raise CannotPlan(
-                    f"an operator reads {sorted(names)}, whose rows are counted when the program runs"
-                )
-            names = {name for reader in readers for name in reader.output_arg_names}
+    names = {name for op in unpacking for name in op.output_arg_names}  # what has rows of zeros
+    while names:
+        if names.intersection(fetches):
+            raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
+        readers = [reader for name in names for reader in read_by[name]]
+        kept = [reader for reader in readers if reader.definition.zero_rows == "kept"]
+        if not all(_sums(reader) for reader in readers if reader not in kept):
+            raise CannotPlan(
+                f"an operator reads {sorted(names)}, whose rows are counted when the program runs"
+            )
+        names = {name for reader in kept for name in reader.output_arg_names}
+
+
+def _sums(op: Operator) -> bool:
+    """Whether rows of zeros make no difference to an operator."""
+    return op.definition.zero_rows == "summed" and bool(op.attr("reduce_all"))
 
 
 def densified(op: Operator, meta: ExactMeta) -> list[Operator]:

@@ -12,7 +12,7 @@ from .block import Block
 from .operator import Operator
 from .recompute import Segment
 from .variable import Parameter, Variable
-from .versions import MAY_NOT_RUN, Versions, changes_nothing, counts
+from .versions import Versions, changes_nothing, counts
 
 
 class Tape:
@@ -185,10 +185,10 @@ class Tape:
         """
         if op.sub_blocks():
             known = (name for name in op.output_arg_names if self.available(name))
-            return op.type in MAY_NOT_RUN and any(
+            return op.definition.may_skip and any(
                 name in self.arrived or self.is_array(name) for name in known
             )
-        return op.type == "write_to_array" and not self.versions.first(op, op.outputs["Out"][0])
+        return op.definition.role == "write" and not self.versions.first(op, op.outputs["Out"][0])
 
     def _count_back(self, op: Operator) -> None:
         """Take back what an increment in place has added; its gradient stays what it is."""

@@ -14,22 +14,29 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ..base.dtypes import VarType
+from ..ops.registry import OpView
 from .block import Block
-from .operator import Operator, OpRole
+from .operator import BlockMeta, Operator, OpRole
 
 
 def counts(op: Operator) -> bool:
     """Whether `op` increments a variable in place."""
-    return op.type == "increment" and op.inputs.get("X") == op.outputs.get("Out")
+    return op.definition.role == "count" and op.inputs.get("X") == op.outputs.get("Out")
 
 
 def changes_nothing(op: Operator) -> bool:
     """Whether `op` assigns a variable to itself, as the block of `while_loop` does."""
-    return op.type == "assign" and op.inputs.get("X") == op.outputs.get("Out")
+    return copied(op) == op.output_arg_names
 
 
-MAY_NOT_RUN = ("conditional_block", "while")
-"""What may not run its block, and leave alone the variables that this writes."""
+def copied(op: Operator) -> list[str] | None:
+    """The variable whose values the only result of `op` has; None if it is not a copy of one."""
+    rule = op.definition.copies
+    if rule is None or len(op.output_arg_names) != 1:
+        return None
+    found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, BlockMeta(op.block)))
+    return None if found is None else op.inputs[found[1]]
+
 
 _UPDATE = OpRole.Optimize | OpRole.LRSched
 
@@ -169,13 +176,13 @@ class Versions:
     def has_value(self, name: str, place: int = 0) -> bool:
         """Whether a variable surely has a value before the operator at `place` of the block, whatever was decided."""
         before = self.block.ops[:place]
-        if any(name in op.writes() and op.type not in MAY_NOT_RUN for op in before) or self._is_array(name):
+        if any(name in op.writes() and not op.definition.may_skip for op in before) or self._is_array(name):
             return True
         if not self.owns(name):
             assert self.outer is not None and self.at is not None
             return self.outer.has_value(name, self.at.idx)
         if self.at is not None:
-            return self.at.type not in MAY_NOT_RUN  # others put it there
+            return not self.at.definition.may_skip  # others put it there
         var = self.block._find_var_recursive(name)
         return var is not None and (var.is_data or var.persistable)
 
@@ -184,4 +191,4 @@ class Versions:
         return 1 + max(index for index, op in enumerate(self.block.ops) if id(op) in self._order)
 
 
-__all__ = ["MAY_NOT_RUN", "Versions", "changes_nothing", "counts"]
+__all__ = ["Versions", "changes_nothing", "copied", "counts"]

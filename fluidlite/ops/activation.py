@@ -26,6 +26,7 @@ register_function(
     "max(x, 0).",
     linear=True,
     epilogue=1,
+    role="activation",
 )
 register_function(
     "relu6",
@@ -59,6 +60,7 @@ register_function(
     "slope x + offset, cut to the range from 0 to 1.",
     {"slope": 0.2, "offset": 0.5},
     linear=True,
+    counted=False,
 )
 # `lambda` is what Fluid calls the attribute.
 register_function(
@@ -95,6 +97,7 @@ register_function(
     "1 / (1 + exp(-x)).",
     second=lambda xp, Out, DOut, DDX: (DOut * DDX * (1 - 2 * Out), DDX * Out * (1 - Out)),
     epilogue=2,
+    role="activation",
 )
 register_function(
     "tanh",
@@ -103,6 +106,7 @@ register_function(
     "The hyperbolic tangent.",
     second=lambda xp, Out, DOut, DDX: (-2 * Out * DOut * DDX, DDX * (1 - Out * Out)),
     epilogue=3,
+    role="activation",
 )
 
 
@@ -118,6 +122,7 @@ register_function(
     "x where positive, alpha (exp(x) - 1) elsewhere.",
     {"alpha": 1.0},
     second=_elu_twice,
+    counted=False,
 )
 register_function(
     "selu",
@@ -233,6 +238,7 @@ register_function(
     "x sigmoid(beta x).",
     {"beta": 1.0},
     second=_swish_twice,
+    counted=False,
 )
 register_function(
     "silu",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
-from . import by_row, native
+from . import by_row, copies, native
 from .infer import same_as
 from .registry import Call, OpDef, OpSpec, OpView, grad_name, register
 
@@ -90,6 +90,7 @@ register(
         cuda="elementwise.scale",
         by_row=by_row.scaled,
         inplace=(("Out", "X"),),
+        copies=copies.scaled_by_one,
         doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
     )
 )

@@ -61,6 +61,7 @@ register(
         inplace=(("Out", "X"),),
         rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
         cuda="activations.clip",
+        counted=False,
         doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
     )
 )

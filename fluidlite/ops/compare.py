@@ -32,7 +32,7 @@ def _compare(kernel: str) -> Selector:
     return select
 
 
-def _register_comparison(op_type: str, symbol: str, function: Kernel) -> None:
+def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str = "") -> None:
     def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
         return function(*operands(X, Y, axis))
 
@@ -45,6 +45,7 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel) -> None:
             kernel=kernel,
             native=_compare(op_type),
             frozen=("Out",),
+            role=role,
             doc=f"Whether X {symbol} Y, element by element.",
         )
     )
@@ -52,7 +53,7 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel) -> None:
 
 _register_comparison("equal", "=", lambda x, y: x == y)
 _register_comparison("not_equal", "differs from", lambda x, y: x != y)
-_register_comparison("less_than", "<", lambda x, y: x < y)
+_register_comparison("less_than", "<", lambda x, y: x < y, role="limit")
 _register_comparison("less_equal", "<=", lambda x, y: x <= y)
 _register_comparison("greater_than", ">", lambda x, y: x > y)
 _register_comparison("greater_equal", ">=", lambda x, y: x >= y)

@@ -65,6 +65,7 @@ for _type in ("conditional_block", "conditional_block_infer"):
             infer=_infer_block,
             frozen=("Out", "Scope") if _type.endswith("_infer") else (),
             control=True,
+            may_skip=True,
             lod_from=None,
             doc="Runs sub_block if Cond is true; without is_scalar_condition if no Input is empty. Input: what the "
             "block reads from outside; Out: what it writes there.",

@@ -29,6 +29,7 @@ register(
         infer=_infer,
         control=True,
         lod_from=None,
+        may_skip=True,
         doc="Runs `sub_block` again and again while Condition, which the block writes, is true. X: what it reads of "
         "the blocks around; Out: what it writes there; StepScopes: what is kept of its turns for the gradient.",
     )

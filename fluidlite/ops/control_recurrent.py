@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import by_row
+from . import by_row, copies
 from .infer import grads_like_inputs, same_as
 from .native import copy
 from .registry import EMPTY, OpDef, OpView, grad_name, register, standard_grad
@@ -77,6 +77,7 @@ register(
         native=copy("X", "Out"),
         view=("Out", "X"),
         by_row=by_row.alone,
+        copies=copies.always(),
         doc="X under another name: what a step leaves to the next one, or as a result.",
     )
 )
@@ -91,6 +92,7 @@ register(
         native=copy(DOUT, DX),
         view=(DX, DOUT),
         by_row=by_row.alone,
+        copies=copies.always(DX, DOUT),
         doc="The gradient of rnn_memory_helper.",
     )
 )

@@ -189,6 +189,7 @@ register_pair(
     keep_out=("Out", "XNorm", "YNorm"),
     frozen=("XNorm", "YNorm"),
     lod_from={"Out": "X"},
+    counted=False,
 )
 register_pair(
     "minus",

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.selected_rows import SelectedRows
 from ..base.shapes import same_shape
-from . import by_row, rows
+from . import by_row, copies, rows
 from .broadcast import broadcast_shape, middle, operands, reduced
 from .infer import grads_like_inputs, require_same_dtype
 from .native import NUMERIC, REAL, Selector, numel, typed
@@ -69,12 +69,13 @@ def _register(
     needs_out: bool = False,
     native: Sequence[str] = NUMERIC,
     by_rows: RowRule | None = None,
+    copied: Callable[[OpView], tuple[str, str] | None] | None = None,
 ) -> None:
     """Declare `elementwise_NAME`, its gradient and the gradient of that.
 
     `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients
     before they are summed down; `second`: see `_register_twice`. `needs`: what the C kernel reads for each;
-    `by_rows`: what it does with SelectedRows.
+    `by_rows`: what it does with SelectedRows; `copied`: `OpDef.copies` of the gradient.
     """
     op_type = f"elementwise_{name}"
 
@@ -118,6 +119,7 @@ def _register(
             native=_native_grad(op_type, *needs),
             inplace=((DX, DOUT),),
             cuda=f"elementwise.grad:{name}",
+            copies=copied,
             by_row=by_row.with_operand,
             doc=f"Gradients of {op_type}.",
         )
@@ -234,6 +236,7 @@ _register(
     "X + Y.",
     grads=lambda xp, x, y, dout: (dout, dout),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
+    copied=copies.of_a_sum,
 )
 _register(
     "sub",
@@ -241,6 +244,7 @@ _register(
     "X - Y.",
     grads=lambda xp, x, y, dout: (dout, -dout),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
+    copied=copies.of_a_sum,
 )
 _register(
     "mul",

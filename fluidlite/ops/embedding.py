@@ -131,6 +131,7 @@ for _type, _what in (
             gradable=("W",),
             cuda=f"lookup.forward:{_type}",
             lod_from="Ids",
+            role="lookup",
             doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
         )
     )

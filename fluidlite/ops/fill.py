@@ -10,7 +10,7 @@ import numpy as np
 from ..backend.constants import constant
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.tensor_array import TensorArray
-from . import by_row, dims, native
+from . import by_row, copies, dims, native
 from .infer import same_as
 from .registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register
 
@@ -152,6 +152,7 @@ register(
         infer=same_as("X"),
         kernel=_zeros_like,
         native=lambda op: _fill_call(op, 0),
+        counted=False,
         doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
     )
 )
@@ -189,6 +190,7 @@ register(
         native=native.copy("X", "Out"),
         inplace=(("Out", "X"),),
         by_row=by_row.alone,
+        copies=copies.always(),
         doc="A copy of X.",
     )
 )
@@ -228,6 +230,7 @@ register(
         attrs={"shape": [], "dtype": int(VarType.FP32), **{name: [] for name in _VALUES}},
         infer=_assign_value_infer,
         kernel=_assign_value,
+        counted=False,
         doc="A tensor of given elements, kept in the program.",
     )
 )
@@ -309,6 +312,7 @@ register(
         kernel=lambda xp, X, step: X + X.dtype.type(step),
         native=_increment_native,
         inplace=(("Out", "X"),),
+        role="count",
         doc="X, which has one element, plus `step`.",
     )
 )
@@ -321,6 +325,7 @@ register(
         kernel=lambda xp, num_rows, num_columns, dtype: xp.eye(
             num_rows, num_rows if num_columns < 0 else num_columns, dtype=to_numpy(dtype)
         ),
+        counted=False,
         doc="Ones on the diagonal of a matrix of zeros.",
     )
 )

@@ -119,6 +119,7 @@ register(
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
         native=_gather_nd_native,
+        counted=False,
         doc="The elements or slices of X at the points that the last dimension of Index holds.",
     )
 )

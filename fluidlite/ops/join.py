@@ -293,6 +293,7 @@ register(
         by_row=by_row.alone,
         inplace=(("Out", "X"),),
         rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
+        counted=False,
         doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",
     )
 )

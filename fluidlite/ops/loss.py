@@ -201,6 +201,7 @@ register(
         native=_native,
         gradable=("X",),
         cuda="losses.cross_entropy",
+        role="entropy",
         doc=(
             "The cross entropy of each row of probabilities and its label: a class number, or a weight "
             "for each class."
@@ -235,6 +236,7 @@ register(
         frozen=("XShape", "MatchX"),
         gradable=("X",),
         cuda="losses.cross_entropy2",
+        role="entropy",
         doc=(
             "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a "
             "shape."
@@ -252,6 +254,7 @@ register(
         kernel=_cross_entropy_grad2,
         native=_native_grad2,
         cuda="losses.cross_entropy_grad2",
+        role="entropy_grad",
         doc="The gradient of cross_entropy2 for the probabilities.",
     )
 )

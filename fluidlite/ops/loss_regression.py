@@ -45,11 +45,13 @@ def _declare(
     grads: tuple[str, ...],
     doc: str,
     lod_from: LodFrom = FIRST,
+    **others: Any,
 ) -> None:
     """Register a loss and its gradient: `kept` are the inputs and outputs the gradient needs, `grads` what it
     gives.
 
-    The last of `outputs` is the loss, the others only serve the gradient. `lod_from`: see `OpDef`.
+    The last of `outputs` is the loss, the others only serve the gradient. `lod_from`, `others`: see
+    `OpDef`.
     """
     loss = outputs[-1]
     optional = {text.rstrip("?"): text for text in inputs}
@@ -65,6 +67,7 @@ def _declare(
             frozen=outputs[:-1],
             gradable=grads,
             lod_from={loss: inputs[0]} if lod_from == FIRST else lod_from,
+            **others,
             doc=doc,
         )
     )
@@ -124,6 +127,7 @@ _declare(
     ((), ("Residual",)),
     ("X", "Y"),
     "Half the squared difference, linear beyond delta.",
+    counted=False,
 )
 
 
@@ -168,6 +172,7 @@ _declare(
     ("X", "Y"),
     "The huber-like loss of box regression, summed over each sample.",
     lod_from=None,
+    counted=False,
 )
 
 
@@ -212,6 +217,7 @@ _declare(
     ("X",),
     "The Kullback-Leibler divergence of Target from the log probabilities X.",
     lod_from=None,
+    counted=False,
 )
 
 

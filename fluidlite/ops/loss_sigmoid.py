@@ -57,6 +57,7 @@ register(
         gradable=("X",),
         inplace=(("Out", "X"),),
         cuda="losses.sigmoid_cross_entropy",
+        counted=False,
         doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
     )
 )

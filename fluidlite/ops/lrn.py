@@ -69,4 +69,5 @@ register_pair(
     keep_out=("Out", "MidOut"),
     frozen=("MidOut",),
     lod_from={"Out": "X"},
+    counted=False,
 )

@@ -311,6 +311,7 @@ register(
         grad=standard_grad(),
         native=lambda op: _row_call(op, "concat", "Y", "X"),
         cuda="pieces.stack",
+        counted=False,
         doc="The X, all of one shape, side by side along a new dimension `axis`.",
     )
 )
@@ -358,6 +359,7 @@ register(
         grad=standard_grad(),
         native=lambda op: _row_call(op, "split", "X", "Y"),
         cuda="pieces.unstack",
+        counted=False,
         doc="X taken apart along dimension `axis`.",
         lod_from=None,
     )

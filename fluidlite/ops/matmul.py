@@ -116,6 +116,7 @@ register(
         native=_mul_native,
         cuda="products.mul",
         by_row=by_row.by_matrix,
+        role="product",
         doc="The product of X and Y, each flattened to a matrix after its `num_col_dims` first dimensions.",
     )
 )
@@ -301,6 +302,7 @@ register(
         native=_matmul_native,
         cuda="products.matmul",
         by_row=by_row.by_matrix,
+        role="product",
         doc="alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
     )
 )

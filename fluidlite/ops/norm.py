@@ -274,6 +274,7 @@ register(
         kernel=_norm,
         grad=standard_grad(inputs=("X",), outputs=("Norm",)),
         frozen=("Norm",),
+        counted=False,
         doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
         lod_from=None,
     )

@@ -67,6 +67,7 @@ register(
         infer=_infer_pad,
         kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
         grad=standard_grad(),
+        counted=False,
         doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
         lod_from=None,
     )

@@ -48,6 +48,7 @@ def register_pair(
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
     wire: dict[str, str] | None = None,
+    **others: Any,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
@@ -57,6 +58,7 @@ def register_pair(
     `frozen`. `lod`: both kernels take `lod=`. `carried`: see `OpDef`. `random`: each run draws new numbers. `lod_from`,
     `wire`: see `OpDef`. `infer_back`: the shapes of the gradients, where those of the inputs are not what counts.
     `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
+    `others`: what else the `OpDef` of `op_type` says.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -85,6 +87,7 @@ def register_pair(
             cuda=cuda[0],
             native=native[0],
             wire=wire or {},
+            **others,
             doc=doc,
         )
     )

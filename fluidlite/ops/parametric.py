@@ -58,6 +58,7 @@ register(
         native=_pow_native,
         inplace=(("Out", "X"),),
         cuda="activations.power",
+        counted=False,
         doc="x to the power of `factor`, or of the one element of FactorTensor.",
     )
 )
@@ -192,6 +193,7 @@ register(
         infer=_infer_maxout,
         kernel=_maxout,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        counted=False,
         doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
         lod_from=None,
     )

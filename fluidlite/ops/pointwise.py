@@ -75,14 +75,15 @@ def register_function(
     native: bool = True,
     linear: bool = False,
     second: Kernel | None = None,
-    epilogue: int = 0,
+    **others: Any,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
     As in Fluid the gradient operator keeps the output where that is enough and the input otherwise: the parameters of
     `grad` say which. `native`: there are C kernels that take the attributes in this order, as those for GPUs do.
     `linear`: piecewise linear. `second(xp, kept, DOut, DDX)`: the gradients of the gradient operator for what it keeps
-    and for Out@GRAD, where DOut is Out@GRAD and DDX the gradient of X@GRAD. `epilogue`: see `OpDef`.
+    and for Out@GRAD, where DOut is Out@GRAD and DDX the gradient of X@GRAD. `others`: what else
+    the `OpDef` of `op_type` says.
     """
     attrs = attrs or {}
     named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
@@ -101,7 +102,7 @@ def register_function(
             native=unary(op_type, floats) if native else None,
             inplace=(("Out", "X"),),
             cuda=f"activations.forward:{op_type}",
-            epilogue=epilogue,
+            **others,
             by_row=by_row.alone,
             doc=doc,
         )

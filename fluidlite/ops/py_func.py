@@ -64,6 +64,7 @@ register(
         lod=True,
         lod_from=None,
         host=True,
+        passes_errors=True,
         doc="Calls a Python function with the inputs; what it returns are the outputs.",
     )
 )

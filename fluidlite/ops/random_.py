@@ -84,6 +84,7 @@ register(
         random=True,
         cuda="random.uniform_random",
         wire={"shape": "LONGS"},
+        counted=False,
         doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
         lod_from=None,
     )
@@ -146,6 +147,7 @@ register(
         random=True,
         cuda="random.gaussian_random",
         wire={"shape": "LONGS"},
+        counted=False,
         doc="Numbers from the normal distribution with the given mean and standard deviation.",
         lod_from=None,
     )

@@ -143,6 +143,7 @@ def _register_reduction(
     types: Sequence[str] = NUMERIC,
     out_dtype: VarType | None = None,
     again: Rule | None = None,
+    **others: Any,
 ) -> None:
     op_type = f"reduce_{name}"
     mean = name == "mean"
@@ -157,6 +158,7 @@ def _register_reduction(
             native=_native(native, types, mean) if native else None,
             frozen=() if grad else ("Out",),
             cuda=f"reductions.forward:{name}" if native else None,
+            **others,
             doc=doc,
         )
     )
@@ -227,6 +229,7 @@ _register_reduction(
     again=applied_again("reduce_sum"),
     native="reduce_sum",
     native_grad="reduce_fill",
+    zero_rows="summed",
 )
 _register_reduction(
     "mean",
@@ -261,6 +264,7 @@ _register_reduction(
     needs_out=True,
     native="reduce_max",
     native_grad="reduce_max_grad",
+    counted=False,
 )
 _register_reduction(
     "min",
@@ -271,6 +275,7 @@ _register_reduction(
     needs_out=True,
     native="reduce_min",
     native_grad="reduce_min_grad",
+    counted=False,
 )
 _register_reduction(
     "prod",
@@ -279,18 +284,21 @@ _register_reduction(
     grad=_prod_grad,
     needs_out=True,
     native="reduce_prod",
+    counted=False,
 )
 _register_reduction(
     "all",
     lambda xp, x, axes: x.all(axis=axes),
     "Whether all elements over the dimensions `dim` are true.",
     out_dtype=VarType.BOOL,
+    counted=False,
 )
 _register_reduction(
     "any",
     lambda xp, x, axes: x.any(axis=axes),
     "Whether any element over the dimensions `dim` is true.",
     out_dtype=VarType.BOOL,
+    counted=False,
 )
 
 
@@ -317,6 +325,7 @@ register(
         infer=same_as("X"),
         kernel=_cumsum,
         grad=_cumsum_grad,
+        counted=False,
         doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
     )
 )

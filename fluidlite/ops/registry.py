@@ -37,6 +37,19 @@ if TYPE_CHECKING:
 FIRST = ""
 """See `OpDef.lod_sources`."""
 
+ROLES = {
+    "count": "adds `step` to X",
+    "read": "the element of the tensor array X at index I",
+    "write": "puts X at index I of the tensor array Out",
+    "shorten": "the first rows of X: those of sequences of RankTable that have a step I",
+    "limit": "whether X is less than Y",
+    "product": "a product of X and the matrix Y",
+    "activation": "a function of each element that products can end with (`epilogue`)",
+    "entropy": "the cross entropy of the probabilities X and Label",
+    "lookup": "the rows of the table W that Ids name",
+}
+"""What `OpDef.role` may be. The gradient of an operator with a role has the same with `_grad` behind it."""
+
 LodFrom = str | dict[str, str] | None
 Kernel = Callable[..., Any]
 
@@ -96,7 +109,14 @@ class OpDef:
     whose only result is integers that follow from sizes of its inputs, these integers. `epilogue`: the number under
     which kernels of products know an activation that they can end with; 0 for everything else. `wire`: the type
     (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its default does not show it. `by_row`:
-    whether the operator may work on the rows of many turns of a loop at once (`ops/by_row.py`); None: never. It
+    whether the operator may work on the rows of many turns of a loop at once (`ops/by_row.py`); None: never.
+    `copies`: the output slot that has just the values of an input slot, and that; None where that is not so. `role`:
+    what the operator is to those who look for several that belong together; see `ROLES`. `zero_rows`: what it does
+    with rows of zeros, of which a plan has more than Fluid, as it does not know how many rows of SelectedRows are
+    different: "left" over in its result, "kept" as rows of zeros, "summed" if `reduce_all`; "" shows how many there
+    are. `takes_out`: an input slot with which the operator changes what it reads. `may_skip`: may not run its blocks,
+    and then leaves alone what these write. `counted`: whether eager results take part in the count that Fluid names
+    tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is. It
     follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
     """
 
@@ -126,6 +146,13 @@ class OpDef:
     sizes: Callable[[OpView], Sequence[int]] | None = None
     wire: dict[str, str] = field(default_factory=dict)
     by_row: Callable[[OpView, Callable[[str], bool]], bool] | None = None
+    copies: Callable[[OpView], tuple[str, str] | None] | None = None
+    role: str = ""
+    zero_rows: str = ""
+    takes_out: str = ""
+    may_skip: bool = False
+    counted: bool = True
+    passes_errors: bool = False
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -304,8 +331,12 @@ def register(definition: OpDef) -> OpDef:
     """
     if definition.type in _OPS:
         raise ValueError(f"operator {definition.type!r} is declared twice")
-    if definition.grad is None and definition.type.endswith("_grad"):
-        definition.grad = _no_second
+    forward, suffix, _ = definition.type.rpartition("_grad")
+    if suffix:
+        if definition.grad is None and definition.type.endswith("_grad"):
+            definition.grad = _no_second
+        if not definition.role and forward in _OPS and _OPS[forward].role:
+            definition.role = _OPS[forward].role + "_grad"
     _OPS[definition.type] = definition
     return definition
 

@@ -81,6 +81,7 @@ register(
         infer=_tensor_shape,
         kernel=lambda xp, X: X,
         rows=RowRule(lambda xp, X: X.values, slots=("X",), native=_tensor_native),
+        zero_rows="left",
         doc="The values of SelectedRows as a tensor, one row for each row held; a dense X stays as it is.",
     )
 )

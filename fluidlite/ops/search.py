@@ -57,6 +57,7 @@ for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
             native=_arg_native(_type),
             frozen=("Out",),
             wire={"axis": "LONG"},
+            counted=False,
             doc=f"Where along an axis the {_find[3:]}imum stands; the first place if there are several.",
         )
     )
@@ -88,6 +89,7 @@ register(
         kernel=_argsort,
         grad=standard_grad(inputs=("X",), outputs=("Indices",)),
         frozen=("Indices",),
+        counted=False,
         doc="X sorted along an axis, and where each element stood; equal elements keep their order.",
     )
 )

@@ -272,6 +272,7 @@ register(
         kernel=_shape,
         sizes=lambda op: op.shape("Input"),
         frozen=("Out",),
+        counted=False,
         doc="The shape of Input, int32.",
         lod_from=None,
     )

@@ -213,6 +213,7 @@ register(
         grad=standard_grad(inputs=("X",)),
         gradable=("X",),
         lod=True,
+        role="shorten",
         doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
     )
 )

@@ -89,6 +89,7 @@ register(
         gradable=("X",),
         lod=True,
         updates=("Out",),
+        role="write",
         doc="Puts X at index I of the tensor array Out, which grows if need be. With `accumulate`, as gradients are "
         "written, it is added to what is there.",
     )
@@ -102,6 +103,8 @@ register(
         grad=_read_grad,
         gradable=("X",),
         lod=True,
+        takes_out="X_W",
+        role="read",
         doc="The element of the tensor array X at index I. With X_W, as gradients are read, it is taken out of the "
         "array; zeros in the shape of X_W if there is none.",
     )

@@ -55,8 +55,9 @@ def _register_view(
     infer: Callable[[OpView], Shape],
     kernel: Callable[..., Any],
     doc: str,
+    **others: Any,
 ) -> None:
-    """Declare `op_type`, whose Out has the shape that `infer(op)` says, and its gradient."""
+    """Declare `op_type`, whose Out has the shape that `infer(op)` says, and its gradient; `others`: see `OpDef`."""
 
     def infer_both(op: OpView) -> None:
         # XShape first: a reshape in place changes X.
@@ -77,6 +78,7 @@ def _register_view(
             native=copy("X", "Out"),
             view=("Out", "X"),
             frozen=("XShape",),
+            **others,
             doc=doc,
         )
     )
@@ -237,6 +239,7 @@ _register_view(
     lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
     lambda xp, X, axes: (X.reshape(_squeezed(_fail, X.shape, axes)), no_elements(xp, X)),
     "X without the dimensions of size 1 at `axes`, or without any if `axes` is empty.",
+    counted=False,
 )
 
 
@@ -286,6 +289,7 @@ _register_view(
         no_elements(xp, X),
     ),
     "X with dimensions of size 1 put in at `axes`, one after another.",
+    counted=False,
 )
 
 
@@ -314,6 +318,7 @@ _register_view(
     _infer_flatten,
     lambda xp, X, axis: (X.reshape(product(X.shape[:axis]), product(X.shape[axis:])), no_elements(xp, X)),
     "X as a matrix whose rows are its first `axis` dimensions.",
+    counted=False,
 )
 _register_plain(
     "flatten",

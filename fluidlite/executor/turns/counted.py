@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
-from ...framework.versions import changes_nothing, counts
+from ...framework.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
 from ..planning import works_alone
 
@@ -72,27 +72,28 @@ class Counted:
         self._comparisons: dict[str, tuple[str, int, str]] = {}
         self._changed: set[str] = set()  # what is written to an array and then replaced
         for op in ops:
+            role, copy = op.definition.role, copied(op)
             if counts(op) and op.inputs["X"][0] in self.counters:
                 self.counters[op.inputs["X"][0]] += int(op.attr("step"))
-            elif op.type == "read_from_array":
-                like = (op.inputs.get("X_W") or [""])[0]
+            elif role == "read":
+                like = (op.inputs.get(op.definition.takes_out) or [""])[0]
                 self.reads.append(Access(op.outputs["Out"][0], op.inputs["X"][0], *self._at(op), like))
-            elif op.type == "write_to_array":
+            elif role == "write":
                 self.writes.append(
                     Access(op.inputs["X"][0], op.outputs["Out"][0], *self._at(op), "", op.attr("accumulate"))
                 )
-            elif op.type == "shrink_rnn_memory":
+            elif role == "shorten":
                 (table,) = op.inputs["RankTable"]
                 self.shortened.append(
                     Shortened(op.outputs["Out"][0], op.inputs["X"][0], table, *self._at(op))
                 )
-            elif op.type == "less_than" and self._compares(op):
+            elif role == "limit" and self._compares(op):
                 (counter,), (limit,) = op.inputs["X"], op.inputs["Y"]
                 self._comparisons[op.outputs["Out"][0]] = counter, self.counters[counter], limit
-            elif op.type == "assign" and op.outputs["Out"] == [condition]:
-                self._comparisons.pop(condition or "", None)
-                if op.inputs["X"][0] in self._comparisons:
-                    self._comparisons[op.outputs["Out"][0]] = self._comparisons[op.inputs["X"][0]]
+            elif copy and condition is not None and op.output_arg_names == [condition]:
+                self._comparisons.pop(condition, None)
+                if copy[0] in self._comparisons:
+                    self._comparisons[condition] = self._comparisons[copy[0]]
             elif works_alone(op):
                 raise Odd(f"operator {op.type} runs blocks, or works on what is no tensor")
             elif condition in [*op.writes()]:

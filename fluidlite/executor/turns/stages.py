@@ -13,7 +13,6 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from ...base.shapes import same_shape
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
@@ -117,20 +116,9 @@ def _without_copies(
 
 def _copies(block: Block, op: Operator) -> tuple[str, str] | None:
     """The output slot that has the values of another variable, and that variable."""
-    view = OpView(op.definition, op.inputs, op.outputs, op.attrs, _Declared(block))
-    if op.type in ("assign", "rnn_memory_helper"):
-        return "Out", op.inputs["X"][0]
-    if op.type == "rnn_memory_helper_grad":
-        return "X" + GRAD, op.inputs["Out" + GRAD][0]
-    if op.type == "scale" and not view.has("ScaleTensor"):
-        if view.attr("scale") == 1 and view.attr("bias") == 0:
-            return "Out", op.inputs["X"][0]
-    if op.type == "elementwise_add_grad" and op.outputs.get("X" + GRAD, [EMPTY]) != [EMPTY]:
-        x = view.shape("X")
-        if same_shape(x, view.shape("Out" + GRAD)) and -1 not in x[1:]:
-            if len(view.shape("Y")) < len(x) and view.attr("axis") != 0:
-                return "X" + GRAD, op.inputs["Out" + GRAD][0]
-    return None
+    rule = op.definition.copies
+    found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, _Declared(block))) if rule else None
+    return None if found is None or op.outputs[found[0]] == [EMPTY] else (found[0], op.inputs[found[1]][0])
 
 
 class _Sorting:
