@@ -50,7 +50,6 @@ register_function(
     lambda xp, X, Out_grad, t_min, t_max: xp.where((X > t_min) & (X < t_max), Out_grad, 0),
     "x cut to the range from t_min to t_max.",
     {"t_min": 0.0, "t_max": 24.0},
-    native=False,
     linear=True,
 )
 register_function(
@@ -69,7 +68,6 @@ register_function(
     lambda xp, X, Out_grad, lambda_: xp.where(xp.abs(X) > lambda_, Out_grad, 0),
     "x moved towards 0 by lambda, 0 within lambda of it.",
     {"lambda": 0.5},
-    native=False,
     linear=True,
 )
 register_function(
@@ -78,7 +76,6 @@ register_function(
     lambda xp, X, Out_grad, threshold: xp.where(xp.abs(X) > threshold, Out_grad, 0),
     "x, but 0 within threshold of 0.",
     {"threshold": 0.5},
-    native=False,
     linear=True,
 )
 register_function(
@@ -87,7 +84,6 @@ register_function(
     lambda xp, X, Out_grad, threshold: xp.where(X > threshold, Out_grad, 0),
     "x where greater than threshold, 0 elsewhere.",
     {"threshold": 1.0},
-    native=False,
     linear=True,
 )
 register_function(
@@ -130,7 +126,6 @@ register_function(
     lambda xp, Out, Out_grad, scale, alpha: Out_grad * xp.where(Out > 0, scale, Out + scale * alpha),
     "scale times x where positive, scale alpha (exp(x) - 1) elsewhere.",
     {"scale": 1.0507009873554805, "alpha": 1.6732632423543772},
-    native=False,
     second=lambda xp, Out, DOut, DDX, scale, alpha: (
         xp.where(Out > 0, 0, DOut * DDX),
         DDX * xp.where(Out > 0, scale, Out + scale * alpha),
@@ -245,7 +240,6 @@ register_function(
     lambda xp, X: X * stable_sigmoid(xp, X),
     lambda xp, X, Out_grad: _swish_grad(xp, X, Out_grad, 1.0),
     "x sigmoid(x).",
-    native=False,
     second=lambda xp, X, DOut, DDX: _swish_twice(xp, X, DOut, DDX, 1.0),
 )
 
@@ -271,7 +265,6 @@ register_function(
     _hard_swish_grad,
     "x times (x + offset cut to the range from 0 to threshold) / scale.",
     {"threshold": 6.0, "scale": 6.0, "offset": 3.0},
-    native=False,
     second=_hard_swish_twice,
 )
 
@@ -304,7 +297,6 @@ register_function(
     _mish_grad,
     "x tanh(softplus(x)).",
     {"threshold": 20.0},
-    native=False,
     second=_mish_twice,
 )
 

@@ -183,6 +183,5 @@ register_function(
     lambda xp, X: erf(xp, X),
     _erf_grad,
     "The error function.",
-    native=False,
     second=lambda xp, X, DOut, DDX: (-2 * X * _erf_grad(xp, X, DOut * DDX), _erf_grad(xp, X, DDX)),
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..base.windows import channels_last
 from .batch_norm import channel_axes
 from .infer import grads_like, grads_like_inputs, normalize_axis, product
+from .native import Selector, typed
 from .pairs import twice
-from .registry import OpDef, OpView, grad_name, register, standard_grad
+from .registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
 
@@ -28,6 +30,53 @@ def _normalize_grad(
     """The gradient of `_normalize` for its rows; the means count as constant unless `through_mean`."""
     centred = d_normal - d_normal.mean(axis=1, keepdims=True) if through_mean else d_normal
     return (centred - normal * (d_normal * normal).mean(axis=1, keepdims=True)) / xp.sqrt(variance + epsilon)
+
+
+Rows = Callable[[OpView], list[int] | None]
+
+
+def _native(rows: Rows, *saved: str, inverted: bool = False) -> Selector:
+    """The kernel of a forward operator.
+
+    `rows` cuts X into rows for it (docs/kernels.md; None if it can't); `inverted`: what is saved is 1 / deviation.
+    """
+    outputs = ("Y", *saved)
+
+    def select(op: OpView) -> Call | None:
+        inputs = [slot for slot in ("X", "Scale", "Bias") if op.has(slot)]
+        name, cut = typed(op, "layer_norm", inputs), rows(op)
+        if name is None or cut is None or not all(op.has(slot) for slot in outputs):
+            return None
+        operands = [op.name_or_none(slot) for slot in ("X", "Scale", "Bias", *outputs)]
+        return Call(name, operands, [*cut, int(inverted)], [op.attr("epsilon")])
+
+    return select
+
+
+def _native_grad(
+    rows: Rows, *saved: str, inverted: bool = False, whole: Callable[[OpView], bool] = lambda op: True
+) -> Selector:
+    """The kernel of a gradient operator; `whole` as `through_mean` of `_normalize_grad`, the others as above."""
+
+    def select(op: OpView) -> Call | None:
+        inputs = [slot for slot in ("X", "Scale", *saved, DY) if op.has(slot)]
+        name, cut = typed(op, "layer_norm_grad", inputs), rows(op)
+        if name is None or cut is None:
+            return None
+        operands = [op.name_or_none(slot) for slot in ("X", "Scale", *saved, DY, DX, DSCALE, DBIAS)]
+        return Call(name, operands, [*cut, int(inverted), int(whole(op))], [op.attr("epsilon")])
+
+    return select
+
+
+def _sample_rows(op: OpView) -> list[int]:
+    shape, begin = op.shape("X"), op.attr("begin_norm_axis")
+    return [product(shape[:begin]), product(shape[begin:]), 1, 1]
+
+
+def _grouped_rows(shape: Shape, groups: int) -> list[int] | None:
+    channels = shape[1] // groups
+    return [shape[0] * groups, channels, product(shape[2:]), groups] if channels > 0 else None
 
 
 def _layer_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, begin_norm_axis: int) -> Any:
@@ -60,14 +109,29 @@ def _layer_norm_grad(
     return dx.reshape(X.shape), dscale, None if Bias is None else dy.sum(axis=0)
 
 
+def _one_each(op: OpView, width: int) -> None:
+    """Refuses a scale or bias that does not have one number for each of the `width` features or channels."""
+    for slot in ("Scale", "Bias"):
+        if op.has(slot) and width >= 0 and product(op.shape(slot)) != width:
+            raise op.fail(f"{slot} must have {width} elements, got {product(op.shape(slot))}")
+
+
+def _grads_infer(width: Callable[[OpView], int]) -> Callable[[OpView], None]:
+    """The gradients' shapes; `width`: how many features or channels there are."""
+    shapes = grads_like(Bias="Scale")
+
+    def infer(op: OpView) -> None:
+        _one_each(op, width(op))
+        shapes(op)
+
+    return infer
+
+
 def _layer_norm_infer(op: OpView) -> None:
     shape, begin = op.shape("X"), op.attr("begin_norm_axis")
     if not 1 <= begin < len(shape):
         raise op.fail(f"begin_norm_axis must be in [1, {len(shape)}), got {begin}")
-    width = product(shape[begin:])
-    for slot in ("Scale", "Bias"):
-        if op.has(slot) and width >= 0 and product(op.shape(slot)) != width:
-            raise op.fail(f"{slot} must have {width} elements, got {product(op.shape(slot))}")
+    _one_each(op, product(shape[begin:]))
     op.set("Y", shape, op.dtype("X"))
     for slot in ("Mean", "Variance"):
         op.set(slot, (product(shape[:begin]),), op.dtype("X"))
@@ -84,7 +148,9 @@ register(
         infer=_layer_norm_infer,
         kernel=_layer_norm,
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        native=_native(_sample_rows, "Mean", "Variance"),
         frozen=("Mean", "Variance"),
+        inplace=(("Y", "X"),),
         cuda="layer_norm.layer_norm",
         doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
         lod_from={"Y": "X"},
@@ -96,9 +162,11 @@ register(
         inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
         outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
         attrs=_LAYER_NORM,
-        infer=grads_like_inputs,
+        infer=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
         kernel=_layer_norm_grad,
         grad=twice("Y", ("X", "Scale")),
+        native=_native_grad(_sample_rows, "Mean", "Variance"),
+        inplace=((DX, DY),),
         cuda="layer_norm.layer_norm_grad",
         doc="The gradients of layer_norm for X, Scale and Bias.",
     )
@@ -148,7 +216,7 @@ def _group_norm_grad(
     rows = group_rows(xp, X, groups, data_layout)
     normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
     d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
-    # Fluid forgets that the mean depends on X unless there are both a scale and a bias.
+    # As in `_forgets_no_mean`.
     whole = Scale is not None and Bias is not None
     dx = _normalize_grad(xp, normal, variance, group_rows(xp, d_normal, groups, data_layout), epsilon, whole)
     dscale = None
@@ -158,14 +226,27 @@ def _group_norm_grad(
     return ungrouped(xp, dx, X, data_layout), dscale, dbias
 
 
+def _channels(op: OpView) -> int:
+    return op.shape("X")[-1 if channels_last(op.attr("data_layout")) else 1]
+
+
 def _group_norm_infer(op: OpView) -> None:
-    shape, groups = op.shape("X"), op.attr("groups")
-    channels = shape[-1] if channels_last(op.attr("data_layout")) else shape[1]
+    shape, groups, channels = op.shape("X"), op.attr("groups"), _channels(op)
     if groups < 1 or (channels >= 0 and channels % groups):
         raise op.fail(f"groups must divide the {channels} channels of X, got {groups}")
+    _one_each(op, channels)
     op.set("Y", shape, op.dtype("X"))
     for slot in ("Mean", "Variance"):
         op.set(slot, (shape[0], groups), op.dtype("X"))
+
+
+def _group_rows(op: OpView) -> list[int] | None:
+    return None if channels_last(op.attr("data_layout")) else _grouped_rows(op.shape("X"), op.attr("groups"))
+
+
+def _forgets_no_mean(op: OpView) -> bool:
+    """Fluid forgets that the mean depends on X unless there are both a scale and a bias."""
+    return op.has("Scale") and op.has("Bias")
 
 
 _GROUP_NORM = {"epsilon": 1e-5, "groups": 1, "data_layout": "NCHW"}
@@ -179,7 +260,9 @@ register(
         infer=_group_norm_infer,
         kernel=_group_norm,
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        native=_native(_group_rows, "Mean", "Variance"),
         frozen=("Mean", "Variance"),
+        inplace=(("Y", "X"),),
         doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
         lod_from={"Y": "X"},
     )
@@ -190,9 +273,11 @@ register(
         inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
         outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
         attrs=_GROUP_NORM,
-        infer=grads_like_inputs,
+        infer=_grads_infer(_channels),
         kernel=_group_norm_grad,
         grad=twice("Y", ("X", "Scale")),
+        native=_native_grad(_group_rows, "Mean", "Variance", whole=_forgets_no_mean),
+        inplace=((DX, DY),),
         doc="The gradients of group_norm for X, Scale and Bias.",
     )
 )
@@ -210,10 +295,16 @@ def _instance_norm_grad(
     return _group_norm_grad(xp, X, Scale, Scale, SavedMean, variance, Y_grad, epsilon, X.shape[1], "NCHW")
 
 
+def _channel_rows(op: OpView) -> list[int] | None:
+    shape = op.shape("X")
+    return _grouped_rows(shape, shape[1]) if shape[1] > 0 else None
+
+
 def _instance_norm_infer(op: OpView) -> None:
     shape = op.shape("X")
     if not 2 <= len(shape) <= 5:
         raise op.fail(f"X must have 2 to 5 dimensions, got {len(shape)}")
+    _one_each(op, shape[1])
     op.set("Y", shape, op.dtype("X"))
     for slot in ("SavedMean", "SavedVariance"):
         op.set(slot, (product(shape[:2]),), op.dtype("X"))
@@ -228,7 +319,9 @@ register(
         infer=_instance_norm_infer,
         kernel=_instance_norm,
         grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
+        native=_native(_channel_rows, *_SAVED, inverted=True),
         frozen=_SAVED,
+        inplace=(("Y", "X"),),
         doc="Normalises each channel of each sample on its own, then scales and shifts it.",
         lod_from={"Y": "X"},
     )
@@ -239,9 +332,11 @@ register(
         inputs=("X", "Scale", *_SAVED, DY),
         outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
         attrs={"epsilon": 1e-5},
-        infer=grads_like(Bias="Scale"),
+        infer=_grads_infer(lambda op: op.shape("X")[1]),
         kernel=_instance_norm_grad,
         grad=twice("Y", ("X", "Scale")),
+        native=_native_grad(_channel_rows, *_SAVED, inverted=True),
+        inplace=((DX, DY),),
         doc="The gradients of instance_norm for X, Scale and Bias.",
     )
 )

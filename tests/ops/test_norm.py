@@ -73,6 +73,14 @@ def test_groups_must_divide_the_channels():
         infer("group_norm", {"X": normal(2, 6, 3, 2)}, {"groups": 4})
 
 
+@pytest.mark.parametrize("op", ["group_norm", "instance_norm"])
+@pytest.mark.parametrize("slot", ["Scale", "Bias"])
+def test_each_channel_needs_its_parameters(op, slot):
+    inputs = {"X": normal(2, 6, 3), "Scale": normal(6), "Bias": normal(6)} | {slot: normal(5)}
+    with pytest.raises(OperatorError, match=f"{slot} must have 6 elements, got 5"):
+        infer(op, inputs, {"groups": 2} if op == "group_norm" else {})
+
+
 def test_instance_norm():
     x, scale, bias = normal(2, 3, 4, 2), normal(3), normal(3)
     want = standard(x.reshape(6, -1)).reshape(x.shape) * scale.reshape(3, 1, 1) + bias.reshape(3, 1, 1)

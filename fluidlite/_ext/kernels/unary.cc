@@ -41,6 +41,16 @@ extern const fl_entry unary_table[] = {
     FL_UNARY("stanh", Stanh)
     FL_UNARY("hard_sigmoid", HardSigmoid)
     FL_UNARY("clip", Clip)
+    FL_UNARY("brelu", Clip)
+    FL_UNARY("gelu", Gelu)
+    FL_UNARY("erf", Erf)
+    FL_UNARY("silu", Silu)
+    FL_UNARY("mish", Mish)
+    FL_UNARY("selu", Selu)
+    FL_UNARY("softshrink", SoftShrink)
+    FL_UNARY("hard_shrink", HardShrink)
+    FL_UNARY("hard_swish", HardSwish)
+    FL_UNARY("thresholded_relu", ThresholdedRelu)
     {nullptr, nullptr, nullptr}};
 
 #undef FL_UNARY

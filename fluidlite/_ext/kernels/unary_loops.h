@@ -32,23 +32,18 @@ template <template <class> class Rule, class T> int backward(fl_call *call) {
     return FL_OK;
 }
 
-/* The text for a kernel of `numbers` floats, of which there are three. */
-constexpr const char *of_numbers(int numbers, const char *none, const char *one, const char *two) {
-    return numbers == 0 ? none : numbers == 1 ? one : two;
-}
-
+/* What kernels of `numbers` floats take. */
 template <template <class> class Rule> constexpr const char *forward_takes() {
-    return of_numbers(Rule<float>::numbers, "xx|z||a,a", "xx|z|f|a,a", "xx|z|ff|a,a");
+    constexpr const char *texts[] = {"xx|z||a,a", "xx|z|f|a,a", "xx|z|ff|a,a", "xx|z|fff|a,a"};
+    return texts[Rule<float>::numbers];
 }
 
 template <template <class> class Rule> constexpr const char *backward_takes() {
-    constexpr int numbers = Rule<float>::numbers;
-    switch (Rule<float>::reads) {
-        case reads_nothing: return of_numbers(numbers, "nnxx|z||a,a,a,a", "nnxx|z|f|a,a,a,a", "nnxx|z|ff|a,a,a,a");
-        case reads_x: return of_numbers(numbers, "xnxx|z||a,a,a,a", "xnxx|z|f|a,a,a,a", "xnxx|z|ff|a,a,a,a");
-        case reads_out: return of_numbers(numbers, "nxxx|z||a,a,a,a", "nxxx|z|f|a,a,a,a", "nxxx|z|ff|a,a,a,a");
-        default: return of_numbers(numbers, "xxxx|z||a,a,a,a", "xxxx|z|f|a,a,a,a", "xxxx|z|ff|a,a,a,a");
-    }
+    constexpr const char *texts[][4] = {
+        {"nnxx|z||a,a,a,a", "nnxx|z|f|a,a,a,a", "nnxx|z|ff|a,a,a,a", "nnxx|z|fff|a,a,a,a"},
+        {"xnxx|z||a,a,a,a", "xnxx|z|f|a,a,a,a", "xnxx|z|ff|a,a,a,a", "xnxx|z|fff|a,a,a,a"},
+        {"nxxx|z||a,a,a,a", "nxxx|z|f|a,a,a,a", "nxxx|z|ff|a,a,a,a", "nxxx|z|fff|a,a,a,a"}};
+    return texts[Rule<float>::reads][Rule<float>::numbers];
 }
 
 }  // namespace

@@ -30,6 +30,13 @@ enum Reads { reads_nothing = 0, reads_x = 1, reads_out = 2 };
         static constexpr int numbers = 2;       \
         T A, B;                                 \
         FL_INLINE explicit NAME(const double *arg) : A(static_cast<T>(arg[0])), B(static_cast<T>(arg[1])) {}
+#define FL_RULE_3(NAME, READS, A, B, C)         \
+    template <class T> struct NAME {            \
+        static constexpr int reads = READS;     \
+        static constexpr int numbers = 3;       \
+        T A, B, C;                              \
+        FL_INLINE explicit NAME(const double *arg)  \
+            : A(static_cast<T>(arg[0])), B(static_cast<T>(arg[1])), C(static_cast<T>(arg[2])) {}
 #define FL_F FL_INLINE T f(T x) const
 #define FL_DX FL_INLINE T dx([[maybe_unused]] T x, [[maybe_unused]] T out, [[maybe_unused]] T g) const
 
@@ -149,26 +156,67 @@ FL_RULE(Cos, reads_x)
 /* x times the normal distribution function, which tanh may approximate. */
 FL_RULE_1(Gelu, reads_x, approximate)
     static constexpr double root_2_by_pi = 0.79788456080286536, cubic = 0.044715;
-    FL_F {
-        if (approximate != T(0)) {
-            return T(0.5) * x * (T(1) + std::tanh(T(root_2_by_pi) * (x + T(cubic) * x * x * x)));
-        }
-        return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752)));
-    }
+    FL_INLINE T tanh_part(T x) const { return vm::tanh(T(root_2_by_pi) * (x + T(cubic) * x * x * x)); }
+    FL_INLINE T erf_part(T x) const { return vm::erf(x * T(0.70710678118654752)); }
+    FL_F { return T(0.5) * x * (T(1) + (approximate != T(0) ? tanh_part(x) : erf_part(x))); }
     FL_DX {
         if (approximate != T(0)) {
-            const T t = std::tanh(T(root_2_by_pi) * (x + T(cubic) * x * x * x));
+            const T t = tanh_part(x);
             const T slope = T(root_2_by_pi) * (T(1) + T(3 * cubic) * x * x);
             return g * T(0.5) * (T(1) + t + x * (T(1) - t * t) * slope);
         }
-        const T cdf = T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752)));
-        return g * (cdf + x * T(0.5 * root_2_by_pi) * std::exp(T(-0.5) * x * x));
+        return g * (T(0.5) * (T(1) + erf_part(x)) + x * T(0.5 * root_2_by_pi) * vm::exp(T(-0.5) * x * x));
+    }
+};
+FL_RULE(Erf, reads_x)
+    FL_F { return vm::erf(x); }
+    FL_DX { return g * T(1.1283791670955126) * vm::exp(-x * x); } /* 2 / sqrt(pi) */
+};
+FL_RULE(Silu, reads_x)
+    FL_F { return x * vm::sigmoid(x); }
+    FL_DX { const T s = vm::sigmoid(x); return g * (s + x * s * (T(1) - s)); }
+};
+FL_RULE_1(SoftShrink, reads_x, lambda)
+    FL_F { return x > lambda ? x - lambda : (x < -lambda ? x + lambda : T(0)); }
+    FL_DX { return std::fabs(x) > lambda ? g : T(0); }
+};
+FL_RULE_1(HardShrink, reads_x, threshold)
+    FL_F { return x * (std::fabs(x) > threshold ? T(1) : T(0)); } /* what is no number stays none */
+    FL_DX { return std::fabs(x) > threshold ? g : T(0); }
+};
+FL_RULE_1(ThresholdedRelu, reads_x, threshold)
+    FL_F { return x * (x > threshold ? T(1) : T(0)); }
+    FL_DX { return x > threshold ? g : T(0); }
+};
+FL_RULE_2(Selu, reads_out, scale, alpha)
+    FL_F { return scale * (x > T(0) ? x : alpha * (vm::exp(x) - T(1))); }
+    FL_DX { return g * (out > T(0) ? scale : out + scale * alpha); }
+};
+FL_RULE_3(HardSwish, reads_x, threshold, scale, offset)
+    FL_F { const T y = x + offset; return x * (y < T(0) ? T(0) : (y > threshold ? threshold : y)) / scale; }
+    FL_DX { /* beyond the threshold Fluid takes 1 for the slope, which threshold / scale need not be */
+        const T y = x + offset;
+        return y > T(0) ? g * (y < threshold ? (T(2) * x + offset) / scale : T(1)) : T(0);
+    }
+};
+/* x tanh(softplus(x)), where softplus is x above the threshold and exp(x) below its negative. */
+FL_RULE_1(Mish, reads_x, threshold)
+    FL_INLINE T soft(T x) const {
+        const T plus = (x > T(0) ? x : T(0)) + vm::log1p(vm::exp(-std::fabs(x)));
+        const T small = vm::exp(x < T(0) ? x : T(0));
+        return x > threshold ? x : (x < -threshold ? small : plus);
+    }
+    FL_F { return x * vm::tanh(soft(x)); }
+    FL_DX {
+        const T inner = soft(x), t = vm::tanh(inner);
+        return g * (t + x * (T(1) - vm::exp(-inner)) * (T(1) - t * t));
     }
 };
 
 #undef FL_RULE
 #undef FL_RULE_1
 #undef FL_RULE_2
+#undef FL_RULE_3
 #undef FL_F
 #undef FL_DX
 

@@ -14,7 +14,6 @@ const fl_entry table[] = {
     FL_UNARY("pow", Power)
     FL_UNARY("sin", Sin)
     FL_UNARY("cos", Cos)
-    FL_UNARY("gelu", Gelu)
     FL_UNARY("floor", Floor)
     FL_UNARY("ceil", Ceil)
     FL_UNARY("round", Round)

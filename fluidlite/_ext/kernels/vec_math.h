@@ -99,10 +99,35 @@ FL_INLINE float tanh(float x) {
 
 FL_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 
+/* A polynomial of x near 0, elsewhere 1 - exp(-p(x)) where p is near -log(erfc); beyond 4 it is 1 in float. */
+FL_INLINE float erf(float x) {
+    const float size = std::fabs(x), z = x * x;
+    float p = -5.654105917e-4f;
+    p = p * z + 4.923277535e-3f;
+    p = p * z - 2.671638504e-2f;
+    p = p * z + 1.128036454e-1f;
+    p = p * z - 3.761234879e-1f;
+    p = p * z + 1.128379107f;
+    const float cut = size < 4.0f ? size : 4.0f;
+    float q = 1.330939085e-5f;
+    q = q * cut - 3.175720340e-4f;
+    q = q * cut + 3.436867613e-3f;
+    q = q * cut - 2.262198552e-2f;
+    q = q * cut + 1.033189818e-1f;
+    q = q * cut + 6.390933394e-1f;
+    q = q * cut + 1.125925899f;
+    q = q * cut + 7.569686277e-4f;
+    const float large = 1.0f - exp(-q);
+    const float signed_large = x < 0.0f ? -large : large;
+    const float far = size >= 1.0f ? signed_large : x + size; /* what is no number stays none */
+    return size < 1.0f ? p * x : far;
+}
+
 FL_INLINE double exp(double x) { return std::exp(x); }
 FL_INLINE double log(double x) { return std::log(x); }
 FL_INLINE double log1p(double x) { return std::log1p(x); }
 FL_INLINE double tanh(double x) { return std::tanh(x); }
+FL_INLINE double erf(double x) { return std::erf(x); }
 FL_INLINE double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 /* Written so that NaN stays NaN. */

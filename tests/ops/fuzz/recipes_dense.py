@@ -284,10 +284,8 @@ def group_norm(c: Chooser, op: str) -> Case:
 def instance_norm(c: Chooser, op: str) -> Case:
     dtype = c.real()
     x = c.floats(c.shape(2, 5, 1), dtype, "plain")
-    n = x.shape[1]
-    return case(
-        op, {"X": x, "Scale": c.floats((n,), dtype), "Bias": c.floats((n,), dtype)}, {"epsilon": 1e-5}
-    )
+    scale, bias = (c.floats((x.shape[1],), dtype, "plain") for _ in range(2))
+    return case(op, {"X": x, "Scale": scale, "Bias": bias}, {"epsilon": 1e-5})
 
 
 @recipe("lrn")
