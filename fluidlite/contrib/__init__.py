@@ -1,11 +1,23 @@
 """What Fluid keeps beside its core (`fluid.contrib`)."""
 
 from ..base import missing
-from . import decoder, layers, memory_usage_calc, mixed_precision, reader
+from . import (
+    decoder,
+    extend_optimizer,
+    layers,
+    memory_usage_calc,
+    mixed_precision,
+    model_stat,
+    op_frequence,
+    reader,
+)
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
+from .extend_optimizer import extend_with_decoupled_weight_decay
 from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, multiclass_nms2
 from .memory_usage_calc import memory_usage
 from .mixed_precision import AutoMixedPrecisionLists, decorate
+from .model_stat import summary
+from .op_frequence import op_freq_statistic
 from .reader import distributed_batch_reader
 
 __all__ = [
@@ -21,12 +33,18 @@ __all__ = [
     "decoder",
     "decorate",
     "distributed_batch_reader",
+    "extend_optimizer",
+    "extend_with_decoupled_weight_decay",
     "layers",
     "memory_usage",
     "memory_usage_calc",
     "mixed_precision",
+    "model_stat",
     "multiclass_nms2",
+    "op_freq_statistic",
+    "op_frequence",
     "reader",
+    "summary",
 ]
 
 __getattr__ = missing.reporter(__name__)

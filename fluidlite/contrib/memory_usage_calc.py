@@ -5,14 +5,20 @@ from __future__ import annotations
 import numbers
 
 from ..base import missing
-from ..base.dtypes import VarType, to_numpy
+from ..base.dtypes import FLOATS, VarType, to_numpy
 from ..base.shapes import product
 from ..framework import Program
 
 __all__ = ["memory_usage"]
 
+_WHOLE = {VarType.INT16, VarType.INT32, VarType.INT64, VarType.BOOL, VarType.UINT8}
 _LEAST, _MOST = 1.05, 1.1
 _UNITS = ("B", "KB", "MB")
+
+DEBUG = False
+
+dtype_to_size = {kind: to_numpy(kind).itemsize for kind in sorted(FLOATS | _WHOLE)}
+"""The bytes of one element of each type."""
 
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:

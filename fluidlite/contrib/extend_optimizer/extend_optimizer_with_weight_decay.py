@@ -1,0 +1,118 @@
+"""Weight decay that does not go through the gradient (Loshchilov and Hutter 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ... import layers
+from ...base import missing
+from ...framework import (
+    Operator,
+    Parameter,
+    Program,
+    Variable,
+    default_startup_program,
+    name_scope,
+    program_guard,
+)
+from ...optimizer import Optimizer
+
+__all__ = ["extend_with_decoupled_weight_decay"]
+
+_SCOPE = "weight decay"
+
+
+class DecoupledWeightDecay:
+    """Comes before an optimizer in a class: takes `coeff` times each parameter off it, then updates it.
+
+    Args:
+        coeff: a float or a Variable of one element.
+        apply_decay_param_fun: says of the name of a parameter whether it decays; all do by default.
+
+    Raises TypeError for another `coeff`.
+    """
+
+    def __init__(
+        self,
+        coeff: float | Variable = 0.0,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(coeff, (float, Variable)):
+            raise TypeError(f"coeff should be float or Variable, got {coeff!r}")
+        self._params_name: set[str] = set()
+        self._apply_decay_param_fun = apply_decay_param_fun
+        self._coeff = coeff
+        super().__init__(**kwargs)
+
+    def _scale_parameters(self, params_and_grads: Sequence[tuple[Parameter, Variable | None]]) -> list[Any]:
+        """Append the decay of those parameters that decay and have a gradient; pairs of parameter and decay."""
+        chosen = self._apply_decay_param_fun or (lambda name: True)
+        if isinstance(self._coeff, float) and self._coeff == 0.0:
+            return []
+        scaled = []
+        for param, grad in params_and_grads:
+            if grad is None or not chosen(param.name):
+                continue
+            with param.block.program._optimized_guard([param, grad]), name_scope(_SCOPE):
+                scaled.append((param, grad, param * self._coeff))
+            self._params_name.add(param.name)
+        return scaled
+
+    def backward(self, **kwargs: Any) -> Any:
+        return super().backward(**kwargs)  # type: ignore[misc]
+
+    def apply_optimize(self, **kwargs: Any) -> Any:
+        return super().apply_optimize(**kwargs)  # type: ignore[misc]
+
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Sequence[Parameter | str] | None = None,
+        no_grad_set: Iterable[Variable | str] | None = None,
+    ) -> tuple[list[Operator], list[Any]]:
+        """Append gradients, decay and updates; returns the update operators and the pairs of parameter and gradient."""
+        pairs = self.backward(
+            loss=loss,
+            startup_program=startup_program,
+            parameter_list=parameter_list,
+            no_grad_set=no_grad_set,
+        )
+        with program_guard(loss.block.program, startup_program or default_startup_program()):
+            decays = self._scale_parameters(pairs)
+        for param, grad, decay in decays:
+            with param.block.program._optimized_guard([param, grad]), name_scope(_SCOPE):
+                layers.assign(layers.elementwise_sub(param, decay), param)
+        return self.apply_optimize(loss=loss, startup_program=startup_program, params_grads=pairs), pairs
+
+    def __str__(self) -> str:
+        return f"Weight Decay, params: {','.join(sorted(self._params_name))}"
+
+
+def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Any]:
+    """`base_optimizer`, a class, with weight decay apart from the gradient
+    (`fluid.contrib.extend_with_decoupled_weight_decay`).
+
+    The class returned takes `weight_decay`, a float or a Variable of one element, and `apply_decay_param_fun`, which
+    says of the name of a parameter whether it decays; then the arguments of `base_optimizer` by keyword. In each step
+    a parameter loses `weight_decay` times itself before its update. Raises TypeError if `base_optimizer` is no class of
+    optimizers.
+    """
+    if not issubclass(base_optimizer, Optimizer):
+        raise TypeError("The input(base_optimizer) should be a derived class of Optimizer.")
+
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecay, base_optimizer):  # type: ignore[misc,valid-type]
+        def __init__(
+            self,
+            weight_decay: float | Variable,
+            apply_decay_param_fun: Callable[[str], bool] | None = None,
+            **kwargs: Any,
+        ) -> None:
+            super().__init__(weight_decay, apply_decay_param_fun, **kwargs)
+
+    return OptimizerWithDecoupledWeightDecay
+
+
+__getattr__ = missing.reporter(__name__)
