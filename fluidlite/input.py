@@ -7,8 +7,8 @@ from typing import Any
 
 from .base import missing
 from .framework import Variable
-from .layers.dense import looked_up
-from .layers.probability import encoded
+from .layers.nn.dense import looked_up
+from .layers.nn.probability import encoded
 
 __all__ = ["embedding", "one_hot"]
 

@@ -8,11 +8,11 @@ from typing import Any
 from .base import missing
 from .framework import Variable
 from .layer_helper import LayerHelper, check_variable
-from .layers.convolution import conv2d
-from .layers.dense import fc
-from .layers.normalization import batch_norm
-from .layers.pooling import pool2d
-from .layers.probability import dropout
+from .layers.nn.convolution import conv2d
+from .layers.nn.dense import fc
+from .layers.nn.normalization import batch_norm
+from .layers.nn.pooling import pool2d
+from .layers.nn.probability import dropout
 from .layers.sequence_lod import sequence_conv, sequence_pool
 
 __all__ = [

@@ -94,7 +94,7 @@ def test_operator_example_works(monkeypatch):
         exec(compile(code, path, "exec"), space)
 
     assert "hard_tanh" in registry.known_types()
-    layer = spaces["fluidlite.layers"]["hard_tanh"]
+    layer = spaces["fluidlite.layers.nn"]["hard_tanh"]
     tests = {name: test for name, test in spaces["tests.ops"].items() if name.startswith("test_")}
     tests["test_hard_tanh"](limit=0.5)
     tests["test_limit_must_be_positive"]()

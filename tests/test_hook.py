@@ -35,7 +35,8 @@ import fluidlite, fluidlite.dataset.mnist, fluidlite.io
 
 assert fluid is fluidlite is paddle.fluid is sys.modules['paddle.fluid']
 assert mnist is fluidlite.dataset.mnist
-assert nn is tensor is fluid.layers.nn is fluid.layers
+assert nn is fluid.layers.nn and tensor is fluid.layers.tensor
+assert nn.fc is fluid.layers.fc and tensor.concat is fluid.layers.concat is nn.concat
 assert DataLoader is fluidlite.io.DataLoader
 assert fluid.unique_name is __import__('paddle.fluid.unique_name', fromlist=['x'])
 for name, module in list(sys.modules.items()):
@@ -180,7 +181,8 @@ assert fluid.layers.nn.utils is not fluid.layers and fluid.optimizer.framework i
         ("paddle", "fluidlite.paddle"),
         ("paddle.fluid", "fluidlite"),
         ("paddle.fluid.io", "fluidlite.io"),
-        ("paddle.fluid.layers.nn", "fluidlite.layers"),
+        ("paddle.fluid.layers.nn", "fluidlite.layers.nn"),
+        ("paddle.fluid.layers.rnn", "fluidlite.layers"),
         ("paddle.fluid.unique_name", "fluidlite.unique_name"),
         ("paddle.dataset.mnist", "fluidlite.dataset.mnist"),
         ("paddle.reader.creator", "fluidlite.paddle.reader.creator"),

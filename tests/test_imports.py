@@ -42,7 +42,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
 def module_of(path):
-    """`ops/fill.py` -> ('ops', 'fill'); `ops/__init__.py` -> ('ops',); `__init__.py` -> ()."""
+    """`ops/tensor/fill.py` -> ('ops', 'fill'); `ops/__init__.py` -> ('ops',); `__init__.py` -> ()."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
 

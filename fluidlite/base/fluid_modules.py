@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 _LAYERS = [
-    "control_flow",
-    "detection",
     "distributions",
     "io",
     "learning_rate_scheduler",
-    "loss",
     "metric_op",
-    "nn",
     "ops",
     "rnn",
     "sequence_lod",
-    "tensor",
 ]
 
 ALIASES = {

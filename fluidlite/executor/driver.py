@@ -17,7 +17,7 @@ import numpy as np
 from ..base import profiling
 from ..framework import Block, Operator
 from ..ops.registry import EMPTY
-from ..ops.rows import parts
+from ..ops.tensor.selected_rows import parts
 from .control import control_function
 from .environment import Environment
 from .feeding import Feed

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from ..base.errors import EnforceNotMet, EOFException, called
 from ..framework import Operator, Variable
 from ..framework.callsite import describe
-from ..ops.feed_fetch import ENDS
 from ..ops.native_errors import native_error
+from ..ops.program.feed_fetch import ENDS
 from ..ops.registry import OperatorError
 
 

@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from ..framework import Operator
-from ..ops import gemm, optim
+from ..ops.math import gemm
+from ..ops.optimizers import updates as optim
 from ..ops.registry import Call, OpDef
 
 Instruction = tuple[Operator, "Call | OpDef | Callable[[], None]"]

@@ -23,7 +23,7 @@ from ..framework import Block, Operator, Program, sequences
 from ..framework.operator import BlockMeta
 from ..ops import kernel_types
 from ..ops.registry import LodArray, OpView, Shape
-from ..ops.rows import ROWS, VALUES
+from ..ops.tensor.selected_rows import ROWS, VALUES
 from . import failures
 from .control import control_function
 from .device import calls as device_calls

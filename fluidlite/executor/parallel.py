@@ -16,7 +16,7 @@ from ..base.lod import Lod, freeze
 from ..base.place import Place
 from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import OpRole, Program
-from ..ops.rows import parts
+from ..ops.tensor.selected_rows import parts
 from . import failures, readers
 from .executor import as_results, fetch_names, run_program
 from .feeding import Feed, as_feed, check, split, unshared

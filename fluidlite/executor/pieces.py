@@ -13,7 +13,7 @@ from ..base.selected_rows import SelectedRows
 from ..framework import Block, Operator, Program
 from ..framework.backward_blocks import names_read
 from ..ops.registry import LEVEL, grad_name
-from ..ops.rows import parts
+from ..ops.tensor.selected_rows import parts
 from .alone import Alone
 from .branching import in_line
 from .environment import Environment

@@ -12,9 +12,9 @@ from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.sizes import Size, Sizes, is_fixed
 from ..framework import Block, Operator, sequences
 from ..ops import kernel_types
-from ..ops.feed_fetch import ENDS
+from ..ops.program.feed_fetch import ENDS
 from ..ops.registry import LEVEL, OpView, Shape, check_result
-from ..ops.rows import ROWS, VALUES, parts
+from ..ops.tensor.selected_rows import ROWS, VALUES, parts
 from . import failures
 from .lod_tensor import LoDTensor
 from .scope import Scope

@@ -1,4 +1,4 @@
-"""SelectedRows in plans: pairs of arrays (see `ops/rows.py`), made dense for operators without a rule for them."""
+"""SelectedRows in plans: pairs of arrays (`ops/tensor/selected_rows.py`), dense for operators without a rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ..framework import Operator
 from ..ops.registry import OpView, RowRule, find
-from ..ops.rows import ROWS, VALUES
+from ..ops.tensor.selected_rows import ROWS, VALUES
 from .planning import CannotPlan, ExactMeta
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
-from ..ops.reader import READING
+from ..ops.program.reader import READING
 from . import mode
 from .block import Block
 from .devices import current_device

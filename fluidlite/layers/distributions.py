@@ -12,16 +12,16 @@ import numpy as np
 from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import check_variable
-from .activations import log
-from .arithmetic import elementwise_pow
-from .comparison import less_than
-from .constants import diag, fill_constant_batch_size_like, ones, zeros
-from .matrix import matmul
+from .nn.activations import log
 from .ops import exp
-from .random import gaussian_random, uniform_random, uniform_random_batch_size_like
-from .reductions import reduce_max, reduce_prod, reduce_sum
-from .shapes import reshape, shape
-from .variables import assign, cast, create_tensor
+from .tensor.arithmetic import elementwise_pow
+from .tensor.comparison import less_than
+from .tensor.constants import diag, fill_constant_batch_size_like, ones, zeros
+from .tensor.matrix import matmul
+from .tensor.random import gaussian_random, uniform_random, uniform_random_batch_size_like
+from .tensor.reductions import reduce_max, reduce_prod, reduce_sum
+from .tensor.shapes import reshape, shape
+from .tensor.variables import assign, cast, create_tensor
 
 __all__ = ["Categorical", "MultivariateNormalDiag", "Normal", "Uniform"]
 

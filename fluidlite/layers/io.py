@@ -11,9 +11,9 @@ from ..base.errors import ArgumentError
 from ..base.place import CPUPlace, CUDAPlace, Place
 from ..framework import Variable, default_main_program
 from ..framework.variable import as_shape
-from ..reader import program_reader
-from ..reader import py_reader as readers
-from ..reader.feeding import variables
+from ..reader.loader import program_reader
+from ..reader.loader import py_reader as readers
+from ..reader.loader.source import variables
 
 __all__ = ["create_py_reader_by_data", "double_buffer", "py_reader", "read_file"]
 

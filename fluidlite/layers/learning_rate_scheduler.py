@@ -17,10 +17,10 @@ from ..base.errors import ArgumentError
 from ..framework import Variable, default_main_program, mode
 from ..layer_helper import LayerHelper
 from ..optimizer import schedules
-from .constants import fill_constant
-from .counter import autoincreased_step_counter
-from .switch import Switch
-from .variables import assign, cast, create_global_var
+from .control_flow.counter import autoincreased_step_counter
+from .control_flow.switch import Switch
+from .tensor.constants import fill_constant
+from .tensor.variables import assign, cast, create_global_var
 
 __all__ = [
     "cosine_decay",

@@ -8,7 +8,7 @@ from ..framework import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_choice, check_dtype
-from .probability import topk
+from .nn.probability import topk
 
 __all__ = ["accuracy", "auc"]
 

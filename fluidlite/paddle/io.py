@@ -27,7 +27,7 @@ from ..reader import (
 )
 from ..reader import DataLoader as FluidDataLoader
 from ..reader.collating import nested_collate_fn as default_collate_fn
-from ..reader.loader import Loader
+from ..reader.loader.generator import Loader
 
 __all__ = [
     "BatchSampler",

@@ -15,14 +15,13 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
-from .dataset_loader import DataLoader
-from .dataset_workers import get_worker_info
 from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn, map_readers, shuffle
 from .feeder import DataFeeder
 from .leaks import leaks
-from .pipeline import LoaderError, State
+from .loader.dataset import DataLoader
+from .loader.pipeline import LoaderError, State
+from .loader.py_reader import PyReader
 from .processes import multiprocess_reader
-from .py_reader import PyReader
 from .samplers import (
     BatchSampler,
     DistributedBatchSampler,
@@ -33,6 +32,7 @@ from .samplers import (
     WeightedRandomSampler,
 )
 from .threaded import buffered, xmap_readers
+from .worker.dataset import get_worker_info
 
 __all__ = [
     "BatchSampler",

@@ -12,7 +12,7 @@ from ..executor.lod_tensor import LoDTensor
 from ..framework import Program
 from .background import iterating
 from .decorators import Reader, after
-from .feeding import collator, spec_of, variables
+from .loader.source import collator, spec_of, variables
 
 
 class DataFeeder:

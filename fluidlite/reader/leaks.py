@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._ext import collate, queue, shm
 from ..backend.cupy_ import pinned, staging
 from .background import live_threads
-from .workers import live_processes
+from .worker.pool import live_processes
 
 
 def leaks() -> dict[str, int]:

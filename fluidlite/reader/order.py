@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .draws import plain_state
-from .random_state import RandomState
 from .samplers import BatchSampler, SequenceSampler
+from .worker.random_state import RandomState
 
 
 def state_of(sampler: Any) -> dict[str, Any]:

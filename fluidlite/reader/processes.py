@@ -8,9 +8,9 @@ from typing import Any
 
 from .background import iterating
 from .decorators import Reader, check_reader, whole
-from .worker_errors import WorkerDone
-from .worker_process import WorkerInfo, as_asked
-from .workers import WorkerPool
+from .worker.errors import WorkerDone
+from .worker.pool import WorkerPool
+from .worker.process import WorkerInfo, as_asked
 
 _AHEAD = 32  # samples of each reader that wait when readers take turns
 

@@ -15,7 +15,7 @@ from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
 from .collating import Allocate, collate
 from .dataset import Dataset, IterableDataset
-from .feeding import collator, ready_tensors
+from .loader.source import collator, ready_tensors
 from .structure import transform
 
 

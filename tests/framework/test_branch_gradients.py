@@ -9,7 +9,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
 from fluidlite.framework import Program, program_guard
-from fluidlite.layers.conditional_block import ConditionalBlock
+from fluidlite.layers.control_flow.conditional_block import ConditionalBlock
 
 EXE = fluid.Executor(fluid.CPUPlace())
 X = np.array([0.3, 0.7])

@@ -10,7 +10,7 @@ import fluidlite
 from tests.simulated_cuda.api import API, signature
 
 ROOT = Path(fluidlite.__file__).parent
-FILES = [*sorted((ROOT / "ops").glob("*.py")), ROOT / "base" / "selected_rows.py"]
+FILES = [*sorted((ROOT / "ops").rglob("*.py")), ROOT / "base" / "selected_rows.py"]
 PLAIN = {*API["functions"], *API["ufuncs"], *API["values"], *API["types"], "cuda", "get_default_memory_pool"}
 MODULES = {"linalg": API["linalg"]}
 

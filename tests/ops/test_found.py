@@ -7,7 +7,8 @@ import fluidlite as fluid
 from fluidlite._ext import kernels
 from fluidlite._ext.engine import KernelFailure
 from fluidlite.eager import Tensor, apply
-from fluidlite.ops import registry, suppression
+from fluidlite.ops import registry
+from fluidlite.ops.detection import suppression
 
 RNG = np.random.default_rng(5)
 WHERE, UNIQUE = registry.find("where_index"), registry.find("unique_with_counts")

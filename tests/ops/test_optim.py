@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.ops import optim
+from fluidlite.ops.optimizers import updates as optim
 from fluidlite.ops.registry import Call, OperatorError, find
 
 from .harness import infer, run_kernel

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from fluidlite.ops import print_
+from fluidlite.ops.program import print_
 from fluidlite.ops.registry import OpView, find
 
 from .harness import ArrayMeta, run_kernel

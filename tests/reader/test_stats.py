@@ -16,7 +16,7 @@ from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.paddle.io import DataLoader as PaddleLoader
 from fluidlite.reader import DataLoader, Dataset, IterableDataset, PyReader, batch, leaks
-from fluidlite.reader.stats import bottleneck, summarize
+from fluidlite.reader.loader.stats import bottleneck, summarize
 
 PLACE = CPUPlace()
 PAUSE = 0.004

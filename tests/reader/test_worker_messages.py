@@ -15,7 +15,7 @@ from fluidlite.base.place import CPUPlace
 from fluidlite.dygraph import guard
 from fluidlite.paddle.io import BatchSampler, DataLoader, Dataset
 from fluidlite.reader import DataLoader as FluidLoader
-from fluidlite.reader.workers import WorkerPool
+from fluidlite.reader.worker.pool import WorkerPool
 
 BIG = 1 << 15  # bytes: more than what travels in the message
 

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from fluidlite.executor.lod_tensor import LoDTensor
-from fluidlite.reader.worker_errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, WorkerTraceback
-from fluidlite.reader.worker_process import WorkerInfo, current_worker
-from fluidlite.reader.workers import WorkerPool
+from fluidlite.reader.worker.errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, WorkerTraceback
+from fluidlite.reader.worker.pool import WorkerPool
+from fluidlite.reader.worker.process import WorkerInfo, current_worker
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ def _second(
     attrs: Mapping[str, Any],
     wanted: Collection[str] | None,
 ) -> Any:
-    """What `ops/conv_twice.py` computes, without the parts that are zero or that nobody takes."""
+    """What `ops/nn/conv_twice.py` computes, without the parts that are zero or that nobody takes."""
     if not real(*given):
         return NotImplemented
     images, filters, dout, dd_images, dd_filters, dd_bias = given

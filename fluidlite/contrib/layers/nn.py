@@ -1,7 +1,7 @@
 """Layers beside the core that no unit of a recurrent network is (`fluid.contrib.layers.nn`)."""
 
 from ...base import missing
-from ...layers.suppression import multiclass_nms2
+from ...layers.detection.suppression import multiclass_nms2
 
 __all__ = ["multiclass_nms2"]
 

@@ -13,8 +13,8 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import NotSupportedError
 from ...framework import Block, Operator, Program, Variable, tracing
 from ...layers import assign, cast, fill_constant, logical_and, logical_not, logical_or
-from ...layers.branching import select_input
-from ...layers.conditional_block import ConditionalBlock
+from ...layers.control_flow.branching import select_input
+from ...layers.control_flow.conditional_block import ConditionalBlock
 from ..nested import replaced
 from . import values
 from .slots import Attribute, Contents, Objects, Slot, Slots, same

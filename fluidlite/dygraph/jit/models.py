@@ -13,7 +13,7 @@ from ...eager.placing import here, host
 from ...executor import Scope, scope_guard
 from ...framework import Operator, Program
 from ...io import load_inference_model
-from ...ops.feed_fetch import ENDS
+from ...ops.program.feed_fetch import ENDS
 from ..layers import Layer
 from ..nested import replaced
 from . import input_spec as specs

@@ -23,7 +23,7 @@ from ...executor.two_phase import TwoPhasePlan
 from ...framework import OpRole, Program, Variable
 from ...framework.backward import gradients
 from ...ops.registry import grad_name
-from ...ops.rows import parts
+from ...ops.tensor.selected_rows import parts
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...layers.checks import check_switch, numbers
-from ...layers.filters import check_groups, filter_initializer, filter_shape, operator_type
+from ...layers.nn.filters import check_groups, filter_initializer, filter_shape, operator_type
 from ..layers import Layer
 from .running import activated, plus_bias, run
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...initializer import NumpyArrayInitializer
 from ...layers.checks import check_choice, padding_row
-from ...layers.sampled import alias_table
-from ...ops.nce import SAMPLERS
+from ...layers.loss.sampled import alias_table
+from ...ops.loss.nce import SAMPLERS
 from ...param_attr import ParamAttr
 from ..layers import Layer
 from .running import run

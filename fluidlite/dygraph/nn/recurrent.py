@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ...layers.checks import check_choice
-from ...ops.recurrent_unit import ACTIVATIONS
+from ...ops.rnn.unit import ACTIVATIONS
 from ..layers import Layer
 from .running import run
 

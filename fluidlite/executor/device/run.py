@@ -16,7 +16,7 @@ from ...backend.cupy_ import library, pools
 from ...base import profiling
 from ...base.dtypes import to_numpy
 from ...base.selected_rows import SelectedRows
-from ...ops.rows import parts
+from ...ops.tensor.selected_rows import parts
 from .. import failures
 from ..planning import ExactMeta
 from .launch import Get, Launch

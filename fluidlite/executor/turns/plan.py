@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current_shape
 from ...framework import Block, Operator, Program
-from ...ops.gemm import is_product
+from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView
 from .. import failures
 from ..plan import Instruction, Plan

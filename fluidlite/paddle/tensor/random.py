@@ -10,7 +10,7 @@ from ...base.dtypes import to_vartype
 from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ...ops.random_ import reseed
+from ...ops.tensor.random_ import reseed
 from ..calls import in_mode_of, run
 from ..dtypes import get_default_dtype
 from .manipulation import cast, reshape

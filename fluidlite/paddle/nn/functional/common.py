@@ -10,7 +10,7 @@ from ....eager import Tensor
 from ....framework import default_main_program
 from ....layer_helper import LayerHelper
 from ....layers.checks import check_choice, padding_row
-from ....ops.random_ import is_reseeded
+from ....ops.tensor.random_ import is_reseeded
 from ...calls import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat
 from ...tensor.linalg import norm

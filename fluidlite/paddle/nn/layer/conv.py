@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ....dygraph.layers import Layer
 from ....layers.checks import FORMATS, check_choice, numbers
-from ....layers.filters import check_groups, filter_initializer, filter_shape
+from ....layers.nn.filters import check_groups, filter_initializer, filter_shape
 from ...dtypes import get_default_dtype
 from .. import functional as F
 

@@ -1,0 +1,52 @@
+"""Blocks, loops, branches, arrays (`fluid.layers.control_flow`)."""
+
+from ...base import missing
+from . import (
+    arrays,
+    branching,
+    counter,
+    dynamic_rnn,
+    if_else,
+    loops,
+    printing,
+    rank_table,
+    static_rnn,
+    switch,
+)
+from .arrays import *  # noqa: F403
+from .blocks import BlockGuard as BlockGuard
+from .branching import *  # noqa: F403
+from .branching import copy_var_to_parent_block as copy_var_to_parent_block
+from .branching import select_input as select_input
+from .branching import select_output as select_output
+from .conditional_block import ConditionalBlock as ConditionalBlock
+from .counter import *  # noqa: F403
+from .dynamic_rnn import *  # noqa: F403
+from .if_else import *  # noqa: F403
+from .if_else import merge_lod_tensor as merge_lod_tensor
+from .if_else import split_lod_tensor as split_lod_tensor
+from .loops import *  # noqa: F403
+from .loops import WhileGuard as WhileGuard
+from .printing import *  # noqa: F403
+from .rank_table import *  # noqa: F403
+from .rank_table import array_to_lod_tensor as array_to_lod_tensor
+from .rank_table import lod_rank_table as lod_rank_table
+from .rank_table import lod_tensor_to_array as lod_tensor_to_array
+from .rank_table import max_sequence_len as max_sequence_len
+from .rank_table import shrink_memory as shrink_memory
+from .static_rnn import *  # noqa: F403
+from .switch import *  # noqa: F403
+
+__all__ = []
+__all__ += arrays.__all__
+__all__ += branching.__all__
+__all__ += counter.__all__
+__all__ += dynamic_rnn.__all__
+__all__ += if_else.__all__
+__all__ += loops.__all__
+__all__ += printing.__all__
+__all__ += rank_table.__all__
+__all__ += static_rnn.__all__
+__all__ += switch.__all__
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,159 @@
+"""Tensor arrays: lists of tensors that programs fill while they run. In dygraph mode they are Python lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...base.errors import ArgumentAssertion, TypeAssertion
+from ...framework import Variable, mode
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_dtype
+from ..tensor.joining import concat, stack
+from ..tensor.variables import assign
+
+__all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
+
+
+def create_array(dtype: Any) -> Any:
+    """An empty tensor array for elements of type `dtype`; in dygraph mode an empty list.
+
+    Its shape, type and lod_level are those of what is written last. Follows `fluid.layers.create_array`.
+    """
+    if mode.in_dygraph_mode():
+        return []
+    helper = LayerHelper("array")
+    return helper.create_variable(name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=dtype)
+
+
+def array_write(x: Variable, i: Variable, array: Any = None) -> Any:
+    """Put a copy of `x` at index `i` of `array`, which grows if need be (`fluid.layers.array_write`).
+
+    Args:
+        x: a tensor of any shape and type.
+        i: the index, int64 of shape [1], not negative.
+        array: a tensor array, or in dygraph mode a list; a new one by default. Elements in between that were never
+            written cannot be read.
+
+    Returns:
+        The array.
+
+    Raises:
+        TypeError: an argument is of another type.
+        AssertionError: in dygraph mode, `i` is beyond the end of the list by more than one, or no such index.
+    """
+    if mode.in_dygraph_mode():
+        index, given = _position(i, "array_write"), [] if array is None else _list(array, "array_write")
+        check_variable(x, "x", "array_write")
+        if index > len(given):
+            raise ArgumentAssertion(
+                f"array_write puts an element at index {index} of a list of {len(given)}: elements are added at the end"
+            )
+        given[index : index + 1] = [x]
+        return given
+    check_variable(x, "x", "array_write")
+    check_dtype(i, "i", "array_write", [VarType.INT64])
+    helper = LayerHelper("array_write")
+    if array is None:
+        array = helper.create_variable(
+            name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=x.dtype
+        )
+    _check_array(array, "array_write")
+    helper.append_op(type="write_to_array", inputs={"X": [x], "I": [i]}, outputs={"Out": [array]})
+    array.lod_level = x.lod_level
+    return array
+
+
+def array_read(array: Any, i: Variable) -> Any:
+    """The element of `array` at index `i`, int64 of shape [1] (`fluid.layers.array_read`).
+
+    Beyond the end of a tensor array there is an empty tensor. Raises TypeError for arguments of another type; when the
+    program runs, EnforceNotMet for an element that was never written. In dygraph mode the error for another type is an
+    AssertionError too, and IndexError says that there is no such element.
+    """
+    if mode.in_dygraph_mode():
+        return _list(array, "array_read")[_position(i, "array_read")]
+    _check_array(array, "array_read")
+    check_dtype(i, "i", "array_read", [VarType.INT64])
+    helper = LayerHelper("array_read")
+    out = helper.create_variable_for_type_inference(array.dtype)
+    out.lod_level = array.lod_level
+    helper.append_op(type="read_from_array", inputs={"X": [array], "I": [i]}, outputs={"Out": [out]})
+    return out
+
+
+def array_length(array: Any) -> Any:
+    """How many elements `array` has, int64 of shape [1]; in dygraph mode an int (`fluid.layers.array_length`).
+
+    Elements that were never written count if there is one behind them. Raises TypeError for what is no array.
+    """
+    if mode.in_dygraph_mode():
+        return len(_list(array, "array_length"))
+    _check_array(array, "array_length")
+    helper = LayerHelper("array_length")
+    out = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True)
+    helper.append_op(type="lod_array_length", inputs={"X": [array]}, outputs={"Out": [out]})
+    return out
+
+
+def tensor_array_to_tensor(
+    input: Any, axis: int = 1, name: str | None = None, use_stack: bool = False
+) -> tuple[Variable, Variable]:
+    """All elements of a tensor array in one tensor, and their sizes (`fluid.layers.tensor_array_to_tensor`).
+
+    Args:
+        input: a tensor array, or in dygraph mode a list; all elements written, of shapes that differ along `axis` only.
+        axis: along which they stand behind one another; with `use_stack` the number of the new axis.
+        name: what names are made from.
+        use_stack: whether they stand along an axis of their own; then their shapes are the same.
+
+    Returns:
+        The tensor, and the size of each element along the axis, int32 [elements].
+
+    Raises:
+        TypeError: `input` is no tensor array.
+        EnforceNotMet: when the program runs, if an element was never written or there is none.
+    """
+    if mode.in_dygraph_mode():
+        elements = _list(input, "tensor_array_to_tensor")
+        joined = (stack if use_stack else concat)(elements, axis)
+        sizes = [1 if use_stack else element.shape[axis] for element in elements]
+        return joined, assign(np.array(sizes, "int32"))
+    _check_array(input, "tensor_array_to_tensor")
+    helper = LayerHelper("tensor_array_to_tensor", name=name)
+    out, sizes_out = (
+        helper.create_variable_for_type_inference(kind) for kind in (input.dtype, VarType.INT32)
+    )
+    helper.append_op(
+        type="tensor_array_to_tensor",
+        inputs={"X": [input]},
+        outputs={"Out": [out], "OutIndex": [sizes_out]},
+        attrs={"axis": axis, "use_stack": use_stack},
+    )
+    return out, sizes_out
+
+
+def _check_array(array: Any, layer: str) -> None:
+    if not isinstance(array, Variable) or array.type != VarType.LOD_TENSOR_ARRAY:
+        what = f"the {array.type} {array.name!r}" if isinstance(array, Variable) else repr(array)
+        raise TypeError(
+            f"array should be tensor array variable in {layer}, got {what}; create_array makes one"
+        )
+
+
+def _list(array: Any, layer: str) -> list[Any]:
+    if not isinstance(array, list):
+        raise TypeAssertion(f"array should be a list in {layer} in dygraph mode, got {type(array).__name__}")
+    return array
+
+
+def _position(i: Any, layer: str) -> int:
+    check_variable(i, "i", layer)
+    if tuple(i.shape) != (1,):
+        raise TypeAssertion(f"i in {layer} must be of shape [1], got {list(i.shape)}")
+    index = int(i.numpy()[0])
+    if index < 0:
+        raise IndexError(f"i in {layer} must not be negative, got {index}")
+    return index

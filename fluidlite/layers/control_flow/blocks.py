@@ -1,0 +1,30 @@
+"""`BlockGuard`: building the operators of a block that another operator runs."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ...framework import Program
+
+__all__ = ["BlockGuard"]
+
+
+class BlockGuard:
+    """A context in which layers append to a new block of `main_program` (`fluid.layers.control_flow.BlockGuard`).
+
+    Raises TypeError for anything but a Program.
+    """
+
+    def __init__(self, main_program: Program) -> None:
+        if not isinstance(main_program, Program):
+            raise TypeError(f"BlockGuard takes a program, got {type(main_program).__name__}")
+        self.main_program = main_program
+
+    def __enter__(self) -> None:
+        self.main_program._create_block()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self.main_program._rollback()
+        return None

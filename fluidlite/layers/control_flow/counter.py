@@ -1,0 +1,47 @@
+"""Layers that count: one step of a number, and the number of runs."""
+
+from __future__ import annotations
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ...initializer import Constant
+from ...layer_helper import LayerHelper, check_variable
+
+__all__ = ["autoincreased_step_counter", "increment"]
+
+
+def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variable:
+    """`x`, which has one element, plus `value`; written back into `x` unless `in_place` is False.
+
+    Follows `fluid.layers.increment`.
+    """
+    check_variable(x, "x", "increment")
+    helper = LayerHelper("increment")
+    out = x if in_place else helper.create_variable_for_type_inference(x.dtype, like=x)
+    helper.append_op(
+        type="increment", inputs={"X": [x]}, outputs={"Out": [out]}, attrs={"step": float(value)}
+    )
+    return out
+
+
+def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
+    """A persistable int64 variable of one element: `begin` - 1 before the first run, `step` more in each.
+
+    Further calls with the same `counter_name` return the same variable. Follows
+    `fluid.layers.autoincreased_step_counter`.
+    """
+    helper = LayerHelper("global_step_counter")
+    counter, new = helper.create_or_get_global_variable(
+        name="@STEP_COUNTER@" if counter_name is None else counter_name,
+        dtype=VarType.INT64,
+        shape=[1],
+        persistable=True,
+        belong_to_optimizer=True,
+    )
+    if new:
+        helper.set_variable_initializer(counter, Constant(begin - 1, force_cpu=True))
+        helper.main_program.global_block()._prepend_op(
+            type="increment", inputs={"X": [counter]}, outputs={"Out": [counter]}, attrs={"step": float(step)}
+        )
+        counter.stop_gradient = True
+    return counter

@@ -1,0 +1,59 @@
+"""`fluid.layers.Print`."""
+
+from __future__ import annotations
+
+import itertools
+
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_choice
+
+__all__ = ["Print"]
+
+_serial = itertools.count(1)
+
+
+def Print(
+    input: Variable,
+    first_n: int = -1,
+    message: str | None = None,
+    summarize: int = 20,
+    print_tensor_name: bool = True,
+    print_tensor_type: bool = True,
+    print_tensor_shape: bool = True,
+    print_tensor_lod: bool = True,
+    print_phase: str = "both",
+) -> Variable:
+    """Shows `input` whenever the program computes it, and passes it on (`fluid.layers.Print`).
+
+    Only what uses the result is sure to come after the print.
+
+    Args:
+        input: the variable to show.
+        first_n: show it only so many times; -1: always.
+        message: text put before it.
+        summarize: how many elements to show; -1: all.
+        print_tensor_name, print_tensor_type, print_tensor_shape, print_tensor_lod: what to show besides.
+        print_phase: 'forward' shows the value, 'backward' its gradient, 'both' both.
+
+    Returns:
+        A variable equal to `input`.
+    """
+    check_variable(input, "input", "Print")
+    check_choice(print_phase.upper(), "print_phase", ("FORWARD", "BACKWARD", "BOTH"), "Print")
+    attrs = {
+        "first_n": first_n,
+        "summarize": summarize,
+        "message": message or "",
+        "print_tensor_name": print_tensor_name,
+        "print_tensor_type": print_tensor_type,
+        "print_tensor_shape": print_tensor_shape,
+        "print_tensor_lod": print_tensor_lod,
+        "print_phase": print_phase.upper(),
+        "tensor_name": input.name,
+        "serial": next(_serial),
+    }
+    helper = LayerHelper(f"print_{input.name}")
+    out: Variable = helper.apply("print", {"In": input}, attrs=attrs, dtype=input.dtype)
+    out.lod_level = input.lod_level
+    return out

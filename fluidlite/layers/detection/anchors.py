@@ -1,0 +1,186 @@
+"""Boxes around the places of feature maps: prior boxes (Liu et al. 2016) and anchors (Ren et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["anchor_generator", "density_prior_box", "prior_box"]
+
+_TAKEN = (VarType.UINT8, VarType.INT8, VarType.FP32, VarType.FP64)
+_REAL = (VarType.FP32, VarType.FP64)
+
+Numbers = float | Sequence[float] | None
+
+
+def _floats(value: Any) -> list[float]:
+    """A number, or several, as a list."""
+    if value is None:
+        return []
+    return [float(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
+
+
+def _pair(steps: Any, name: str, layer: str) -> list[float]:
+    if not isinstance(steps, (list, tuple)) or len(steps) != 2:
+        raise ArgumentError(f"'{name}' of {layer} must be two numbers, for width and height, got {steps!r}")
+    return [float(step) for step in steps]
+
+
+def _boxes(
+    op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], name: str | None, out: str = "Boxes"
+) -> tuple[Variable, Variable]:
+    helper = LayerHelper(op_type, name=name)
+    made: tuple[Variable, Variable] = helper.apply(
+        op_type, inputs, (out, "Variances"), attrs=attrs, dtype=inputs["Input"].dtype, stop_gradient=True
+    )
+    return made
+
+
+def prior_box(
+    input: Variable,
+    image: Variable,
+    min_sizes: Numbers,
+    max_sizes: Numbers = None,
+    aspect_ratios: Numbers = (1.0,),
+    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    flip: bool = False,
+    clip: bool = False,
+    steps: Sequence[float] = (0.0, 0.0),
+    offset: float = 0.5,
+    name: str | None = None,
+    min_max_aspect_ratios_order: bool = False,
+) -> tuple[Variable, Variable]:
+    """Boxes around each place of a feature map, as parts of the image (`fluid.layers.prior_box`; Liu et al. 2016).
+
+    Args:
+        input: the feature map [N, C, H, W]; only its shape matters.
+        image: the images [N, C, height, width]; only their shape matters.
+        min_sizes: sides of squares in pixels.
+        max_sizes: for each of them a greater size; adds a square between the two.
+        aspect_ratios: width over height of further boxes of each of the `min_sizes`.
+        variance: four numbers that go along with each box.
+        flip: also boxes of the inverse ratios.
+        clip: whether boxes end at the edges of the image.
+        steps: pixels between two places, across and downwards; [0, 0]: as many as the sizes say.
+        offset: where in a place the middle of boxes is.
+        name: what the results are called.
+        min_max_aspect_ratios_order: the squares of both sizes first, as Caffe has them, then the other ratios.
+
+    Returns:
+        Boxes and variances [H, W, boxes, 4]; of each box x and y of two corners, from 0 to 1.
+
+    Raises:
+        TypeError, ValueError, OperatorError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "prior_box", _TAKEN)
+    across, down = _pair(steps, "steps", "prior_box")
+    attrs: dict[str, Any] = {
+        "min_sizes": _floats(min_sizes),
+        "aspect_ratios": _floats(aspect_ratios),
+        "variances": _floats(variance),
+        "flip": flip,
+        "clip": clip,
+        "step_w": across,
+        "step_h": down,
+        "offset": offset,
+        "min_max_aspect_ratios_order": min_max_aspect_ratios_order,
+    }
+    greater = _floats(max_sizes)
+    if greater and greater[0] > 0:
+        attrs["max_sizes"] = greater
+    return _boxes("prior_box", {"Input": input, "Image": image}, attrs, name)
+
+
+def density_prior_box(
+    input: Variable,
+    image: Variable,
+    densities: Sequence[int] | None = None,
+    fixed_sizes: Sequence[float] | None = None,
+    fixed_ratios: Sequence[float] | None = None,
+    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    clip: bool = False,
+    steps: Sequence[float] = (0.0, 0.0),
+    offset: float = 0.5,
+    flatten_to_2d: bool = False,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """Boxes in a denser grid than the places of a feature map (`fluid.layers.density_prior_box`; Zhang et al. 2017).
+
+    Args:
+        input, image, variance, clip, steps, offset, name: as those of `prior_box`.
+        densities: for each of `fixed_sizes` how many boxes of it there are at a place, in each direction.
+        fixed_sizes: sides of squares in pixels.
+        fixed_ratios: width over height of the boxes of each size.
+        flatten_to_2d: whether the results are [boxes of all places, 4].
+
+    Returns:
+        Boxes and variances [H, W, boxes, 4]; of each box x and y of two corners, from 0 to 1.
+
+    Raises:
+        TypeError, ValueError, OperatorError: for arguments that do not fit.
+    """
+    layer = "density_prior_box"
+    check_dtype(input, "input", layer, _REAL)
+    for what, given in (
+        ("densities", densities),
+        ("fixed_sizes", fixed_sizes),
+        ("fixed_ratios", fixed_ratios),
+    ):
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"'{what}' of {layer} must be a list, got {given!r}")
+    across, down = _pair(steps, "steps", layer)
+    attrs: dict[str, Any] = {
+        "variances": _floats(variance),
+        "clip": clip,
+        "step_w": across,
+        "step_h": down,
+        "offset": offset,
+        "densities": [int(n) for n in densities or ()],
+        "fixed_sizes": _floats(fixed_sizes),
+        "fixed_ratios": _floats(fixed_ratios),
+        "flatten_to_2d": flatten_to_2d,
+    }
+    return _boxes(layer, {"Input": input, "Image": image}, attrs, name)
+
+
+def anchor_generator(
+    input: Variable,
+    anchor_sizes: Numbers = None,
+    aspect_ratios: Numbers = None,
+    variance: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    stride: Sequence[float] | None = None,
+    offset: float = 0.5,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """Boxes around each place of a feature map, in pixels (`fluid.layers.anchor_generator`; Ren et al. 2015).
+
+    Args:
+        input: the feature map [N, C, H, W]; only its shape matters.
+        anchor_sizes: sides of squares in pixels, from which the boxes of each ratio are made.
+        aspect_ratios: height over width.
+        variance: four numbers that go along with each box.
+        stride: pixels between two places, across and downwards.
+        offset: where in a place the middle of boxes is.
+        name: what the results are called.
+
+    Returns:
+        Anchors and variances [H, W, boxes, 4]; of each box x and y of two corners.
+
+    Raises:
+        TypeError, ValueError, OperatorError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "anchor_generator", _REAL)
+    attrs: dict[str, Any] = {
+        "anchor_sizes": _floats(anchor_sizes),
+        "aspect_ratios": _floats(aspect_ratios),
+        "variances": _floats(variance),
+        "stride": _pair(stride, "stride", "anchor_generator"),
+        "offset": offset,
+    }
+    return _boxes("anchor_generator", {"Input": input}, attrs, name, "Anchors")

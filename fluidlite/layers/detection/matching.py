@@ -1,0 +1,85 @@
+"""Prior boxes and the boxes of images: who stands for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["bipartite_match", "target_assign"]
+
+
+def bipartite_match(
+    dist_matrix: Variable,
+    match_type: str | None = None,
+    dist_threshold: float | None = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """Which box each prior box is matched with (`fluid.layers.bipartite_match`).
+
+    The most similar two are matched, then the most similar of those left, and so on.
+
+    Args:
+        dist_matrix: the similarities [boxes, M], a sequence of boxes for each of N images.
+        match_type: 'bipartite', the default, or 'per_prediction': prior boxes that are left get the most similar
+            box, if they are similar enough.
+        dist_threshold: how similar that is; 0.5 by default.
+        name: what the results are called.
+
+    Returns:
+        int32 [N, M], numbers of boxes within their image, -1 for none; and how similar the two are, 0 for none.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_dtype(dist_matrix, "dist_matrix", "bipartite_match")
+    helper = LayerHelper("bipartite_match", name=name)
+    attrs: dict[str, Any] = {}
+    if match_type is not None:
+        attrs["match_type"] = match_type
+    if dist_threshold is not None:
+        attrs["dist_threshold"] = dist_threshold
+    made: tuple[Variable, Variable] = helper.apply(
+        "bipartite_match",
+        {"DistMat": dist_matrix},
+        ("ColToRowMatchIndices", "ColToRowMatchDist"),
+        attrs=attrs,
+        dtype=dist_matrix.dtype,
+    )
+    return made
+
+
+def target_assign(
+    input: Variable,
+    matched_indices: Variable,
+    negative_indices: Variable | None = None,
+    mismatch_value: int | None = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """For each prior box what belongs to the box it is matched with (`fluid.layers.target_assign`).
+
+    Args:
+        input: [boxes, M or 1, K], a sequence of boxes for each of N images.
+        matched_indices: int32 [N, M], numbers of boxes within their image, -1 for none.
+        negative_indices: int32 [rows, 1], a sequence for each image: prior boxes that count without a match.
+        mismatch_value: what prior boxes without a match get; 0 by default.
+        name: what the results are called.
+
+    Returns:
+        [N, M, K] of the type of `input`, and float32 [N, M, 1]: 1 for prior boxes that count, 0 for others.
+
+    Raises:
+        OperatorError: for arguments that do not fit.
+    """
+    helper = LayerHelper("target_assign", name=name)
+    inputs = {"X": input, "MatchIndices": matched_indices, "NegIndices": negative_indices}
+    made: tuple[Variable, Variable] = helper.apply(
+        "target_assign",
+        inputs,
+        ("Out", "OutWeight"),
+        attrs={"mismatch_value": mismatch_value or 0},
+        dtype=input.dtype,
+    )
+    return made

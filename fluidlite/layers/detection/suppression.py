@@ -1,0 +1,208 @@
+"""The boxes that a detector found: non-maximum suppression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
+
+_INDEXED = ("matrix_nms", "multiclass_nms2")
+"""The operators that also say which boxes they have chosen."""
+
+
+def detected(
+    op_type: str,
+    bboxes: Variable,
+    scores: Variable,
+    attrs: dict[str, Any],
+    name: str | None = None,
+    *,
+    indexed: bool = False,
+    layer: str | None = None,
+) -> Any:
+    """The boxes that operator `op_type` chooses; with `indexed` also which these are. No gradient goes through either.
+
+    `layer`: what the results are named after, unless it is the operator.
+    """
+    check_dtype(bboxes, "bboxes", op_type)
+    check_dtype(scores, "scores", op_type)
+    for number in ("score_threshold", "nms_threshold", "nms_eta"):
+        if not isinstance(attrs.get(number, 0.0), (int, float)):
+            raise TypeError(f"'{number}' of {op_type} must be a number, got {attrs[number]!r}")
+    made = LayerHelper(layer or op_type, name=name).apply(
+        op_type,
+        {"BBoxes": bboxes, "Scores": scores},
+        ("Out", "Index") if op_type in _INDEXED else ("Out",),
+        attrs=attrs,
+        dtype=bboxes.dtype,
+        stop_gradient=True,
+    )
+    results = made if isinstance(made, tuple) else (made,)
+    for one in results if op_type != "locality_aware_nms" else ():
+        one.lod_level = 1
+    return results if indexed else results[0]
+
+
+def _limits(
+    score_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    nms_threshold: float,
+    normalized: bool,
+    nms_eta: float,
+    background_label: int,
+) -> dict[str, Any]:
+    """The attributes of operators that leave out what a better box overlaps."""
+    return {
+        "background_label": background_label,
+        "score_threshold": score_threshold,
+        "nms_top_k": nms_top_k,
+        "nms_threshold": nms_threshold,
+        "keep_top_k": keep_top_k,
+        "nms_eta": nms_eta,
+        "normalized": normalized,
+    }
+
+
+def multiclass_nms(
+    bboxes: Variable,
+    scores: Variable,
+    score_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    nms_threshold: float = 0.3,
+    normalized: bool = True,
+    nms_eta: float = 1.0,
+    background_label: int = 0,
+    name: str | None = None,
+) -> Variable:
+    """Of the boxes of each class those that no better one overlaps (`fluid.layers.multiclass_nms`).
+
+    Args:
+        bboxes: floats [N, M, 4], x and y of two corners, or [N, M, 8], [N, M, 16], ... for convex polygons; boxes of
+            their own for each class: [rows, classes, 4] with sequences.
+        scores: [N, classes, M], or for boxes of their own [rows, classes].
+        score_threshold: scores that are not greater do not count.
+        nms_top_k: how many boxes of a class are looked at; -1: all.
+        keep_top_k: how many boxes of an image are kept; -1: all.
+        nms_threshold: how much, intersection over union, boxes may overlap.
+        normalized: false for pixels, of which the last one belongs to the box.
+        nms_eta: below 1 the threshold is multiplied by it after each box, as long as it is above 0.5.
+        background_label: the class that is left out; -1: none.
+        name: what the result is called.
+
+    Returns:
+        [found, 2 + width]: class, score and box of each, a sequence for each image. If there are none at all, [1, 1]
+        with -1.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
+    attrs = _limits(*limits, normalized, nms_eta, background_label)
+    made: Variable = detected("multiclass_nms", bboxes, scores, attrs, name)
+    return made
+
+
+def multiclass_nms2(
+    bboxes: Variable,
+    scores: Variable,
+    score_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    nms_threshold: float = 0.3,
+    normalized: bool = True,
+    nms_eta: float = 1.0,
+    background_label: int = 0,
+    return_index: bool = False,
+    name: str | None = None,
+) -> Variable | tuple[Variable, Variable]:
+    """`multiclass_nms` that gives [0, 2 + width] for no boxes (`fluid.contrib.layers.multiclass_nms2`).
+
+    With `return_index` also, as [found, 1], which of the boxes of all images each one is; of boxes of their own for
+    each class, row times classes plus class.
+    """
+    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
+    attrs = _limits(*limits, normalized, nms_eta, background_label)
+    made: Variable | tuple[Variable, Variable] = detected(
+        "multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index
+    )
+    return made
+
+
+def matrix_nms(
+    bboxes: Variable,
+    scores: Variable,
+    score_threshold: float,
+    post_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    use_gaussian: bool = False,
+    gaussian_sigma: float = 2.0,
+    background_label: int = 0,
+    normalized: bool = True,
+    return_index: bool = False,
+    name: str | None = None,
+) -> Variable | tuple[Variable, Variable]:
+    """Boxes by scores that are less where better ones overlap them (`fluid.layers.matrix_nms`; Wang et al. 2020).
+
+    Args:
+        bboxes: floats [N, M, 4].
+        scores: [N, classes, M].
+        score_threshold: scores that are not greater do not count.
+        post_threshold: nor do those that are not greater when they have been made less.
+        use_gaussian: scores are made less by a Gaussian of `gaussian_sigma`, and linearly otherwise.
+        return_index: also which of the boxes of all images each one is, as [found, 1].
+        nms_top_k, keep_top_k, background_label, normalized, name: as those of `multiclass_nms`.
+
+    Returns:
+        [found, 6]: class, score and box of each, best first, a sequence for each image.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    attrs = {
+        "background_label": background_label,
+        "score_threshold": score_threshold,
+        "post_threshold": post_threshold,
+        "nms_top_k": nms_top_k,
+        "gaussian_sigma": gaussian_sigma,
+        "use_gaussian": use_gaussian,
+        "keep_top_k": keep_top_k,
+        "normalized": normalized,
+    }
+    made: Variable | tuple[Variable, Variable] = detected(
+        "matrix_nms", bboxes, scores, attrs, name, indexed=return_index
+    )
+    return made
+
+
+def locality_aware_nms(
+    bboxes: Variable,
+    scores: Variable,
+    score_threshold: float,
+    nms_top_k: int,
+    keep_top_k: int,
+    nms_threshold: float = 0.3,
+    normalized: bool = True,
+    nms_eta: float = 1.0,
+    background_label: int = -1,
+    name: str | None = None,
+) -> Variable:
+    """Neighbouring boxes that overlap put together, then as `multiclass_nms` (`fluid.layers.locality_aware_nms`).
+
+    `bboxes` is [1, M, 4], or [1, M, 8] and so on for convex polygons, `scores` [1, 1, M]; the other arguments and the
+    result are those of `multiclass_nms`. Follows Zhou et al. (2017).
+    """
+    shape = scores.shape
+    if len(shape) != 3 or shape[1] != 1:
+        raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(shape)}")
+    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
+    attrs = _limits(*limits, normalized, nms_eta, background_label)
+    made: Variable = detected("locality_aware_nms", bboxes, scores, attrs, name)
+    return made

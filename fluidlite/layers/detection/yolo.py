@@ -1,0 +1,139 @@
+"""YOLO v3 (Redmon and Farhadi 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["yolo_box", "yolov3_loss"]
+
+
+def _check(value: Any, name: str, layer: str, kinds: type | tuple[type, ...], what: str) -> None:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+        raise TypeError(f"'{name}' of {layer} must be {what}, got {value!r}")
+
+
+def yolov3_loss(
+    x: Variable,
+    gt_box: Variable,
+    gt_label: Variable,
+    anchors: Sequence[int],
+    anchor_mask: Sequence[int],
+    class_num: int,
+    ignore_thresh: float,
+    downsample_ratio: int,
+    gt_score: Variable | None = None,
+    use_label_smooth: bool = True,
+    name: str | None = None,
+    scale_x_y: float = 1.0,
+) -> Variable:
+    """What a map of YOLO v3 costs (`fluid.layers.yolov3_loss`).
+
+    Args:
+        x: floats [N, A (5 + class_num), H, H]: for each of A anchors x, y, width, height, confidence and classes.
+        gt_box: floats [N, B, 4]: x and y of the middle, width and height, from 0 to 1; boxes of width or height 0
+            are none.
+        gt_label: int32 classes [N, B].
+        anchors: width and height of all anchors, in pixels.
+        anchor_mask: which of them this map is for; A of them.
+        class_num: how many classes there are.
+        ignore_thresh: predicted boxes that overlap a box by more than this, intersection over union, cost nothing
+            for not being one.
+        downsample_ratio: pixels between two places of the map.
+        gt_score: floats [N, B]: how much each box counts; 1 by default.
+        use_label_smooth: whether classes are 1 / 40 (1 / class_num if that is less) and 1 less that.
+        name: what the result is called.
+        scale_x_y: by how much middles may lie outside of their place.
+
+    Returns:
+        The cost of each image [N].
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    layer = "yolov3_loss"
+    check_dtype(x, "x", layer)
+    check_dtype(gt_box, "gt_box", layer)
+    check_dtype(gt_label, "gt_label", layer, (VarType.INT32,))
+    for what, numbers in (("anchors", anchors), ("anchor_mask", anchor_mask)):
+        _check(numbers, what, layer, (list, tuple), "a list")
+    _check(class_num, "class_num", layer, int, "an integer")
+    _check(ignore_thresh, "ignore_thresh", layer, float, "a float")
+    _check(use_label_smooth, "use_label_smooth", layer, bool, "True or False")
+    if gt_score is not None:
+        check_dtype(gt_score, "gt_score", layer)
+    loss, _, _ = LayerHelper(layer, name=name).apply(
+        layer,
+        {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score},
+        ("Loss", "ObjectnessMask", "GTMatchMask"),
+        attrs={
+            "anchors": list(anchors),
+            "anchor_mask": list(anchor_mask),
+            "class_num": class_num,
+            "ignore_thresh": ignore_thresh,
+            "downsample_ratio": downsample_ratio,
+            "use_label_smooth": use_label_smooth,
+            "scale_x_y": scale_x_y,
+        },
+        dtype=x.dtype,
+    )
+    made: Variable = loss
+    return made
+
+
+def yolo_box(
+    x: Variable,
+    img_size: Variable,
+    anchors: Sequence[int],
+    class_num: int,
+    conf_thresh: float,
+    downsample_ratio: int,
+    clip_bbox: bool = True,
+    name: str | None = None,
+    scale_x_y: float = 1.0,
+) -> tuple[Variable, Variable]:
+    """The boxes of a map of YOLO v3 (`fluid.layers.yolo_box`).
+
+    Args:
+        x: floats [N, A (5 + class_num), H, W], as for `yolov3_loss`.
+        img_size: int32 [N, 2]: height and width of each image in pixels.
+        anchors: width and height of the map's A anchors, in pixels.
+        class_num: how many classes there are.
+        conf_thresh: boxes of less confidence are zeros.
+        downsample_ratio: pixels between two places of the map.
+        clip_bbox: whether boxes end at the edges of the image.
+        name: what the results are called.
+        scale_x_y: by how much middles may lie outside of their place.
+
+    Returns:
+        Boxes [N, A H W, 4], x and y of two corners in pixels, and the scores of all classes [N, A H W, class_num].
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    layer = "yolo_box"
+    check_dtype(x, "x", layer)
+    check_dtype(img_size, "img_size", layer, (VarType.INT32,))
+    _check(anchors, "anchors", layer, (list, tuple), "a list")
+    _check(class_num, "class_num", layer, int, "an integer")
+    _check(conf_thresh, "conf_thresh", layer, float, "a float")
+    made: tuple[Variable, Variable] = LayerHelper(layer, name=name).apply(
+        layer,
+        {"X": x, "ImgSize": img_size},
+        ("Boxes", "Scores"),
+        attrs={
+            "anchors": list(anchors),
+            "class_num": class_num,
+            "conf_thresh": conf_thresh,
+            "downsample_ratio": downsample_ratio,
+            "clip_bbox": clip_bbox,
+            "scale_x_y": scale_x_y,
+        },
+        dtype=x.dtype,
+    )
+    return made

@@ -1,0 +1,256 @@
+"""Losses (`fluid.layers.loss`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base import missing
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_choice, check_dtype
+
+__all__ = [
+    "bpr_loss",
+    "cross_entropy",
+    "huber_loss",
+    "kldiv_loss",
+    "margin_rank_loss",
+    "mse_loss",
+    "npair_loss",
+    "rank_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax_with_cross_entropy",
+    "square_error_cost",
+    "teacher_student_sigmoid_loss",
+]
+
+
+def cross_entropy(
+    input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100
+) -> Variable:
+    """The cross entropy of probabilities and labels (`fluid.layers.cross_entropy`).
+
+    Args:
+        input: float probabilities [..., classes], as softmax gives them.
+        label: int64 class numbers [..., 1] (or [...]), or with `soft_label` a weight for each class.
+        soft_label: what `label` is.
+        ignore_index: a label that costs nothing.
+
+    Returns:
+        The cost of each row, [..., 1].
+
+    Raises:
+        TypeError: unless both are Variables. A label that is no class raises an error when the program runs.
+    """
+    check_dtype(input, "input", "cross_entropy")
+    check_variable(label, "label", "cross_entropy")
+    attrs: dict[str, Any] = {"ignore_index": ignore_index}
+    inputs = {"X": input, "Label": label}
+    if soft_label:
+        helper = LayerHelper("cross_entropy")
+        out: Variable = helper.apply(
+            "cross_entropy", inputs, ("Y",), attrs={**attrs, "soft_label": True}, dtype=input.dtype
+        )
+        return out
+    helper = LayerHelper("cross_entropy2")
+    out, _, _ = helper.apply(
+        "cross_entropy2", inputs, ("Y", "XShape", "MatchX"), attrs=attrs, dtype=input.dtype
+    )
+    return out
+
+
+def softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Variable | tuple[Variable, Variable]:
+    """The cross entropy of softmax(logits) and labels (`fluid.layers.softmax_with_cross_entropy`).
+
+    Args:
+        logits: floats, with the classes along `axis`.
+        label: int64 class numbers, of the shape of `logits` with 1 along `axis`; with `soft_label` a weight
+            for each class, of the shape of `logits`.
+        ignore_index: a label that costs nothing.
+        numeric_stable_mode: accepted; the computation is always the stable one.
+        return_softmax: return the probabilities too.
+
+    Returns:
+        The loss, with 1 along `axis`; or the pair (loss, softmax).
+    """
+    check_dtype(logits, "logits", "softmax_with_cross_entropy")
+    check_variable(label, "label", "softmax_with_cross_entropy")
+    attrs = {
+        "soft_label": soft_label,
+        "ignore_index": ignore_index,
+        "numeric_stable_mode": numeric_stable_mode,
+        "axis": axis,
+    }
+    softmax, loss = LayerHelper("softmax_with_cross_entropy").apply(
+        "softmax_with_cross_entropy",
+        {"Logits": logits, "Label": label},
+        ("Softmax", "Loss"),
+        attrs=attrs,
+        dtype=logits.dtype,
+    )
+    return (loss, softmax) if return_softmax else loss
+
+
+def square_error_cost(input: Variable, label: Variable) -> Variable:
+    """(input - label) squared, element by element (`fluid.layers.square_error_cost`)."""
+    check_variable(input, "input", "square_error_cost")
+    check_variable(label, "label", "square_error_cost")
+    helper = LayerHelper("square_error_cost")
+    difference = helper.apply("elementwise_sub", {"X": input, "Y": label}, dtype=input.dtype)
+    out: Variable = helper.apply("square", {"X": difference}, dtype=input.dtype)
+    return out
+
+
+def mse_loss(input: Variable, label: Variable) -> Variable:
+    """The mean of `square_error_cost`, of shape [1] (`fluid.layers.mse_loss`)."""
+    cost = square_error_cost(input, label)
+    return _reduced("reduce_mean", cost)
+
+
+def _reduced(op_type: str, x: Variable, dims: list[int] | None = None) -> Variable:
+    """A reduction over all dimensions, or over `dims`."""
+    attrs = {"dim": dims or [0], "keep_dim": False, "reduce_all": dims is None}
+    out: Variable = LayerHelper(op_type).apply(op_type, {"X": x}, attrs=attrs, dtype=x.dtype)
+    return out
+
+
+def sigmoid_cross_entropy_with_logits(
+    x: Variable, label: Variable, ignore_index: int = -100, name: str | None = None, normalize: bool = False
+) -> Variable:
+    """The cross entropy of sigmoid(x) and labels in [0, 1]
+    (`fluid.layers.sigmoid_cross_entropy_with_logits`).
+
+    `x` and `label` are floats of one shape, which the result has too. Elements whose label is `ignore_index`
+    cost nothing; `normalize` divides by how many do.
+    """
+    check_dtype(x, "x", "sigmoid_cross_entropy_with_logits")
+    check_variable(label, "label", "sigmoid_cross_entropy_with_logits")
+    attrs = {"ignore_index": ignore_index, "normalize": normalize}
+    return _pairwise("sigmoid_cross_entropy_with_logits", {"X": x, "Label": label}, attrs, "Out", name)
+
+
+def _pairwise(
+    op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], out: str, name: str | None = None
+) -> Variable:
+    """One operator with one result, after checking that all inputs are Variables."""
+    for slot, var in inputs.items():
+        check_variable(var, slot.lower(), op_type)
+    dtype = next(var.dtype for slot, var in inputs.items() if not slot.startswith("Label"))
+    made: Variable = LayerHelper(op_type, name=name).apply(op_type, inputs, (out,), attrs=attrs, dtype=dtype)
+    return made
+
+
+def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
+    """Half the squared difference, linear where it is beyond `delta` (`fluid.layers.huber_loss`)."""
+    check_dtype(input, "input", "huber_loss")
+    check_variable(label, "label", "huber_loss")
+    out: Variable
+    _, out = LayerHelper("huber_loss").apply(
+        "huber_loss", {"X": input, "Y": label}, ("Residual", "Out"), attrs={"delta": delta}, dtype=input.dtype
+    )
+    return out
+
+
+def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
+    """target * (log(target) - x), the Kullback-Leibler divergence (`fluid.layers.kldiv_loss`).
+
+    `x` holds logarithms of probabilities. `reduction`: 'none' keeps the shape; 'mean', 'sum' and 'batchmean'
+    (the sum divided by the number of samples) give [1].
+    """
+    check_dtype(x, "x", "kldiv_loss")
+    check_choice(reduction, "reduction", ("none", "batchmean", "mean", "sum"), "kldiv_loss")
+    return _pairwise("kldiv_loss", {"X": x, "Target": target}, {"reduction": reduction}, "Loss", name)
+
+
+def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Variable:
+    """Bayesian personalised ranking (`fluid.layers.bpr_loss`).
+
+    The mean over all other classes of log(1 + exp(score - score of the label)): `input` [N, classes], `label`
+    int64 [N, 1], result [N, 1].
+    """
+    check_dtype(input, "input", "bpr_loss")
+    return _pairwise("bpr_loss", {"X": input, "Label": label}, {}, "Y", name)
+
+
+def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:
+    """RankNet's loss of pairs of scores [N, 1]; `label` 1: left ranks above right
+    (`fluid.layers.rank_loss`).
+    """
+    return _pairwise("rank_loss", {"Label": label, "Left": left, "Right": right}, {}, "Out", name)
+
+
+def margin_rank_loss(
+    label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
+) -> Variable:
+    """max(0, -label * (left - right) + margin), for labels 1 or -1 (`fluid.layers.margin_rank_loss`)."""
+    for var, what in ((label, "label"), (left, "left"), (right, "right")):
+        check_variable(var, what, "margin_rank_loss")
+    out: Variable
+    out, _ = LayerHelper("margin_rank_loss", name=name).apply(
+        "margin_rank_loss",
+        {"Label": label, "X1": left, "X2": right},
+        ("Out", "Activated"),
+        attrs={"margin": margin},
+        dtype=left.dtype,
+    )
+    return out
+
+
+def teacher_student_sigmoid_loss(
+    input: Variable, label: Variable, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
+) -> Variable:
+    """Click prediction that also learns from a teacher's score (`fluid.layers.teacher_student_sigmoid_loss`).
+
+    `input` and `label` are [N, 1]. Labels: -2 no click, -1 click, without a score; s no click, 1 + s click,
+    with score s.
+    """
+    check_dtype(input, "input", "teacher_student_sigmoid_loss", (VarType.FP32, VarType.FP64))
+    check_variable(label, "label", "teacher_student_sigmoid_loss")
+    helper = LayerHelper("teacher_student_sigmoid_loss")
+    # Fluid gives this result a name that does not mention the layer.
+    out = helper.create_variable(dtype=input.dtype, like=input)
+    helper.append_op(
+        type="teacher_student_sigmoid_loss",
+        inputs={"X": [input], "Label": [label]},
+        outputs={"Y": [out]},
+        attrs={"soft_max_up_bound": soft_max_up_bound, "soft_max_lower_bound": soft_max_lower_bound},
+    )
+    return out
+
+
+def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
+    """The N-pair loss of embeddings (`fluid.layers.npair_loss`), of shape [1].
+
+    `anchor` and `positive` are floats [N, width], `labels` floats [N]; `l2_reg` weighs the embeddings' mean
+    squared length. Unlike Fluid's, it leaves `labels` as they are.
+    """
+    for var, what in ((anchor, "anchor"), (positive, "positive"), (labels, "labels")):
+        check_dtype(var, what, "npair_loss")
+    rows = labels.shape[0]
+    helper = LayerHelper("npair_loss")
+    column, _ = helper.apply("reshape2", {"X": labels}, ("Out", "XShape"), attrs={"shape": [rows, 1]})
+    grid = helper.apply("expand", {"X": column}, attrs={"expand_times": [1, rows]})
+    turned, _ = helper.apply("transpose2", {"X": grid}, ("Out", "XShape"), attrs={"axis": [1, 0]})
+    same = helper.apply("equal", {"X": grid, "Y": turned}, attrs={"axis": -1}).astype("float32")
+    sums = helper.apply("reduce_sum", {"X": same}, attrs={"dim": [1], "keep_dim": True, "reduce_all": False})
+    weights = same / sums
+    lengths = [
+        _reduced("reduce_mean", _reduced("reduce_sum", helper.apply("square", {"X": var}), [1]))
+        for var in (anchor, positive)
+    ]
+    penalty = (lengths[0] + lengths[1]) * 0.25 * l2_reg
+    scores = helper.apply("matmul", {"X": anchor, "Y": positive}, attrs={"transpose_Y": True})
+    cost = softmax_with_cross_entropy(scores, weights, soft_label=True)
+    return penalty + _reduced("reduce_mean", _reduced("reduce_sum", weights * cost, [0]))
+
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,127 @@
+"""Conditional random fields over tags: `linear_chain_crf`, `crf_decoding`; what tags are worth: `chunk_eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
+
+_INT64 = (VarType.INT64,)
+
+
+def linear_chain_crf(
+    input: Variable, label: Variable, param_attr: Any = None, length: Variable | None = None
+) -> Variable:
+    """The cost of the tags of sequences (`fluid.layers.linear_chain_crf`).
+
+    A conditional random field after Lafferty, McCallum and Pereira (2001).
+
+    Args:
+        input: float scores of the tags, [rows, tags] with one level of sequences; or padded, [batch, time, tags].
+        label: int64 tags, [rows, 1] with the same sequences, or [batch, time] or [batch, time, 1].
+        param_attr: a ParamAttr, a name or an initializer of the scores [tags + 2, tags]: of each first tag, of each
+            last tag, and, row by row, of each tag behind another.
+        length: int64 [batch] or [batch, 1], for padded sequences: how long each is.
+
+    Returns:
+        The negative log-likelihood of each sequence, [batch, 1]; 0 for an empty one.
+
+    Raises:
+        TypeError: for arguments of another type.
+    """
+    check_dtype(input, "input", "linear_chain_crf")
+    check_dtype(label, "label", "linear_chain_crf", _INT64)
+    helper = LayerHelper("linear_chain_crf", param_attr=param_attr)
+    tags = input.shape[2] if length is not None else input.shape[1]
+    inputs = {
+        "Emission": input,
+        "Transition": helper.create_parameter(
+            attr=helper.param_attr, shape=[tags + 2, tags], dtype=input.dtype
+        ),
+        "Label": label,
+        "Length": length,
+    }
+    outputs = ("Alpha", "EmissionExps", "TransitionExps", "LogLikelihood")
+    *_, cost = helper.apply("linear_chain_crf", inputs, outputs, dtype=input.dtype)
+    result: Variable = cost
+    return result
+
+
+def crf_decoding(
+    input: Variable, param_attr: Any, label: Variable | None = None, length: Variable | None = None
+) -> Variable:
+    """The tags of sequences that score most together (`fluid.layers.crf_decoding`); Viterbi (1967).
+
+    Args:
+        input, label, length: as for `linear_chain_crf`.
+        param_attr: the ParamAttr or the name of the scores that `linear_chain_crf` has made.
+
+    Returns:
+        int64 tags in the form of the sequences, [rows, 1] or [batch, time]; 0 behind the end of padded ones. With
+        `label`: 1 where that is the tag found, else 0.
+
+    Raises:
+        ValueError: if there is no parameter of that name.
+        TypeError: for arguments of another type.
+    """
+    check_dtype(input, "input", "crf_decoding")
+    helper = LayerHelper("crf_decoding", param_attr=param_attr)
+    inputs = {
+        "Emission": input,
+        "Transition": helper.get_parameter(helper.param_attr.name),
+        "Label": label,
+        "Length": length,
+    }
+    path: Variable = helper.apply("crf_decoding", inputs, ("ViterbiPath",), dtype=VarType.INT64)
+    if length is None:
+        path.lod_level = input.lod_level
+    return path
+
+
+def chunk_eval(
+    input: Variable,
+    label: Variable,
+    chunk_scheme: str,
+    num_chunk_types: int,
+    excluded_chunk_types: Sequence[int] | None = None,
+    seq_length: Variable | None = None,
+) -> tuple[Variable, ...]:
+    """Precision, recall and F1 of the chunks that tags describe (`fluid.layers.chunk_eval`).
+
+    A tag is type * tags of the scheme + number of the tag in it; the number behind the last one is outside of chunks.
+
+    Args:
+        input, label: int64 tags, found and wanted: [rows, 1] with the same sequences; or padded, [batch, time].
+        chunk_scheme: 'IOB' (tags B, I), 'IOE' (I, E), 'IOBES' (B, I, E, S) or 'plain' (one tag).
+        num_chunk_types: how many types of chunks there are.
+        excluded_chunk_types: types that do not count.
+        seq_length: int64 [batch] or [batch, 1], for padded tags: how long each sequence is.
+
+    Returns:
+        Precision, recall and F1, float32 [1]; the numbers of chunks found, wanted, and both, int64 [1].
+
+    Raises:
+        TypeError: for tags that are not int64.
+    """
+    check_dtype(input, "input", "chunk_eval", _INT64)
+    check_dtype(label, "label", "chunk_eval", _INT64)
+    helper = LayerHelper("chunk_eval")
+    shares = ("Precision", "Recall", "F1-Score")
+    counts = ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
+    made: tuple[Variable, ...] = helper.apply(
+        "chunk_eval",
+        {"Inference": input, "Label": label, "SeqLength": seq_length},
+        (*shares, *counts),
+        attrs={
+            "num_chunk_types": num_chunk_types,
+            "chunk_scheme": chunk_scheme,
+            "excluded_chunk_types": list(excluded_chunk_types or []),
+        },
+    )
+    return made

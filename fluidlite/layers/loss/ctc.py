@@ -1,0 +1,139 @@
+"""Connectionist temporal classification and what is read off it: `warpctc`, `ctc_greedy_decoder`, `edit_distance`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.dtypes import VarType
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+from ..nn.probability import topk
+from ..tensor.shapes import squeeze
+
+__all__ = ["ctc_greedy_decoder", "edit_distance", "warpctc"]
+
+
+def warpctc(
+    input: Variable,
+    label: Variable,
+    blank: int = 0,
+    norm_by_times: bool = False,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+) -> Variable:
+    """The cost of labels whose places in a sequence are not known (`fluid.layers.warpctc`).
+
+    Args:
+        input: logits: floats [rows, classes] with sequences; or padded, [time, batch, classes].
+        label: integers [rows, 1] with sequences; or padded, [batch, longest].
+        blank: the class that stands for no label.
+        norm_by_times: divide gradients by the length of their sequence.
+        input_length, label_length: int64 [batch]: how long the padded sequences and labels are.
+
+    Returns:
+        [batch, 1]; a sequence too short for its label costs 0.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "warpctc")
+    check_dtype(label, "label", "warpctc", (VarType.INT32, VarType.INT64))
+    if (input_length is None) != (label_length is None):
+        raise ArgumentError("'input_length' and 'label_length' of warpctc come together")
+    inputs = {
+        "Logits": input,
+        "Label": label,
+        "LogitsLength": input_length,
+        "LabelLength": label_length,
+    }
+    attrs = {"blank": blank, "norm_by_times": norm_by_times}
+    loss: Variable
+    loss, _ = LayerHelper("warpctc").apply(
+        "warpctc", inputs, ("Loss", "WarpCTCGrad"), attrs=attrs, dtype=input.dtype
+    )
+    return loss
+
+
+def ctc_greedy_decoder(
+    input: Variable,
+    blank: int,
+    input_length: Variable | None = None,
+    padding_value: int = 0,
+    name: str | None = None,
+) -> Variable | tuple[Variable, Variable]:
+    """The likeliest class of each step, without repetitions and blanks (`fluid.layers.ctc_greedy_decoder`).
+
+    Args:
+        input: float scores of classes: [rows, classes] with sequences; or padded, [batch, time, classes].
+        blank: the class that stands for no label.
+        input_length: int64 [batch, 1], for padded sequences: how long each is.
+        padding_value: what stands behind the end of a padded result.
+
+    Returns:
+        int64 labels with sequences, [rows, 1]; one row of -1 if there are none at all. With `input_length` labels
+        [batch, time] and how many there are of each sequence, [batch, 1].
+
+    Raises:
+        TypeError: for arguments of another type.
+    """
+    check_dtype(input, "input", "ctc_greedy_decoder")
+    helper = LayerHelper("ctc_greedy_decoder", name=name)
+    _, best = topk(input, k=1)
+    if input_length is None:
+        attrs = {"merge_repeated": True, "blank": blank}
+        rows: Variable = helper.apply(
+            "ctc_align", {"Input": best}, ("Output",), attrs=attrs, dtype=VarType.INT64
+        )
+        return rows
+    attrs = {"merge_repeated": True, "blank": blank, "padding_value": padding_value}
+    inputs = {"Input": squeeze(best, [2]), "InputLength": input_length}
+    out, count = helper.apply(
+        "ctc_align", inputs, ("Output", "OutputLength"), attrs=attrs, dtype=VarType.INT64
+    )
+    return out, count
+
+
+def edit_distance(
+    input: Variable,
+    label: Variable,
+    normalized: bool = True,
+    ignored_tokens: Sequence[int] | None = None,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+) -> tuple[Variable, Variable]:
+    """How far found sequences are from wanted ones (`fluid.layers.edit_distance`).
+
+    Counts the tokens that have to be inserted, deleted or replaced (Levenshtein 1966).
+
+    Args:
+        input, label: int64 tokens, found and wanted: [rows, 1] with as many sequences; or padded, [batch, time].
+        normalized: divide by the length of the wanted sequence, which then must not be empty.
+        ignored_tokens: tokens that are taken out of both first; not for padded sequences.
+        input_length, label_length: int64 [batch], for padded sequences: how long each is.
+
+    Returns:
+        float32 distances [batch, 1], and how many sequences there are, int64 [1].
+
+    Raises:
+        TypeError: for tokens that are not int64.
+    """
+    check_dtype(input, "input", "edit_distance", (VarType.INT64,))
+    check_dtype(label, "label", "edit_distance", (VarType.INT64,))
+    helper = LayerHelper("edit_distance")
+    if ignored_tokens:
+        input, label = (_without(var, ignored_tokens, helper) for var in (input, label))
+    inputs = {"Hyps": input, "Refs": label, "HypsLength": input_length, "RefsLength": label_length}
+    out, count = helper.apply(
+        "edit_distance", inputs, ("Out", "SequenceNum"), attrs={"normalized": normalized}, dtype=VarType.FP32
+    )
+    return out, count
+
+
+def _without(var: Variable, tokens: Sequence[int], helper: LayerHelper) -> Variable:
+    rest: Variable = helper.apply(
+        "sequence_erase", {"X": var}, attrs={"tokens": list(tokens)}, dtype=VarType.INT64
+    )
+    rest.lod_level = var.lod_level
+    return rest

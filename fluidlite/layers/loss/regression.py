@@ -1,0 +1,105 @@
+"""The losses that Fluid keeps among `fluid.layers.nn`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import to_vartype
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import INTEGERS, check_dtype
+from ..nn.probability import one_hot
+
+__all__ = ["dice_loss", "label_smooth", "log_loss", "smooth_l1"]
+
+
+def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon) (`fluid.layers.log_loss`).
+
+    `input` holds probabilities, `label` zeros and ones as floats, both [N, 1].
+    """
+    check_dtype(input, "input", "log_loss")
+    check_dtype(label, "label", "log_loss")
+    out: Variable = LayerHelper("log_loss", name=name).apply(
+        "log_loss",
+        {"Predicted": input, "Labels": label},
+        ("Loss",),
+        attrs={"epsilon": epsilon},
+        dtype=input.dtype,
+    )
+    return out
+
+
+def smooth_l1(
+    x: Variable,
+    y: Variable,
+    inside_weight: Variable | None = None,
+    outside_weight: Variable | None = None,
+    sigma: float | None = None,
+) -> Variable:
+    """The loss of box regression, summed over each sample (`fluid.layers.smooth_l1`).
+
+    With d = inside_weight * (x - y): 0.5 * (sigma * d)^2 where |d| < 1 / sigma^2, else |d| - 0.5 / sigma^2;
+    times outside_weight. All have one shape; both weights or none are given; `sigma` is 1 by default. The
+    result is [N, 1].
+    """
+    check_dtype(x, "X", "smooth_l1_loss")
+    check_variable(y, "Y", "smooth_l1_loss")
+    out: Variable
+    _, out = LayerHelper("smooth_l1_loss").apply(
+        "smooth_l1_loss",
+        {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight},
+        ("Diff", "Out"),
+        attrs={"sigma": 1.0 if sigma is None else sigma},
+        dtype=x.dtype,
+    )
+    return out
+
+
+def label_smooth(
+    label: Variable,
+    prior_dist: Variable | None = None,
+    epsilon: float = 0.1,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
+    """(1 - epsilon) * label + epsilon * prior, where the prior is uniform unless given
+    (`fluid.layers.label_smooth`).
+
+    `label` is a float variable [..., classes], whose `stop_gradient` this sets as Fluid does. Raises
+    ValueError unless `epsilon` is in [0, 1].
+    """
+    check_variable(label, "label", "label_smooth")
+    if not 0 <= epsilon <= 1:
+        raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
+    label.stop_gradient = True
+    inputs = {"X": label, "PriorDist": prior_dist}
+    out: Variable = LayerHelper("label_smooth", name=name).apply(
+        "label_smooth", inputs, attrs={"epsilon": float(epsilon)}, dtype=to_vartype(dtype)
+    )
+    return out
+
+
+def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05) -> Variable:
+    """1 - 2 * overlap / (sum of both), averaged over the samples (`fluid.layers.dice_loss`), of shape [1].
+
+    `input` holds probabilities [N, ..., classes], `label` class numbers [N, ..., 1].
+    """
+    check_dtype(input, "input", "dice_loss")
+    check_dtype(label, "label", "dice_loss", INTEGERS)
+    wanted = one_hot(label, depth=input.shape[-1])
+    dims = list(range(1, len(input.shape)))
+
+    def total(x: Variable) -> Variable:
+        attrs = {"dim": dims, "keep_dim": False, "reduce_all": False}
+        out: Variable = LayerHelper("reduce_sum").apply("reduce_sum", {"X": x}, attrs=attrs, dtype=x.dtype)
+        return out
+
+    overlap = total(input * wanted)
+    score = 1 - overlap * 2 / (total(input) + total(wanted) + epsilon)
+    attrs = {"dim": [0], "keep_dim": False, "reduce_all": True}
+    mean: Variable = LayerHelper("reduce_mean").apply(
+        "reduce_mean", {"X": score}, attrs=attrs, dtype=score.dtype
+    )
+    return mean

@@ -1,0 +1,264 @@
+"""Losses over so many classes that only some of them are looked at: `nce`, `hsigmoid`, sampled softmax."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ArgumentAssertion, ArgumentError
+from ...framework import Variable
+from ...initializer import NumpyArrayInitializer
+from ...layer_helper import LayerHelper, check_variable
+from ...ops.loss.nce import SAMPLERS
+from ...param_attr import ParamAttr
+from ..checks import check_choice, check_dtype
+
+__all__ = ["hsigmoid", "nce", "sampled_softmax_with_cross_entropy"]
+
+
+def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Walker's alias method: for each class the other one of its column, and how much of the column is its own.
+
+    In Fluid's order, first come first served; -1 for columns that are all one class.
+    """
+    share = (chances * len(chances)).tolist()
+    alias = np.full(len(share), -1, dtype="int32")
+    small = deque(k for k, n in enumerate(share) if n < 1)
+    large = deque(k for k, n in enumerate(share) if n > 1)
+    while small and large:
+        low, high = small.popleft(), large.popleft()
+        alias[low] = high
+        share[high] += share[low] - 1
+        if share[high] != 1:
+            (small if share[high] < 1 else large).append(high)
+    for left in (*small, *large):
+        share[left] = 1.0
+    return alias, np.array(share, dtype="float32")
+
+
+def _constant(helper: LayerHelper, value: np.ndarray) -> Variable:
+    """A parameter that holds `value` and is not trained."""
+    attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
+    made: Variable = helper.create_parameter(
+        attr=attr, shape=list(value.shape), dtype=value.dtype, stop_gradient=True
+    )
+    return made
+
+
+def nce(
+    input: Variable,
+    label: Variable,
+    num_total_classes: int,
+    sample_weight: Variable | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    num_neg_samples: int | None = None,
+    name: str | None = None,
+    sampler: str = "uniform",
+    custom_dist: Any = None,
+    seed: int = 0,
+    is_sparse: bool = False,
+) -> Variable:
+    """The cost of telling the true classes from classes drawn at random (`fluid.layers.nce`).
+
+    Follows Gutmann and Hyvärinen (2010).
+
+    Args:
+        input: floats [batch, width].
+        label: int64 [batch, true classes].
+        num_total_classes: how many classes there are.
+        sample_weight: floats [batch, 1] that weigh the costs.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of weights [classes, width] and bias [classes, 1];
+            `bias_attr=False`: no bias.
+        num_neg_samples: how many classes are drawn for each row; by default 10.
+        sampler: 'uniform', 'log_uniform' (the smaller the number, the more often) or 'custom_dist'.
+        custom_dist: the probability of each class, for 'custom_dist'.
+        seed: not 0: the same classes each time.
+        is_sparse: whether the weights' gradient holds only the rows that were looked at.
+
+    Returns:
+        The costs [batch, 1], divided by `num_neg_samples` + 1.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "nce")
+    check_variable(label, "label", "nce")
+    check_choice(sampler, "sampler", SAMPLERS, "nce")
+    helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    shape = [num_total_classes, input.shape[1]]
+    inputs: dict[str, Any] = {
+        "Input": input,
+        "Label": label,
+        "Weight": helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype),
+        "SampleWeight": sample_weight,
+    }
+    if helper.bias_attr:
+        inputs["Bias"] = helper.create_parameter(
+            attr=helper.bias_attr, shape=[num_total_classes, 1], dtype=input.dtype, is_bias=True
+        )
+    if sampler == "custom_dist":
+        chances = np.asarray(custom_dist, dtype="float64")
+        if custom_dist is None or chances.shape != (num_total_classes,):
+            raise ArgumentAssertion(
+                f"'custom_dist' of nce must have one probability for each of {num_total_classes} classes"
+            )
+        alias, own = alias_table(chances.copy())
+        inputs["CustomDistProbs"] = _constant(helper, chances.astype("float32"))
+        inputs["CustomDistAlias"] = _constant(helper, alias)
+        inputs["CustomDistAliasProbs"] = _constant(helper, own)
+    negatives = 10 if num_neg_samples is None else int(num_neg_samples)
+    attrs = {
+        "num_total_classes": int(num_total_classes),
+        "num_neg_samples": negatives,
+        "seed": seed,
+        "sampler": SAMPLERS.index(sampler),
+        "is_sparse": is_sparse,
+        "remote_prefetch": False,
+    }
+    cost, _, _ = helper.apply("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=attrs)
+    result: Variable = cost * (1.0 / (negatives + 1))
+    return result
+
+
+def hsigmoid(
+    input: Variable,
+    label: Variable,
+    num_classes: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+    path_table: Variable | None = None,
+    path_code: Variable | None = None,
+    is_custom: bool = False,
+    is_sparse: bool = False,
+) -> Variable:
+    """The cost of finding a class by yes-no decisions along a tree (`fluid.layers.hsigmoid`).
+
+    Args:
+        input: floats [batch, width].
+        label: int64 [batch, 1].
+        num_classes: how many classes a complete binary tree has as leaves; with `is_custom` how many inner nodes there
+            are.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of weights [nodes, width] and bias [nodes, 1];
+            `bias_attr=False`: no bias.
+        path_table, path_code: with `is_custom`, int64 [batch, depth]: for each row the inner nodes on the way to its
+            class and the decisions there (0 or 1); -1 where the way is shorter.
+        is_sparse: whether the weights' gradient holds only the rows that were looked at.
+
+    Returns:
+        The costs, [batch, 1].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "hsigmoid")
+    check_variable(label, "label", "hsigmoid")
+    if not is_custom and (num_classes is None or num_classes < 2):
+        raise ArgumentError(f"num_classes must not be less than 2 with default tree, got {num_classes}")
+    if is_custom and (path_table is None or path_code is None):
+        raise ArgumentError("'path_table' and 'path_code' of hsigmoid must be given with 'is_custom'")
+    helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    nodes = num_classes if is_custom else num_classes - 1
+    weights = helper.create_parameter(
+        attr=helper.param_attr, shape=[nodes, input.shape[1]], dtype=input.dtype
+    )
+    inputs: dict[str, Any] = {"X": [input], "W": [weights], "Label": [label]}
+    if is_custom:
+        inputs["PathTable"], inputs["PathCode"] = [path_table], [path_code]
+    if helper.bias_attr:
+        bias = helper.create_parameter(
+            attr=helper.bias_attr, shape=[nodes, 1], dtype=input.dtype, is_bias=True
+        )
+        inputs["Bias"] = [bias]
+    out, _ = helper.apply(
+        "hierarchical_sigmoid",
+        inputs,
+        ("Out", "PreOut"),
+        attrs={"num_classes": num_classes, "is_sparse": is_sparse},
+        dtype=input.dtype,
+    )
+    result: Variable = out
+    return result
+
+
+def sampled_softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    num_samples: int,
+    num_true: int = 1,
+    remove_accidental_hits: bool = True,
+    use_customized_samples: bool = False,
+    customized_samples: Variable | None = None,
+    customized_probabilities: Variable | None = None,
+    seed: int = 0,
+) -> Variable:
+    """Cross entropy of the true class among some drawn at random (`fluid.layers.sampled_softmax_with_cross_entropy`).
+
+    Follows Jean et al. (2014): scores are lessened by the logarithm of how likely their class is drawn.
+
+    Args:
+        logits: floats [batch, classes].
+        label: int64 [batch, num_true].
+        num_samples: how many other classes are drawn, the same for all rows, small numbers more often.
+        num_true: how many true classes a row has; as in Fluid only 1 works.
+        remove_accidental_hits: leave out drawn classes that are the true one.
+        use_customized_samples: take the classes from `customized_samples`, int64 [batch, num_true + num_samples], the
+            true ones first, and how likely they are from `customized_probabilities`, of the same shape.
+        seed: not 0: the same classes each time.
+
+    Returns:
+        The costs, [batch, 1].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(logits, "logits", "sampled_softmax_with_cross_entropy")
+    check_variable(label, "label", "sampled_softmax_with_cross_entropy")
+    helper = LayerHelper("sample_logits")
+    inputs = {
+        "Logits": logits,
+        "Labels": label,
+        "CustomizedSamples": customized_samples if use_customized_samples else None,
+        "CustomizedProbabilities": customized_probabilities if use_customized_samples else None,
+    }
+    attrs = {
+        "use_customized_samples": use_customized_samples,
+        "uniq": True,
+        "remove_accidental_hits": remove_accidental_hits,
+        "num_samples": num_samples,
+        "seed": seed,
+    }
+    made = [
+        helper.create_variable_for_type_inference(dtype) for dtype in ("int64", *[logits.dtype] * 2, "int64")
+    ]
+    samples, chances, scores, labels = made
+    soft = helper.create_variable_for_type_inference(logits.dtype)
+    dims = [helper.create_variable_for_type_inference(dtype) for dtype in (logits.dtype, label.dtype)]
+    outputs = {
+        "Samples": samples,
+        "Probabilities": chances,
+        "SampledLogits": scores,
+        "SampledLabels": labels,
+        "LogitsDim": dims[0],
+        "LabelsDim": dims[1],
+    }
+    helper.append_op(type="sample_logits", inputs=_given(inputs), outputs=outputs, attrs=attrs)
+    helper.append_op(
+        type="one_hot", inputs={"X": labels}, attrs={"depth": num_samples + 1}, outputs={"Out": soft}
+    )
+    loss, _ = helper.apply(
+        "softmax_with_cross_entropy",
+        {"Logits": scores, "Label": soft},
+        ("Loss", "Softmax"),
+        attrs={"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False},
+        dtype=logits.dtype,
+    )
+    result: Variable = loss / num_true
+    return result
+
+
+def _given(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {slot: value for slot, value in inputs.items() if value is not None}

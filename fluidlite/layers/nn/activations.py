@@ -1,0 +1,192 @@
+"""Activations with arguments of their own, logarithms, `prelu` and `maxout`. All work element by element."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...base.dtypes import FLOATS, VarType
+from ...eager import as_numbers
+from ...framework import Variable
+from ...initializer import Constant
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_choice, check_dtype
+
+__all__ = [
+    "brelu",
+    "elu",
+    "hard_sigmoid",
+    "hard_swish",
+    "leaky_relu",
+    "log",
+    "log1p",
+    "maxout",
+    "mish",
+    "pow",
+    "prelu",
+    "relu",
+    "relu6",
+    "selu",
+    "soft_relu",
+    "stanh",
+    "swish",
+]
+
+
+def _applied(op_type: str, x: Variable, name: str | None, **attrs: float | None) -> Variable:
+    """`op_type` of the float Variable `x`; attributes that are None keep their defaults."""
+    check_dtype(x, "x", op_type)
+    given = {key: float(value) for key, value in attrs.items() if value is not None}
+    out: Variable = LayerHelper(op_type, name=name).apply(op_type, {"X": x}, attrs=given, dtype=x.dtype)
+    return out
+
+
+def relu(x: Variable, name: str | None = None) -> Variable:
+    """max(x, 0) (`fluid.layers.relu`)."""
+    return _applied("relu", x, name)
+
+
+def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Variable:
+    """min(max(x, 0), threshold) (`fluid.layers.relu6`)."""
+    return _applied("relu6", x, name, threshold=threshold)
+
+
+def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Variable:
+    """x where it is positive, alpha * x elsewhere (`fluid.layers.leaky_relu`)."""
+    return _applied("leaky_relu", x, name, alpha=alpha)
+
+
+def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
+    """x where it is positive, alpha * (exp(x) - 1) elsewhere (`fluid.layers.elu`)."""
+    return _applied("elu", x, name, alpha=alpha)
+
+
+def selu(
+    x: Variable, scale: float | None = None, alpha: float | None = None, name: str | None = None
+) -> Variable:
+    """scale * x where it is positive, scale * alpha * (exp(x) - 1) elsewhere (`fluid.layers.selu`).
+
+    The defaults, 1.0507 and 1.6733, keep mean 0 and variance 1 (Klambauer et al. 2017).
+    """
+    return _applied("selu", x, name, scale=scale, alpha=alpha)
+
+
+def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None) -> Variable:
+    """x cut to the range from t_min to t_max (`fluid.layers.brelu`)."""
+    return _applied("brelu", x, name, t_min=t_min, t_max=t_max)
+
+
+def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> Variable:
+    """log(1 + exp(x)) of x cut to the range from -threshold to threshold (`fluid.layers.soft_relu`)."""
+    return _applied("soft_relu", x, name, threshold=threshold)
+
+
+def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
+    """scale_b * tanh(scale_a * x) (`fluid.layers.stanh`)."""
+    return _applied("stanh", x, name, scale_a=scale_a, scale_b=scale_b)
+
+
+def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Variable:
+    """slope * x + offset, cut to the range from 0 to 1 (`fluid.layers.hard_sigmoid`)."""
+    return _applied("hard_sigmoid", x, name, slope=slope, offset=offset)
+
+
+def hard_swish(
+    x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0, name: str | None = None
+) -> Variable:
+    """x * min(max(x + offset, 0), threshold) / scale (`fluid.layers.hard_swish`)."""
+    return _applied("hard_swish", x, name, threshold=threshold, scale=scale, offset=offset)
+
+
+def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:
+    """x * sigmoid(x) (`fluid.layers.swish`).
+
+    As in Fluid 1.8, whose models rely on it, `beta` has no effect; a UserWarning says so if it is not 1.
+    """
+    if beta != 1.0:
+        warnings.warn(
+            f"swish computes with beta 1 as Fluid 1.8 does, not with {beta}", UserWarning, stacklevel=2
+        )
+    return _applied("swish", x, name)
+
+
+def mish(x: Variable, threshold: float = 20.0, name: str | None = None) -> Variable:
+    """x * tanh(softplus(x)) (`fluid.layers.mish`); `threshold` has no effect on the value."""
+    return _applied("mish", x, name, threshold=threshold)
+
+
+def log(x: Variable, name: str | None = None) -> Variable:
+    """The natural logarithm of x (`fluid.layers.log`)."""
+    return _applied("log", x, name)
+
+
+def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """The natural logarithm of 1 + x, exact for small x, into `out` if given (`fluid.layers.log1p`)."""
+    if out is None:
+        return _applied("log1p", x, name)
+    check_dtype(x, "x", "log1p")
+    LayerHelper("log1p", name=name).append_op(type="log1p", inputs={"X": [x]}, outputs={"Out": [out]})
+    return out
+
+
+_POWERS = (*sorted(FLOATS), VarType.INT32, VarType.INT64)
+
+
+def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) -> Variable:
+    """x to the power of `factor`, a number or a Variable of one element (`fluid.layers.pow`)."""
+    check_dtype(x, "x", "pow", _POWERS)
+    inputs: dict[str, Any] = {"X": x}
+    attrs = {}
+    if isinstance(factor, Variable):
+        factor.stop_gradient = True
+        inputs["FactorTensor"] = factor
+    else:
+        attrs["factor"] = float(as_numbers(factor))
+    out: Variable = LayerHelper("pow", name=name).apply("pow", inputs, attrs=attrs, dtype=x.dtype)
+    return out
+
+
+def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
+    """x where it is positive, alpha * x elsewhere, with a trained alpha (`fluid.layers.prelu`).
+
+    Args:
+        x: a float tensor [N, ...]; its sizes but the first are known where alpha depends on them.
+        mode: `all`: one alpha; `channel`: one for each entry of dimension 1; `element`: one for each element
+            of a sample.
+        param_attr: the ParamAttr of alpha, which begins at 0.25 unless this says otherwise.
+        name: what the variables are called.
+
+    Raises:
+        ValueError: `mode` is something else.
+        TypeError: `x` is not a float Variable.
+    """
+    check_choice(mode, "mode", ("all", "channel", "element"), "prelu")
+    check_dtype(x, "x", "prelu")
+    helper = LayerHelper("prelu", name=name, param_attr=param_attr)
+    shape = [1]
+    if mode == "channel":
+        shape = [1, x.shape[1], 1, 1]
+    elif mode == "element":
+        shape = [1, *x.shape[1:]]
+    alpha = helper.create_parameter(helper.param_attr, shape, "float32", default_initializer=Constant(0.25))
+    out: Variable = helper.apply("prelu", {"X": x, "Alpha": alpha}, attrs={"mode": mode}, dtype=x.dtype)
+    return out
+
+
+def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> Variable:
+    """The largest of each `groups` neighbouring channels (`fluid.layers.maxout`).
+
+    Args:
+        x: images [N, C, H, W], or [N, H, W, C] with axis 3 or -1; `groups` divides C.
+        groups: how many channels make one.
+        name: what the result is called.
+        axis: the dimension of the channels: 1, 3 or -1.
+
+    Raises:
+        ValueError: `axis` is another.
+    """
+    check_variable(x, "x", "maxout")
+    check_choice(axis, "axis", (1, -1, 3), "maxout")
+    attrs = {"groups": groups, "axis": 3 if axis == -1 else axis}
+    out: Variable = LayerHelper("maxout", name=name).apply("maxout", {"X": x}, attrs=attrs, dtype=x.dtype)
+    return out

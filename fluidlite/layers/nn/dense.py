@@ -1,0 +1,134 @@
+"""Layers that multiply with a parameter: fully connected ones and embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.dtypes import VarType, to_vartype
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype, padding_row
+
+__all__ = ["embedding", "fc"]
+
+
+def fc(
+    input: Variable | Sequence[Variable],
+    size: int,
+    num_flatten_dims: int = 1,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """act(sum of input * weight + bias) (`fluid.layers.fc`).
+
+    Args:
+        input: a float variable, or a list of them, each with a weight of its own.
+        size: the number of outputs.
+        num_flatten_dims: dimensions from this one on are flattened to one row; -1: only the last one.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer; `bias_attr=False`: no bias.
+        act: the name of an activation.
+        name: what the names of parameters and results are made from.
+
+    Returns:
+        A variable of shape `input.shape[:num_flatten_dims] + [size]`.
+
+    Raises:
+        TypeError: if `input` is something else.
+        ValueError: if a dimension to be flattened is not known.
+    """
+    helper = LayerHelper("fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    dtype = helper.input_dtype()
+    products = []
+    for var, attr in helper.iter_inputs_and_params():
+        check_dtype(var, "input", "fc")
+        lead = len(var.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
+        if not 1 <= lead < len(var.shape):
+            raise ArgumentError(
+                f"'num_flatten_dims' of fc must be in [1, {len(var.shape)}) for {var.name!r} of shape "
+                f"{list(var.shape)}, "
+                f"got {num_flatten_dims}"
+            )
+        if any(n < 0 for n in var.shape[lead:]):
+            raise ArgumentError(
+                f"fc needs to know the dimensions {lead} and up of {var.name!r} to size its weight, got "
+                "shape "
+                f"{list(var.shape)}"
+            )
+        weight = helper.create_parameter(attr=attr, shape=[math.prod(var.shape[lead:]), size], dtype=dtype)
+        attrs = {"x_num_col_dims": lead, "y_num_col_dims": 1}
+        products.append(helper.apply("mul", {"X": var, "Y": weight}, attrs=attrs, dtype=dtype))
+    total = products[0] if len(products) == 1 else helper.apply("sum", {"X": products}, dtype=dtype)
+    biased = helper.append_bias_op(total, dim_start=len(total.shape) - 1)
+    return helper.append_activation(biased)
+
+
+def embedding(
+    input: Variable,
+    size: Sequence[int],
+    is_sparse: bool = False,
+    is_distributed: bool = False,
+    padding_idx: int | None = None,
+    param_attr: Any = None,
+    dtype: Any = "float32",
+) -> Variable:
+    """The rows of a trainable table that `input` names (`fluid.layers.embedding`).
+
+    Args:
+        input: int64 numbers in [0, size[0]) of shape [..., 1]; `fluid.embedding` takes any shape.
+        size: rows and width of the table.
+        is_sparse: whether the gradient of the table holds only the rows that were looked up (`SelectedRows`).
+        is_distributed: accepted and without effect.
+        padding_idx: a number whose rows are zeros and are not trained; negative ones count from the end.
+        param_attr: a ParamAttr, a name or an initializer of the table.
+        dtype: the element type of the table.
+
+    Returns:
+        A variable of shape `input.shape[:-1] + [size[1]]`.
+
+    Raises:
+        TypeError: if `input` is not an int64 Variable. ValueError: if `padding_idx` lies outside of the
+            table.
+    """
+    return looked_up(
+        "lookup_table",
+        "fluid.layers.embedding",
+        input,
+        size,
+        is_sparse,
+        is_distributed,
+        padding_idx,
+        param_attr,
+        dtype,
+    )
+
+
+def looked_up(
+    op_type: str,
+    layer: str,
+    input: Variable,
+    size: Sequence[int],
+    is_sparse: bool,
+    is_distributed: bool,
+    padding_idx: int | None,
+    param_attr: Any,
+    dtype: Any,
+) -> Variable:
+    """What both embeddings do; see `embedding`."""
+    check_dtype(input, "input", layer, (VarType.INT64,))
+    row = padding_row(padding_idx, int(size[0]), layer)
+    helper = LayerHelper("embedding", param_attr=param_attr)
+    kind = to_vartype(dtype)
+    table = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=kind)
+    attrs = {
+        "is_sparse": is_sparse,
+        "is_distributed": is_distributed,
+        "remote_prefetch": bool(is_sparse and not is_distributed),
+        "padding_idx": row,
+    }
+    out: Variable = helper.apply(op_type, {"Ids": input, "W": table}, attrs=attrs, dtype=kind)
+    return out

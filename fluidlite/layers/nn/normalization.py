@@ -1,0 +1,289 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.errors import ArgumentAssertion, ArgumentError
+from ...framework import Variable
+from ...initializer import ConstantInitializer, NormalInitializer
+from ...layer_helper import LayerHelper
+from ...param_attr import ParamAttr
+from ..checks import FORMATS, check_choice, check_dtype
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "spectral_norm"]
+
+
+def batch_norm(
+    input: Variable,
+    act: str | None = None,
+    is_test: bool = False,
+    momentum: Any = 0.9,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    data_layout: str = "NCHW",
+    in_place: bool = False,
+    name: str | None = None,
+    moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None,
+    do_model_average_for_mean_and_var: bool = True,
+    use_global_stats: bool = False,
+) -> Variable:
+    """Normalises each channel over the batch, then scales and shifts it (`fluid.layers.batch_norm`).
+
+    Training keeps moving averages of mean and variance: `moving = moving * momentum + batch * (1 -
+    momentum)`; programs cloned `for_test` use those.
+
+    Args:
+        input: floats [N, C, ...] (or [N, ..., C] with `data_layout='NHWC'`), 2 to 5 dimensions.
+        act: the name of an activation.
+        is_test: use the moving averages; there is no gradient then.
+        momentum: a number, or a float32 variable of one element.
+        epsilon: added to the variance.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of scale (ones) and shift (zeros).
+        in_place: accepted and without effect: memory is planned for all operators.
+        moving_mean_name, moving_variance_name: names of the moving averages.
+        do_model_average_for_mean_and_var: whether ModelAverage averages them as well.
+        use_global_stats: use the moving averages in training too.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "batch_norm")
+    check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), "batch_norm")
+    if bias_attr is False or param_attr is False:
+        raise ArgumentAssertion("'param_attr' and 'bias_attr' of batch_norm must not be False")
+    helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    dtype = VarType.FP32 if input.dtype == VarType.FP16 else input.dtype
+    channels = input.shape[1 if data_layout.startswith("NC") else -1]
+    scale, bias = _scale_and_bias(helper, [channels], dtype)
+    moving = []
+    for moving_name, start in ((moving_mean_name, 0.0), (moving_variance_name, 1.0)):
+        attr = ParamAttr(
+            name=moving_name,
+            initializer=ConstantInitializer(start),
+            trainable=False,
+            do_model_average=do_model_average_for_mean_and_var,
+        )
+        moving.append(helper.create_parameter(attr=attr, shape=[channels], dtype=dtype, stop_gradient=True))
+    mean, variance = moving
+    attrs = {
+        "epsilon": epsilon,
+        "is_test": is_test,
+        "data_layout": data_layout,
+        "use_global_stats": use_global_stats,
+    }
+    inputs = {"X": [input], "Scale": [scale], "Bias": [bias], "Mean": [mean], "Variance": [variance]}
+    if isinstance(momentum, Variable):
+        inputs["MomentumTensor"] = [momentum]
+    else:
+        attrs["momentum"] = momentum
+    saved_mean = helper.create_variable_for_type_inference(dtype, stop_gradient=True, like=input)
+    saved_variance = helper.create_variable_for_type_inference(dtype, stop_gradient=True, like=input)
+    out = helper.create_variable_for_type_inference(input.dtype, like=input)
+    helper.append_op(
+        type="batch_norm",
+        inputs=inputs,
+        outputs={
+            "Y": [out],
+            "MeanOut": [mean],
+            "VarianceOut": [variance],
+            "SavedMean": [saved_mean],
+            "SavedVariance": [saved_variance],
+        },
+        attrs=attrs,
+    )
+    return helper.append_activation(out)
+
+
+def _scale_and_bias(helper: LayerHelper, shape: list[int], dtype: VarType) -> tuple[Variable, Variable]:
+    """Parameters that start as ones and zeros; None for those whose attribute is False."""
+    ones = ConstantInitializer(1.0)
+    scale = helper.create_parameter(
+        attr=helper.param_attr, shape=shape, dtype=dtype, default_initializer=ones
+    )
+    bias = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
+    return scale, bias
+
+
+def layer_norm(
+    input: Variable,
+    scale: bool = True,
+    shift: bool = True,
+    begin_norm_axis: int = 1,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """Normalises each sample over its axes from `begin_norm_axis` on (`fluid.layers.layer_norm`).
+
+    Args:
+        input: floats of two or more dimensions; those to normalise must be known.
+        scale, shift: whether to scale and shift each element afterwards, by trainable parameters.
+        epsilon: added to the variance.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of those parameters.
+        act: the name of an activation.
+
+    Raises:
+        ValueError: if `begin_norm_axis` is not an axis after the first, or parameters are described but not
+            wanted.
+    """
+    check_dtype(input, "input", "layer_norm")
+    if not 1 <= begin_norm_axis < len(input.shape):
+        raise ArgumentError(
+            f"'begin_norm_axis' of layer_norm must be in [1, {len(input.shape)}) for shape "
+            f"{list(input.shape)}, got "
+            f"{begin_norm_axis}"
+        )
+    helper = LayerHelper("layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    shape = [math.prod(input.shape[begin_norm_axis:])]
+    inputs: dict[str, Any] = {"X": input}
+    if scale:
+        if param_attr is False:
+            raise ArgumentError("'param_attr' of layer_norm must not be False with 'scale'")
+        inputs["Scale"] = helper.create_parameter(
+            attr=helper.param_attr,
+            shape=shape,
+            dtype=input.dtype,
+            default_initializer=ConstantInitializer(1.0),
+        )
+    if shift:
+        if bias_attr is False:
+            raise ArgumentError("'bias_attr' of layer_norm must not be False with 'shift'")
+        inputs["Bias"] = helper.create_parameter(
+            attr=helper.bias_attr, shape=shape, dtype=input.dtype, is_bias=True
+        )
+    _, _, out = helper.apply(
+        "layer_norm",
+        inputs,
+        ("Mean", "Variance", "Y"),
+        attrs={"epsilon": epsilon, "begin_norm_axis": begin_norm_axis},
+        dtype=input.dtype,
+        frozen=("Mean", "Variance"),
+    )
+    return helper.append_activation(out)
+
+
+def group_norm(
+    input: Variable,
+    groups: int,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    act: str | None = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """Normalises each of `groups` groups of channels of each sample (`fluid.layers.group_norm`).
+
+    `param_attr` and `bias_attr` describe scale and shift of each channel; those left at None or set to False do not
+    exist, as in Fluid, so that saved models fit. Raises ValueError if `groups` does not divide the channels.
+    """
+    check_dtype(input, "input", "group_norm")
+    check_choice(data_layout, "data_layout", ("NCHW", "NHWC"), "group_norm")
+    helper = LayerHelper(
+        "group_norm", param_attr=param_attr or False, bias_attr=bias_attr or False, act=act, name=name
+    )
+    channels = input.shape[1 if data_layout == "NCHW" else -1]
+    inputs: dict[str, Any] = {"X": [input]}
+    scale, bias = _scale_and_bias(helper, [channels], input.dtype)
+    if scale is not None:
+        inputs["Scale"] = [scale]
+    if bias is not None:
+        inputs["Bias"] = [bias]
+    # Fluid gives these temporaries names that do not mention the layer.
+    mean = helper.create_variable(dtype=input.dtype, stop_gradient=True, like=input)
+    variance = helper.create_variable(dtype=input.dtype, stop_gradient=True, like=input)
+    out = helper.create_variable(dtype=input.dtype, like=input)
+    helper.append_op(
+        type="group_norm",
+        inputs=inputs,
+        outputs={"Y": [out], "Mean": [mean], "Variance": [variance]},
+        attrs={"epsilon": epsilon, "groups": groups, "data_layout": data_layout},
+    )
+    return helper.append_activation(out)
+
+
+def instance_norm(
+    input: Variable,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """Normalises each channel of each sample on its own (`fluid.layers.instance_norm`).
+
+    `input` is [N, C, ...]; `param_attr` and `bias_attr` describe scale and shift of each channel.
+    """
+    check_dtype(input, "input", "instance_norm")
+    if param_attr is False or bias_attr is False:
+        raise ArgumentAssertion("'param_attr' and 'bias_attr' of instance_norm must not be False")
+    helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    scale, bias = _scale_and_bias(helper, [input.shape[1]], input.dtype)
+    saved = ("SavedMean", "SavedVariance")
+    _, _, out = helper.apply(
+        "instance_norm",
+        {"X": input, "Scale": scale, "Bias": bias},
+        (*saved, "Y"),
+        attrs={"epsilon": epsilon},
+        dtype=input.dtype,
+        frozen=saved,
+    )
+    result: Variable = out
+    return result
+
+
+def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: str | None = None) -> Variable:
+    """`x` divided by its length along `axis`: sqrt(sum of squares + epsilon) (`fluid.layers.l2_normalize`).
+
+    `axis` None means 1; for vectors it is always 0.
+    """
+    check_dtype(x, "x", "l2_normalize")
+    helper = LayerHelper("l2_normalize", name=name)
+    along = 0 if len(x.shape) == 1 else 1 if axis is None else axis
+    out: Variable
+    out, _ = helper.apply(
+        "norm", {"X": x}, ("Out", "Norm"), attrs={"axis": along, "epsilon": epsilon}, dtype=x.dtype
+    )
+    return out
+
+
+def spectral_norm(
+    weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
+) -> Variable:
+    """`weight` divided by its largest singular value, estimated (`fluid.layers.spectral_norm`).
+
+    Follows Miyato et al. (2018); two random vectors that are kept with the model start the estimate.
+
+    Args:
+        weight: floats of two or more dimensions, all known; seen as a matrix whose rows are dimension `dim`.
+        power_iters: how many steps of the power method are made each time.
+        eps: added to the vectors' lengths.
+    """
+    check_dtype(weight, "weight", "spectral_norm")
+    helper = LayerHelper("spectral_norm", name=name)
+    rows = weight.shape[dim]
+    vectors = [
+        helper.create_parameter(
+            attr=ParamAttr(),
+            shape=[size],
+            dtype=weight.dtype,
+            default_initializer=NormalInitializer(0.0, 1.0),
+            stop_gradient=True,
+        )
+        for size in (rows, math.prod(weight.shape) // rows)
+    ]
+    # Fluid gives this result a name that does not mention the layer.
+    out = helper.create_variable(dtype=weight.dtype)
+    helper.append_op(
+        type="spectral_norm",
+        inputs={"Weight": [weight], "U": [vectors[0]], "V": [vectors[1]]},
+        outputs={"Out": [out]},
+        attrs={"dim": dim, "power_iters": power_iters, "eps": eps},
+    )
+    return out

@@ -1,0 +1,196 @@
+"""Pooling layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
+
+__all__ = ["adaptive_pool2d", "adaptive_pool3d", "pool2d", "pool3d"]
+
+
+def pool2d(
+    input: Variable,
+    pool_size: Any = -1,
+    pool_type: str = "max",
+    pool_stride: Any = 1,
+    pool_padding: Any = 0,
+    global_pooling: bool = False,
+    use_cudnn: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+    exclusive: bool = True,
+    data_format: str = "NCHW",
+) -> Variable:
+    """The maximum or the mean of each window of an image (`fluid.layers.pool2d`).
+
+    Args:
+        input: float images [N, C, H, W] (or [N, H, W, C] with `data_format='NHWC'`).
+        pool_size: the window: an integer or [height, width].
+        pool_type: 'max' or 'avg'.
+        pool_stride: an integer or [height, width].
+        pool_padding: an integer, [height, width], [top, bottom, left, right], a pair for each dimension,
+            'SAME' or 'VALID'.
+        global_pooling: the window is the whole image; size and padding are ignored.
+        use_cudnn: accepted and without effect.
+        ceil_mode: keep a last window that reaches beyond the image.
+        name: what the name of the result is made from.
+        exclusive: an average counts only what lies inside of the image.
+        data_format: 'NCHW' or 'NHWC'.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit; they name the argument.
+    """
+    return _pool(
+        2,
+        "pool2d",
+        input,
+        pool_size,
+        pool_type,
+        pool_stride,
+        pool_padding,
+        global_pooling,
+        use_cudnn,
+        ceil_mode,
+        name,
+        exclusive,
+        data_format,
+    )
+
+
+def pool3d(
+    input: Variable,
+    pool_size: Any = -1,
+    pool_type: str = "max",
+    pool_stride: Any = 1,
+    pool_padding: Any = 0,
+    global_pooling: bool = False,
+    use_cudnn: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+    exclusive: bool = True,
+    data_format: str = "NCDHW",
+) -> Variable:
+    """Pooling of volumes [N, C, D, H, W] (or NDHWC); otherwise as `pool2d` (`fluid.layers.pool3d`)."""
+    return _pool(
+        3,
+        "pool3d",
+        input,
+        pool_size,
+        pool_type,
+        pool_stride,
+        pool_padding,
+        global_pooling,
+        use_cudnn,
+        ceil_mode,
+        name,
+        exclusive,
+        data_format,
+    )
+
+
+def _pool(
+    dims: int,
+    layer: str,
+    input: Variable,
+    pool_size: Any,
+    pool_type: str,
+    pool_stride: Any,
+    pool_padding: Any,
+    global_pooling: bool,
+    use_cudnn: bool,
+    ceil_mode: bool,
+    name: str | None,
+    exclusive: bool,
+    data_format: str,
+) -> Variable:
+    check_dtype(input, "input", layer)
+    check_choice(pool_type, "pool_type", ("max", "avg"), layer)
+    check_switch(global_pooling, "global_pooling", layer)
+    check_switch(use_cudnn, "use_cudnn", layer)
+    check_choice(data_format, "data_format", FORMATS[dims], layer)
+    if pool_size == -1 and not global_pooling:
+        raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {pool_size}")
+    pads, algorithm = paddings(pool_padding, dims, data_format in ("NHWC", "NDHWC"), layer)
+    attrs = {
+        "pooling_type": pool_type,
+        "ksize": numbers(pool_size, dims, "pool_size", layer),
+        "global_pooling": global_pooling,
+        "strides": numbers(pool_stride, dims, "pool_stride", layer),
+        "paddings": pads,
+        "padding_algorithm": algorithm,
+        "use_cudnn": use_cudnn,
+        "ceil_mode": ceil_mode,
+        "exclusive": exclusive,
+        "data_format": data_format,
+    }
+    out: Variable = LayerHelper(layer, name=name).apply(layer, {"X": input}, attrs=attrs, dtype=input.dtype)
+    return out
+
+
+def adaptive_pool2d(
+    input: Variable,
+    pool_size: Any,
+    pool_type: str = "max",
+    require_index: bool = False,
+    name: str | None = None,
+) -> Variable | tuple[Variable, Variable]:
+    """Pools images into `pool_size` bins, whatever their size (`fluid.layers.adaptive_pool2d`).
+
+    Args:
+        input: float images [N, C, H, W].
+        pool_size: how many bins: an integer or [height, width].
+        pool_type: 'max' or 'avg'.
+        require_index: with 'max', also return where in the flattened image each maximum is (int32).
+
+    Raises:
+        ValueError: for another `pool_type`, or `require_index` with 'avg'.
+    """
+    return _adaptive(2, "adaptive_pool2d", input, pool_size, pool_type, require_index, name)
+
+
+def adaptive_pool3d(
+    input: Variable,
+    pool_size: Any,
+    pool_type: str = "max",
+    require_index: bool = False,
+    name: str | None = None,
+) -> Variable | tuple[Variable, Variable]:
+    """Pools volumes [N, C, D, H, W] into bins; otherwise as `adaptive_pool2d`
+    (`fluid.layers.adaptive_pool3d`).
+    """
+    return _adaptive(3, "adaptive_pool3d", input, pool_size, pool_type, require_index, name)
+
+
+def _adaptive(
+    dims: int,
+    layer: str,
+    input: Variable,
+    pool_size: Any,
+    pool_type: str,
+    require_index: bool,
+    name: str | None,
+) -> Variable | tuple[Variable, Variable]:
+    check_dtype(input, "input", layer)
+    check_choice(pool_type, "pool_type", ("max", "avg"), layer)
+    check_switch(require_index, "require_index", layer)
+    if pool_type == "avg" and require_index:
+        raise ArgumentError("invalid setting 'require_index' true when 'pool_type' is 'avg'.")
+    attrs: dict[str, Any] = {"ksize": numbers(pool_size, dims, "pool_size", layer), "adaptive": True}
+    if pool_type == "max":
+        # Fluid takes the operator that finds the places even where nobody asks for them.
+        op_type = f"max_pool{dims}d_with_index"
+        attrs["pooling_type"] = pool_type
+        made: tuple[Variable, Variable] = LayerHelper(op_type, name=name).apply(
+            op_type, {"X": input}, ("Out", "Mask"), attrs=attrs, frozen=("Mask",)
+        )
+        return made if require_index else made[0]
+    op_type = f"pool{dims}d"
+    attrs["pooling_type"] = pool_type
+    out: Variable = LayerHelper(op_type, name=name).apply(
+        op_type, {"X": input}, attrs=attrs, dtype=input.dtype
+    )
+    return out

@@ -1,0 +1,30 @@
+"""Where in a sequence a row stands: `add_position_encoding`."""
+
+from __future__ import annotations
+
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["add_position_encoding"]
+
+
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
+    """alpha times `input`, and beta times sines and cosines of the place (`fluid.layers.add_position_encoding`).
+
+    Follows Vaswani et al. (2017): sines in the first half of a row, cosines in the second.
+
+    Args:
+        input: floats [batch, time, width], or [rows, width] with sequences; the width is even.
+        alpha, beta: what both parts are multiplied by.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "add_position_encoding")
+    helper = LayerHelper("add_position_encoding", name=name)
+    out: Variable = helper.apply(
+        "add_position_encoding", {"X": input}, attrs={"alpha": alpha, "beta": beta}, dtype=input.dtype
+    )
+    out.lod_level = input.lod_level
+    return out

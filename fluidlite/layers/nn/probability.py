@@ -1,0 +1,166 @@
+"""Layers about probabilities and classes: softmax, dropout, one-hot vectors, the largest scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import VarType, to_vartype
+from ...base.errors import ArgumentError
+from ...eager import Tensor, as_numbers
+from ...framework import Variable, mode
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import INTEGERS, check_choice, check_dtype
+
+__all__ = ["dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
+
+
+def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
+    """Exponentials divided by their sum along `axis` (`fluid.layers.softmax`); `use_cudnn` has no effect."""
+    check_dtype(input, "input", "softmax")
+    attrs = {"axis": axis, "use_cudnn": use_cudnn}
+    out: Variable = LayerHelper("softmax", name=name).apply(
+        "softmax", {"X": input}, attrs=attrs, dtype=input.dtype
+    )
+    return out
+
+
+def log_softmax(
+    input: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None
+) -> Variable:
+    """The logarithm of `softmax` along `axis`, by default the last (`fluid.layers.log_softmax`).
+
+    With `dtype`, 'float32' or 'float64', the input is converted first.
+    """
+    check_dtype(input, "input", "log_softmax")
+    helper = LayerHelper("log_softmax", name=name)
+    if dtype is not None:
+        kind = to_vartype(dtype)
+        check_choice(kind, "dtype", (VarType.FP32, VarType.FP64), "log_softmax")
+        attrs = {"in_dtype": int(input.dtype), "out_dtype": int(kind)}
+        input = helper.apply("cast", {"X": input}, attrs=attrs, dtype=kind)
+    shares = helper.apply(
+        "softmax", {"X": input}, attrs={"axis": -1 if axis is None else axis}, dtype=input.dtype
+    )
+    out: Variable = helper.apply("log", {"X": shares}, dtype=input.dtype)
+    return out
+
+
+def dropout(
+    x: Variable,
+    dropout_prob: float,
+    is_test: bool = False,
+    seed: int | None = None,
+    name: str | None = None,
+    dropout_implementation: str = "downgrade_in_infer",
+) -> Variable:
+    """Sets elements to zero at random in training (`fluid.layers.dropout`).
+
+    Args:
+        x: a float variable.
+        dropout_prob: the probability of zero, in [0, 1].
+        is_test: do what programs cloned `for_test` do. Under `fluid.dygraph.guard` it has no effect, as in Fluid: the
+            last `eval()` or `train()` of a layer decides.
+        seed: draw the same mask in every run; by default the program's `random_seed`, or anew each run if
+            that is 0.
+        dropout_implementation: 'downgrade_in_infer' multiplies with 1 - dropout_prob in tests;
+            'upscale_in_train' divides by it in training.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(x, "x", "dropout")
+    check_choice(
+        dropout_implementation,
+        "dropout_implementation",
+        ("downgrade_in_infer", "upscale_in_train"),
+        "dropout",
+    )
+    if not 0 <= dropout_prob <= 1:
+        raise ArgumentError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
+    if mode.in_dygraph_mode() and isinstance(x, Tensor):
+        is_test = not mode.is_training()
+    helper = LayerHelper("dropout", name=name)
+    if not seed and helper.main_program.random_seed:
+        seed = helper.main_program.random_seed
+    out = helper.create_variable_for_type_inference(x.dtype, like=x)
+    mask = helper.create_variable_for_type_inference(VarType.UINT8, stop_gradient=True, like=x)
+    helper.append_op(
+        type="dropout",
+        inputs={"X": [x]},
+        outputs={"Out": [out], "Mask": [mask]},
+        attrs={
+            "dropout_prob": dropout_prob,
+            "is_test": is_test,
+            "fix_seed": seed is not None,
+            "seed": seed or 0,
+            "dropout_implementation": dropout_implementation,
+        },
+    )
+    return out
+
+
+def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = False) -> Variable:
+    """A float32 vector of length `depth` with a single 1 for each class number (`fluid.layers.one_hot`).
+
+    Args:
+        input: int64 or int32 class numbers of shape [..., 1]; `fluid.one_hot` takes any shape.
+        depth: the number of classes, or an int32 variable holding it.
+        allow_out_of_range: give zeros for numbers outside of [0, depth) instead of an error.
+
+    Returns:
+        A variable of shape `input.shape[:-1] + [depth]` without gradient.
+    """
+    out = encoded("one_hot", input, depth, allow_out_of_range)
+    out.stop_gradient = True
+    return out
+
+
+def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_range: bool) -> Variable:
+    """What both forms of `one_hot` do."""
+    check_dtype(input, "input", "one_hot", INTEGERS)
+    inputs: dict[str, Any] = {"X": input}
+    attrs: dict[str, Any] = {"allow_out_of_range": allow_out_of_range}
+    if isinstance(depth, Variable):
+        inputs["depth_tensor"] = depth
+    else:
+        attrs["depth"] = int(as_numbers(depth))
+    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=VarType.FP32)
+    return out
+
+
+def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[Variable, Variable]:
+    """The `k` largest elements of each row, largest first, and where they stand (`fluid.layers.topk`).
+
+    `k` is an integer or an int32 variable of one element. Of equal elements the first wins. Neither result
+    (the second is int64) has a gradient.
+    """
+    check_variable(input, "input", "topk")
+    helper = LayerHelper("top_k", name=name)
+    values = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True, like=input)
+    places = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True, like=input)
+    given = isinstance(k, Variable)
+    helper.append_op(
+        type="top_k",
+        inputs={"X": [input], **({"K": [k]} if given else {})},
+        outputs={"Out": [values], "Indices": [places]},
+        attrs=None if given else {"k": as_numbers(k)},
+    )
+    return values, places
+
+
+def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
+    """How much predicted and true segments overlap, averaged over the classes (`fluid.layers.mean_iou`).
+
+    `input` and `label` hold class numbers of one shape. Returns the mean (float32 [1]) and, for each class,
+    the numbers of wrong and of correct elements (int32 [num_classes]).
+    """
+    for var, what in ((input, "Predictions"), (label, "Labels")):
+        check_dtype(var, what, "mean_iou", INTEGERS)
+    helper = LayerHelper("mean_iou")
+    made: tuple[Variable, Variable, Variable] = helper.apply(
+        "mean_iou",
+        {"Predictions": input, "Labels": label},
+        ("OutMeanIou", "OutWrong", "OutCorrect"),
+        attrs={"num_classes": num_classes},
+    )
+    return made

@@ -1,0 +1,183 @@
+"""Images and volumes of another size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...eager import as_number_list, as_numbers
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import FORMATS, check_choice, check_dtype
+from ..tensor.dims import has_variables, one_by_one
+
+__all__ = [
+    "image_resize",
+    "image_resize_short",
+    "interpolate",
+    "resize_bilinear",
+    "resize_nearest",
+    "resize_trilinear",
+]
+
+OutShape = Variable | Sequence[int | Variable] | None
+
+_METHODS = {"BILINEAR": "bilinear", "TRILINEAR": "trilinear", "NEAREST": "nearest"}
+_SIZES = {4: ("out_h", "out_w"), 5: ("out_d", "out_h", "out_w")}
+
+
+def image_resize(
+    input: Variable,
+    out_shape: OutShape = None,
+    scale: float | Variable | None = None,
+    name: str | None = None,
+    resample: str = "BILINEAR",
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    align_mode: int = 1,
+    data_format: str = "NCHW",
+) -> Variable:
+    """Images or volumes of another size (`fluid.layers.image_resize`).
+
+    Args:
+        input: float images [N, C, H, W] ([N, H, W, C] with `data_format='NHWC'`), or for 'TRILINEAR' volumes
+            [N, C, D, H, W] ('NDHWC': channels last).
+        out_shape: the new height and width (depth, height and width): integers, variables of one element, or one int32
+            variable that holds them all.
+        scale: instead of it, by how much the sizes are multiplied; a number or a float32 variable of one element.
+        name: what the result is called.
+        resample: 'BILINEAR', 'TRILINEAR' or 'NEAREST'.
+        actual_shape: an int32 variable with the new sizes that goes before `out_shape`, which then only says what is
+            known of them.
+        align_corners: the corners of both images lie on one another; else their edges do.
+        align_mode: without `align_corners`, 0: elements stand for their middles, 1: for their corners.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    if resample not in _METHODS:
+        raise ArgumentError(
+            f"The 'resample' of image_resize can only be 'BILINEAR', 'TRILINEAR' or 'NEAREST', got {resample!r}"
+        )
+    check_dtype(input, "input", "image_resize")
+    method, rank = _METHODS[resample], 5 if resample == "TRILINEAR" else 4
+    if len(input.shape) != rank:
+        raise ArgumentError(
+            f"'input' of image_resize must have {rank} dimensions for {resample}, got {input.shape}"
+        )
+    check_choice(data_format, "data_format", FORMATS[rank - 2], "image_resize")
+    if not isinstance(align_corners, bool):
+        raise TypeError(f"'align_corners' of image_resize must be True or False, got {align_corners!r}")
+    check_choice(align_mode, "align_mode", (0, 1), "image_resize")
+    helper = LayerHelper(f"{method}_interp", name=name)
+    attrs: dict[str, Any] = {
+        "out_d": -1,
+        "out_h": -1,
+        "out_w": -1,
+        "interp_method": method,
+        "align_corners": align_corners,
+        "align_mode": align_mode,
+        "data_layout": "NHWC" if data_format.endswith("C") else "NCHW",
+        "scale": 0.0,
+    }
+    inputs: dict[str, Any] = {"X": input}
+    if out_shape is not None:
+        inputs.update(_given_sizes(out_shape, _SIZES[rank], attrs, helper))
+    elif isinstance(scale, Variable):
+        scale.stop_gradient = True
+        inputs["Scale"] = scale
+    elif scale is None:
+        raise ArgumentError("One of 'out_shape' and 'scale' of image_resize must not be None")
+    elif scale <= 0:
+        raise ArgumentError(f"'scale' of image_resize must be greater than zero, got {scale}")
+    else:
+        attrs["scale"] = float(as_numbers(scale))
+    if actual_shape is not None:
+        actual_shape.stop_gradient = True
+        inputs["OutSize"] = actual_shape
+    out: Variable = helper.apply(f"{method}_interp", inputs, attrs=attrs, dtype=input.dtype)
+    return out
+
+
+def _given_sizes(
+    out_shape: OutShape, names: Sequence[str], attrs: dict[str, Any], helper: LayerHelper
+) -> dict[str, Any]:
+    """Inputs for the new sizes that only variables know; those that are numbers go into `attrs`."""
+    out_shape = as_number_list(out_shape)
+    if isinstance(out_shape, Variable):
+        out_shape.stop_gradient = True
+        return {"OutSize": out_shape}
+    if not isinstance(out_shape, (list, tuple)):
+        raise TypeError(f"'out_shape' of image_resize must be a list or a Variable, got {out_shape!r}")
+    if len(out_shape) != len(names):
+        raise ArgumentError(
+            f"'out_shape' of image_resize must have {len(names)} elements for this input, got {list(out_shape)}"
+        )
+    for name, size in zip(names, out_shape, strict=True):
+        if not isinstance(size, Variable):
+            attrs[name] = int(size)
+    return {"SizeTensor": one_by_one(helper, out_shape)} if has_variables(out_shape) else {}
+
+
+interpolate = image_resize
+
+
+def resize_bilinear(
+    input: Variable,
+    out_shape: OutShape = None,
+    scale: float | Variable | None = None,
+    name: str | None = None,
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    align_mode: int = 1,
+    data_format: str = "NCHW",
+) -> Variable:
+    """`image_resize` by linear interpolation along both axes (`fluid.layers.resize_bilinear`)."""
+    how = ("BILINEAR", actual_shape, align_corners, align_mode, data_format)
+    return image_resize(input, out_shape, scale, name, *how)
+
+
+def resize_trilinear(
+    input: Variable,
+    out_shape: OutShape = None,
+    scale: float | Variable | None = None,
+    name: str | None = None,
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    align_mode: int = 1,
+    data_format: str = "NCDHW",
+) -> Variable:
+    """`image_resize` of volumes by linear interpolation along all axes (`fluid.layers.resize_trilinear`)."""
+    how = ("TRILINEAR", actual_shape, align_corners, align_mode, data_format)
+    return image_resize(input, out_shape, scale, name, *how)
+
+
+def resize_nearest(
+    input: Variable,
+    out_shape: OutShape = None,
+    scale: float | Variable | None = None,
+    name: str | None = None,
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    data_format: str = "NCHW",
+) -> Variable:
+    """`image_resize` by the nearest element (`fluid.layers.resize_nearest`)."""
+    return image_resize(input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format)
+
+
+def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
+    """Images [N, C, H, W] whose shorter side is `out_short_len`, in proportion (`fluid.layers.image_resize_short`).
+
+    Height and width must be known.
+    """
+    check_dtype(input, "input", "image_resize_short")
+    if len(input.shape) != 4:
+        raise ArgumentError(f"'input' of image_resize_short must have 4 dimensions, got {list(input.shape)}")
+    sizes = list(input.shape[2:])
+    short = sizes.index(min(sizes))
+    other = 1 - short
+    out_shape = list(sizes)
+    out_shape[short] = out_short_len
+    out_shape[other] = int(sizes[other] * (out_short_len / sizes[short]) + 0.5)
+    return image_resize(input, out_shape=out_shape, resample=resample)

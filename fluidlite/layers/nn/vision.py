@@ -1,0 +1,221 @@
+"""Images whose pixels and channels are put in another order, moved, or scaled channel by channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_choice, check_dtype, numbers
+
+__all__ = [
+    "im2sequence",
+    "affine_channel",
+    "affine_grid",
+    "grid_sampler",
+    "lrn",
+    "pixel_shuffle",
+    "shuffle_channel",
+    "space_to_depth",
+    "temporal_shift",
+    "unfold",
+]
+
+
+def _applied(
+    op_type: str, x: Variable, attrs: dict[str, Any], name: str | None, out: str = "Out"
+) -> Variable:
+    check_dtype(x, "x", op_type)
+    made: Variable = LayerHelper(op_type, name=name).apply(
+        op_type, {"X": x}, (out,), attrs=attrs, dtype=x.dtype
+    )
+    return made
+
+
+def _integer(value: Any, name: str, layer: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"'{name}' of {layer} must be an integer, got {value!r}")
+    return value
+
+
+def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
+    """Images [N, C, H, W] as [N, C / r², H r, W r] for r = `upscale_factor` (`fluid.layers.pixel_shuffle`).
+
+    Follows Shi et al. (2016).
+    """
+    factor = _integer(upscale_factor, "upscale_factor", "pixel_shuffle")
+    return _applied("pixel_shuffle", x, {"upscale_factor": factor}, None)
+
+
+def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
+    """Images [N, C, H, W] as [N, C b², H / b, W / b] for b = `blocksize` (`fluid.layers.space_to_depth`)."""
+    if not isinstance(blocksize, int):
+        raise ArgumentError(f"'blocksize' of space_to_depth must be an integer, got {blocksize!r}")
+    return _applied("space_to_depth", x, {"blocksize": blocksize}, name)
+
+
+def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
+    """The channels of `x` [N, C, H, W], taken from each of `group` groups in turn (`fluid.layers.shuffle_channel`)."""
+    return _applied("shuffle_channel", x, {"group": _integer(group, "group", "shuffle_channel")}, name)
+
+
+def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
+    """Frames with channels from the frames before and after them (`fluid.layers.temporal_shift`).
+
+    Args:
+        x: floats [videos * seg_num, C, H, W].
+        seg_num: how many frames a video has.
+        shift_ratio: the part of the channels that comes from the frame before, and as large a part from the one after.
+    """
+    segments = _integer(seg_num, "seg_num", "temporal_shift")
+    return _applied("temporal_shift", x, {"seg_num": segments, "shift_ratio": float(shift_ratio)}, name)
+
+
+def im2sequence(
+    input: Variable,
+    filter_size: int | Sequence[int] = 1,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    input_image_size: Variable | None = None,
+    out_stride: int | Sequence[int] = 1,
+    name: str | None = None,
+) -> Variable:
+    """The patches of each image of `input` [N, C, H, W] as a sequence (`fluid.layers.im2sequence`).
+
+    Args:
+        filter_size, stride: of the patches, one number or two (height and width).
+        padding: one number, two (height and width) or four (top, left, bottom, right).
+        input_image_size: the real sizes [N, 2] of the images; only so many patches are taken as an image of that size,
+            divided by `out_stride` and rounded up, would have.
+
+    Returns:
+        Rows [patches, C * height * width], a sequence for each image.
+    """
+    layer = "im2sequence"
+    pads = padding if isinstance(padding, (list, tuple)) and len(padding) == 4 else None
+    attrs = {
+        "kernels": numbers(filter_size, 2, "filter_size", layer),
+        "strides": numbers(stride, 2, "stride", layer),
+        "paddings": list(pads) if pads else numbers(padding, 2, "padding", layer) * 2,
+    }
+    inputs = {"X": input, "Y": input_image_size}
+    if input_image_size is not None:
+        attrs["out_stride"] = numbers(out_stride, 2, "out_stride", layer)
+    check_dtype(input, "input", layer)
+    out: Variable = LayerHelper(layer, name=name).apply(layer, inputs, attrs=attrs, dtype=input.dtype)
+    out.lod_level = 1
+    return out
+
+
+def unfold(
+    x: Variable,
+    kernel_sizes: int | Sequence[int],
+    strides: int | Sequence[int] = 1,
+    paddings: int | Sequence[int] = 0,
+    dilations: int | Sequence[int] = 1,
+    name: str | None = None,
+) -> Variable:
+    """The blocks that a convolution of `x` [N, C, H, W] would look at (`fluid.layers.unfold`).
+
+    `paddings` is one number, two (for height and width) or four (top, left, bottom, right). Returns
+    [N, C * block, blocks].
+    """
+    pads = numbers(
+        paddings, len(paddings) if isinstance(paddings, (list, tuple)) else 4, "paddings", "unfold"
+    )
+    if len(pads) not in (1, 2, 4):
+        raise ArgumentError(f"'paddings' of unfold must be an integer or 2 or 4 of them, got {paddings!r}")
+    attrs = {
+        "kernel_sizes": numbers(kernel_sizes, 2, "kernel_sizes", "unfold"),
+        "strides": numbers(strides, 2, "strides", "unfold"),
+        "paddings": (pads * 4)[:4],
+        "dilations": numbers(dilations, 2, "dilations", "unfold"),
+    }
+    return _applied("unfold", x, attrs, name, "Y")
+
+
+def affine_channel(
+    x: Variable,
+    scale: Variable | None = None,
+    bias: Variable | None = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+    act: str | None = None,
+) -> Variable:
+    """Each channel of `x` times its `scale` plus its `bias`, both of shape [C] (`fluid.layers.affine_channel`)."""
+    check_dtype(x, "x", "affine_channel")
+    check_variable(scale, "scale", "affine_channel")
+    check_variable(bias, "bias", "affine_channel")
+    check_choice(data_layout, "data_layout", ("NCHW", "NHWC"), "affine_channel")
+    helper = LayerHelper("affine_channel", name=name, act=act)
+    inputs = {"X": x, "Scale": scale, "Bias": bias}
+    out = helper.apply("affine_channel", inputs, attrs={"data_layout": data_layout}, dtype=x.dtype)
+    return helper.append_activation(out)
+
+
+def affine_grid(theta: Variable, out_shape: Variable | Sequence[int], name: str | None = None) -> Variable:
+    """Where the pixels of an image moved by `theta` come from (`fluid.layers.affine_grid`).
+
+    Args:
+        theta: floats [N, 2, 3].
+        out_shape: [N, C, H, W] of the image: integers, or an int32 variable.
+
+    Returns:
+        [N, H, W, 2]: x and y of each pixel; the image reaches from -1 to 1.
+    """
+    check_dtype(theta, "theta", "affine_grid")
+    inputs: dict[str, Any] = {"Theta": theta}
+    attrs: dict[str, Any] = {"use_cudnn": True, "output_shape": []}
+    if isinstance(out_shape, Variable):
+        inputs["OutputShape"] = out_shape
+    elif isinstance(out_shape, (list, tuple)):
+        attrs["output_shape"] = [int(n) for n in out_shape]
+    else:
+        raise ArgumentError("The 'out_shape' of affine_grid should be a list, a tuple or a Variable")
+    helper = LayerHelper("affine_grid", name=name)
+    out: Variable = helper.apply("affine_grid", inputs, ("Output",), attrs=attrs, dtype=theta.dtype)
+    return out
+
+
+def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
+    """The pixels of `x` at the places that `grid` names (`fluid.layers.grid_sampler`).
+
+    Args:
+        x: floats [N, C, H, W].
+        grid: floats [N, height, width, 2]: x and y of each place; the image reaches from -1 to 1. Between pixels
+            values are interpolated, outside of the image they are 0.
+
+    Returns:
+        [N, C, height, width].
+    """
+    check_dtype(x, "x", "grid_sampler")
+    check_dtype(grid, "grid", "grid_sampler")
+    out: Variable = LayerHelper("grid_sampler", name=name).apply(
+        "grid_sampler", {"X": x, "Grid": grid}, ("Output",), attrs={"use_cudnn": True}, dtype=x.dtype
+    )
+    return out
+
+
+def lrn(
+    input: Variable,
+    n: int = 5,
+    k: float = 1.0,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """input / (k + alpha * sum of squares of n neighbouring channels) ** beta (`fluid.layers.lrn`).
+
+    `input` is [N, C, H, W] ([N, H, W, C] with `data_format='NHWC'`), `n` odd.
+    """
+    check_dtype(input, "input", "lrn")
+    check_choice(data_format, "data_format", ("NCHW", "NHWC"), "lrn")
+    attrs = {"n": n, "k": float(k), "alpha": float(alpha), "beta": float(beta), "data_format": data_format}
+    out: Variable
+    _, out = LayerHelper("lrn", name=name).apply(
+        "lrn", {"X": input}, ("MidOut", "Out"), attrs=attrs, dtype=input.dtype, frozen=("MidOut",)
+    )
+    return out

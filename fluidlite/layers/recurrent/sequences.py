@@ -1,0 +1,317 @@
+"""Recurrent layers: `dynamic_lstm`, `dynamic_lstmp` and `dynamic_gru` over sequences, `lstm` over padded batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import ArgumentAssertion, StaticModeError
+from ...framework import Variable, mode
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "lstm"]
+
+
+def dynamic_lstm(
+    input: Variable,
+    size: int,
+    h_0: Variable | None = None,
+    c_0: Variable | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """A long short-term memory over each sequence of `input` (`fluid.layers.dynamic_lstm`; Hochreiter and Schmidhuber
+    1997, peepholes as in Gers, Schraudolph and Schmidhuber 2002).
+
+    With c' the cell and h' the state before a step, the gates i, f, o and the candidate g, `*` element by element:
+
+        g = candidate_activation(x_g + h' W_g)
+        i = gate_activation(x_i + h' W_i + c' * w_i)
+        f = gate_activation(x_f + h' W_f + c' * w_f)
+        c = g * i + c' * f
+        o = gate_activation(x_o + h' W_o + c * w_o)
+        h = o * cell_activation(c)
+
+    Args:
+        input: floats [rows, size] with one level of sequences, already multiplied by the input's weights: x_g, x_i,
+            x_f and x_o side by side (a bias is added to them).
+        size: four times the size of the state.
+        h_0, c_0: state and cell before the first step, a row for each sequence, [batch, size / 4]; both or neither
+            (zeros).
+        param_attr: a ParamAttr, a name or an initializer of the weights [size / 4, size]: W_g, W_i, W_f, W_o.
+        bias_attr: the same of the bias [1, size], followed by w_i, w_f and w_o with peepholes: [1, 7 * size / 4].
+        use_peepholes: whether gates look at the cell.
+        is_reverse: start from the end of each sequence.
+        gate_activation, cell_activation, candidate_activation: 'sigmoid', 'tanh', 'relu' or 'identity'.
+        dtype: of the parameters, which must be that of `input`.
+
+    Returns:
+        States and cells of all steps, [rows, size / 4] both, with the sequences of `input`. As in Fluid no gradient
+        goes through the cells.
+
+    Raises:
+        AssertionError: in dygraph mode, without a bias, or for initial states that do not fit.
+        TypeError, EnforceNotMet: for other arguments that do not fit.
+    """
+    _check(input, bias_attr, "dynamic_lstm")
+    helper = LayerHelper("lstm", name=name, param_attr=param_attr, bias_attr=bias_attr)
+    width = size // 4
+    weight = helper.create_parameter(attr=helper.param_attr, shape=[width, 4 * width], dtype=dtype)
+    inputs = {"Input": input, "Weight": weight, "Bias": _bias(helper, width, use_peepholes, dtype)}
+    inputs.update(_initial(input, "H0", h_0, "h_0", width))
+    inputs.update(_initial(input, "C0", c_0, "c_0", width))
+    attrs = {
+        "use_peepholes": use_peepholes,
+        "is_reverse": is_reverse,
+        "gate_activation": gate_activation,
+        "cell_activation": cell_activation,
+        "candidate_activation": candidate_activation,
+    }
+    outs = ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")
+    hidden, cell, *_ = helper.apply("lstm", inputs, outs, attrs=attrs, dtype=dtype)
+    hidden.lod_level = cell.lod_level = input.lod_level
+    return hidden, cell
+
+
+def dynamic_lstmp(
+    input: Variable,
+    size: int,
+    proj_size: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    proj_activation: str = "tanh",
+    dtype: Any = "float32",
+    name: str | None = None,
+    h_0: Variable | None = None,
+    c_0: Variable | None = None,
+    cell_clip: float | None = None,
+    proj_clip: float | None = None,
+) -> tuple[Variable, Variable]:
+    """A long short-term memory whose state is a projection of what the cell shows (`fluid.layers.dynamic_lstmp`; Sak,
+    Senior and Beaufays 2014): `dynamic_lstm` with a further step, r = activation(h W_r), where r takes the place of h
+    in the next step. As in Fluid 1.8 the activation is `cell_activation`, or none if `proj_activation` is 'identity'.
+
+    Args:
+        input, size, use_peepholes, is_reverse, dtype, c_0: as for `dynamic_lstm`.
+        proj_size: the size of the state, r.
+        param_attr: a ParamAttr or an initializer of the weights [proj_size, size], and of W_r [size / 4, proj_size].
+        bias_attr: as for `dynamic_lstm`.
+        gate_activation, cell_activation, candidate_activation, proj_activation: 'sigmoid', 'tanh', 'relu' or
+            'identity'.
+        h_0: the projected state before the first step, [batch, proj_size].
+        cell_clip, proj_clip: bounds of cell and state, which are cut off beyond; None: no bound.
+
+    Returns:
+        Projected states [rows, proj_size] and cells [rows, size / 4] of all steps, with the sequences of `input`. As in
+        Fluid no gradient goes through the cells.
+
+    Raises:
+        AssertionError: in dygraph mode, without a bias, or for a negative bound.
+        TypeError, EnforceNotMet: for other arguments that do not fit.
+    """
+    _check(input, bias_attr, "dynamic_lstmp")
+    helper = LayerHelper("lstmp", name=name, param_attr=param_attr, bias_attr=bias_attr)
+    width = size // 4
+    weight = helper.create_parameter(attr=helper.param_attr, shape=[proj_size, 4 * width], dtype=dtype)
+    projection = helper.create_parameter(attr=helper.param_attr, shape=[width, proj_size], dtype=dtype)
+    inputs = {
+        "Input": input,
+        "Weight": weight,
+        "ProjWeight": projection,
+        "Bias": _bias(helper, width, use_peepholes, dtype),
+        "H0": h_0,
+        "C0": c_0,
+    }
+    for bound, what in ((cell_clip, "cell_clip"), (proj_clip, "proj_clip")):
+        if bound is not None and bound < 0:
+            raise ArgumentAssertion(f"'{what}' of dynamic_lstmp must not be negative, got {bound}")
+    attrs = {
+        "use_peepholes": use_peepholes,
+        "is_reverse": is_reverse,
+        "gate_activation": gate_activation,
+        "cell_activation": cell_activation,
+        "candidate_activation": candidate_activation,
+        "proj_activation": proj_activation,
+        "cell_clip": cell_clip or 0.0,
+        "proj_clip": proj_clip or 0.0,
+    }
+    outs = ("Projection", "Cell", "unused", "BatchHidden", "BatchGate", "BatchCellPreAct")
+    made = {slot: helper.create_variable_for_type_inference(dtype) for slot in outs}
+    del made["unused"]  # a variable that no operator makes, but that Fluid numbers
+    helper.append_op(
+        type="lstmp",
+        inputs={slot: var for slot, var in inputs.items() if var is not None},
+        outputs={slot: [var] for slot, var in made.items()},
+        attrs=attrs,
+    )
+    state, cell = made["Projection"], made["Cell"]
+    state.lod_level = cell.lod_level = input.lod_level
+    return state, cell
+
+
+def dynamic_gru(
+    input: Variable,
+    size: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    candidate_activation: str = "tanh",
+    h_0: Variable | None = None,
+    origin_mode: bool = False,
+) -> Variable:
+    """A gated recurrent unit over each sequence of `input` (`fluid.layers.dynamic_gru`; Chung et al. 2014).
+
+    With h' the state before a step, update gate u, reset gate r and candidate g, `*` element by element:
+
+        u = gate_activation(x_u + h' W_u)
+        r = gate_activation(x_r + h' W_r)
+        g = candidate_activation(x_g + (r * h') W_g)
+        h = (1 - u) * h' + u * g
+
+    Args:
+        input: floats [rows, 3 * size] with one level of sequences, already multiplied by the input's weights: x_u, x_r
+            and x_g side by side (a bias is added to them).
+        size: the size of the state.
+        param_attr: a ParamAttr, a name or an initializer of the weights [size, 3 * size]; in memory W_u and W_r side
+            by side [size, 2 * size], followed by W_g [size, size].
+        bias_attr: the same of the bias [1, 3 * size]; False: no bias.
+        is_reverse: start from the end of each sequence.
+        gate_activation, candidate_activation: 'sigmoid', 'tanh', 'relu' or 'identity'.
+        h_0: the state before the first step, a row for each sequence, [batch, size]; None: zeros.
+        origin_mode: h = u * h' + (1 - u) * g instead (Cho et al. 2014).
+
+    Returns:
+        The states of all steps, [rows, size], with the sequences of `input`.
+
+    Raises:
+        AssertionError: in dygraph mode, or for an h_0 that does not fit.
+        TypeError, EnforceNotMet: for other arguments that do not fit.
+    """
+    _check(input, None, "dynamic_gru")
+    helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
+    inputs = {
+        "Input": input,
+        "Weight": helper.create_parameter(attr=helper.param_attr, shape=[size, 3 * size], dtype=input.dtype),
+    }
+    if helper.bias_attr:
+        inputs["Bias"] = helper.create_parameter(
+            attr=helper.bias_attr, shape=[1, 3 * size], dtype=input.dtype, is_bias=True
+        )
+    inputs.update(_initial(input, "H0", h_0, "h_0", size))
+    attrs = {
+        "is_reverse": is_reverse,
+        "gate_activation": gate_activation,
+        "activation": candidate_activation,
+        "origin_mode": origin_mode,
+    }
+    outs = ("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden")
+    hidden: Variable = helper.apply("gru", inputs, outs, attrs=attrs, dtype=input.dtype)[0]
+    hidden.lod_level = input.lod_level
+    return hidden
+
+
+def lstm(
+    input: Variable,
+    init_h: Variable,
+    init_c: Variable,
+    max_len: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout_prob: float = 0.0,
+    is_bidirec: bool = False,
+    is_test: bool = False,
+    name: str | None = None,
+    default_initializer: Any = None,
+    seed: int = -1,
+) -> tuple[Variable, Variable, Variable]:
+    """Layers of long short-term memories without peepholes over a padded batch (`fluid.layers.lstm`).
+
+    Args:
+        input: floats [time, batch, width].
+        init_h, init_c: states and cells before the first step, [num_layers * directions, batch, hidden_size] both, both
+            directions of the first layer before those of the second.
+        max_len: accepted and without effect.
+        hidden_size: the size of the state of each layer and direction.
+        num_layers: how many layers stand above each other.
+        dropout_prob: how much of what a layer gives to the next one is dropped in training, upscaled.
+        is_bidirec: each layer goes over the batch in both directions.
+        is_test: drop nothing. As in Fluid a clone for testing says so by itself.
+        default_initializer: of the only parameter, the flat weights of all layers, by default Xavier. As for cuDNN they
+            are, layer by layer and forwards before backwards, the matrices of input [4 * hidden_size, width] and state
+            [4 * hidden_size, hidden_size], of input, forget, candidate and output gate; then two biases each.
+        seed: of dropout.
+
+    Returns:
+        The states of the last layer, [time, batch, directions * hidden_size], and the last states and cells of all
+        layers, of the shape of `init_h`.
+
+    Raises:
+        TypeError, EnforceNotMet: for arguments that do not fit.
+    """
+    for var, what in ((input, "input"), (init_h, "init_h"), (init_c, "init_c")):
+        check_dtype(var, what, "lstm")
+    helper = LayerHelper("cudnn_lstm", name=name)
+    ways = 2 if is_bidirec else 1
+    widths = [input.shape[-1]] * ways + [hidden_size * ways] * (ways * (num_layers - 1))
+    weight = helper.create_parameter(
+        attr=helper.param_attr,
+        shape=[sum(4 * hidden_size * (width + hidden_size + 2) for width in widths)],
+        dtype=input.dtype,
+        default_initializer=default_initializer,
+    )
+    attrs = {
+        "max_len": max_len,
+        "is_bidirec": is_bidirec,
+        "input_size": input.shape[-1],
+        "hidden_size": hidden_size,
+        "num_layers": num_layers,
+        "is_test": is_test,
+        "dropout_prob": dropout_prob,
+        "seed": seed,
+    }
+    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight}
+    out, last_h, last_c = helper.apply(
+        "cudnn_lstm", inputs, ("Out", "last_h", "last_c"), attrs=attrs, dtype=input.dtype
+    )
+    return out, last_h, last_c
+
+
+def _check(input: Variable, bias_attr: Any, layer: str) -> None:
+    """What the layers here ask of their arguments alike."""
+    if mode.in_dygraph_mode():
+        raise StaticModeError(f"{layer} is a layer of programs only; in dygraph mode loop over the steps")
+    if bias_attr is False:
+        raise ArgumentAssertion(f"'bias_attr' of {layer} must not be False")
+    check_dtype(input, "input", layer)
+
+
+def _bias(helper: LayerHelper, width: int, use_peepholes: bool, dtype: Any) -> Variable:
+    shape = [1, (7 if use_peepholes else 4) * width]
+    bias: Variable = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
+    return bias
+
+
+def _initial(
+    input: Variable, slot: str, state: Variable | None, what: str, width: int
+) -> dict[str, Variable]:
+    """The input of an initial state, which like Fluid's has to have the open first dimension of `input`."""
+    if state is None:
+        return {}
+    if tuple(state.shape) != (input.shape[0], width):
+        raise ArgumentAssertion(
+            f"'{what}' must be of shape {[input.shape[0], width]} (batch size, size), got {list(state.shape)}"
+        )
+    return {slot: state}

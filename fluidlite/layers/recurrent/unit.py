@@ -1,0 +1,138 @@
+"""Single steps of recurrent networks, and lookahead over their rows: `gru_unit`, `lstm_unit`, `row_conv`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ...ops.rnn.unit import ACTIVATIONS
+from ..checks import check_choice, check_dtype
+from ..nn.dense import fc
+from ..tensor.joining import concat
+
+__all__ = ["gru_unit", "lstm_unit", "row_conv"]
+
+
+def gru_unit(
+    input: Variable,
+    hidden: Variable,
+    size: int,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    activation: str = "tanh",
+    gate_activation: str = "sigmoid",
+    origin_mode: bool = False,
+) -> tuple[Variable, Variable, Variable]:
+    """One step of a gated recurrent unit (`fluid.layers.gru_unit`).
+
+    Args:
+        input: floats [batch, size], already multiplied by the input's weights: for update gate, reset gate and
+            candidate side by side.
+        hidden: the state before the step, [batch, size / 3].
+        size: three times the size of the state.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of weights [size / 3, size] and bias [1, size];
+            `bias_attr=False`: no bias.
+        activation, gate_activation: one of 'identity', 'sigmoid', 'tanh', 'relu'. As in Fluid 1.8, whose models rely
+            on it, they have no effect (a UserWarning says so): 'tanh' and 'sigmoid' are used.
+        origin_mode: the update gate is the share of the old state (Cho et al. 2014), not of the candidate.
+
+    Returns:
+        The state after the step, the old state after the reset gate, [batch, size / 3] both, and the gates with the
+        candidate, [batch, size].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "gru_unit")
+    check_dtype(hidden, "hidden", "gru_unit")
+    check_choice(activation, "activation", ACTIVATIONS, "gru_unit")
+    check_choice(gate_activation, "gate_activation", ACTIVATIONS, "gru_unit")
+    if (activation, gate_activation) != ("tanh", "sigmoid"):
+        warnings.warn(
+            "gru_unit computes with tanh and sigmoid as Fluid 1.8 does, not with "
+            f"{activation} and {gate_activation}",
+            UserWarning,
+            stacklevel=2,
+        )
+    helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
+    width = size // 3
+    weight = helper.create_parameter(attr=helper.param_attr, shape=[width, 3 * width], dtype=input.dtype)
+    inputs = {"Input": input, "HiddenPrev": hidden, "Weight": weight}
+    if helper.bias_attr:
+        inputs["Bias"] = helper.create_parameter(
+            attr=helper.bias_attr, shape=[1, 3 * width], dtype=input.dtype, is_bias=True
+        )
+    attrs = {
+        "activation": ACTIVATIONS.index("tanh"),
+        "gate_activation": ACTIVATIONS.index("sigmoid"),
+        "origin_mode": origin_mode,
+    }
+    gate, reset, updated = helper.apply(
+        "gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs=attrs, dtype=input.dtype
+    )
+    return updated, reset, gate
+
+
+def lstm_unit(
+    x_t: Variable,
+    hidden_t_prev: Variable,
+    cell_t_prev: Variable,
+    forget_bias: float = 0.0,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """One step of a long short-term memory (`fluid.layers.lstm_unit`).
+
+    Args:
+        x_t: the input of the step, floats [batch, width].
+        hidden_t_prev, cell_t_prev: the state and the cell before it, [batch, size] both.
+        forget_bias: added to the forget gate before its sigmoid.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of weights [width + size, 4 * size] and bias;
+            `bias_attr=False`: no bias.
+
+    Returns:
+        State and cell after the step, [batch, size] both.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    for var, what in ((x_t, "x_t"), (hidden_t_prev, "hidden_t_prev"), (cell_t_prev, "cell_t_prev")):
+        check_dtype(var, what, "lstm_unit")
+        if len(var.shape) != 2:
+            raise ArgumentError(f"'{what}' of lstm_unit must have 2 dimensions, got shape {list(var.shape)}")
+    helper = LayerHelper("lstm_unit", name=name)
+    joined = concat([x_t, hidden_t_prev], axis=1)
+    gates = fc(joined, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
+    cell, state = helper.apply(
+        "lstm_unit",
+        {"X": gates, "C_prev": cell_t_prev},
+        ("C", "H"),
+        attrs={"forget_bias": forget_bias},
+        dtype=x_t.dtype,
+    )
+    return state, cell
+
+
+def row_conv(
+    input: Variable, future_context_size: int, param_attr: Any = None, act: str | None = None
+) -> Variable:
+    """Each row with the rows that follow it, weighed element by element (`fluid.layers.row_conv`).
+
+    Args:
+        input: floats [rows, width] with sequences, or padded [batch, time, width].
+        future_context_size: how many following rows are looked at; beyond the end they are zeros.
+        param_attr: a ParamAttr, a name or an initializer of the weights [future_context_size + 1, width].
+        act: the name of an activation.
+    """
+    check_dtype(input, "input", "row_conv")
+    helper = LayerHelper("row_conv", param_attr=param_attr, act=act)
+    shape = [future_context_size + 1, input.shape[-1]]
+    weights = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype)
+    out = helper.apply("row_conv", {"X": input, "Filter": weights}, dtype=input.dtype)
+    if isinstance(input, Variable):
+        out.lod_level = input.lod_level
+    return helper.append_activation(out)

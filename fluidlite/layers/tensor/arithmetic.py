@@ -1,0 +1,168 @@
+"""Arithmetic of several Variables: `elementwise_*`, sums, `scale`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...eager import as_numbers
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+
+__all__ = [
+    "elementwise_add",
+    "elementwise_div",
+    "elementwise_floordiv",
+    "elementwise_max",
+    "elementwise_min",
+    "elementwise_mod",
+    "elementwise_mul",
+    "elementwise_pow",
+    "elementwise_sub",
+    "scale",
+    "sum",
+    "sums",
+]
+
+
+def _binary(op_type: str, x: Variable, y: Variable, axis: int, act: Any, name: str | None) -> Variable:
+    """`op_type` of two Variables of one type.
+
+    The shape of the one with fewer dimensions stands at dimension `axis` of the other (-1: at its end), and
+    ones in either shape are repeated. `act` names an activation of the result.
+    """
+    check_variable(x, "x", op_type)
+    check_variable(y, "y", op_type)
+    helper = LayerHelper(op_type, name=name, act=act)
+    out = helper.apply(op_type, {"X": x, "Y": y}, attrs={"axis": axis}, dtype=x.dtype)
+    return helper.append_activation(out)
+
+
+def elementwise_add(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """x + y, with y's shape standing at dimension `axis` of x's, then `act` (`fluid.layers.elementwise_add`).
+
+    Raises TypeError for anything but Variables, OperatorError (a ValueError) for shapes or types that do not
+    fit.
+    """
+    return _binary("elementwise_add", x, y, axis, act, name)
+
+
+def elementwise_sub(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """x - y; arguments and errors as in `elementwise_add` (`fluid.layers.elementwise_sub`)."""
+    return _binary("elementwise_sub", x, y, axis, act, name)
+
+
+def elementwise_mul(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """x * y; arguments and errors as in `elementwise_add` (`fluid.layers.elementwise_mul`)."""
+    return _binary("elementwise_mul", x, y, axis, act, name)
+
+
+def elementwise_div(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """x / y, integers rounded towards 0; else as `elementwise_add` (`fluid.layers.elementwise_div`)."""
+    return _binary("elementwise_div", x, y, axis, act, name)
+
+
+def elementwise_max(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """The larger of x and y; else as `elementwise_add` (`fluid.layers.elementwise_max`)."""
+    return _binary("elementwise_max", x, y, axis, act, name)
+
+
+def elementwise_min(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """The smaller of x and y; else as `elementwise_add` (`fluid.layers.elementwise_min`)."""
+    return _binary("elementwise_min", x, y, axis, act, name)
+
+
+def elementwise_pow(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """x to the power of y; else as `elementwise_add` (`fluid.layers.elementwise_pow`)."""
+    return _binary("elementwise_pow", x, y, axis, act, name)
+
+
+def elementwise_mod(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """The remainder of x / y: integers take x's sign, floats y's; else as `elementwise_add`.
+
+    Follows `fluid.layers.elementwise_mod`.
+    """
+    return _binary("elementwise_mod", x, y, axis, act, name)
+
+
+def elementwise_floordiv(
+    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+) -> Variable:
+    """The quotient of integers, rounded towards 0; else as `elementwise_add`.
+
+    Follows `fluid.layers.elementwise_floordiv`.
+    """
+    return _binary("elementwise_floordiv", x, y, axis, act, name)
+
+
+def _summands(value: Any, name: str, layer: str) -> list[Variable]:
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    for index, item in enumerate(items):
+        check_variable(item, name if item is value else f"{name}[{index}]", layer)
+    if not items:
+        raise ArgumentError(f"'{name}' of {layer} must hold at least one Variable")
+    return items
+
+
+def sums(input: Variable | Sequence[Variable], out: Variable | None = None) -> Variable:
+    """The sum of Variables of one shape and type, into `out` if given (`fluid.layers.sums`)."""
+    items = _summands(input, "input", "sums")
+    helper = LayerHelper("sum")
+    if out is None:
+        out = helper.create_variable_for_type_inference(items[0].dtype, like=items)
+    check_variable(out, "out", "sums")
+    helper.append_op(type="sum", inputs={"X": items}, outputs={"Out": [out]})
+    return out
+
+
+def sum(x: Variable | Sequence[Variable]) -> Variable:
+    """The sum of Variables of one shape and type (`fluid.layers.sum`)."""
+    items = _summands(x, "x", "sum")
+    out: Variable = LayerHelper("sum").apply("sum", {"X": items}, dtype=items[0].dtype)
+    return out
+
+
+def scale(
+    x: Variable,
+    scale: float | Variable = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """scale * x + bias, or scale * (x + bias) without `bias_after_scale` (`fluid.layers.scale`).
+
+    Args:
+        x: a tensor of any number type.
+        scale: a number or a Variable of one element.
+        bias: a number.
+        bias_after_scale: whether the bias is added last.
+        act: the name of an activation of the result.
+        name: what the result is called.
+    """
+    check_variable(x, "x", "scale")
+    helper = LayerHelper("scale", name=name, act=act)
+    inputs: dict[str, Any] = {"X": x}
+    attrs: dict[str, Any] = {"bias": float(as_numbers(bias)), "bias_after_scale": bias_after_scale}
+    if isinstance(scale, Variable):
+        inputs["ScaleTensor"] = scale
+    else:
+        attrs["scale"] = float(as_numbers(scale))
+    return helper.append_activation(helper.apply("scale", inputs, attrs=attrs, dtype=x.dtype))

@@ -1,0 +1,161 @@
+"""Layers whose results are true or false, and `where`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_dtype
+
+__all__ = [
+    "equal",
+    "greater_equal",
+    "greater_than",
+    "has_inf",
+    "has_nan",
+    "is_empty",
+    "isfinite",
+    "less_equal",
+    "less_than",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "where",
+]
+
+
+def _compared(
+    op_type: str, x: Variable, y: Variable, cond: Variable | None, force_cpu: bool | None = None
+) -> Variable:
+    """A bool Variable that says how `x` compares with `y`, element by element; `cond` if given."""
+    check_variable(x, "x", op_type)
+    check_variable(y, "y", op_type)
+    helper = LayerHelper(op_type)
+    if cond is None:
+        cond = helper.create_variable_for_type_inference("bool", like=x)
+    else:
+        check_variable(cond, "cond", op_type)
+    cond.stop_gradient = True
+    attrs: dict[str, Any] = {} if force_cpu is None else {"force_cpu": force_cpu}
+    helper.append_op(type=op_type, inputs={"X": [x], "Y": [y]}, outputs={"Out": [cond]}, attrs=attrs)
+    return cond
+
+
+def less_than(
+    x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None
+) -> Variable:
+    """Whether x < y, element by element, bool (`fluid.layers.less_than`).
+
+    Args:
+        x: a tensor.
+        y: a tensor of the same type, of the same shape or one that broadcasts.
+        force_cpu: kept in the program; the result is the same.
+        cond: what to write; a new variable by default.
+
+    Raises:
+        TypeError: an argument is no Variable.
+    """
+    return _compared("less_than", x, y, cond, force_cpu)
+
+
+def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
+    """Whether x <= y; arguments as in `less_than` (`fluid.layers.less_equal`)."""
+    return _compared("less_equal", x, y, cond)
+
+
+def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
+    """Whether x > y; arguments as in `less_than` (`fluid.layers.greater_than`)."""
+    return _compared("greater_than", x, y, cond)
+
+
+def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
+    """Whether x >= y; arguments as in `less_than` (`fluid.layers.greater_equal`)."""
+    return _compared("greater_equal", x, y, cond)
+
+
+def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
+    """Whether x == y; arguments as in `less_than` (`fluid.layers.equal`)."""
+    return _compared("equal", x, y, cond)
+
+
+def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
+    """Whether x != y; arguments as in `less_than` (`fluid.layers.not_equal`)."""
+    return _compared("not_equal", x, y, cond)
+
+
+def _logic(op_type: str, operands: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
+    for slot, operand in operands.items():
+        check_dtype(operand, slot.lower(), op_type, [VarType.BOOL])
+    helper = LayerHelper(op_type, name=name)
+    if out is None:
+        out = helper.create_variable_for_type_inference("bool", like=list(operands.values()))
+    check_variable(out, "out", op_type)
+    helper.append_op(type=op_type, inputs=operands, outputs={"Out": [out]})
+    return out
+
+
+def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """Whether both of the bools x and y are true, into `out` if given (`fluid.layers.logical_and`).
+
+    Raises TypeError unless x and y are bool Variables, OperatorError if their shapes differ.
+    """
+    return _logic("logical_and", {"X": x, "Y": y}, out, name)
+
+
+def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """Whether x or y or both are true; as `logical_and` (`fluid.layers.logical_or`)."""
+    return _logic("logical_or", {"X": x, "Y": y}, out, name)
+
+
+def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """Whether exactly one of x and y is true; as `logical_and` (`fluid.layers.logical_xor`)."""
+    return _logic("logical_xor", {"X": x, "Y": y}, out, name)
+
+
+def logical_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """Whether x is false; as `logical_and` (`fluid.layers.logical_not`)."""
+    return _logic("logical_not", {"X": x}, out, name)
+
+
+def where(condition: Variable) -> Variable:
+    """The indices of the true elements of the bool `condition`, int64 [n, rank] (`fluid.layers.where`)."""
+    check_variable(condition, "condition", "where")
+    out: Variable = LayerHelper("where_index").apply("where_index", {"Condition": condition}, dtype="int64")
+    return out
+
+
+def _asked(op_type: str, layer: str, x: Variable) -> Variable:
+    check_variable(x, "x", layer)
+    out: Variable = LayerHelper(op_type).apply(op_type, {"X": x}, dtype="bool")
+    return out
+
+
+def isfinite(x: Variable) -> Variable:
+    """Whether all elements of `x` are finite, bool [1] (`fluid.layers.isfinite`)."""
+    return _asked("isfinite", "isfinite", x)
+
+
+def has_inf(x: Variable) -> Variable:
+    """Whether any element of `x` is infinite, bool [1] (`fluid.layers.has_inf`)."""
+    return _asked("isinf", "has_inf", x)
+
+
+def has_nan(x: Variable) -> Variable:
+    """Whether any element of `x` is not a number, bool [1] (`fluid.layers.has_nan`)."""
+    return _asked("isnan", "has_nan", x)
+
+
+def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
+    """Whether `x` has no elements, bool [1], into `cond` if given (`fluid.layers.is_empty`)."""
+    check_variable(x, "x", "is_empty")
+    helper = LayerHelper("is_empty")
+    if cond is None:
+        cond = helper.create_variable_for_type_inference("bool", like=x)
+    check_variable(cond, "cond", "is_empty")
+    cond.stop_gradient = True
+    helper.append_op(type="is_empty", inputs={"X": [x]}, outputs={"Out": [cond]})
+    return cond

@@ -1,0 +1,200 @@
+"""Layers that join Variables or take them apart: concat, split, stack, unstack, multiplex."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.errors import ArgumentAssertion, ArgumentError
+from ...eager import as_numbers
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_dtype
+from .dims import has_variables, known, one_by_one
+
+__all__ = ["concat", "multiplex", "split", "stack", "unstack"]
+
+
+def _listed(value: Any, name: str, layer: str) -> list[Variable]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"The type of '{name}' in {layer} must be a list or tuple, but received {type(value).__name__}"
+        )
+    for index, item in enumerate(value):
+        check_variable(item, f"{name}[{index}]", layer)
+    if not value:
+        raise ArgumentError(f"'{name}' of {layer} must hold at least one Variable")
+    return list(value)
+
+
+def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None = None) -> Variable:
+    """The Variables of `input` one after another along dimension `axis` (`fluid.layers.concat`).
+
+    Args:
+        input: Variables of one type whose shapes differ in `axis` only, or a tensor array of such elements.
+        axis: a dimension, negative ones counted from the end, or a Variable that tells it.
+        name: what the result is called.
+
+    Raises:
+        TypeError: `input` holds something else.
+        OperatorError: the shapes do not fit.
+    """
+    array = _array(input)
+    if array is not None:
+        return _joined("concat", array, axis, False)
+    if isinstance(input, Variable):
+        warnings.warn("concat was given a single Variable; pass a list of them", UserWarning, stacklevel=2)
+        input = [input]
+    items = _listed(input, "input", "concat")
+    inputs: dict[str, Any] = {"X": items}
+    attrs = {}
+    if isinstance(axis, Variable):
+        axis.stop_gradient = True
+        inputs["AxisTensor"] = axis
+    else:
+        attrs["axis"] = as_numbers(axis)
+    out: Variable = LayerHelper("concat", name=name).apply(
+        "concat", inputs, attrs=attrs, dtype=items[0].dtype
+    )
+    return out
+
+
+def _array(given: Any) -> Variable | None:
+    """The tensor array that is given, alone or in a list; None for anything else."""
+    items = given if isinstance(given, (list, tuple)) else [given]
+    array = items[0] if len(items) == 1 else None
+    is_array = isinstance(array, Variable) and array.type == VarType.LOD_TENSOR_ARRAY
+    return array if is_array else None
+
+
+def _joined(layer: str, array: Variable, axis: Any, as_stack: bool) -> Variable:
+    helper = LayerHelper(layer)
+    out: Variable = helper.create_variable_for_type_inference(array.dtype)
+    sizes = helper.create_variable_for_type_inference(VarType.INT32)
+    helper.append_op(
+        type="tensor_array_to_tensor",
+        inputs={"X": [array]},
+        outputs={"Out": [out], "OutIndex": [sizes]},
+        attrs={"axis": as_numbers(axis), "use_stack": as_stack},
+    )
+    return out
+
+
+def split(
+    input: Variable,
+    num_or_sections: int | Sequence[int | Variable],
+    dim: int | Variable = -1,
+    name: str | None = None,
+) -> list[Variable]:
+    """`input` cut into parts along dimension `dim` (`fluid.layers.split`).
+
+    Args:
+        input: a tensor.
+        num_or_sections: how many equal parts, at least 2; or the sizes of the parts, one of which may be -1,
+            in which Variables of one element may stand.
+        dim: a dimension, negative ones counted from the end, or a Variable that tells it.
+        name: what the results are called.
+
+    Raises:
+        TypeError: an argument is of another type.
+        ValueError: the dimension cannot be cut like that.
+    """
+    check_variable(input, "input", "split")
+    num_or_sections = as_numbers(num_or_sections)
+    dim = dim if isinstance(dim, Variable) else as_numbers(dim)
+    if not isinstance(num_or_sections, (int, list, tuple)):
+        raise TypeError(
+            "The type of 'num_or_sections' in split must be int, list or tuple, but received "
+            f"{type(num_or_sections).__name__}"
+        )
+    if not isinstance(dim, (int, Variable)):
+        raise TypeError(
+            f"The type of 'dim' in split must be int or Variable, but received {type(dim).__name__}"
+        )
+    helper = LayerHelper("split", name=name)
+    inputs: dict[str, Any] = {"X": [input]}
+    attrs: dict[str, Any] = {}
+    if isinstance(dim, Variable):
+        dim.stop_gradient = True
+        inputs["AxisTensor"] = [dim]
+    else:
+        if not -len(input.shape) <= dim < len(input.shape):
+            raise ArgumentError(
+                f"'dim' of split must be in [-{len(input.shape)}, {len(input.shape)}), got {dim}"
+            )
+        attrs["axis"] = dim % len(input.shape)
+    if isinstance(num_or_sections, int):
+        if num_or_sections < 2:
+            raise ArgumentAssertion(f"'num_or_sections' of split must be more than 1, got {num_or_sections}")
+        attrs["num"] = count = num_or_sections
+    else:
+        count = len(num_or_sections)
+        attrs["sections"] = known(num_or_sections)
+        if has_variables(num_or_sections):
+            inputs["SectionsTensorList"] = one_by_one(helper, num_or_sections)
+    parts = [helper.create_variable_for_type_inference(input.dtype, like=input) for _ in range(count)]
+    helper.append_op(type="split", inputs=inputs, outputs={"Out": parts}, attrs=attrs)
+    return parts
+
+
+def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
+    """The Variables of `x`, or the elements of a tensor array, side by side along a new dimension `axis`.
+
+    They are of one shape. Follows `fluid.layers.stack`.
+
+    Raises TypeError for anything but Variables, OperatorError for shapes that differ.
+    """
+    array = _array(x)
+    if array is not None:
+        return _joined("stack", array, axis, True)
+    items = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
+    out: Variable = LayerHelper("stack").apply(
+        "stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)}, items[0].dtype
+    )
+    return out
+
+
+def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
+    """The entries of `x` along dimension `axis`, without that dimension (`fluid.layers.unstack`).
+
+    `num`: how many there are; needed where the size is not known. Raises TypeError unless `x` is a Variable,
+    ValueError if neither is known.
+    """
+    check_variable(x, "x", "unstack")
+    if num is None:
+        if not -len(x.shape) <= axis < len(x.shape):
+            raise ArgumentError(f"'axis' of unstack must be in [-{len(x.shape)}, {len(x.shape)}), got {axis}")
+        num = x.shape[axis]
+    if num <= 0:
+        raise ArgumentError(
+            f"unstack needs 'num' where the size of dimension {axis} is not known: x has {list(x.shape)}"
+        )
+    helper = LayerHelper("unstack")
+    parts = [helper.create_variable_for_type_inference(x.dtype, like=x) for _ in range(num)]
+    helper.append_op(
+        type="unstack", inputs={"X": [x]}, outputs={"Y": parts}, attrs={"axis": axis, "num": num}
+    )
+    return parts
+
+
+def multiplex(inputs: Sequence[Variable], index: Variable) -> Variable:
+    """Row i of the Variable that row i of `index` chooses among `inputs` (`fluid.layers.multiplex`).
+
+    Args:
+        inputs: at least two Variables of one shape and type.
+        index: int32 [rows, 1], each between 0 and len(inputs) - 1.
+
+    Raises:
+        ValueError: there are fewer than two inputs.
+        TypeError: an argument is of another type.
+    """
+    items = _listed(inputs, "inputs", "multiplex")
+    if len(items) < 2:
+        raise ArgumentError(f"multiplex needs at least 2 inputs, got {len(items)}")
+    check_dtype(index, "index", "multiplex", [VarType.INT32, VarType.INT64])
+    out: Variable = LayerHelper("multiplex").apply(
+        "multiplex", {"Ids": index, "X": items}, dtype=items[0].dtype
+    )
+    return out

@@ -1,0 +1,55 @@
+"""Layers that give rows other sequences (`fluid.layers.lod_reset`, `lod_append`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+
+__all__ = ["lod_append", "lod_reset"]
+
+
+def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] | None = None) -> Variable:
+    """The rows of `x` in other sequences (`fluid.layers.lod_reset`).
+
+    Args:
+        x: any rows.
+        y: a variable whose sequences are taken; or, if it has none, integers that are the offsets.
+        target_lod: the offsets, from 0 to the number of rows, if there is no `y`.
+
+    Raises:
+        ValueError: neither is given.
+        EnforceNotMet: when it runs, offsets that do not fit the rows.
+    """
+    check_variable(x, "x", "lod_reset")
+    if y is not None:
+        check_variable(y, "y", "lod_reset")
+    elif target_lod is None:
+        raise ArgumentError("lod_reset needs y or target_lod")
+    out = _reset("lod_reset", x, y, target_lod or [], False)
+    out.lod_level = max(y.lod_level, 1) if y is not None else 1
+    return out
+
+
+def lod_append(x: Variable, level: Sequence[int] | Variable) -> Variable:
+    """The rows of `x` with one more level, below those it has (`fluid.layers.lod_append`).
+
+    `level`: offsets, from 0 to the number of rows; or a Variable, whose sequences then replace those of `x`.
+    """
+    check_variable(x, "x", "lod_append")
+    if isinstance(level, Variable):
+        out = _reset("lod_append", x, level, [], True)
+    elif isinstance(level, (list, tuple)):
+        out = _reset("lod_append", x, None, level, True)
+    else:
+        raise ArgumentError(f"'level' of lod_append must be a list, tuple or Variable, got {level!r}")
+    out.lod_level = x.lod_level + 1
+    return out
+
+
+def _reset(layer: str, x: Variable, y: Variable | None, target_lod: Sequence[int], append: bool) -> Any:
+    attrs = {"target_lod": [int(offset) for offset in target_lod], "append": append}
+    return LayerHelper(layer).apply("lod_reset", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)

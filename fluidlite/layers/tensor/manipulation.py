@@ -1,0 +1,142 @@
+"""Layers that repeat, turn round or surround: expand, reverse, flip, pad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...base.errors import ArgumentAssertion
+from ...eager import as_number_list, as_numbers
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_choice
+from .dims import check_list, has_variables, known, one_by_one
+
+__all__ = ["expand", "expand_as", "flip", "pad", "pad2d", "pad_constant_like", "reverse"]
+
+
+def expand(
+    x: Variable, expand_times: Sequence[int | Variable] | Variable, name: str | None = None
+) -> Variable:
+    """`x` repeated `expand_times` times along each dimension (`fluid.layers.expand`).
+
+    Args:
+        x: a tensor.
+        expand_times: one number for each dimension; Variables may stand in the list or for it.
+        name: what the result is called.
+
+    Raises:
+        TypeError: `expand_times` is of another type.
+        ValueError: a number is not positive.
+    """
+    check_variable(x, "x", "expand")
+    expand_times = as_number_list(expand_times)
+    check_list(expand_times, "expand_times", "expand")
+    helper = LayerHelper("expand", name=name)
+    inputs: dict[str, Any] = {"X": x}
+    attrs: dict[str, Any] = {}
+    if isinstance(expand_times, Variable):
+        expand_times.stop_gradient = True
+        inputs["ExpandTimes"] = expand_times
+    else:
+        for times in expand_times:
+            if not isinstance(times, Variable) and times <= 0:
+                raise ArgumentAssertion(
+                    f"'expand_times' of expand must hold positive numbers, got {list(expand_times)}"
+                )
+        attrs["expand_times"] = known(expand_times)
+        if has_variables(expand_times):
+            inputs["expand_times_tensor"] = one_by_one(helper, expand_times)
+    out: Variable = helper.apply("expand", inputs, attrs=attrs, dtype=x.dtype)
+    return out
+
+
+def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
+    """`x` repeated until it has the shape of `target_tensor` (`fluid.layers.expand_as`)."""
+    check_variable(x, "x", "expand_as")
+    check_variable(target_tensor, "target_tensor", "expand_as")
+    helper = LayerHelper("expand_as", name=name)
+    out: Variable = helper.apply("expand_as", {"X": x, "target_tensor": target_tensor}, dtype=x.dtype)
+    return out
+
+
+def reverse(x: Variable, axis: int | Sequence[int]) -> Variable:
+    """`x` with the order along the dimensions `axis` reversed (`fluid.layers.reverse`)."""
+    check_variable(x, "x", "reverse")
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    out: Variable = LayerHelper("reverse").apply("reverse", {"X": x}, attrs={"axis": axes}, dtype=x.dtype)
+    return out
+
+
+def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Variable:
+    """`input` with the order along the dimensions `dims` reversed (`fluid.layers.flip`).
+
+    Raises TypeError unless `dims` is a list or tuple.
+    """
+    check_variable(input, "input", "flip")
+    if not isinstance(dims, (list, tuple)):
+        raise TypeError(
+            f"The type of 'dims' in flip must be a list or tuple, but received {type(dims).__name__}"
+        )
+    helper = LayerHelper("flip", name=name)
+    out: Variable = helper.apply("flip", {"X": input}, attrs={"dims": list(dims)}, dtype=input.dtype)
+    return out
+
+
+def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str | None = None) -> Variable:
+    """`x` with a border of `pad_value` (`fluid.layers.pad`).
+
+    `paddings`: how much before and after, dimension by dimension: two numbers for each.
+    """
+    check_variable(x, "x", "pad")
+    attrs = {"paddings": as_number_list(paddings), "pad_value": float(as_numbers(pad_value))}
+    out: Variable = LayerHelper("pad", name=name).apply("pad", {"X": x}, attrs=attrs, dtype=x.dtype)
+    return out
+
+
+def pad2d(
+    input: Variable,
+    paddings: Sequence[int] | Variable = (0, 0, 0, 0),
+    mode: str = "constant",
+    pad_value: float = 0.0,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """Images with a border (`fluid.layers.pad2d`).
+
+    Args:
+        input: [N, C, H, W], or [N, H, W, C] as `data_format` says.
+        paddings: how much at the top, bottom, left and right, or an int32 Variable of those four.
+        mode: `constant`, `reflect` (mirrored at the edge) or `edge` (the edge repeated).
+        pad_value: what a constant border holds.
+        data_format: `NCHW` or `NHWC`.
+        name: what the result is called.
+
+    Raises:
+        ValueError: `mode` or `data_format` is something else.
+    """
+    check_variable(input, "input", "pad2d")
+    check_choice(mode, "mode", ("constant", "reflect", "edge"), "pad2d")
+    check_choice(data_format, "data_format", ("NCHW", "NHWC"), "pad2d")
+    inputs: dict[str, Any] = {"X": input}
+    attrs: dict[str, Any] = {"mode": mode, "pad_value": float(pad_value), "data_format": data_format}
+    if isinstance(paddings, Variable):
+        inputs["Paddings"] = paddings
+        attrs["paddings"] = []
+    else:
+        attrs["paddings"] = list(paddings)
+    out: Variable = LayerHelper("pad2d", name=name).apply("pad2d", inputs, attrs=attrs, dtype=input.dtype)
+    return out
+
+
+def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
+    """`y` with `pad_value` after its end in each dimension, as large as `x`.
+
+    Follows `fluid.layers.pad_constant_like`.
+    """
+    check_variable(x, "x", "pad_constant_like")
+    check_variable(y, "y", "pad_constant_like")
+    attrs = {"pad_value": float(pad_value)}
+    helper = LayerHelper("pad_constant_like", name=name)
+    out: Variable = helper.apply("pad_constant_like", {"X": x, "Y": y}, attrs=attrs, dtype=y.dtype)
+    return out

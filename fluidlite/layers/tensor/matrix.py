@@ -1,0 +1,135 @@
+"""Matrix products: `matmul`, `mul`, `bilinear_tensor_product`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...eager import Tensor
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ..checks import check_dtype
+
+__all__ = ["bilinear_tensor_product", "fsp_matrix", "matmul", "mul"]
+
+
+def matmul(
+    x: Variable,
+    y: Variable,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    alpha: float = 1.0,
+    name: str | None = None,
+) -> Variable:
+    """alpha * x @ y for matrices, batches of matrices and vectors (`fluid.layers.matmul`).
+
+    Args:
+        x: a float tensor [..., m, k] ([..., k, m] if transposed), or a vector [k], which stands for a row.
+        y: a tensor [..., k, n] ([..., n, k] if transposed), or a vector [k], which stands for a column. Batch
+            dimensions of both are equal, or one has none.
+        transpose_x: swap the last two dimensions of `x`.
+        transpose_y: swap the last two dimensions of `y`.
+        alpha: multiplies the product.
+        name: what the result is called.
+
+    Returns:
+        [..., m, n], without the dimension that a vector stood for; two vectors give [1].
+
+    Raises:
+        TypeError: `x` or `y` is not a float Variable.
+        OperatorError: the shapes do not fit.
+    """
+    check_dtype(x, "x", "matmul")
+    check_dtype(y, "y", "matmul")
+    attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
+    out: Variable = LayerHelper("matmul", name=name).apply(
+        "matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype
+    )
+    if isinstance(out, Tensor):
+        out.be_generated()
+    return out
+
+
+def mul(
+    x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None
+) -> Variable:
+    """The product of `x` and `y`, each flattened to a matrix (`fluid.layers.mul`).
+
+    Args:
+        x: a float tensor whose first `x_num_col_dims` dimensions are the rows.
+        y: a float tensor whose first `y_num_col_dims` dimensions, together as long as a row of `x`, are the
+            rows.
+        x_num_col_dims: see `x`.
+        y_num_col_dims: see `y`.
+        name: what the result is called.
+
+    Returns:
+        The row dimensions of `x` followed by the column dimensions of `y`.
+
+    Raises:
+        TypeError: `x` or `y` is not a float Variable.
+        OperatorError: the matrices do not fit.
+    """
+    check_dtype(x, "x", "mul")
+    check_dtype(y, "y", "mul")
+    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
+    out: Variable = LayerHelper("mul", name=name).apply("mul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
+    return out
+
+
+def bilinear_tensor_product(
+    x: Variable,
+    y: Variable,
+    size: int,
+    act: Any = None,
+    name: str | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+) -> Variable:
+    """x W[i] y + b[i] for i below `size`, row by row (`fluid.layers.bilinear_tensor_product`).
+
+    Args:
+        x: float [N, m].
+        y: float [N, n].
+        size: how many products, each with its own m x n weights.
+        act: the name of an activation of the result.
+        name: what the variables are called.
+        param_attr: ParamAttr of the weights [size, m, n].
+        bias_attr: ParamAttr of the bias [1, size]; False for none.
+
+    Returns:
+        [N, size].
+    """
+    check_dtype(x, "x", "bilinear_tensor_product")
+    check_dtype(y, "y", "bilinear_tensor_product")
+    helper = LayerHelper(
+        "bilinear_tensor_product", name=name, act=act, param_attr=param_attr, bias_attr=bias_attr
+    )
+    weight = helper.create_parameter(helper.param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
+    out = helper.create_variable_for_type_inference(x.dtype, like=x)
+    inputs = {"X": [x], "Y": [y], "Weight": [weight]}
+    if helper.bias_attr:
+        bias = helper.create_parameter(helper.bias_attr, [1, size], x.dtype, is_bias=True)
+        inputs["Bias"] = [bias]
+    helper.append_op(type="bilinear_tensor_product", inputs=inputs, outputs={"Out": [out]})
+    return helper.append_activation(out)
+
+
+def fsp_matrix(x: Variable, y: Variable) -> Variable:
+    """The mean product of each pair of channels of two layers, which distillation compares (`fluid.layers.fsp_matrix`).
+
+    Follows Yim et al. (2017).
+
+    Args:
+        x, y: floats [batch, channels, height, width], which may differ in their numbers of channels.
+
+    Returns:
+        [batch, channels of x, channels of y].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(x, "x", "fsp_matrix")
+    check_dtype(y, "y", "fsp_matrix")
+    helper = LayerHelper("fsp_matrix")
+    made: Variable = helper.apply("fsp", {"X": x, "Y": y}, dtype=x.dtype)
+    return made

@@ -1,0 +1,206 @@
+"""Layers that draw random numbers: new ones in each run, or with a seed those of Paddle 1.8 on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import unique_name
+from ...base.dtypes import FLOATS, VarType, to_vartype
+from ...base.errors import ArgumentError
+from ...framework import Variable
+from ...initializer import ConstantInitializer
+from ...layer_helper import LayerHelper, check_variable
+from .constants import shape_inputs
+from .variables import known_shape
+
+__all__ = [
+    "gaussian_random",
+    "gaussian_random_batch_size_like",
+    "randint",
+    "random_crop",
+    "uniform_random",
+    "uniform_random_batch_size_like",
+]
+
+Shape = Sequence["int | Variable"] | Variable
+
+
+def uniform_random(
+    shape: Shape, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0
+) -> Variable:
+    """Numbers drawn evenly from [`min`, `max`) (`fluid.layers.uniform_random`).
+
+    Args:
+        shape: numbers and one-element Variables, or a Variable that holds them all.
+        dtype: float32 or float64.
+        min: the lower limit.
+        max: the upper limit.
+        seed: 0 for new numbers in each run.
+
+    Raises:
+        TypeError: `shape` or `dtype` is of another type.
+    """
+    attrs = {"min": float(min), "max": float(max), "seed": seed}
+    return _shaped("uniform_random", shape, _float(dtype, "uniform_random"), attrs)
+
+
+def gaussian_random(
+    shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
+) -> Variable:
+    """Normal numbers with the given mean and deviation (`fluid.layers.gaussian_random`)."""
+    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
+    return _shaped("gaussian_random", shape, _float(dtype, "gaussian_random"), attrs)
+
+
+def randint(
+    low: int,
+    high: int | None = None,
+    shape: Shape | None = None,
+    out: Variable | None = None,
+    dtype: Any = None,
+    device: str | None = None,
+    stop_gradient: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> Variable:
+    """Integers drawn evenly from `low` to `high` - 1, or below `low` without `high` (`fluid.layers.randint`).
+
+    Args:
+        low: the lower limit; without `high` the upper one.
+        high: the upper limit, excluded.
+        shape: as of `uniform_random`; one number by default.
+        out: what to write; a new variable by default.
+        dtype: int64 (the default) or int32.
+        device: has no effect.
+        stop_gradient: whether the result has a gradient.
+        seed: 0 for new numbers in each run.
+        name: put into the name of the result.
+
+    Raises:
+        TypeError: `dtype` is another type.
+        ValueError: `high` is not above `low`.
+    """
+    kind = VarType.INT64 if dtype is None else to_vartype(dtype)
+    if kind not in (VarType.INT32, VarType.INT64):
+        raise TypeError(f"The data type of 'dtype' in randint must be int32 or int64, but received {dtype}")
+    if high is None:
+        low, high = 0, low
+    if low >= high:
+        raise ArgumentError(f"randint's low must less then high, but received low = {low}, high = {high}")
+    made = _shaped(
+        "randint", [1] if shape is None else shape, kind, {"low": low, "high": high, "seed": seed}, name, out
+    )
+    made.stop_gradient = stop_gradient
+    return made
+
+
+def uniform_random_batch_size_like(
+    input: Variable,
+    shape: Sequence[int],
+    dtype: Any = "float32",
+    input_dim_idx: int = 0,
+    output_dim_idx: int = 0,
+    min: float = -1.0,
+    max: float = 1.0,
+    seed: int = 0,
+) -> Variable:
+    """As `uniform_random`, with dimension `output_dim_idx` as large as dimension `input_dim_idx` of `input`.
+
+    Follows `fluid.layers.uniform_random_batch_size_like`.
+    """
+    attrs = {"min": float(min), "max": float(max), "seed": seed}
+    return _like("uniform_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, attrs)
+
+
+def gaussian_random_batch_size_like(
+    input: Variable,
+    shape: Sequence[int],
+    input_dim_idx: int = 0,
+    output_dim_idx: int = 0,
+    mean: float = 0.0,
+    std: float = 1.0,
+    seed: int = 0,
+    dtype: Any = "float32",
+) -> Variable:
+    """As `gaussian_random`, with dimension `output_dim_idx` as large as dimension `input_dim_idx` of `input`.
+
+    Follows `fluid.layers.gaussian_random_batch_size_like`.
+    """
+    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
+    return _like("gaussian_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, attrs)
+
+
+def _float(dtype: Any, layer: str) -> VarType:
+    kind = to_vartype(dtype)
+    if kind not in FLOATS:
+        raise TypeError(
+            f"The data type of 'dtype' in {layer} must be float32 or float64, but received {dtype}"
+        )
+    return kind
+
+
+def _shaped(
+    op_type: str,
+    shape: Shape,
+    kind: VarType,
+    attrs: dict[str, Any],
+    name: str | None = None,
+    out: Variable | None = None,
+) -> Variable:
+    helper = LayerHelper(op_type, name=name)
+    sizes, inputs = shape_inputs(shape, op_type)
+    made = (
+        helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
+        if out is None
+        else out
+    )
+    attrs = {"shape": sizes, "dtype": int(kind), **attrs}
+    helper.append_op(type=op_type, inputs=inputs, outputs={"Out": [made]}, attrs=attrs)
+    return made
+
+
+def _like(
+    op_type: str, input: Variable, shape: Any, dtype: Any, source: int, into: int, attrs: dict[str, Any]
+) -> Variable:
+    check_variable(input, "input", op_type)
+    kind = _float(dtype, op_type)
+    attrs = {
+        "shape": known_shape(shape, op_type),
+        "input_dim_idx": source,
+        "output_dim_idx": into,
+        "dtype": int(kind),
+        **attrs,
+    }
+    out: Variable = LayerHelper(op_type).apply(op_type, {"Input": input}, attrs=attrs, dtype=kind)
+    return out
+
+
+def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:
+    """A part of each element of `x`, cut out at a random place of its own (`fluid.layers.random_crop`).
+
+    Args:
+        x: a tensor.
+        shape: the sizes of the parts along the last dimensions; what is before them are the elements.
+        seed: the first number of the random stream, or an int64 variable [1] that holds it and is changed by each run;
+            by default another one in each program.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_variable(x, "x", "random_crop")
+    helper = LayerHelper("random_crop")
+    attrs: dict[str, Any] = {"shape": list(shape)}
+    if not isinstance(seed, Variable):
+        attrs["startup_seed"] = int(np.random.randint(-65536, 65536) if seed is None else seed)
+        made = helper.create_global_variable(
+            name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, shape=[1], persistable=True
+        )
+        seed = helper.set_variable_initializer(made, ConstantInitializer(attrs["startup_seed"]))
+    out = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op(
+        type="random_crop", inputs={"X": x, "Seed": seed}, outputs={"Out": out, "SeedOut": seed}, attrs=attrs
+    )
+    return out

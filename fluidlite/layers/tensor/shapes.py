@@ -1,0 +1,187 @@
+"""Layers about shapes: reshape, squeeze, unsqueeze, flatten, transpose; shape, rank and size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ArgumentAssertion, ArgumentError
+from ...eager import Tensor, as_number_list
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+from .dims import check_list, has_variables, known, one_by_one
+from .variables import assign
+
+__all__ = ["flatten", "rank", "reshape", "shape", "size", "squeeze", "transpose", "unsqueeze"]
+
+
+def _check_target(x: Variable, shape: Sequence[Any]) -> None:
+    """Raise ValueError unless `shape` has at most one -1, keeps only what there is, and is not empty."""
+    if not shape:
+        raise ArgumentAssertion("The 'shape' in reshape must not be empty")
+    unknown = [axis for axis, n in enumerate(shape) if not isinstance(n, Variable) and n == -1]
+    if len(unknown) > 1:
+        raise ArgumentAssertion(
+            f"Only one number of 'shape' in reshape can be -1, but received {list(shape)}"
+        )
+    for axis, n in enumerate(shape):
+        if isinstance(n, Variable):
+            continue
+        if n == 0 and axis >= len(x.shape):
+            raise ArgumentAssertion(
+                f"A 0 in 'shape' of reshape keeps that dimension, but x has {len(x.shape)} dimensions and "
+                f"shape[{axis}] is 0"
+            )
+        if n < -1:
+            raise ArgumentAssertion(
+                f"'shape' in reshape must not hold negative numbers but one -1, received shape[{axis}] = {n}"
+            )
+
+
+def reshape(
+    x: Variable,
+    shape: Sequence[int | Variable] | Variable,
+    actual_shape: Variable | None = None,
+    act: Any = None,
+    inplace: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """`x` with another shape of as many elements (`fluid.layers.reshape`).
+
+    Args:
+        x: a tensor.
+        shape: its new sizes: 0 keeps the size of that dimension of `x`, one -1 is worked out, a Variable of
+            one element tells when the program runs; or a Variable that holds them all.
+        actual_shape: a Variable with the sizes, which then count instead of `shape`; ignored for eager tensors.
+        act: the name of an activation of the result.
+        inplace: return `x` itself, changed.
+        name: what the result is called.
+
+    Raises:
+        TypeError: `shape` is no list, tuple or Variable.
+        ValueError: `shape` cannot fit `x`.
+    """
+    check_variable(x, "x", "reshape")
+    shape = as_number_list(shape)
+    check_list(shape, "shape", "reshape")
+    if isinstance(x, Tensor):
+        actual_shape = None
+    elif actual_shape is not None:
+        check_variable(actual_shape, "actual_shape", "reshape")
+    helper = LayerHelper("reshape2", name=name, act=act)
+    inputs: dict[str, Any] = {"X": [x]}
+    attrs: dict[str, Any] = {}
+    if isinstance(shape, Variable):
+        shape.stop_gradient = True
+        inputs["Shape"] = [shape]
+    else:
+        _check_target(x, shape)
+        attrs["shape"] = known(shape)
+        if has_variables(shape):
+            inputs["ShapeTensor"] = one_by_one(helper, shape)
+        elif actual_shape is not None:
+            actual_shape.stop_gradient = True
+            inputs["Shape"] = [actual_shape]
+    out = x if inplace else helper.create_variable_for_type_inference(x.dtype, like=x)
+    old = helper.create_variable_for_type_inference(x.dtype, like=x)
+    helper.append_op(type="reshape2", inputs=inputs, outputs={"Out": [out], "XShape": [old]}, attrs=attrs)
+    return helper.append_activation(out)
+
+
+def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Variable:
+    """`input` without the dimensions of size 1 at `axes`, or without any if empty (`fluid.layers.squeeze`).
+
+    Raises TypeError for `axes` that is no list, OperatorError for a dimension of another size.
+    """
+    check_variable(input, "input", "squeeze")
+    axes = as_number_list(axes)
+    if not isinstance(axes, (list, tuple)):
+        raise TypeError(
+            f"The type of 'axes' in squeeze must be a list or tuple, but received {type(axes).__name__}"
+        )
+    helper = LayerHelper("squeeze", name=name)
+    out, _ = helper.apply("squeeze2", {"X": input}, ("Out", "XShape"), {"axes": list(axes)}, input.dtype)
+    return out
+
+
+def unsqueeze(
+    input: Variable, axes: int | Sequence[int | Variable] | Variable, name: str | None = None
+) -> Variable:
+    """`input` with dimensions of size 1 put in at `axes`, one after another (`fluid.layers.unsqueeze`).
+
+    `axes`: an integer, a list in which Variables may stand, or a Variable. Raises TypeError for anything
+    else.
+    """
+    check_variable(input, "input", "unsqueeze")
+    places: Any = as_number_list([axes] if isinstance(axes, int) else axes)
+    check_list(places, "axes", "unsqueeze")
+    helper = LayerHelper("unsqueeze2", name=name)
+    inputs: dict[str, Any] = {"X": input}
+    attrs: dict[str, Any] = {}
+    if isinstance(places, Variable):
+        places.stop_gradient = True
+        inputs["AxesTensor"] = places
+    elif has_variables(places):
+        inputs["AxesTensorList"] = one_by_one(helper, places)
+    else:
+        attrs["axes"] = known(places)
+    out, _ = helper.apply("unsqueeze2", inputs, ("Out", "XShape"), attrs, input.dtype)
+    return out
+
+
+def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
+    """`x` as a matrix whose rows are its first `axis` dimensions (`fluid.layers.flatten`).
+
+    Raises TypeError unless `x` is a Variable, ValueError unless `axis` is an integer from 0 to the rank of
+    `x`.
+    """
+    check_variable(x, "x", "flatten")
+    if not isinstance(axis, int) or not 0 <= axis <= len(x.shape):
+        raise ArgumentError(f"'axis' of flatten must be an integer from 0 to {len(x.shape)}, got {axis!r}")
+    out, _ = LayerHelper("flatten", name=name).apply(
+        "flatten2", {"X": x}, ("Out", "XShape"), {"axis": axis}, x.dtype
+    )
+    return out
+
+
+def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Variable:
+    """`x` with its dimensions in the order `perm` (`fluid.layers.transpose`).
+
+    Raises TypeError unless `perm` is a list or tuple, ValueError unless it is a permutation of the
+    dimensions of `x`.
+    """
+    check_variable(x, "x", "transpose")
+    perm = as_number_list(perm)
+    if not isinstance(perm, (list, tuple)):
+        raise TypeError(f"The type of 'perm' in transpose must be a list, but received {type(perm).__name__}")
+    if sorted(perm) != list(range(len(x.shape))):
+        raise ArgumentError(
+            f"'perm' of transpose must name each of the {len(x.shape)} dimensions of x {list(x.shape)} once, "
+            f"got {list(perm)}"
+        )
+    out, _ = LayerHelper("transpose", name=name).apply(
+        "transpose2", {"X": x}, ("Out", "XShape"), {"axis": list(perm)}, x.dtype
+    )
+    return out
+
+
+def shape(input: Variable) -> Variable:
+    """The shape of `input` when the program runs, int32 [rank] (`fluid.layers.shape`)."""
+    check_variable(input, "input", "shape")
+    out: Variable = LayerHelper("shape").apply("shape", {"Input": input}, dtype="int32")
+    return out
+
+
+def rank(input: Variable) -> Variable:
+    """The number of dimensions of `input`, int32 (`fluid.layers.rank`)."""
+    check_variable(input, "input", "rank")
+    return assign(np.array(len(input.shape), "int32"))
+
+
+def size(input: Variable) -> Variable:
+    """The number of elements of `input` when the program runs, int64 [1] (`fluid.layers.size`)."""
+    check_variable(input, "input", "size")
+    out: Variable = LayerHelper("size").apply("size", {"Input": input}, dtype="int64")
+    return out

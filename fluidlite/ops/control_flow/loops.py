@@ -1,0 +1,48 @@
+"""`while`: a block that runs as long as a condition holds. What runs it is in `executor/control/loops.py`."""
+
+from __future__ import annotations
+
+from ...base.dtypes import VarType
+from ..registry import EMPTY, OpDef, OpView, register
+
+_ATTRS = {"is_test": False, "skip_eager_deletion_vars": []}
+
+
+def _infer(op: OpView) -> None:
+    """The variables that a block writes are those of blocks around, whose shapes are known."""
+    if op.dtype("Condition") != VarType.BOOL:
+        raise op.fail(f"Condition must be bool, got {op.dtype('Condition')}")
+
+
+def _infer_grad(op: OpView) -> None:
+    for index, (name, gradient) in enumerate(zip(op.names("X"), op.names("X@GRAD"), strict=True)):
+        if gradient != EMPTY:
+            op.set("X@GRAD", op.meta.shape(name), op.meta.dtype(name), index)
+
+
+register(
+    OpDef(
+        "while",
+        inputs=("X*?", "Condition"),
+        outputs=("Out*?", "StepScopes?"),
+        attrs=dict(_ATTRS),
+        infer=_infer,
+        control=True,
+        lod_from=None,
+        may_skip=True,
+        doc="Runs `sub_block` again and again while Condition, which the block writes, is true. X: what it reads of "
+        "the blocks around; Out: what it writes there; StepScopes: what is kept of its turns for the gradient.",
+    )
+)
+register(
+    OpDef(
+        "while_grad",
+        inputs=("X*?", "Out*?", "Out@GRAD*?", "StepScopes"),
+        outputs=("X@GRAD*?",),
+        attrs=dict(_ATTRS),
+        infer=_infer_grad,
+        control=True,
+        lod_from=None,
+        doc="Runs `sub_block`, the gradient of a loop's block, for each of its turns, the last one first.",
+    )
+)

@@ -1,0 +1,98 @@
+"""`recurrent`, which runs a block once for each step of its inputs, and what memories go through there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import by_row, copies
+from ..infer import grads_like_inputs, same_as
+from ..native import copy
+from ..registry import EMPTY, OpDef, OpView, grad_name, register, standard_grad
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+def _shaped_by_the_layer(op: OpView) -> None:
+    """What a block makes has the shapes that its operators say, one size more than in the block."""
+
+
+def _infer_grad(op: OpView) -> None:
+    for slot in ("inputs", "initial_states", "parameters"):
+        for index, (name, gradient) in enumerate(zip(op.names(slot), op.names(grad_name(slot)), strict=True)):
+            if gradient != EMPTY:
+                op.set(grad_name(slot), op.meta.shape(name), op.meta.dtype(name), index)
+
+
+_ATTRS: dict[str, Any] = {
+    "has_states": False,
+    "ex_states": [],
+    "states": [],
+    "sub_block": None,
+    "reverse": False,
+    "is_train": True,
+    "skip_eager_deletion_vars": [],
+}
+
+register(
+    OpDef(
+        "recurrent",
+        inputs=("inputs*", "initial_states*?", "parameters*?"),
+        outputs=("outputs*?", "step_scopes?"),
+        attrs=_ATTRS,
+        infer=_shaped_by_the_layer,
+        control=True,
+        lod_from=None,
+        frozen=("step_scopes",),
+        doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
+    )
+)
+register(
+    OpDef(
+        "recurrent_grad",
+        inputs=(
+            "inputs*",
+            "initial_states*?",
+            "parameters*?",
+            "outputs*?",
+            "step_scopes",
+            "outputs@GRAD*?",
+            "step_scopes@GRAD?",
+        ),
+        outputs=("inputs@GRAD*?", "initial_states@GRAD*?", "parameters@GRAD*?"),
+        attrs=_ATTRS,
+        infer=_infer_grad,
+        control=True,
+        lod_from=None,
+        doc="The gradient of recurrent: runs a block for each step, the last one first.",
+    )
+)
+register(
+    OpDef(
+        "rnn_memory_helper",
+        inputs=("X",),
+        attrs={"dtype": 5},
+        infer=same_as("X"),
+        kernel=lambda xp, X: X,
+        grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=copy("X", "Out"),
+        view=("Out", "X"),
+        by_row=by_row.alone,
+        copies=copies.always(),
+        doc="X under another name: what a step leaves to the next one, or as a result.",
+    )
+)
+register(
+    OpDef(
+        "rnn_memory_helper_grad",
+        inputs=("X", "Out", DOUT),
+        outputs=(DX,),
+        attrs={"dtype": 5},
+        infer=grads_like_inputs,
+        kernel=lambda xp, X, Out_grad: Out_grad,
+        native=copy(DOUT, DX),
+        view=(DX, DOUT),
+        by_row=by_row.alone,
+        copies=copies.always(DX, DOUT),
+        doc="The gradient of rnn_memory_helper.",
+    )
+)

@@ -1,0 +1,190 @@
+"""Regions that may hold something (Ren et al. 2015), and the feature maps they belong to (Lin et al. 2017)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ..hosting import hosted
+from ..registry import LodArray, OpDef, OpView, register
+from ..sequence import Lods, levels, offsets_of
+from .boxes import areas, middles
+from .suppression import suppressed
+
+Array = np.ndarray
+
+_MOST = math.log(1000 / 16)
+"""The greatest logarithm of the ratio of two sides."""
+
+
+def decoded(anchors: Array, deltas: Array) -> Array:
+    """Boxes in pixels from their offsets to anchors, [n, 4] both."""
+    middle, extent = middles(anchors, False)
+    half = np.exp(np.minimum(deltas[:, 2:], anchors.dtype.type(_MOST))) * extent / 2
+    middle = deltas[:, :2] * extent + middle
+    return np.concatenate([middle - half, middle + half - 1], axis=1)
+
+
+def _proposed(
+    scores: Array, deltas: Array, info: Array, anchors: Array, variances: Array, attrs: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Boxes and scores of one image, best first."""
+    before, after = attrs["pre_nms_topN"], attrs["post_nms_topN"]
+    order = np.argsort(-scores, kind="stable")
+    order = order[:before] if 0 < before < len(order) else order
+    boxes = decoded(anchors[order], deltas[order] * variances[order])
+    edges = np.tile(info[1::-1] - 1, 2)
+    boxes = np.clip(boxes, 0, edges).astype(scores.dtype)
+    # Sides are counted at the size before scaling; those below one pixel never do.
+    sides = (boxes[:, 2:] - boxes[:, :2]) / info[2] + 1
+    middle = boxes[:, :2] + (boxes[:, 2:] - boxes[:, :2] + 1) / 2
+    large = (sides >= max(attrs["min_size"], 1.0)).all(axis=1) & (middle <= info[1::-1]).all(axis=1)
+    boxes, order = boxes[large], order[large]
+    if attrs["nms_thresh"] > 0:
+        left = suppressed(boxes, attrs["nms_thresh"], attrs["eta"], False, after if after > 0 else -1)
+        boxes, order = boxes[left], order[left]
+    return boxes, scores[order]
+
+
+@hosted
+def _generate_proposals(
+    xp: Any, Scores: Any, BboxDeltas: Any, ImInfo: Any, Anchors: Any, Variances: Any, lod: Lods, **attrs: Any
+) -> Any:
+    boxes, values = [], []
+    for image, scores in enumerate(Scores):
+        deltas = BboxDeltas[image].transpose(1, 2, 0).reshape(-1, 4)
+        flat = scores.transpose(1, 2, 0).reshape(-1)
+        own = _proposed(flat, deltas, ImInfo[image], Anchors.reshape(-1, 4), Variances.reshape(-1, 4), attrs)
+        boxes.append(own[0])
+        values.append(own[1])
+    offsets = offsets_of(np.array([len(part) for part in boxes], np.int64))
+    rois = np.concatenate([*boxes, np.zeros((0, 4), Scores.dtype)])
+    probs = np.concatenate([*values, np.zeros(0, Scores.dtype)]).reshape(-1, 1)
+    return LodArray(rois, (offsets,)), LodArray(probs, (offsets,)), LodArray(offsets[1:].copy(), ())
+
+
+def _infer_proposals(op: OpView) -> None:
+    scores, deltas = op.shape("Scores"), op.shape("BboxDeltas")
+    if (
+        len(scores) != 4
+        or len(deltas) != 4
+        or (min(scores[1], deltas[1]) >= 0 and deltas[1] != 4 * scores[1])
+    ):
+        raise op.fail(
+            f"Scores must be [batch, anchors, height, width] and BboxDeltas have 4 times as many channels, got "
+            f"{list(scores)} and {list(deltas)}"
+        )
+    if len(op.shape("ImInfo")) != 2 or op.shape("ImInfo")[1] not in (3, -1):
+        raise op.fail(f"ImInfo must be [batch, 3], got {list(op.shape('ImInfo'))}")
+    op.set("RpnRois", (-1, 4), op.dtype("Anchors"))
+    op.set("RpnRoiProbs", (-1, 1), op.dtype("Scores"))
+    op.set("RpnRoisLod", (scores[0],), VarType.INT64)
+
+
+register(
+    OpDef(
+        "generate_proposals",
+        inputs=("Scores", "BboxDeltas", "ImInfo", "Anchors", "Variances"),
+        outputs=("RpnRois", "RpnRoiProbs", "RpnRoisLod?"),
+        attrs={"pre_nms_topN": 6000, "post_nms_topN": 1000, "nms_thresh": 0.5, "min_size": 0.1, "eta": 1.0},
+        infer=_infer_proposals,
+        kernel=_generate_proposals,
+        frozen=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
+        lod=True,
+        doc="The boxes of each image that score best and do not overlap, their scores, and where each image's end.",
+    )
+)
+
+
+@hosted
+def _distribute(
+    xp: Any, FpnRois: Any, min_level: int, max_level: int, refer_level: int, refer_scale: int, lod: Lods
+) -> Any:
+    offsets = levels("distribute_fpn_proposals", lod, "FpnRois")[-1]
+    image = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    size = np.sqrt(areas(np, FpnRois, False))
+    level = np.floor(np.log2(size / refer_scale + 1e-6) + refer_level)
+    level = np.clip(level, min_level, max_level)
+    made, places = [], []
+    for k in range(min_level, max_level + 1):
+        own = np.flatnonzero(level == k)
+        counts = np.bincount(image[own], minlength=len(offsets) - 1)
+        made.append(LodArray(FpnRois[own], (offsets_of(counts),)))
+        places.append(own)
+    restore = np.argsort(np.concatenate(places), kind="stable").astype(np.int32)
+    return made, LodArray(restore.reshape(-1, 1), ())
+
+
+def _infer_distribute(op: OpView) -> None:
+    least, most = op.attr("min_level"), op.attr("max_level")
+    shape = op.shape("FpnRois")
+    if len(shape) != 2 or shape[1] not in (4, -1):
+        raise op.fail(f"FpnRois must be [regions, 4], got {list(shape)}")
+    if most < least or op.count("MultiFpnRois") != most - least + 1:
+        raise op.fail(
+            f"there must be a result for each level from {least} to {most}, got {op.count('MultiFpnRois')}"
+        )
+    for k in range(most - least + 1):
+        op.set("MultiFpnRois", (-1, 4), op.dtype("FpnRois"), k)
+    op.set("RestoreIndex", (shape[0], 1), VarType.INT32)
+
+
+register(
+    OpDef(
+        "distribute_fpn_proposals",
+        inputs=("FpnRois",),
+        outputs=("MultiFpnRois*", "RestoreIndex"),
+        attrs={"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224},
+        infer=_infer_distribute,
+        kernel=_distribute,
+        frozen=("MultiFpnRois", "RestoreIndex"),
+        lod=True,
+        doc="The regions for each of several feature maps, by their size, and where each region has gone.",
+    )
+)
+
+
+@hosted
+def _collect(xp: Any, MultiLevelRois: Any, MultiLevelScores: Any, post_nms_topN: int, lod: Lods) -> Any:
+    image = []
+    for k in range(len(MultiLevelRois)):
+        offsets = lod["MultiLevelRois"][k]
+        if not offsets:
+            levels("collect_fpn_proposals", lod, "MultiLevelRois", k)
+        image.append(np.repeat(np.arange(len(offsets[-1]) - 1), np.diff(offsets[-1])))
+    images = max((len(offsets[-1]) - 1 for offsets in lod["MultiLevelRois"]), default=0)
+    of_image, scores = np.concatenate(image), np.concatenate([part.reshape(-1) for part in MultiLevelScores])
+    best = np.argsort(-scores, kind="stable")[:post_nms_topN]
+    best = best[np.argsort(of_image[best], kind="stable")]
+    counts = np.bincount(of_image[best], minlength=images)
+    return LodArray(np.concatenate(MultiLevelRois)[best], (offsets_of(counts),))
+
+
+def _infer_collect(op: OpView) -> None:
+    for k in range(op.count("MultiLevelRois")):
+        if len(op.shape("MultiLevelRois", k)) != 2 or op.shape("MultiLevelRois", k)[1] not in (4, -1):
+            raise op.fail(f"MultiLevelRois must be [regions, 4], got {list(op.shape('MultiLevelRois', k))}")
+    if op.count("MultiLevelRois") != op.count("MultiLevelScores"):
+        raise op.fail(
+            f"there must be scores for each of the {op.count('MultiLevelRois')} levels, got "
+            f"{op.count('MultiLevelScores')}"
+        )
+    op.set("FpnRois", (op.attr("post_nms_topN") if op.building else -1, 4), op.dtype("MultiLevelRois"))
+
+
+register(
+    OpDef(
+        "collect_fpn_proposals",
+        inputs=("MultiLevelRois*", "MultiLevelScores*"),
+        outputs=("FpnRois",),
+        attrs={"post_nms_topN": 1},
+        infer=_infer_collect,
+        kernel=_collect,
+        frozen=("FpnRois",),
+        lod=True,
+        doc="The regions of several feature maps that score best, image by image.",
+    )
+)

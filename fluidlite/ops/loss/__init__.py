@@ -1,0 +1,16 @@
+"""Losses, and what classifiers over many classes and taggers are trained and read by."""
+
+from . import (  # noqa: F401
+    center_loss,
+    class_scores,
+    crf,
+    cross_entropy,
+    ctc,
+    cvm,
+    hsigmoid,
+    likelihood,
+    nce,
+    regression,
+    sample_logits,
+    sigmoid,
+)

@@ -1,0 +1,59 @@
+"""cvm: rows whose first two elements count how often something was shown and clicked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..pairs import register_pair
+from ..registry import LodArray, OperatorError, OpView
+from ..sequence import Lods, given, grads_keep_sequences
+
+
+def _cvm(xp: Any, X: Any, use_cvm: bool, lod: Lods) -> Any:
+    made = X[:, 2:]
+    if use_cvm:
+        shown = xp.log(X[:, :1] + 1)
+        made = xp.concatenate([shown, xp.log(X[:, 1:2] + 1) - shown, made], axis=1)
+    return LodArray(made, given(lod, "X"))
+
+
+def _cvm_grad(xp: Any, X: Any, CVM: Any, Y_grad: Any, use_cvm: bool, lod: Lods) -> Any:
+    """As in Fluid the gradients of both counts are the counts of CVM, of the row or of its sequence."""
+    levels = given(lod, "X")
+    if levels:
+        counts = CVM[xp.asarray(np.repeat(np.arange(len(levels[-1]) - 1), np.diff(levels[-1])))]
+    else:
+        counts = CVM
+    if len(counts) != len(X):
+        raise OperatorError(f"operator cvm_grad: CVM has rows for {len(counts)} of the {len(X)} rows of X")
+    rest = Y_grad[:, 2:] if use_cvm else Y_grad
+    gradient = xp.concatenate([counts.astype(X.dtype), rest], axis=1)
+    return LodArray(gradient, levels) if levels else gradient
+
+
+def _infer(op: OpView) -> None:
+    x, counts = op.shape("X"), op.shape("CVM")
+    if len(x) != 2 or (x[1] < 2 and x[1] >= 0):
+        raise op.fail(f"X must be [rows, width] with a width of at least 2, got {list(x)}")
+    if len(counts) != 2 or counts[1] not in (2, -1):
+        raise op.fail(f"CVM must be [rows, 2], got {list(counts)}")
+    op.set("Y", (x[0], x[1] if op.attr("use_cvm") or x[1] < 0 else x[1] - 2), op.dtype("X"))
+    op.carry("Y", op.lod("X"))
+
+
+register_pair(
+    "cvm",
+    ("X", "CVM"),
+    _cvm,
+    _cvm_grad,
+    _infer,
+    "Rows with their counts of showing and clicking on a logarithmic scale, or without these.",
+    outputs=("Y",),
+    attrs={"use_cvm": True},
+    gradable=("X",),
+    lod=True,
+    carried=True,
+    infer_back=grads_keep_sequences,
+)

@@ -1,0 +1,124 @@
+"""Losses of predicted probabilities: `bce_loss` and `nll_loss`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..pairs import register_pair
+from ..ranges import forbid, require_in_range
+from ..registry import OpView
+
+_FLOOR = -100.0
+"""The smallest logarithm that counts."""
+
+
+def _bce_infer(op: OpView) -> None:
+    x, label = op.shape("X"), op.shape("Label")
+    if len(x) != len(label) or any(m != n for m, n in zip(x, label, strict=True) if m >= 0 <= n):
+        raise op.fail(f"Label must have the shape of X, {list(x)}, got {list(label)}")
+    op.set("Out", x, op.dtype("X"))
+
+
+def _bce(xp: Any, X: Any, Label: Any) -> Any:
+    forbid(
+        ~((X >= 0) & (X <= 1)),
+        "operator bce_loss: X must hold probabilities in [0, 1]",
+        lambda: f", got {float(xp.min(X))} to {float(xp.max(X))}",
+    )
+    with np.errstate(divide="ignore"):
+        floor = X.dtype.type(_FLOOR)
+        yes, no = xp.maximum(xp.log(X), floor), xp.maximum(xp.log1p(-X), floor)
+    return -(Label * yes + (1 - Label) * no)
+
+
+def _bce_grad(xp: Any, X: Any, Label: Any, Out_grad: Any) -> Any:
+    return Out_grad * (X - Label) / xp.maximum((1 - X) * X, X.dtype.type(1e-12))
+
+
+register_pair(
+    "bce_loss",
+    ("X", "Label"),
+    _bce,
+    _bce_grad,
+    _bce_infer,
+    "The negative log likelihood of yes/no labels under probabilities; no logarithm is below -100.",
+    gradable=("X",),
+)
+
+
+def _nll_infer(op: OpView) -> None:
+    x, label = op.shape("X"), op.shape("Label")
+    if len(x) not in (2, 4):
+        raise op.fail(f"X must be [N, C] or [N, C, H, W], got {list(x)}")
+    rows = (x[0], *x[2:])
+    if (label[:-1] if len(x) == 2 and len(label) == 2 and label[1] == 1 else label) != rows and -1 not in (
+        *x,
+        *label,
+    ):
+        raise op.fail(f"Label must be {list(rows)} for X {list(x)}, got {list(label)}")
+    if op.has("Weight") and op.shape("Weight") != (x[1],) and x[1] >= 0:
+        raise op.fail(f"Weight must be [{x[1]}], one for each class, got {list(op.shape('Weight'))}")
+    reduction = op.attr("reduction")
+    if reduction not in ("none", "mean", "sum"):
+        raise op.fail(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    op.set("Out", rows if reduction == "none" else (1,), op.dtype("X"))
+    op.set("Total_weight", (1,), op.dtype("X"))
+
+
+def _chosen(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int) -> tuple[Any, Any]:
+    """The label and the weight of each row, shaped [N] or [N, H, W]; ignored rows have class 0 and weight 0."""
+    label = Label.reshape(X.shape[0], *X.shape[2:])
+    require_in_range(xp, "nll_loss", "Label", label, X.shape[1], "classes", ignore_index)
+    counts = label != ignore_index
+    label = xp.where(counts, label, 0)
+    weight = X.dtype.type(1) if Weight is None else Weight[label]
+    return label, xp.where(counts, weight, X.dtype.type(0))
+
+
+def _nll(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int, reduction: str) -> Any:
+    label, weight = _chosen(xp, X, Label, Weight, ignore_index)
+    losses = -weight * xp.take_along_axis(X, label[:, None], axis=1)[:, 0]
+    total = weight.sum().reshape(1)
+    if reduction == "none":
+        return losses, xp.zeros_like(total)  # as in Fluid, which adds nothing up then
+    loss = losses.sum().reshape(1)
+    return (loss / xp.where(total == 0, 1, total) if reduction == "mean" else loss), total
+
+
+def _nll_grad(
+    xp: Any,
+    X: Any,
+    Label: Any,
+    Weight: Any,
+    Total_weight: Any,
+    Out_grad: Any,
+    ignore_index: int,
+    reduction: str,
+) -> Any:
+    label, weight = _chosen(xp, X, Label, Weight, ignore_index)
+    slope = -weight * Out_grad
+    if reduction == "mean":
+        slope = slope / xp.where(Total_weight == 0, 1, Total_weight)
+    classes = xp.arange(X.shape[1]).reshape(-1, *[1] * (label.ndim - 1))
+    return xp.where(label[:, None] == classes, slope[:, None], 0).astype(X.dtype)
+
+
+_ATTRS = {"ignore_index": -100, "reduction": "mean"}
+
+register_pair(
+    "nll_loss",
+    ("X", "Label", "Weight?"),
+    _nll,
+    _nll_grad,
+    _nll_infer,
+    "Minus the logarithm of the probability of the right class, taken from X; 'mean' divides by the weights.",
+    outputs=("Out", "Total_weight"),
+    attrs=_ATTRS,
+    wire={"ignore_index": "LONG"},
+    keep_out=("Total_weight",),
+    gradable=("X",),
+    frozen=("Total_weight",),
+    lod_from=None,
+)

@@ -1,0 +1,96 @@
+"""`cast` and `scale`: another element type, another size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from .. import by_row, copies, native
+from ..infer import same_as
+from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register
+
+_SUFFIX = {
+    VarType.FP32: "f32",
+    VarType.FP64: "f64",
+    VarType.INT32: "i32",
+    VarType.INT64: "i64",
+    VarType.UINT8: "u8",
+    VarType.BOOL: "b1",
+}
+
+
+def _cast_grad(op: OpView) -> list[OpSpec]:
+    attrs = {"in_dtype": op.attr("out_dtype"), "out_dtype": op.attr("in_dtype")}
+    return [OpSpec("cast", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}, attrs)]
+
+
+def _cast_native(op: OpView) -> Call | None:
+    source, target = _SUFFIX.get(op.dtype("X")), _SUFFIX.get(op.dtype("Out"))
+    if source is None or target is None:
+        return None
+    operands = [op.name("X"), op.name("Out")]
+    if source == target:
+        return Call("copy", operands, [native.numel(op, "X") * native.itemsize(op, "X")])
+    return Call(f"cast.{source}.{target}", operands, [native.numel(op, "X")])
+
+
+register(
+    OpDef(
+        "cast",
+        inputs=("X",),
+        attrs={"in_dtype": int(VarType.FP32), "out_dtype": int(VarType.FP32)},
+        infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("out_dtype"))),
+        kernel=lambda xp, X, out_dtype: X.astype(to_numpy(out_dtype)),
+        grad=_cast_grad,
+        native=_cast_native,
+        doc="X converted to the element type `out_dtype`; floats lose their fraction in integers.",
+    )
+)
+
+
+def _scale(xp: Any, X: Any, ScaleTensor: Any, scale: float, bias: float, bias_after_scale: bool) -> Any:
+    # Integers are scaled by integers, as the program's own element type has it.
+    number = X.dtype.type
+    factor = ScaleTensor.reshape(()).astype(X.dtype) if ScaleTensor is not None else number(scale)
+    return X * factor + number(bias) if bias_after_scale else (X + number(bias)) * factor
+
+
+def _scale_grad(op: OpView) -> list[OpSpec]:
+    takes = {"X": [grad_name(op.name("Out"))]}
+    if op.has("ScaleTensor"):
+        takes["ScaleTensor"] = list(op.inputs["ScaleTensor"])
+    attrs = {"scale": op.attr("scale"), "bias": 0.0, "bias_after_scale": True}
+    return [OpSpec("scale", takes, {"Out": [grad_name(op.name("X"))]}, attrs)]
+
+
+def _scale_native(op: OpView) -> Call | None:
+    kernel = native.typed(op, "scale", ("X",), native.NUMERIC)
+    if kernel is None or op.has("ScaleTensor"):
+        return None
+    number = float if op.dtype("X") in FLOATS else int
+    floats = [float(number(op.attr("scale"))), float(number(op.attr("bias")))]
+    return Call(
+        kernel,
+        [op.name("X"), op.name("Out")],
+        [native.numel(op, "X"), int(op.attr("bias_after_scale"))],
+        floats,
+    )
+
+
+register(
+    OpDef(
+        "scale",
+        inputs=("X", "ScaleTensor?"),
+        attrs={"scale": 1.0, "bias": 0.0, "bias_after_scale": True},
+        infer=same_as("X"),
+        kernel=_scale,
+        grad=_scale_grad,
+        gradable=("X",),
+        native=_scale_native,
+        cuda="elementwise.scale",
+        by_row=by_row.scaled,
+        inplace=(("Out", "X"),),
+        copies=copies.scaled_by_one,
+        doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
+    )
+)

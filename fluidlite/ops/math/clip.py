@@ -1,0 +1,175 @@
+"""Operators that limit values and norms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.selected_rows import SelectedRows
+from .. import native
+from ..infer import grads_like_inputs, same_as
+from ..pairs import register_twice, same_again, twice
+from ..registry import Call, OpDef, OpView, RowRule, register, standard_grad
+from ..tensor import selected_rows as rows
+
+_LIMITS = {"min": 0.0, "max": 0.0}
+
+
+def _limit(tensor: Any, number: float) -> Any:
+    return number if tensor is None else tensor.reshape(())
+
+
+def _clip_infer(op: OpView) -> None:
+    low, high = op.attr("min"), op.attr("max")
+    if not op.has("Min") and not op.has("Max") and low > high:
+        raise op.fail(f"min must not be above max, got {low} and {high}")
+    op.set("Out", op.shape("X"), op.dtype("X"))
+
+
+def _clip(xp: Any, X: Any, Min: Any, Max: Any, min: float, max: float) -> Any:
+    return xp.minimum(xp.maximum(X, _limit(Min, min)), _limit(Max, max)).astype(X.dtype)
+
+
+def _clip_native(op: OpView) -> Call | list[Call] | None:
+    if op.has("Min") or op.has("Max"):
+        return None
+    return native.unary("clip", ("min", "max"))(op)
+
+
+def _clip_rows(xp: Any, X: SelectedRows, Min: Any, Max: Any, min: float, max: float) -> SelectedRows:
+    merged = X.merged(xp)
+    return merged.with_values(_clip(xp, merged.values, Min, Max, min, max))
+
+
+def _clip_rows_native(op: OpView) -> list[Call] | None:
+    merge, kernel = rows.merge_call(op, "X", "Out"), native.typed(op, "clip", ("X",))
+    if merge is None or kernel is None or op.has("Min") or op.has("Max"):
+        return None
+    count, _, width = rows.extent(op, "X")
+    values = rows.parts(op.name("Out"))[1]
+    return [merge, Call(kernel, [values, values], [count * width], [op.attr("min"), op.attr("max")])]
+
+
+register(
+    OpDef(
+        "clip",
+        inputs=("X", "Min?", "Max?"),
+        attrs=_LIMITS,
+        infer=_clip_infer,
+        kernel=_clip,
+        grad=standard_grad(inputs=("X", "Min", "Max")),
+        gradable=("X",),
+        native=_clip_native,
+        inplace=(("Out", "X"),),
+        rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
+        cuda="activations.clip",
+        counted=False,
+        doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
+    )
+)
+
+
+def _clip_grad(xp: Any, X: Any, Min: Any, Max: Any, Out_grad: Any, min: float, max: float) -> Any:
+    inside = (X > _limit(Min, min)) & (X < _limit(Max, max))
+    return xp.where(inside, Out_grad, xp.zeros_like(Out_grad))
+
+
+def _clip_grad_native(op: OpView) -> Call | list[Call] | None:
+    if op.has("Min") or op.has("Max"):
+        return None
+    return native.unary_grad("clip", ("min", "max"))(op)
+
+
+register(
+    OpDef(
+        "clip_grad",
+        inputs=("X", "Min?", "Max?", "Out@GRAD"),
+        outputs=("X@GRAD",),
+        attrs=_LIMITS,
+        infer=grads_like_inputs,
+        kernel=_clip_grad,
+        grad=same_again,
+        native=_clip_grad_native,
+        inplace=(("X@GRAD", "Out@GRAD"),),
+        cuda="activations.clip_grad",
+        doc="The gradient of clip: that of Out where X lies strictly between the limits.",
+    )
+)
+
+
+def _clip_by_norm(xp: Any, X: Any, max_norm: float) -> Any:
+    norm = xp.sqrt(xp.sum(X * X))
+    return X * (max_norm / xp.maximum(norm, max_norm)).astype(X.dtype)
+
+
+def _clip_by_norm_native(op: OpView) -> Call | None:
+    kernel = native.typed(op, "clip_by_norm", ("X",))
+    if kernel is None:
+        return None
+    return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")], [op.attr("max_norm")])
+
+
+def _clip_by_norm_rows(xp: Any, X: SelectedRows, max_norm: float) -> SelectedRows:
+    merged = X.merged(xp)
+    return merged.with_values(_clip_by_norm(xp, merged.values, max_norm))
+
+
+def _clip_by_norm_rows_native(op: OpView) -> list[Call] | None:
+    merge, kernel = rows.merge_call(op, "X", "Out"), native.typed(op, "clip_by_norm", ("X",))
+    if merge is None or kernel is None:
+        return None
+    count, _, width = rows.extent(op, "X")
+    values = rows.parts(op.name("Out"))[1]
+    return [merge, Call(kernel, [values, values], [count * width], [op.attr("max_norm")])]
+
+
+register(
+    OpDef(
+        "clip_by_norm",
+        inputs=("X",),
+        attrs={"max_norm": 1.0},
+        infer=same_as("X"),
+        kernel=_clip_by_norm,
+        native=_clip_by_norm_native,
+        inplace=(("Out", "X"),),
+        rows=RowRule(_clip_by_norm_rows, slots=("X",), out="Out", native=_clip_by_norm_rows_native),
+        doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",
+    )
+)
+
+
+def _squared_l2_norm_native(op: OpView) -> Call | None:
+    kernel = native.typed(op, "squared_l2_norm", ("X",))
+    return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")]) if kernel else None
+
+
+register(
+    OpDef(
+        "squared_l2_norm",
+        inputs=("X",),
+        infer=lambda op: op.set("Out", (1,), op.dtype("X")),
+        kernel=lambda xp, X: xp.sum(X * X).reshape(1),
+        grad=standard_grad(inputs=("X",)),
+        native=_squared_l2_norm_native,
+        doc="The sum of the squares of X, as one element.",
+        lod_from=None,
+    )
+)
+
+register(
+    OpDef(
+        "squared_l2_norm_grad",
+        inputs=("X", "Out@GRAD"),
+        outputs=("X@GRAD",),
+        infer=grads_like_inputs,
+        kernel=lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
+        grad=twice("Out", ("X",)),
+        doc="The gradient of squared_l2_norm.",
+    )
+)
+
+
+def _squared_l2_norm_twice(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
+    return 2 * DOut.reshape(()) * DDX, 2 * (X * DDX).sum().reshape(1)
+
+
+register_twice("squared_l2_norm", ("X",), "Out", ("X",), _squared_l2_norm_twice, {})

@@ -1,0 +1,266 @@
+"""Comparisons, logic and questions about whole arrays; their results are bool and have no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...base.shapes import same_shape
+from ..broadcast import broadcast_shape, operands
+from ..infer import grads_like_inputs, require_same_dtype
+from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
+from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+
+Kernel = Callable[..., Any]
+
+
+def _infer_compare(op: OpView) -> None:
+    require_same_dtype(op, "X", "Y")
+    op.set("Out", broadcast_shape(op, op.attr("axis")), VarType.BOOL)
+
+
+def _compare(kernel: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        name = typed(op, kernel, ("X", "Y"), NUMERIC)
+        if name is None or not same_shape(op.shape("X"), op.shape("Y")):
+            return None
+        return Call(name, [op.name("X"), op.name("Y"), op.name("Out")], [numel(op, "X")])
+
+    return select
+
+
+def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str = "") -> None:
+    def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
+        return function(*operands(X, Y, axis))
+
+    register(
+        OpDef(
+            op_type,
+            inputs=("X", "Y"),
+            attrs={"axis": -1, "force_cpu": False},
+            infer=_infer_compare,
+            kernel=kernel,
+            native=_compare(op_type),
+            frozen=("Out",),
+            role=role,
+            doc=f"Whether X {symbol} Y, element by element.",
+        )
+    )
+
+
+_register_comparison("equal", "=", lambda x, y: x == y)
+_register_comparison("not_equal", "differs from", lambda x, y: x != y)
+_register_comparison("less_than", "<", lambda x, y: x < y, role="limit")
+_register_comparison("less_equal", "<=", lambda x, y: x <= y)
+_register_comparison("greater_than", ">", lambda x, y: x > y)
+_register_comparison("greater_equal", ">=", lambda x, y: x >= y)
+
+
+def _infer_logical(op: OpView) -> None:
+    slots = [slot for slot in ("X", "Y") if op.has(slot)]
+    for slot in slots:
+        if op.dtype(slot) != VarType.BOOL:
+            raise op.fail(f"{slot} must be bool, got {op.dtype(slot)}")
+    shape = op.shape("X")
+    if len(slots) == 2 and -1 not in (*shape, *op.shape("Y")) and shape != op.shape("Y"):
+        raise op.fail(f"X and Y must have the same shape, got {list(shape)} and {list(op.shape('Y'))}")
+    op.set("Out", shape, VarType.BOOL)
+
+
+def _logical(kernel: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        slots = [slot for slot in ("X", "Y") if op.has(slot)]
+        name = typed(op, kernel, slots, BYTES)
+        return (
+            Call(name, [*(op.name(slot) for slot in slots), op.name("Out")], [numel(op, "X")])
+            if name
+            else None
+        )
+
+    return select
+
+
+def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc: str) -> None:
+    register(
+        OpDef(
+            op_type,
+            inputs=inputs,
+            infer=_infer_logical,
+            kernel=kernel,
+            native=_logical(op_type),
+            inplace=(("Out", "X"),),
+            frozen=("Out",),
+            doc=doc,
+        )
+    )
+
+
+_register_logical("logical_and", ("X", "Y"), lambda xp, X, Y: X & Y, "Whether both X and Y are true.")
+_register_logical("logical_or", ("X", "Y"), lambda xp, X, Y: X | Y, "Whether X or Y or both are true.")
+_register_logical(
+    "logical_xor", ("X", "Y"), lambda xp, X, Y: X ^ Y, "Whether exactly one of X and Y is true."
+)
+_register_logical("logical_not", ("X",), lambda xp, X: ~X, "Whether X is false.")
+
+
+def _infer_one_bool(op: OpView) -> None:
+    op.set("Out", (1,), VarType.BOOL)
+
+
+def _isfinite_native(op: OpView) -> Call | None:
+    name = typed(op, "isfinite", ("X",))
+    return Call(name, [op.name("X"), op.name("Out")], [numel(op, "X")]) if name else None
+
+
+def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector | None = None) -> None:
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            infer=_infer_one_bool,
+            kernel=kernel,
+            native=native,
+            frozen=("Out",),
+            lod_from=None,
+            doc=doc,
+        )
+    )
+
+
+_register_question(
+    "isfinite",
+    lambda xp, X: xp.isfinite(X).all().reshape(1),
+    "Whether all elements are finite.",
+    _isfinite_native,
+)
+_register_question("isinf", lambda xp, X: xp.isinf(X).any().reshape(1), "Whether any element is infinite.")
+_register_question(
+    "isnan", lambda xp, X: xp.isnan(X).any().reshape(1), "Whether any element is not a number."
+)
+_register_question(
+    "is_empty", lambda xp, X: xp.full((1,), X.size == 0, dtype="bool"), "Whether there are no elements."
+)
+
+
+def _infer_where(op: OpView) -> None:
+    dtype = require_same_dtype(op, "X", "Y")
+    if op.dtype("Condition") != VarType.BOOL:
+        raise op.fail(f"Condition must be bool, got {op.dtype('Condition')}")
+    chosen = op.shape("X")
+    for slot in ("Condition", "Y"):
+        other = op.shape(slot)
+        if len(other) != len(chosen) or any(
+            m != n for m, n in zip(chosen, other, strict=True) if m >= 0 <= n
+        ):
+            raise op.fail(f"{slot} must have the shape of X, {list(chosen)}, got {list(other)}")
+    op.set("Out", chosen, dtype)
+    op.carry("Out", op.lod("X"))
+
+
+def _where_native(op: OpView) -> Call:
+    operands = [op.name(slot) for slot in ("Condition", "X", "Y", "Out")]
+    return Call("where", operands, [numel(op, "Out"), itemsize(op, "Out")])
+
+
+def _where_grad_infer(op: OpView) -> None:
+    grads_like_inputs(op)
+    for slot in ("X", "Y"):
+        op.carry(grad_name(slot), ())
+
+
+def _where_grad_native(op: OpView) -> Call:
+    dout = grad_name("Out")
+    operands = [
+        op.name("Condition"),
+        op.name(dout),
+        *[op.name_or_none(grad_name(s)) or None for s in ("X", "Y")],
+    ]
+    return Call("where_grad", operands, [numel(op, dout), itemsize(op, dout)])
+
+
+def _where_again(op: OpView) -> list[OpSpec]:
+    """Choosing is linear: the gradient of the gradient chooses, among what there is."""
+    takes = {"Condition": list(op.names("Condition"))}
+    for slot in ("X", "Y"):
+        if op.has(grad_name(slot)):
+            takes[slot] = [grad_name(op.name(grad_name(slot)))]
+    return [OpSpec("where_grad_grad", takes, {"Out": [grad_name(op.name(grad_name("Out")))]})]
+
+
+register(
+    OpDef(
+        "where_grad_grad",
+        inputs=("Condition", "X?", "Y?"),
+        infer=lambda op: op.set("Out", op.shape("Condition"), op.dtype("X" if op.has("X") else "Y")),
+        kernel=lambda xp, Condition, X, Y: xp.where(Condition, 0 if X is None else X, 0 if Y is None else Y),
+        doc="The gradient of where_grad for the gradient of Out: X where Condition is true, Y elsewhere.",
+    )
+)
+register(
+    OpDef(
+        "where",
+        inputs=("Condition", "X", "Y"),
+        infer=_infer_where,
+        kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
+        native=_where_native,
+        inplace=(("Out", "X"), ("Out", "Y")),
+        grad=standard_grad(inputs=("Condition", "X", "Y")),
+        gradable=("X", "Y"),
+        doc="X where Condition is true, Y elsewhere.",
+        lod_from="X",
+    )
+)
+register(
+    OpDef(
+        "where_grad",
+        inputs=("Condition", "X#", "Y#", grad_name("Out")),
+        outputs=(grad_name("X"), grad_name("Y")),
+        infer=_where_grad_infer,
+        kernel=lambda xp, Condition, Out_grad: (
+            xp.where(Condition, Out_grad, 0),
+            xp.where(Condition, 0, Out_grad),
+        ),
+        native=_where_grad_native,
+        grad=_where_again,
+        doc="Gradients of where.",
+    )
+)
+
+
+def _where_index(xp: Any, Condition: Any) -> Any:
+    return xp.stack(xp.nonzero(Condition), axis=1).astype("int64")
+
+
+def _where_index_here(xp: Any, Condition: np.ndarray) -> np.ndarray:
+    """`_where_index` by a native kernel."""
+    if not Condition.ndim:
+        return _where_index(xp, Condition)
+    from ..._ext import kernels  # brings SciPy
+
+    true = np.ascontiguousarray(Condition if Condition.dtype == bool else Condition != 0)
+    found = np.empty((np.count_nonzero(true), true.ndim), np.int64)
+    kernels.call(
+        "where_index", [true, np.array(true.shape, np.int64), found], [true.size, true.ndim, len(found)]
+    )
+    return found
+
+
+def _infer_where_index(op: OpView) -> None:
+    op.set("Out", (-1, len(op.shape("Condition"))), VarType.INT64)
+
+
+register(
+    OpDef(
+        "where_index",
+        lod_from=None,
+        inputs=("Condition",),
+        infer=_infer_where_index,
+        kernel=_where_index,
+        direct=_where_index_here,
+        frozen=("Out",),
+        doc="The indices of the true elements, one row each.",
+    )
+)

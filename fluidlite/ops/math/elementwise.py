@@ -1,0 +1,296 @@
+"""`elementwise_*`: arithmetic of two arrays, with their gradients.
+
+Y is lined up with X at attribute `axis`; beyond Fluid's rule any shapes that broadcast are accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base.selected_rows import SelectedRows
+from ...base.shapes import same_shape
+from .. import by_row, copies
+from ..broadcast import broadcast_shape, middle, operands, reduced
+from ..infer import grads_like_inputs, require_same_dtype
+from ..native import NUMERIC, REAL, Selector, numel, typed
+from ..ranges import forbid
+from ..registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register, standard_grad
+from ..tensor import selected_rows as rows
+
+DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+Kernel = Callable[..., Any]
+
+_ATTRS = {"axis": -1, "use_mkldnn": False, "x_data_format": "", "y_data_format": ""}
+"""All but `axis` are only there for real Paddle, which looks for them when it runs a saved program."""
+
+
+def _infer(op: OpView) -> None:
+    dtype = require_same_dtype(op, "X", "Y")
+    op.set("Out", broadcast_shape(op, op.attr("axis")), dtype)
+
+
+def _native(kernel: str, types: Sequence[str] = NUMERIC) -> Selector:
+    def select(op: OpView) -> Call | None:
+        x, y = op.shape("X"), op.shape("Y")
+        names = [op.name("X"), op.name("Y"), op.name("Out")]
+        if same_shape(x, y):
+            name = typed(op, kernel, ("X", "Y"), types)
+            return Call(name, names, [numel(op, "X")]) if name else None
+        layout = middle(x, y, op.attr("axis"))
+        name = typed(op, f"{kernel}_mid", ("X", "Y"), types)
+        return Call(name, names, layout) if name and layout else None
+
+    return select
+
+
+def _native_grad(kernel: str, needs_dx: str, needs_dy: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        needs = {*(needs_dx.split() if op.has(DX) else ()), *(needs_dy.split() if op.has(DY) else ())}
+        x, y = op.shape("X"), op.shape("Y")
+        same = same_shape(x, y)
+        layout = (numel(op, "X"),) if same else middle(x, y, op.attr("axis"))
+        name = typed(op, f"{kernel}_grad" if same else f"{kernel}_mid_grad", ("X", "Y", DOUT))
+        missing = any(not op.has(slot) for slot in needs)
+        if name is None or layout is None or missing or not (op.has(DX) or op.has(DY)):
+            return None
+        read = [op.name(slot) if slot in needs else None for slot in ("X", "Y", "Out")]
+        return Call(name, [*read, op.name(DOUT), op.name_or_none(DX), op.name_or_none(DY)], layout)
+
+    return select
+
+
+def _register(
+    name: str,
+    function: Kernel,
+    doc: str,
+    grads: Kernel | None = None,
+    second: Kernel | None = None,
+    needs: tuple[str, str] = ("", ""),
+    needs_out: bool = False,
+    native: Sequence[str] = NUMERIC,
+    by_rows: RowRule | None = None,
+    copied: Callable[[OpView], tuple[str, str] | None] | None = None,
+) -> None:
+    """Declare `elementwise_NAME`, its gradient and the gradient of that.
+
+    `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients
+    before they are summed down; `second`: see `_register_twice`. `needs`: what the C kernel reads for each;
+    `by_rows`: what it does with SelectedRows; `copied`: `OpDef.copies` of the gradient.
+    """
+    op_type = f"elementwise_{name}"
+
+    def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
+        return function(xp, *operands(X, Y, axis)).astype(X.dtype, copy=False)
+
+    register(
+        OpDef(
+            op_type,
+            inputs=("X", "Y"),
+            attrs=_ATTRS,
+            infer=_infer,
+            kernel=kernel,
+            grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
+            native=_native(op_type, native),
+            inplace=(("Out", "X"),),
+            rows=by_rows,
+            cuda=f"elementwise.forward:{name}" if native else None,
+            by_row=by_row.with_operand,
+            doc=doc,
+        )
+    )
+    if grads is None:
+        return
+
+    kept = ("X", "Y", "Out") if needs_out else ("X", "Y") if any(needs) else ("X#", "Y#")
+
+    def back(xp: Any, X: Any, Y: Any, Out_grad: Any, axis: int) -> Any:
+        dx, dy = grads(xp, *operands(X, Y, axis), Out_grad)
+        return reduced(xp, dx, X.shape, Y.shape, axis), reduced(xp, dy, Y.shape, X.shape, axis)
+
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=(*kept, DOUT),
+            outputs=(DX, DY),
+            attrs=_ATTRS,
+            infer=grads_like_inputs,
+            kernel=back,
+            grad=_twice if second else None,
+            native=_native_grad(op_type, *needs),
+            inplace=((DX, DOUT),),
+            cuda=f"elementwise.grad:{name}",
+            copies=copied,
+            by_row=by_row.with_operand,
+            doc=f"Gradients of {op_type}.",
+        )
+    )
+    if second is not None:
+        _register_twice(op_type, second)
+
+
+def _twice(op: OpView) -> list[OpSpec]:
+    """The rule that makes `<type>_grad_grad` from a gradient operator."""
+    takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
+    takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
+    gives = {
+        "DX": [grad_name(op.name("X"))],
+        "DY": [grad_name(op.name("Y"))],
+        "DDOut": [grad_name(op.name(DOUT))],
+    }
+    return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
+
+
+def _register_twice(op_type: str, second: Kernel) -> None:
+    """`<type>_grad_grad`: what `second(xp, x, y, dout, ddx, ddy)` says of X, Y and Out@GRAD, summed down."""
+
+    def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, axis: int) -> Any:
+        x, y = operands(X, Y, axis)
+        ddx = xp.zeros_like(x) if DDX is None else DDX.reshape(x.shape)
+        ddy = xp.zeros_like(y) if DDY is None else DDY.reshape(y.shape)
+        dx, dy, ddout = second(xp, x, y, DOut, ddx, ddy)
+        return (
+            reduced(xp, xp.broadcast_to(dx, DOut.shape), X.shape, Y.shape, axis),
+            reduced(xp, xp.broadcast_to(dy, DOut.shape), Y.shape, X.shape, axis),
+            xp.broadcast_to(ddout, DOut.shape) + xp.zeros_like(DOut),
+        )
+
+    def infer(op: OpView) -> None:
+        for out, like in (("DX", "X"), ("DY", "Y"), ("DDOut", "DOut")):
+            op.set(out, op.shape(like), op.dtype(like))
+
+    register(
+        OpDef(
+            op_type + "_grad_grad",
+            inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
+            outputs=("DX", "DY", "DDOut"),
+            attrs=_ATTRS,
+            infer=infer,
+            kernel=kernel,
+            doc=f"Gradients of {op_type}_grad with respect to X, Y and Out@GRAD.",
+        )
+    )
+
+
+# The C kernels know no error, so that integers are divided here, where a 0 is noticed.
+def _truncated(xp: Any, name: str, x: Any, y: Any) -> Any:
+    """The quotient of integers rounded towards zero, for `elementwise_<name>`."""
+    forbid(y == 0, f"operator elementwise_{name}: integer division by zero: Y must not hold 0")
+    quotient = xp.floor_divide(x, y)
+    return quotient + ((quotient < 0) & (quotient * y != x))
+
+
+def _div(xp: Any, x: Any, y: Any) -> Any:
+    return x / y if x.dtype.kind == "f" else _truncated(xp, "div", x, y)
+
+
+def _floordiv(xp: Any, x: Any, y: Any) -> Any:
+    return xp.floor_divide(x, y) if x.dtype.kind == "f" else _truncated(xp, "floordiv", x, y)
+
+
+def _mod(xp: Any, x: Any, y: Any) -> Any:
+    return xp.mod(x, y) if x.dtype.kind == "f" else x - _truncated(xp, "mod", x, y) * y
+
+
+def _pow(xp: Any, x: Any, y: Any) -> Any:
+    return xp.power(x, y) if x.dtype.kind == "f" else xp.power(x.astype("float64"), y)
+
+
+def _pow_grads(xp: Any, x: Any, y: Any, dout: Any) -> Any:
+    dx = xp.where(y == 0, 0, dout * y * xp.power(x, y - 1))
+    slope = xp.power(x, y) * xp.log(xp.where(x > 0, x, 1))
+    return dx, dout * xp.where(x < 0, xp.nan, slope)
+
+
+def _mul_rows(xp: Any, X: SelectedRows, Y: Any) -> SelectedRows:
+    if Y.size != 1:
+        raise ValueError(
+            f"SelectedRows can only be multiplied by one element, got Y of shape {list(Y.shape)}"
+        )
+    return X.with_values(X.values * Y.reshape(()))
+
+
+def _mul_rows_native(op: OpView) -> list[Call] | None:
+    kernel = typed(op, "elementwise_mul_mid", ("X", "Y"))
+    if kernel is None or numel(op, "Y") != 1:
+        return None
+    count, _, width = rows.extent(op, "X")
+    source, target = rows.parts(op.name("X"))[1], rows.parts(op.name("Out"))[1]
+    return [
+        rows.same_rows(op, "X", "Out"),
+        Call(kernel, [source, op.name("Y"), target], [1, 1, count * width]),
+    ]
+
+
+def _pow_second(xp: Any, x: Any, y: Any, dout: Any, ddx: Any, ddy: Any) -> Any:
+    logarithm = xp.log(xp.where(x > 0, x, 1))
+    slope = y * x ** (y - 1)
+    mixed = x ** (y - 1) * (1 + y * logarithm)
+    dx = dout * (ddx * y * (y - 1) * x ** (y - 2) + ddy * mixed)
+    dy = dout * (ddx * mixed + ddy * x**y * logarithm * logarithm)
+    return dx, dy, ddx * slope + ddy * x**y * logarithm
+
+
+_register(
+    "add",
+    lambda xp, x, y: x + y,
+    "X + Y.",
+    grads=lambda xp, x, y, dout: (dout, dout),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
+    copied=copies.of_a_sum,
+)
+_register(
+    "sub",
+    lambda xp, x, y: x - y,
+    "X - Y.",
+    grads=lambda xp, x, y, dout: (dout, -dout),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
+    copied=copies.of_a_sum,
+)
+_register(
+    "mul",
+    lambda xp, x, y: x * y,
+    "X times Y.",
+    grads=lambda xp, x, y, dout: (dout * y, dout * x),
+    second=lambda xp, x, y, dout, ddx, ddy: (dout * ddy, dout * ddx, ddx * y + ddy * x),
+    needs=("Y", "X"),
+    by_rows=RowRule(_mul_rows, slots=("X",), out="Out", native=_mul_rows_native),
+)
+_register(
+    "div",
+    _div,
+    "X over Y; integers are rounded towards 0.",
+    grads=lambda xp, x, y, dout: (dout / y, -dout * x / (y * y)),
+    second=lambda xp, x, y, dout, ddx, ddy: (
+        -dout * ddy / (y * y),
+        dout * (2 * x * ddy / y - ddx) / (y * y),
+        (ddx - ddy * x / y) / y,
+    ),
+    needs=("Y", "Y Out"),
+    needs_out=True,
+    native=REAL,
+)
+_register(
+    "max",
+    lambda xp, x, y: xp.where(x > y, x, y),
+    "The larger of X and Y; where they are equal Y gets the gradient.",
+    grads=lambda xp, x, y, dout: (xp.where(x > y, dout, 0), xp.where(x <= y, dout, 0)),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, (x > y) * ddx + (x <= y) * ddy),
+    needs=("X Y", "X Y"),
+)
+_register(
+    "min",
+    lambda xp, x, y: xp.where(x < y, x, y),
+    "The smaller of X and Y; where they are equal Y gets the gradient.",
+    grads=lambda xp, x, y, dout: (xp.where(x < y, dout, 0), xp.where(x >= y, dout, 0)),
+    second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, (x < y) * ddx + (x >= y) * ddy),
+    needs=("X Y", "X Y"),
+)
+_register("pow", _pow, "X to the power of Y.", grads=_pow_grads, second=_pow_second, needs=("X Y", "X Out"))
+_register(
+    "mod",
+    _mod,
+    "The remainder of X over Y: integers have the sign of X, floats that of Y.",
+    native=(),
+)
+_register("floordiv", _floordiv, "The quotient of the integers X and Y, rounded towards 0.", native=())

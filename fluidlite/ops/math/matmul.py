@@ -1,0 +1,386 @@
+"""Matrix products: `mul`, `matmul` and `bilinear_tensor_product`, with their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend.products import matmul as dot
+from .. import by_row
+from ..infer import grads_like_inputs, product, require_same_dtype
+from ..native import typed
+from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from .gemm import gemm
+
+DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+MUL_ATTRS = {"x_num_col_dims": 1, "y_num_col_dims": 1}
+
+
+def flat(shape: Shape, columns: int) -> tuple[int, int]:
+    """`shape` seen as a matrix whose rows are its first `columns` dimensions."""
+    return product(shape[:columns]), product(shape[columns:])
+
+
+def _infer_mul(op: OpView) -> None:
+    x, y = op.shape("X"), op.shape("Y")
+    split_x, split_y = op.attr("x_num_col_dims"), op.attr("y_num_col_dims")
+    for slot, shape, split, name in (
+        ("X", x, split_x, "x_num_col_dims"),
+        ("Y", y, split_y, "y_num_col_dims"),
+    ):
+        if not 0 < split < len(shape):
+            raise op.fail(
+                f"{name} must be between 1 and the {len(shape)} dimensions of {slot} less one, got {split}"
+            )
+    width, height = flat(x, split_x)[1], flat(y, split_y)[0]
+    if width != height and min(width, height) >= 0:
+        raise op.fail(
+            f"X of shape {list(x)} is a matrix {width} wide (x_num_col_dims={split_x}) and "
+            f"Y of shape {list(y)} one {height} high (y_num_col_dims={split_y}); they must be equal"
+        )
+    op.set("Out", (*x[:split_x], *y[split_y:]), require_same_dtype(op, "X", "Y"))
+
+
+def _mul(xp: Any, X: Any, Y: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
+    product_ = dot(xp, X.reshape(flat(X.shape, x_num_col_dims)), Y.reshape(flat(Y.shape, y_num_col_dims)))
+    return product_.reshape((*X.shape[:x_num_col_dims], *Y.shape[y_num_col_dims:]))
+
+
+def _mul_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, x_num_col_dims: int, y_num_col_dims: int) -> Any:
+    x, y = X.reshape(flat(X.shape, x_num_col_dims)), Y.reshape(flat(Y.shape, y_num_col_dims))
+    dout = Out_grad.reshape(x.shape[0], y.shape[1])
+    return dot(xp, dout, y.T).reshape(X.shape), dot(xp, x.T, dout).reshape(Y.shape)
+
+
+def _mul_sizes(op: OpView) -> tuple[int, int, int]:
+    m, k = flat(op.shape("X"), op.attr("x_num_col_dims"))
+    return m, flat(op.shape("Y"), op.attr("y_num_col_dims"))[1], k
+
+
+def _mul_native(op: OpView) -> Call | None:
+    name = typed(op, "gemm", ("X", "Y"))
+    return (
+        gemm(name, op.name("X"), op.name("Y"), op.name("Out"), _mul_sizes(op), (False, False), 1.0)
+        if name
+        else None
+    )
+
+
+def _mul_grad_native(op: OpView) -> list[Call] | None:
+    name = typed(op, "gemm", ("X", "Y", DOUT))
+    if name is None:
+        return None
+    m, n, k = _mul_sizes(op)
+    calls = []
+    if op.has(DX):
+        calls.append(gemm(name, op.name(DOUT), op.name("Y"), op.name(DX), (m, k, n), (False, True), 1.0))
+    if op.has(DY):
+        calls.append(gemm(name, op.name("X"), op.name(DOUT), op.name(DY), (k, n, m), (True, False), 1.0))
+    return calls
+
+
+def _twice(op: OpView) -> list[OpSpec]:
+    """The rule that makes `<type>_grad_grad` from a gradient operator."""
+    takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
+    takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
+    gives = {
+        "DX": [grad_name(op.name("X"))],
+        "DY": [grad_name(op.name("Y"))],
+        "DDOut": [grad_name(op.name(DOUT))],
+    }
+    return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
+
+
+def _infer_twice(op: OpView) -> None:
+    for out, like in (("DX", "X"), ("DY", "Y"), ("DDOut", "DOut")):
+        op.set(out, op.shape(like), op.dtype(like))
+
+
+def _mul_twice(
+    xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, x_num_col_dims: int, y_num_col_dims: int
+) -> Any:
+    split = (x_num_col_dims, y_num_col_dims)
+    ddx = xp.zeros_like(X) if DDX is None else DDX
+    ddy = xp.zeros_like(Y) if DDY is None else DDY
+    dx, dy = _mul_grad(xp, ddx, ddy, DOut, *split)
+    return dx, dy, _mul(xp, ddx, Y, *split) + _mul(xp, X, ddy, *split)
+
+
+register(
+    OpDef(
+        "mul",
+        inputs=("X", "Y"),
+        attrs=MUL_ATTRS,
+        infer=_infer_mul,
+        kernel=_mul,
+        grad=standard_grad(inputs=("X", "Y")),
+        native=_mul_native,
+        cuda="products.mul",
+        by_row=by_row.by_matrix,
+        role="product",
+        doc="The product of X and Y, each flattened to a matrix after its `num_col_dims` first dimensions.",
+    )
+)
+register(
+    OpDef(
+        "mul_grad",
+        inputs=("X", "Y", DOUT),
+        outputs=(DX, DY),
+        attrs=MUL_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_mul_grad,
+        grad=_twice,
+        native=_mul_grad_native,
+        cuda="products.mul_grad",
+        by_row=by_row.by_matrix,
+        doc="Gradients of mul.",
+    )
+)
+register(
+    OpDef(
+        "mul_grad_grad",
+        inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
+        outputs=("DX", "DY", "DDOut"),
+        attrs=MUL_ATTRS,
+        infer=_infer_twice,
+        kernel=_mul_twice,
+        doc="Gradients of mul_grad with respect to X, Y and Out@GRAD.",
+    )
+)
+
+MATMUL_ATTRS = {"transpose_X": False, "transpose_Y": False, "alpha": 1.0}
+
+
+def _matrices(op: OpView) -> tuple[Shape, Shape]:
+    """Shapes of the two factors after their transposes; a vector X is a row, a vector Y a column."""
+    x, y = op.shape("X"), op.shape("Y")
+    if not x or not y:
+        raise op.fail("X and Y must have at least one dimension")
+    x = x if len(x) > 1 else (1, x[0])
+    y = y if len(y) > 1 else (y[0], 1)
+    if op.attr("transpose_X"):
+        x = (*x[:-2], x[-1], x[-2])
+    if op.attr("transpose_Y"):
+        y = (*y[:-2], y[-1], y[-2])
+    return x, y
+
+
+def _infer_matmul(op: OpView) -> None:
+    x, y = _matrices(op)
+    given_x, given_y = list(op.shape("X")), list(op.shape("Y"))
+    if x[-1] != y[-2] and min(x[-1], y[-2]) >= 0:
+        raise op.fail(
+            f"the width of X and the height of Y must be equal, got {x[-1]} and {y[-2]} for shapes "
+            f"{given_x} and {given_y} "
+            f"(transpose_X={op.attr('transpose_X')}, transpose_Y={op.attr('transpose_Y')})"
+        )
+    batch = x[:-2] or y[:-2]
+    if x[:-2] and y[:-2]:
+        if len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x[:-2], y[:-2], strict=True)):
+            raise op.fail(f"the batch dimensions of X {given_x} and Y {given_y} must be equal")
+        batch = tuple(max(m, n) for m, n in zip(x[:-2], y[:-2], strict=True))
+    rows = () if len(given_x) == 1 and not op.attr("transpose_X") else (x[-2],)
+    columns = () if len(given_y) == 1 and not op.attr("transpose_Y") else (y[-1],)
+    op.set("Out", (*batch, *rows, *columns) or (1,), require_same_dtype(op, "X", "Y"))
+
+
+def _factors(X: Any, Y: Any, transpose_X: bool, transpose_Y: bool) -> tuple[Any, Any]:
+    """The two factors as (batches of) matrices, transposed."""
+    x = X.reshape(1, -1) if X.ndim == 1 else X
+    y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
+    return x.swapaxes(-1, -2) if transpose_X else x, y.swapaxes(-1, -2) if transpose_Y else y
+
+
+def _matmul(xp: Any, X: Any, Y: Any, transpose_X: bool, transpose_Y: bool, alpha: float) -> Any:
+    x, y = _factors(X, Y, transpose_X, transpose_Y)
+    out = dot(xp, x, y)
+    out = out if alpha == 1 else out * alpha
+    if Y.ndim == 1 and not transpose_Y:
+        out = out[..., 0]
+        return out if out.ndim else out.reshape(1)
+    return out[..., 0, :] if X.ndim == 1 and not transpose_X else out
+
+
+def _summed(gradient: Any, like: Any) -> Any:
+    """`gradient` summed over the batch dimensions that `like` has not."""
+    extra = gradient.ndim - like.ndim
+    return gradient.sum(axis=tuple(range(extra)), dtype=gradient.dtype) if extra else gradient
+
+
+def _matmul_grad(
+    xp: Any, X: Any, Y: Any, Out_grad: Any, transpose_X: bool, transpose_Y: bool, alpha: float
+) -> Any:
+    x, y = _factors(X, Y, transpose_X, transpose_Y)
+    batch = x.shape[:-2] or y.shape[:-2]
+    dout = Out_grad.reshape(*batch, x.shape[-2], y.shape[-1]) * alpha
+    dx = _summed(dot(xp, dout, y.swapaxes(-1, -2)), x)
+    if y.ndim == 2 < x.ndim:
+        dy = dot(xp, x.reshape(-1, x.shape[-1]).T, dout.reshape(-1, dout.shape[-1]))
+    else:
+        dy = _summed(dot(xp, x.swapaxes(-1, -2), dout), y)
+    dx = dx.swapaxes(-1, -2) if transpose_X else dx
+    dy = dy.swapaxes(-1, -2) if transpose_Y else dy
+    return dx.reshape(X.shape), dy.reshape(Y.shape)
+
+
+def _matmul_layout(op: OpView) -> tuple[tuple[int, int, int], int, int, int] | None:
+    """((m, n, k), batch, stride of X, stride of Y) of the product, or None if there is no kernel for it.
+
+    Batches of X times one matrix Y are one product with more rows.
+    """
+    x, y = _matrices(op)
+    m, k, n = x[-2], x[-1], y[-1]
+    if len(y) == 2 and (len(x) == 2 or not op.attr("transpose_X")):
+        return (product(x[:-1]), n, k), 1, 0, 0
+    batch = product(x[:-2] or y[:-2])
+    return (m, n, k), batch, m * k if len(x) > 2 else 0, k * n if len(y) > 2 else 0
+
+
+def _product(
+    op: OpView, name: str, operands: tuple[str, str, str], sizes: tuple[int, int, int],
+    trans: tuple[bool, bool], batch: int, strides: tuple[int, int, int],
+) -> Call:  # fmt: skip
+    a, b, c = operands
+    alpha = float(op.attr("alpha"))
+    if batch == 1:
+        return gemm(name, a, b, c, sizes, trans, alpha)
+    flags = [int(trans[0]), int(trans[1])]
+    return Call(
+        name.replace("gemm", "gemm_batched"), [a, b, c], [*sizes, *flags, batch, *strides], [alpha, 0.0]
+    )
+
+
+def _matmul_native(op: OpView) -> Call | None:
+    name, layout = typed(op, "gemm", ("X", "Y")), _matmul_layout(op)
+    if name is None or layout is None:
+        return None
+    (m, n, k), batch, stride_x, stride_y = layout
+    trans = (op.attr("transpose_X"), op.attr("transpose_Y"))
+    names = (op.name("X"), op.name("Y"), op.name("Out"))
+    return _product(op, name, names, (m, n, k), trans, batch, (stride_x, stride_y, m * n))
+
+
+def _matmul_grad_native(op: OpView) -> list[Call] | None:
+    name, layout = typed(op, "gemm", ("X", "Y", DOUT)), _matmul_layout(op)
+    if name is None or layout is None:
+        return None
+    (m, n, k), batch, sx, sy = layout
+    if batch != 1 and not (sx and sy):
+        return None  # One gradient is a sum over the batch.
+    sg = m * n
+    tx, ty = bool(op.attr("transpose_X")), bool(op.attr("transpose_Y"))
+    x, y, g = op.name("X"), op.name("Y"), op.name(DOUT)
+    calls = []
+    if op.has(DX) and tx:
+        calls.append(_product(op, name, (y, g, op.name(DX)), (k, m, n), (ty, True), batch, (sy, sg, sx)))
+    elif op.has(DX):
+        calls.append(_product(op, name, (g, y, op.name(DX)), (m, k, n), (False, not ty), batch, (sg, sy, sx)))
+    if op.has(DY) and ty:
+        calls.append(_product(op, name, (g, x, op.name(DY)), (n, k, m), (True, tx), batch, (sg, sx, sy)))
+    elif op.has(DY):
+        calls.append(_product(op, name, (x, g, op.name(DY)), (k, n, m), (not tx, False), batch, (sx, sg, sy)))
+    return calls
+
+
+def _matmul_twice(
+    xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, transpose_X: bool, transpose_Y: bool, alpha: float
+) -> Any:
+    how = (transpose_X, transpose_Y, alpha)
+    ddx = xp.zeros_like(X) if DDX is None else DDX
+    ddy = xp.zeros_like(Y) if DDY is None else DDY
+    dx, dy = _matmul_grad(xp, ddx, ddy, DOut, *how)
+    return dx, dy, _matmul(xp, ddx, Y, *how) + _matmul(xp, X, ddy, *how)
+
+
+register(
+    OpDef(
+        "matmul",
+        inputs=("X", "Y"),
+        attrs=MATMUL_ATTRS,
+        infer=_infer_matmul,
+        kernel=_matmul,
+        grad=standard_grad(inputs=("X", "Y")),
+        native=_matmul_native,
+        cuda="products.matmul",
+        by_row=by_row.by_matrix,
+        role="product",
+        doc="alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
+    )
+)
+register(
+    OpDef(
+        "matmul_grad",
+        inputs=("X", "Y", DOUT),
+        outputs=(DX, DY),
+        attrs=MATMUL_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_matmul_grad,
+        grad=_twice,
+        native=_matmul_grad_native,
+        cuda="products.matmul_grad",
+        by_row=by_row.by_matrix,
+        doc="Gradients of matmul.",
+    )
+)
+register(
+    OpDef(
+        "matmul_grad_grad",
+        inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
+        outputs=("DX", "DY", "DDOut"),
+        attrs=MATMUL_ATTRS,
+        infer=_infer_twice,
+        kernel=_matmul_twice,
+        doc="Gradients of matmul_grad with respect to X, Y and Out@GRAD.",
+    )
+)
+
+
+def _infer_bilinear(op: OpView) -> None:
+    x, y, weight = op.shape("X"), op.shape("Y"), op.shape("Weight")
+    if len(x) != 2 or len(y) != 2 or len(weight) != 3:
+        raise op.fail(
+            f"X and Y must be matrices and Weight [size, X's width, Y's width], got {x}, {y} and {weight}"
+        )
+    if (x[1], y[1]) != weight[1:]:
+        raise op.fail(f"Weight must be [size, {x[1]}, {y[1]}], got {list(weight)}")
+    op.set("Out", (max(x[0], y[0]), weight[0]), require_same_dtype(op, "X", "Y", "Weight"))
+
+
+def _bilinear(xp: Any, X: Any, Y: Any, Weight: Any, Bias: Any) -> Any:
+    out = (dot(xp, X, Weight) * Y).sum(axis=2, dtype=X.dtype).T
+    return out if Bias is None else out + Bias.reshape(1, -1)
+
+
+def _bilinear_grad(xp: Any, X: Any, Y: Any, Weight: Any, Out_grad: Any) -> Any:
+    back = Out_grad.T[:, :, None]
+    dx = (back * dot(xp, Y, Weight.swapaxes(1, 2))).sum(axis=0, dtype=X.dtype)
+    dy = (back * dot(xp, X, Weight)).sum(axis=0, dtype=X.dtype)
+    dweight = dot(xp, (X * back).swapaxes(1, 2), Y)
+    return dx, dy, dweight, Out_grad.sum(axis=0, keepdims=True, dtype=X.dtype)
+
+
+def _infer_bilinear_grad(op: OpView) -> None:
+    for slot in ("X", "Y", "Weight"):
+        op.set(grad_name(slot), op.shape(slot), op.dtype(slot))
+    op.set(grad_name("Bias"), (1, op.shape(DOUT)[1]), op.dtype(DOUT))
+
+
+register(
+    OpDef(
+        "bilinear_tensor_product",
+        inputs=("X", "Y", "Weight", "Bias?"),
+        infer=_infer_bilinear,
+        kernel=_bilinear,
+        grad=standard_grad(inputs=("X", "Y", "Weight")),
+        doc="Out[:, i] = X Weight[i] Y (plus Bias), row by row.",
+    )
+)
+register(
+    OpDef(
+        "bilinear_tensor_product_grad",
+        inputs=("X", "Y", "Weight", DOUT),
+        outputs=(DX, DY, grad_name("Weight"), grad_name("Bias")),
+        infer=_infer_bilinear_grad,
+        kernel=_bilinear_grad,
+        doc="Gradients of bilinear_tensor_product.",
+    )
+)

@@ -1,0 +1,130 @@
+"""Functions of one array, element by element: how they, their gradients and second derivatives are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import FLOATS, to_numpy
+from .. import by_row
+from ..infer import grads_like_inputs
+from ..native import unary, unary_grad
+from ..pairs import Rule, same_again
+from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+Kernel = Callable[..., Any]
+
+
+def _twice(kept: str) -> Callable[[OpView], list[OpSpec]]:
+    """The rule that makes `<type>_grad_grad` from a gradient operator that keeps slot `kept`."""
+
+    def rule(op: OpView) -> list[OpSpec]:
+        takes = {kept: [op.name(kept)], "DOut": [op.name(DOUT)], "DDX": [grad_name(op.name(DX))]}
+        gives = {"D" + kept: [grad_name(op.name(kept))], "DDOut": [grad_name(op.name(DOUT))]}
+        return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
+
+    return rule
+
+
+def _nothing(op: OpView) -> list[OpSpec]:
+    """The rule of the gradient operator of a step function: 0 whatever comes in."""
+    return []
+
+
+def _register_twice(op_type: str, kept: str, attrs: dict[str, Any], second: Kernel) -> None:
+    """`<type>_grad_grad`: the gradients of `<type>_grad` with respect to what it keeps and to Out@GRAD."""
+
+    def infer(op: OpView) -> None:
+        op.set("D" + kept, op.shape(kept), op.dtype(kept))
+        op.set("DDOut", op.shape("DDX"), op.dtype("DDX"))
+
+    register(
+        OpDef(
+            op_type + "_grad_grad",
+            inputs=(kept, "DOut", "DDX"),
+            outputs=("D" + kept, "DDOut"),
+            attrs=attrs,
+            infer=infer,
+            kernel=second,
+            doc=f"Gradients of {op_type}_grad with respect to {kept} and Out@GRAD.",
+        )
+    )
+
+
+def _same_type(kernel: Kernel, attrs: dict[str, Any]) -> Callable[[OpView], None]:
+    """Out is as X; refuses integers of which the function makes floats, as Fluid does."""
+
+    def infer(op: OpView) -> None:
+        kind = op.dtype("X")
+        if kind not in FLOATS and kernel(np, np.zeros(0, to_numpy(kind)), **attrs).dtype != to_numpy(kind):
+            raise op.fail(f"X must be of a float type, got {kind}")
+        op.set("Out", op.shape("X"), kind)
+
+    return infer
+
+
+def register_function(
+    op_type: str,
+    kernel: Kernel,
+    grad: Kernel,
+    doc: str,
+    attrs: dict[str, Any] | None = None,
+    native: bool = True,
+    linear: bool = False,
+    second: Kernel | None = None,
+    **others: Any,
+) -> None:
+    """Declare `op_type` and `<op_type>_grad`.
+
+    As in Fluid the gradient operator keeps the output where that is enough and the input otherwise: the parameters of
+    `grad` say which. `native`: there are C kernels that take the attributes in this order, as those for GPUs do.
+    `linear`: piecewise linear. `second(xp, kept, DOut, DDX)`: the gradients of the gradient operator for what it keeps
+    and for Out@GRAD, where DOut is Out@GRAD and DDX the gradient of X@GRAD. `others`: what else
+    the `OpDef` of `op_type` says.
+    """
+    attrs = attrs or {}
+    named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
+    kept = next((slot for slot in ("Out", "X") if slot in named), None)
+    floats = tuple(attrs)
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            attrs=attrs,
+            infer=_same_type(kernel, attrs),
+            kernel=kernel,
+            grad=standard_grad(
+                inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()
+            ),
+            native=unary(op_type, floats) if native else None,
+            inplace=(("Out", "X"),),
+            cuda=f"activations.forward:{op_type}",
+            **others,
+            by_row=by_row.alone,
+            doc=doc,
+        )
+    )
+    again: Rule | None = same_again if linear else _twice(kept) if second is not None and kept else None
+    if kept is None:
+        again = _nothing
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=(kept, DOUT) if kept else (DOUT,),
+            outputs=(DX,),
+            attrs=attrs,
+            infer=grads_like_inputs,
+            kernel=grad,
+            grad=again,
+            native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
+            inplace=((DX, DOUT),),
+            cuda=f"activations.grad:{op_type}",
+            by_row=by_row.alone,
+            doc=f"Gradient of {op_type}.",
+        )
+    )
+    if second is not None and kept:
+        _register_twice(op_type, kept, attrs, second)

@@ -1,0 +1,195 @@
+"""Products of vectors and matrices beyond `matmul`: bmm, dot, addmm, cross, kron."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend.products import matmul
+from ..broadcast import reduced
+from ..infer import normalize_axis, require_same_dtype
+from ..pairs import bilinear_twice, register_pair, register_twice, twice
+from ..registry import OpView
+
+
+def _bmm(xp: Any, X: Any, Y: Any) -> Any:
+    return matmul(xp, X, Y)
+
+
+def _bmm_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
+    return matmul(xp, Out_grad, Y.swapaxes(1, 2)), matmul(xp, X.swapaxes(1, 2), Out_grad)
+
+
+def _infer_bmm(op: OpView) -> None:
+    x, y = op.shape("X"), op.shape("Y")
+    if len(x) != 3 or len(y) != 3:
+        raise op.fail(f"X and Y must have 3 dimensions, got {list(x)} and {list(y)}")
+    if (x[2] != y[1] and min(x[2], y[1]) >= 0) or (x[0] != y[0] and min(x[0], y[0]) >= 0):
+        raise op.fail(f"X [batch, m, k] and Y [batch, k, n] must fit, got {list(x)} and {list(y)}")
+    op.set("Out", (max(x[0], y[0]), x[1], y[2]), require_same_dtype(op, "X", "Y"))
+
+
+register_pair(
+    "bmm",
+    ("X", "Y"),
+    _bmm,
+    _bmm_grad,
+    _infer_bmm,
+    "The products of the matrices of two batches.",
+    again=twice("Out", ("X", "Y")),
+)
+
+
+def _dot(xp: Any, X: Any, Y: Any) -> Any:
+    return (X * Y).sum(axis=-1, keepdims=True, dtype=X.dtype)
+
+
+def _dot_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
+    return Out_grad * Y, Out_grad * X
+
+
+def _infer_dot(op: OpView) -> None:
+    x, y = op.shape("X"), op.shape("Y")
+    if (
+        len(x) not in (1, 2)
+        or len(x) != len(y)
+        or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))
+    ):
+        raise op.fail(
+            f"X and Y must be vectors or batches of them, of one shape, got {list(x)} and {list(y)}"
+        )
+    op.set("Out", (*x[:-1], 1), require_same_dtype(op, "X", "Y"))
+
+
+register_pair(
+    "dot",
+    ("X", "Y"),
+    _dot,
+    _dot_grad,
+    _infer_dot,
+    "The scalar product of two vectors, or of each pair of two batches.",
+    again=twice("Out", ("X", "Y")),
+    lod_from=None,
+)
+
+
+def _addmm(xp: Any, Input: Any, X: Any, Y: Any, Alpha: float, Beta: float) -> Any:
+    return X.dtype.type(Beta) * Input + X.dtype.type(Alpha) * matmul(xp, X, Y)
+
+
+def _addmm_grad(xp: Any, Input: Any, X: Any, Y: Any, Out_grad: Any, Alpha: float, Beta: float) -> Any:
+    scaled = X.dtype.type(Alpha) * Out_grad
+    given = reduced(xp, X.dtype.type(Beta) * Out_grad, Input.shape, Out_grad.shape, -1)
+    return given, matmul(xp, scaled, Y.T), matmul(xp, X.T, scaled)
+
+
+def _infer_addmm(op: OpView) -> None:
+    given, x, y = op.shape("Input"), op.shape("X"), op.shape("Y")
+    if len(x) != 2 or len(y) != 2 or (x[1] != y[0] and min(x[1], y[0]) >= 0):
+        raise op.fail(f"X [m, k] and Y [k, n] must be matrices that fit, got {list(x)} and {list(y)}")
+    out = (x[0], y[1])
+    if len(given) != 2 or any(n not in (1, m) and min(m, n) >= 0 for m, n in zip(out, given, strict=True)):
+        raise op.fail(f"Input must fit a result of shape {list(out)}, got {list(given)}")
+    op.set("Out", out, require_same_dtype(op, "Input", "X", "Y"))
+
+
+register_pair(
+    "addmm",
+    ("Input", "X", "Y"),
+    _addmm,
+    _addmm_grad,
+    _infer_addmm,
+    "Beta times Input plus Alpha times the product of the matrices X and Y.",
+    attrs={"Alpha": 1.0, "Beta": 1.0},
+)
+
+_ANY = 9
+"""The `dim` that stands for the first dimension of size 3."""
+
+
+def _cross_axis(shape: Any, dim: int) -> int | None:
+    if dim == _ANY:
+        return next((axis for axis, n in enumerate(shape) if n == 3), None)
+    return dim % len(shape)
+
+
+def _infer_cross(op: OpView) -> None:
+    x, y, dim = op.shape("X"), op.shape("Y"), op.attr("dim")
+    if len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True)):
+        raise op.fail(f"X and Y must be of one shape, got {list(x)} and {list(y)}")
+    if dim != _ANY:
+        normalize_axis(op, dim, len(x), "dim")
+    axis = _cross_axis(x, dim)
+    if axis is None or x[axis] not in (3, -1):
+        raise op.fail(f"the dimension of the vectors must be of size 3, got shape {list(x)} and dim {dim}")
+    op.set("Out", x, require_same_dtype(op, "X", "Y"))
+
+
+def _cross(xp: Any, X: Any, Y: Any, dim: int) -> Any:
+    axis = _cross_axis(X.shape, dim)
+    x, y = (xp.moveaxis(v, axis, 0) for v in (X, Y))
+    parts = [x[(k + 1) % 3] * y[(k + 2) % 3] - x[(k + 2) % 3] * y[(k + 1) % 3] for k in range(3)]
+    return xp.stack(parts, axis=axis)
+
+
+register_pair(
+    "cross",
+    ("X", "Y"),
+    _cross,
+    lambda xp, X, Y, Out_grad, dim: (_cross(xp, Y, Out_grad, dim), _cross(xp, Out_grad, X, dim)),
+    _infer_cross,
+    "The vector products along the dimension `dim`, or along the first of size 3.",
+    attrs={"dim": _ANY},
+)
+
+
+def _padded(X: Any, rank: int) -> tuple[int, ...]:
+    return (1,) * (rank - len(X)) + tuple(X)
+
+
+def _kron_parts(X: Any, Y: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """X and Y so that their product, reshaped to the last result, is the Kronecker product."""
+    rank = max(X.ndim, Y.ndim)
+    x, y = _padded(X.shape, rank), _padded(Y.shape, rank)
+    spread_x = tuple(n for size in x for n in (size, 1))
+    spread_y = tuple(n for size in y for n in (1, size))
+    return X.reshape(spread_x), Y.reshape(spread_y), tuple(m * n for m, n in zip(x, y, strict=True))
+
+
+def _kron(xp: Any, X: Any, Y: Any) -> Any:
+    x, y, shape = _kron_parts(X, Y)
+    return (x * y).reshape(shape)
+
+
+def _kron_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
+    x, y, _ = _kron_parts(X, Y)
+    both = tuple(m * n for m, n in zip(x.shape, y.shape, strict=True))
+    dout = Out_grad.reshape(both)
+    dx = (dout * y).sum(axis=tuple(range(1, len(both), 2)), dtype=X.dtype)
+    dy = (dout * x).sum(axis=tuple(range(0, len(both), 2)), dtype=X.dtype)
+    return dx.reshape(X.shape), dy.reshape(Y.shape)
+
+
+def _infer_kron(op: OpView) -> None:
+    rank = max(len(op.shape("X")), len(op.shape("Y")))
+    x, y = _padded(op.shape("X"), rank), _padded(op.shape("Y"), rank)
+    shape = [m * n if m >= 0 and n >= 0 else -1 for m, n in zip(x, y, strict=True)]
+    op.set("Out", shape, require_same_dtype(op, "X", "Y"))
+
+
+register_pair(
+    "kron",
+    ("X", "Y"),
+    _kron,
+    _kron_grad,
+    _infer_kron,
+    "The Kronecker product: Y once for each element of X, multiplied by it.",
+    again=twice("Out", ("X", "Y")),
+    lod_from=None,
+)
+
+for _type, _forward, _back in (
+    ("bmm", _bmm, _bmm_grad),
+    ("dot", _dot, _dot_grad),
+    ("kron", _kron, _kron_grad),
+):
+    register_twice(_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_twice(_forward, _back), {})

@@ -1,0 +1,331 @@
+"""Reductions - mean, reduce_*, cumsum - with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.shapes import around
+from ...base.shapes import reduced_axes as axes_of
+from ..infer import grads_like_inputs, normalize_axis, same_as
+from ..native import NUMERIC, REAL, Selector, numel, typed
+from ..pairs import Rule, applied_again, or_zeros, register_twice, twice
+from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+Kernel = Callable[..., Any]
+ATTRS = {"dim": [0], "keep_dim": False, "reduce_all": False, "in_dtype": -1, "out_dtype": -1}
+
+
+def _infer_one(op: OpView) -> None:
+    op.set("Out", (1,), op.dtype("X"))
+
+
+def _mean_native(op: OpView) -> Call | None:
+    name, n = typed(op, "reduce_sum", ("X",)), numel(op, "X")
+    return Call(name, [op.name("X"), op.name("Out")], [1, n, 1], [1.0 / n]) if name and n else None
+
+
+def _mean_grad_native(op: OpView) -> Call | None:
+    name, n = typed(op, "reduce_fill", ("X", DOUT)), numel(op, "X")
+    return (
+        Call(name, [op.name(DOUT), op.name(DX)], [1, n, 1], [1.0 / n]) if name and n and op.has(DX) else None
+    )
+
+
+def _mean_grad(xp: Any, X: Any, Out_grad: Any) -> Any:
+    return xp.broadcast_to((Out_grad / X.size).reshape(-1), (X.size,)).reshape(X.shape) + xp.zeros_like(X)
+
+
+register(
+    OpDef(
+        "mean",
+        inputs=("X",),
+        infer=_infer_one,
+        kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
+        grad=standard_grad(inputs=("X",)),
+        native=_mean_native,
+        cuda="reductions.mean",
+        lod_from=None,
+        doc="The mean of all elements, of shape [1].",
+    )
+)
+register(
+    OpDef(
+        "mean_grad",
+        inputs=("X#", DOUT),
+        outputs=(DX,),
+        infer=grads_like_inputs,
+        kernel=_mean_grad,
+        grad=applied_again("mean"),
+        native=_mean_grad_native,
+        cuda="reductions.mean_grad",
+        doc="Gradient of mean.",
+    )
+)
+
+
+def _infer_reduce(out_dtype: VarType | None = None) -> Callable[[OpView], None]:
+    def infer(op: OpView) -> None:
+        x = op.shape("X")
+        if not op.attr("reduce_all"):
+            dim = op.attr("dim")
+            for axis in [dim] if isinstance(dim, int) else dim:
+                normalize_axis(op, axis, len(x), "dim")
+        axes = axes_of(len(x), op.attr("dim"), op.attr("reduce_all"))
+        if op.attr("keep_dim"):
+            shape: Shape = tuple(1 if axis in axes else n for axis, n in enumerate(x))
+        else:
+            shape = tuple(n for axis, n in enumerate(x) if axis not in axes) or (1,)
+        op.set("Out", shape, out_dtype or op.dtype("X"))
+
+    return infer
+
+
+def _reduced(function: Kernel) -> Kernel:
+    """The kernel that applies `function(xp, x, axes)` and puts the shape right."""
+
+    def kernel(xp: Any, X: Any, dim: Any, keep_dim: bool, reduce_all: bool) -> Any:
+        out = function(xp, X, axes_of(X.ndim, dim, reduce_all))
+        axes = axes_of(X.ndim, dim, reduce_all)
+        kept = tuple(1 if axis in axes else n for axis, n in enumerate(X.shape))
+        if keep_dim:
+            return out.reshape(kept)
+        return out if out.ndim else out.reshape(1)
+
+    return kernel
+
+
+def _spread(Out_or_grad: Any, X: Any, dim: Any, reduce_all: bool) -> Any:
+    """A reduced array with the reduced axes as ones, so that it broadcasts with X."""
+    axes = axes_of(X.ndim, dim, reduce_all)
+    return Out_or_grad.reshape(tuple(1 if axis in axes else n for axis, n in enumerate(X.shape)))
+
+
+def _layout(op: OpView) -> tuple[int, int, int] | None:
+    """X as (pre, reduced, post), or None if the reduced axes do not stand side by side."""
+    x = op.shape("X")
+    return around(x, axes_of(len(x), op.attr("dim"), op.attr("reduce_all")))
+
+
+def _native(kernel: str, types: Sequence[str], mean: bool) -> Selector:
+    def select(op: OpView) -> Call | None:
+        name, layout = typed(op, kernel, ("X",), types), _layout(op)
+        if name is None or layout is None or 0 in layout:
+            return None
+        floats = [1.0 / layout[1] if mean else 1.0] if kernel == "reduce_sum" else []
+        return Call(name, [op.name("X"), op.name("Out")], layout, floats)
+
+    return select
+
+
+def _native_grad(kernel: str, mean: bool) -> Selector:
+    def select(op: OpView) -> Call | None:
+        name, layout = typed(op, kernel, ("X", DOUT)), _layout(op)
+        if name is None or layout is None or 0 in layout or not op.has(DX):
+            return None
+        if kernel == "reduce_fill":
+            return Call(name, [op.name(DOUT), op.name(DX)], layout, [1.0 / layout[1] if mean else 1.0])
+        return Call(name, [op.name("X"), op.name("Out"), op.name(DOUT), op.name(DX)], layout)
+
+    return select
+
+
+def _register_reduction(
+    name: str,
+    function: Kernel,
+    doc: str,
+    grad: Kernel | None = None,
+    needs_out: bool = False,
+    native: str | None = None,
+    native_grad: str | None = None,
+    types: Sequence[str] = NUMERIC,
+    out_dtype: VarType | None = None,
+    again: Rule | None = None,
+    **others: Any,
+) -> None:
+    op_type = f"reduce_{name}"
+    mean = name == "mean"
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            attrs=ATTRS,
+            infer=_infer_reduce(out_dtype),
+            kernel=_reduced(function),
+            grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
+            native=_native(native, types, mean) if native else None,
+            frozen=() if grad else ("Out",),
+            cuda=f"reductions.forward:{name}" if native else None,
+            **others,
+            doc=doc,
+        )
+    )
+    if grad is None:
+        return
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Out", DOUT) if needs_out else ("X#" if native_grad == "reduce_fill" else "X", DOUT),
+            outputs=(DX,),
+            attrs=ATTRS,
+            infer=grads_like_inputs,
+            kernel=grad,
+            grad=again,
+            native=_native_grad(native_grad, mean) if native_grad else None,
+            cuda=f"reductions.grad:{name}" if native_grad else None,
+            doc=f"Gradient of {op_type}.",
+        )
+    )
+
+
+def _sum_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    return xp.ascontiguousarray(xp.broadcast_to(_spread(Out_grad, X, dim, reduce_all), X.shape))
+
+
+def _rmean_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    spread = _spread(Out_grad, X, dim, reduce_all)
+    return xp.ascontiguousarray(xp.broadcast_to(spread * (spread.size / max(X.size, 1)), X.shape))
+
+
+def _extreme_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    chosen = X == _spread(Out, X, dim, reduce_all)
+    return xp.where(chosen, _spread(Out_grad, X, dim, reduce_all), 0)
+
+
+def _extreme_twice(xp: Any, X: Any, Out: Any, DOut: Any, DDX: Any, dim: Any, reduce_all: bool) -> Any:
+    chosen = X == _spread(Out, X, dim, reduce_all)
+    picked = xp.where(chosen, or_zeros(xp, DDX, X), 0)
+    return picked.sum(axis=axes_of(X.ndim, dim, reduce_all), dtype=X.dtype).reshape(DOut.shape)
+
+
+for _type in ("reduce_max", "reduce_min"):
+    register_twice(_type, ("X", "Out"), "Out", (), _extreme_twice, ATTRS, ("X",))
+
+
+def _prod_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
+    """The product of the other elements, also where some are 0."""
+    axes = axes_of(X.ndim, dim, reduce_all)
+    zero = X == 0
+    filled = xp.where(zero, 1, X)
+    others = filled.prod(axis=axes, keepdims=True, dtype=X.dtype) / filled
+    zeros_elsewhere = zero.sum(axis=axes, keepdims=True) - zero
+    return _spread(Out_grad, X, dim, reduce_all) * xp.where(zeros_elsewhere == 0, others, 0)
+
+
+def _mean_of(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    if x.dtype.kind == "f":
+        return x.mean(axis=axes, dtype=x.dtype)
+    total = x.sum(axis=axes, dtype=x.dtype)
+    return xp.trunc(total / max(x.size // max(total.size, 1), 1)).astype(x.dtype)
+
+
+_register_reduction(
+    "sum",
+    lambda xp, x, axes: x.sum(axis=axes, dtype=x.dtype),
+    "The sum over the dimensions `dim`.",
+    grad=_sum_grad,
+    again=applied_again("reduce_sum"),
+    native="reduce_sum",
+    native_grad="reduce_fill",
+    zero_rows="summed",
+)
+_register_reduction(
+    "mean",
+    _mean_of,
+    "The mean over the dimensions `dim`.",
+    grad=_rmean_grad,
+    again=applied_again("reduce_mean"),
+    native="reduce_sum",
+    native_grad="reduce_fill",
+    types=REAL,
+)
+
+
+def _extreme(xp: Any, x: Any, axes: Any, which: str) -> Any:
+    """The largest ("max") or smallest over `axes`; of nothing it is the lowest or highest number that there is."""
+    if x.size:
+        return getattr(x, which)(axis=axes)
+    if x.dtype.kind == "f":
+        bound = -xp.inf if which == "max" else xp.inf
+    else:
+        info = xp.iinfo(x.dtype)
+        bound = info.min if which == "max" else info.max
+    return xp.full_like(x.sum(axis=axes, dtype=x.dtype), bound)
+
+
+_register_reduction(
+    "max",
+    lambda xp, x, axes: _extreme(xp, x, axes, "max"),
+    "The largest over the dimensions `dim`; every element as large gets the gradient.",
+    grad=_extreme_grad,
+    again=twice("Out", ()),
+    needs_out=True,
+    native="reduce_max",
+    native_grad="reduce_max_grad",
+    counted=False,
+)
+_register_reduction(
+    "min",
+    lambda xp, x, axes: _extreme(xp, x, axes, "min"),
+    "The smallest over the dimensions `dim`; every element as small gets the gradient.",
+    grad=_extreme_grad,
+    again=twice("Out", ()),
+    needs_out=True,
+    native="reduce_min",
+    native_grad="reduce_min_grad",
+    counted=False,
+)
+_register_reduction(
+    "prod",
+    lambda xp, x, axes: x.prod(axis=axes, dtype=x.dtype),
+    "The product over the dimensions `dim`.",
+    grad=_prod_grad,
+    needs_out=True,
+    native="reduce_prod",
+    counted=False,
+)
+_register_reduction(
+    "all",
+    lambda xp, x, axes: x.all(axis=axes),
+    "Whether all elements over the dimensions `dim` are true.",
+    out_dtype=VarType.BOOL,
+    counted=False,
+)
+_register_reduction(
+    "any",
+    lambda xp, x, axes: x.any(axis=axes),
+    "Whether any element over the dimensions `dim` is true.",
+    out_dtype=VarType.BOOL,
+    counted=False,
+)
+
+
+def _cumsum(xp: Any, X: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    source = xp.flip(X, axis) if reverse else X
+    total = xp.cumsum(source, axis=axis, dtype=X.dtype)
+    if exclusive:
+        # Shifted, since subtracting would round, and leave NaN where infinities come later.
+        total = xp.roll(total, 1, axis)
+        total[(slice(None),) * (axis % X.ndim) + (slice(0, 1),)] = 0
+    return xp.ascontiguousarray(xp.flip(total, axis) if reverse else total)
+
+
+def _cumsum_grad(op: OpView) -> list[OpSpec]:
+    attrs = {"axis": op.attr("axis"), "exclusive": op.attr("exclusive"), "reverse": not op.attr("reverse")}
+    return [OpSpec("cumsum", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}, attrs)]
+
+
+register(
+    OpDef(
+        "cumsum",
+        inputs=("X",),
+        attrs={"axis": -1, "exclusive": False, "reverse": False},
+        infer=same_as("X"),
+        kernel=_cumsum,
+        grad=_cumsum_grad,
+        counted=False,
+        doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
+    )
+)

@@ -1,0 +1,3 @@
+"""How good predictions are."""
+
+from . import alignment, metric  # noqa: F401

@@ -1,0 +1,215 @@
+"""How good predictions are: the largest scores, accuracy, area under the curve, overlap of segmentations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import VarType
+from ..infer import product
+from ..native import element, typed
+from ..ranges import forbid, require_in_range
+from ..registry import Call, OpDef, OperatorError, OpView, register
+from ..scatter import add_at
+
+
+def _top_k(xp: Any, X: Any, K: Any, k: int) -> Any:
+    if K is not None:
+        k = int(K.ravel()[0])
+    if not 1 <= k <= X.shape[-1]:
+        raise OperatorError(
+            f"operator top_k: k must be in [1, {X.shape[-1]}], the last dimension of X; got {k}"
+        )
+    order = xp.argsort(-X, axis=-1, kind="stable")[..., :k]
+    return xp.take_along_axis(X, order, axis=-1), order.astype("int64")
+
+
+def _top_k_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    k = op.attr("k")
+    if op.has("K"):
+        known = op.value("K")
+        k = -1 if known is None else int(known.ravel()[0])
+    elif k < 1 or (len(shape) and 0 <= shape[-1] < k):
+        raise op.fail(f"k must be in [1, {shape[-1]}], the last dimension of X; got {k}")
+    op.set("Out", (*shape[:-1], k), op.dtype("X"))
+    op.set("Indices", (*shape[:-1], k), VarType.INT64)
+
+
+def _top_k_native(op: OpView) -> Call | None:
+    name, shape = typed(op, "top_k", ("X",)), op.shape("X")
+    if name is None or op.has("K"):
+        return None
+    return Call(
+        name,
+        [op.name("X"), op.name("Out"), op.name("Indices")],
+        [product(shape[:-1]), shape[-1], op.attr("k")],
+    )
+
+
+register(
+    OpDef(
+        "top_k",
+        inputs=("X", "K?"),
+        outputs=("Out", "Indices"),
+        attrs={"k": 1},
+        infer=_top_k_infer,
+        kernel=_top_k,
+        native=_top_k_native,
+        frozen=("Out", "Indices"),
+        cuda="metrics.top_k",
+        doc=(
+            "The k largest elements of each row, largest first, and where they stand; of equal ones the "
+            "first."
+        ),
+    )
+)
+
+
+def _accuracy(xp: Any, Indices: Any, Label: Any) -> Any:
+    hits = (Indices == Label.reshape(-1, 1)).any(axis=1)
+    correct = hits.sum().reshape(1).astype("int32")
+    total = xp.full((1,), len(Indices), "int32")
+    return correct.astype("float32") / xp.maximum(total, 1).astype("float32"), correct, total
+
+
+def _accuracy_infer(op: OpView) -> None:
+    rows, labels = op.shape("Indices")[0], op.shape("Label")
+    if product(labels) >= 0 <= rows and product(labels) != rows:
+        raise op.fail(f"Label must have one class for each of the {rows} rows, got shape {list(labels)}")
+    for slot, dtype in (("Accuracy", VarType.FP32), ("Correct", VarType.INT32), ("Total", VarType.INT32)):
+        op.set(slot, (1,), dtype)
+
+
+def _accuracy_native(op: OpView) -> Call | None:
+    if element(op, "Indices", "Label") != "i64":
+        return None
+    slots = ("Indices", "Label", "Accuracy", "Correct", "Total")
+    return Call("accuracy.f32", [op.name(slot) for slot in slots], list(op.shape("Indices")))
+
+
+register(
+    OpDef(
+        "accuracy",
+        inputs=("Out", "Indices", "Label"),
+        outputs=("Accuracy", "Correct", "Total"),
+        infer=_accuracy_infer,
+        kernel=_accuracy,
+        native=_accuracy_native,
+        frozen=("Accuracy", "Correct", "Total"),
+        cuda="metrics.accuracy",
+        doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
+        lod_from=None,
+    )
+)
+
+
+def _auc(
+    xp: Any, Predict: Any, Label: Any, StatPos: Any, StatNeg: Any, num_thresholds: int, slide_steps: int
+) -> Any:
+    scores = Predict[:, -1]
+    right = (scores >= 0) & (scores <= 1)
+    forbid(~right, "operator auc: Predict must hold probabilities in [0, 1]")
+    bucket = (xp.where(right, scores, 0) * num_thresholds).astype("int64")
+    hit = Label.reshape(-1) != 0
+    tallies = []
+    for stat, mine in ((StatPos, hit), (StatNeg, ~hit)):
+        counts = xp.zeros(num_thresholds + 1, "int64")
+        add_at(xp, counts, bucket, mine.astype("int64"))
+        tallies.append(_slid(xp, stat, counts, slide_steps))
+    (positive, stat_pos), (negative, stat_neg) = tallies
+    return _area(xp, positive, negative), stat_pos, stat_neg
+
+
+def _slid(xp: Any, stat: Any, counts: Any, steps: int) -> tuple[Any, Any]:
+    """Counts over the batches that matter, and what to remember of them.
+
+    With `steps` = 0 everything is added up. Else `stat` holds the counts of the last `steps` batches in a
+    ring, their sum, and how many batches there have been.
+    """
+    if steps == 0:
+        total = stat.reshape(-1) + counts
+        return total, total.reshape(stat.shape)
+    seen = stat[-1:]
+    ring = stat[: counts.size * steps].reshape(steps, counts.size)
+    newest = (xp.arange(steps) == seen % steps)[:, None]
+    ring = xp.where(newest, counts, ring)
+    total = ring.sum(axis=0)
+    return total, xp.concatenate([ring.reshape(-1), total, seen + 1])
+
+
+def _area(xp: Any, positive: Any, negative: Any) -> Any:
+    """The area under the curve of true over false positives by trapezoids; 0 without one of the two kinds."""
+    above = xp.cumsum(positive[::-1].astype("float64"))
+    step = negative[::-1].astype("float64")
+    area = (step * (above + xp.concatenate([xp.zeros(1), above[:-1]])) / 2).sum()
+    whole = above[-1] * step.sum()
+    return xp.where(whole > 0, area / xp.where(whole > 0, whole, 1.0), 0.0).reshape(1)
+
+
+def _auc_infer(op: OpView) -> None:
+    op.set("AUC", (1,), VarType.FP64)
+    op.set("StatPosOut", op.shape("StatPos"), VarType.INT64)
+    op.set("StatNegOut", op.shape("StatNeg"), VarType.INT64)
+
+
+register(
+    OpDef(
+        "auc",
+        inputs=("Predict", "Label", "StatPos", "StatNeg"),
+        outputs=("AUC", "StatPosOut", "StatNegOut"),
+        attrs={"curve": "ROC", "num_thresholds": 4095, "slide_steps": 1},
+        infer=_auc_infer,
+        kernel=_auc,
+        frozen=("AUC", "StatPosOut", "StatNegOut"),
+        gradable=(),
+        doc="The area under the ROC curve of all batches so far, or of the last slide_steps ones.",
+        lod_from=None,
+    )
+)
+
+
+def _mean_iou(
+    xp: Any, Predictions: Any, Labels: Any, InWrongs: Any, InCorrects: Any, InMeanIou: Any, num_classes: int
+) -> Any:
+    predicted, label = Predictions.reshape(-1), Labels.reshape(-1)
+    require_in_range(xp, "mean_iou", "Predictions", predicted, num_classes, "classes")
+    require_in_range(xp, "mean_iou", "Labels", label, num_classes, "classes")
+    right = predicted == label
+    correct, wrong = xp.zeros(num_classes, "int32"), xp.zeros(num_classes, "int32")
+    xp.add.at(correct, label, right.astype("int32"))
+    for place in (predicted, label):
+        xp.add.at(wrong, place, (~right).astype("int32"))
+    for more in InWrongs:
+        wrong = wrong + more
+    for more in InCorrects:
+        correct = correct + more
+    union = wrong + correct
+    seen = xp.maximum((union > 0).sum(), 1).astype("float32")
+    mean = (correct / xp.maximum(union, 1)).sum().astype("float32").reshape(1) / seen
+    for more in InMeanIou:
+        mean = mean + more
+    return mean, wrong, correct
+
+
+def _mean_iou_infer(op: OpView) -> None:
+    op.set("OutMeanIou", (1,), VarType.FP32)
+    for slot in ("OutWrong", "OutCorrect"):
+        op.set(slot, (op.attr("num_classes"),), VarType.INT32)
+
+
+register(
+    OpDef(
+        "mean_iou",
+        inputs=("Predictions", "Labels", "InWrongs*?", "InCorrects*?", "InMeanIou*?"),
+        outputs=("OutMeanIou", "OutWrong", "OutCorrect"),
+        attrs={"num_classes": 1},
+        infer=_mean_iou_infer,
+        kernel=_mean_iou,
+        frozen=("OutMeanIou", "OutWrong", "OutCorrect"),
+        doc=(
+            "The mean over the classes of how much predicted and true segments overlap (intersection over "
+            "union)."
+        ),
+        lod_from=None,
+    )
+)

@@ -1,0 +1,22 @@
+"""What networks are made of: activations, convolutions, pooling, normalisation, embeddings, dropout."""
+
+from . import (  # noqa: F401
+    activation,
+    batch_norm,
+    conv,
+    conv_twice,
+    dropout,
+    embedding,
+    fc,
+    lrn,
+    norm,
+    norm_twice,
+    parametric,
+    patches,
+    pool,
+    pool_index,
+    position_encoding,
+    softmax,
+    spectral_norm,
+    tree_conv,
+)

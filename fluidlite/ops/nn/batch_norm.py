@@ -1,0 +1,202 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.batch_norm import extents, uses_moving_statistics
+from ...base.windows import channels_last
+from ..infer import grads_like_inputs, product
+from ..native import typed
+from ..pairs import twice
+from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+
+DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
+
+_MOVED = (("MeanOut", "Mean"), ("VarianceOut", "Variance"))
+_SAVED = ("SavedMean", "SavedVariance")
+
+
+def channel_axes(ndim: int, layout: str) -> tuple[tuple[int, ...], list[int]]:
+    """The axes to reduce over, and the shape that broadcasts a value per channel, for an image of `ndim`
+    axes.
+    """
+    channel = ndim - 1 if channels_last(layout) else 1
+    shape = [1] * ndim
+    shape[channel] = -1
+    return tuple(axis for axis in range(ndim) if axis != channel), shape
+
+
+def _batch_norm(
+    xp: Any,
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    MomentumTensor: Any,
+    is_test: bool,
+    momentum: float,
+    epsilon: float,
+    data_layout: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+) -> Any:
+    axes, shape = channel_axes(X.ndim, data_layout)
+    if uses_moving_statistics(is_test, use_global_stats, trainable_statistics):
+        mean, inverse = Mean, 1 / xp.sqrt(Variance + epsilon)
+        mean_out, variance_out = Mean, Variance
+    elif X.size == Scale.size:
+        # One element has no deviation: Fluid leaves everything as it is, scale and shift as well.
+        return X.copy(), Mean, Variance, xp.zeros_like(Mean), xp.ones_like(Variance), None
+    else:
+        if MomentumTensor is not None:
+            momentum = float(MomentumTensor.ravel()[0])
+        mean = X.mean(axis=axes)
+        variance = ((X - mean.reshape(shape)) ** 2).mean(axis=axes)
+        inverse = 1 / xp.sqrt(variance + epsilon)
+        mean_out = Mean * momentum + mean * (1 - momentum)
+        variance_out = Variance * momentum + variance * (1 - momentum)
+    y = (X - mean.reshape(shape)) * (inverse * Scale).reshape(shape) + Bias.reshape(shape)
+    return y, mean_out, variance_out, mean, inverse, None
+
+
+def _batch_norm_grad(
+    xp: Any,
+    X: Any,
+    Scale: Any,
+    Mean: Any,
+    Variance: Any,
+    SavedMean: Any,
+    SavedVariance: Any,
+    Y_grad: Any,
+    is_test: bool,
+    epsilon: float,
+    data_layout: str,
+    use_global_stats: bool,
+    trainable_statistics: bool,
+) -> Any:
+    axes, shape = channel_axes(X.ndim, data_layout)
+    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    if X.size == Scale.size and not moving:
+        return Y_grad.copy(), xp.zeros_like(Scale), xp.zeros_like(Scale)
+    mean, inverse = (Mean, 1 / xp.sqrt(Variance + epsilon)) if moving else (SavedMean, SavedVariance)
+    normal = (X - mean.reshape(shape)) * inverse.reshape(shape)
+    dbias = Y_grad.sum(axis=axes)
+    dscale = (Y_grad * normal).sum(axis=axes)
+    dx = Y_grad
+    if not moving:
+        count = max(X.size // max(Scale.size, 1), 1)
+        dx = Y_grad - (dbias / count).reshape(shape) - normal * (dscale / count).reshape(shape)
+    return dx * (Scale * inverse).reshape(shape), dscale, dbias
+
+
+def _batch_norm_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    if not 2 <= len(shape) <= 5:
+        raise op.fail(f"X must have 2 to 5 dimensions, got {len(shape)}")
+    channels = shape[-1] if channels_last(op.attr("data_layout")) else shape[1]
+    for slot in ("Scale", "Bias", "Mean", "Variance"):
+        if channels >= 0 and op.shape(slot) != (channels,):
+            raise op.fail(
+                f"{slot} must have shape [{channels}], one value a channel, got {list(op.shape(slot))}"
+            )
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("MeanOut", "VarianceOut", "SavedMean", "SavedVariance"):
+        op.set(slot, op.shape("Scale"), op.dtype("Scale"))
+
+
+def _batch_norm_rule(op: OpView) -> list[OpSpec]:
+    if op.attr("is_test") and not op.attr("use_global_stats") and not op.attr("trainable_statistics"):
+        raise op.fail(
+            "has no gradient with is_test=True; to train with the moving statistics use use_global_stats=True"
+        )
+    kept = ("X", "Scale", "Bias") + (("Mean", "Variance") if op.attr("use_global_stats") else ())
+    return standard_grad(inputs=kept, outputs=("SavedMean", "SavedVariance"))(op)
+
+
+def _batch_norm_native(op: OpView) -> Call | None:
+    inputs = ("X", "Scale", "Bias", "Mean", "Variance")
+    if op.has("MomentumTensor"):
+        return None
+    if uses_moving_statistics(
+        op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")
+    ):
+        if any(op.has(own) and op.name(own) != op.name(other) for own, other in _MOVED):
+            return None
+        name = typed(op, "batch_norm_infer", inputs)
+        slots: tuple[str, ...] = (*inputs, "Y")
+        floats = [op.attr("epsilon")]
+    elif product(op.shape("X")) == product(op.shape("Scale")):
+        return None
+    else:
+        name = typed(op, "batch_norm", inputs)
+        slots = (*inputs, "Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")
+        floats = [op.attr("epsilon"), op.attr("momentum")]
+    if name is None or not all(op.has(slot) for slot in slots):
+        return None
+    return Call(
+        name, [op.name(slot) for slot in slots], list(extents(op.shape("X"), op.attr("data_layout"))), floats
+    )
+
+
+def _batch_norm_grad_native(op: OpView) -> Call | None:
+    moving = uses_moving_statistics(
+        op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")
+    )
+    if not moving and product(op.shape("X")) == product(op.shape("Scale")):
+        return None
+    kernel, stats = ("batch_norm_infer_grad", ("Mean", "Variance")) if moving else ("batch_norm_grad", _SAVED)
+    name = typed(op, kernel, ("X", "Scale", *stats, DY))
+    if name is None:
+        return None
+    operands = [op.name_or_none(slot) for slot in ("X", "Scale", *stats, DY, DX, DSCALE, DBIAS)]
+    return Call(name, operands, list(extents(op.shape("X"), op.attr("data_layout"))), [op.attr("epsilon")])
+
+
+_BATCH_NORM = {
+    "is_test": False,
+    "momentum": 0.9,
+    "epsilon": 1e-5,
+    "data_layout": "NCHW",
+    "fuse_with_relu": False,
+    "use_global_stats": False,
+    "trainable_statistics": False,
+}
+
+register(
+    OpDef(
+        "batch_norm",
+        inputs=("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
+        outputs=("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
+        attrs=_BATCH_NORM,
+        infer=_batch_norm_infer,
+        kernel=_batch_norm,
+        grad=_batch_norm_rule,
+        native=_batch_norm_native,
+        cuda="batch_norm.forward",
+        frozen=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
+        gradable=("X", "Scale", "Bias"),
+        inplace=(("Y", "X"),),
+        doc=(
+            "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
+            "deviation."
+        ),
+        lod_from={"Y": "X"},
+    )
+)
+register(
+    OpDef(
+        "batch_norm_grad",
+        inputs=("X", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs=_BATCH_NORM,
+        infer=grads_like_inputs,
+        kernel=_batch_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
+        native=_batch_norm_grad_native,
+        cuda="batch_norm.gradient",
+        inplace=((DX, DY),),
+        doc="The gradients of batch_norm for X, Scale and Bias.",
+    )
+)

@@ -1,0 +1,291 @@
+"""Convolutions over two or three spatial dimensions, their transposes, and the gradients of both.
+
+The reference kernels gather patches (im2col) and multiply matrices. Filters are stored as Fluid stores them:
+[M, C / groups, K...], also where the images are channels-last; those of a transposed convolution as [C, M /
+groups, K...].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...backend.products import matmul
+from ...base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from ..infer import grads_like_inputs, product
+from ..native import element
+from ..pairs import twice
+from ..registry import FIRST, Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from .patches import gather_patches, scatter_patches
+
+DINPUT, DFILTER, DOUTPUT, DBIAS = (grad_name(slot) for slot in ("Input", "Filter", "Output", "Bias"))
+
+
+def _grouped(array: Any, groups: int) -> Any:
+    """[N, C, S...] to [N, groups, C / groups, L]."""
+    return array.reshape(array.shape[0], groups, array.shape[1] // groups, product(array.shape[2:]))
+
+
+def _first(xp: Any, x: Any, last: bool) -> Any:
+    return xp.moveaxis(x, -1, 1) if last else x
+
+
+def _as_given(xp: Any, x: Any, last: bool) -> Any:
+    return xp.ascontiguousarray(xp.moveaxis(x, 1, -1) if last else x)
+
+
+def convolve(
+    xp: Any,
+    Input: Any,
+    Filter: Any,
+    Bias: Any,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    groups: int,
+    dilations: Sequence[int],
+    data_format: str,
+) -> Any:
+    """The convolution of images with filters; the kernel of conv2d and conv3d."""
+    last = channels_last(data_format)
+    x = _first(xp, Input, last)
+    g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
+    patches = gather_patches(xp, x, g, groups)
+    weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
+    out = matmul(xp, weights, patches).reshape(x.shape[0], Filter.shape[0], *g.out)
+    if Bias is not None:
+        out = out + Bias.reshape(1, -1, *[1] * len(g.out))
+    return _as_given(xp, out, last)
+
+
+def convolve_grad(
+    xp: Any,
+    Input: Any,
+    Filter: Any,
+    Bias: Any,
+    Output_grad: Any,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    groups: int,
+    dilations: Sequence[int],
+    data_format: str,
+) -> Any:
+    """The gradients of `convolve` for images, filters and bias."""
+    last = channels_last(data_format)
+    x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
+    g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
+    dout = _grouped(dout, groups)
+    weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
+    dx = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), dout), g)
+    patches = gather_patches(xp, x, g, groups)
+    dfilter = matmul(xp, dout, patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
+    dbias = None if Bias is None else dout.sum(axis=(0, 3)).reshape(Bias.shape)
+    return _as_given(xp, dx, last), dfilter, dbias
+
+
+def convolve_transposed(
+    xp: Any,
+    Input: Any,
+    Filter: Any,
+    Bias: Any,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    groups: int,
+    dilations: Sequence[int],
+    data_format: str,
+    output_size: Sequence[int],
+) -> Any:
+    """The transposed convolution of images with filters."""
+    last = channels_last(data_format)
+    x = _first(xp, Input, last)
+    g = transposed_geometry(
+        x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm, output_size
+    )
+    weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
+    out = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), _grouped(x, groups)), g)
+    if Bias is not None:
+        out = out + Bias.reshape(1, -1, *[1] * len(g.image))
+    return _as_given(xp, out, last)
+
+
+def convolve_transposed_grad(
+    xp: Any,
+    Input: Any,
+    Filter: Any,
+    Bias: Any,
+    Output_grad: Any,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    padding_algorithm: str,
+    groups: int,
+    dilations: Sequence[int],
+    data_format: str,
+    output_size: Sequence[int],
+) -> Any:
+    """The gradients of `convolve_transposed` for images, filters and bias."""
+    last = channels_last(data_format)
+    x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
+    g = transposed_geometry(
+        x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm, output_size
+    )
+    patches = gather_patches(xp, dout, g, groups)
+    weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
+    dx = matmul(xp, weights, patches).reshape(x.shape)
+    dfilter = matmul(xp, _grouped(x, groups), patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
+    dbias = None if Bias is None else dout.sum(axis=(0, *range(2, dout.ndim))).reshape(Bias.shape)
+    return _as_given(xp, dx, last), dfilter, dbias
+
+
+def _spatial(op: OpView, shape: Shape) -> tuple[int, Shape]:
+    """Channels and spatial sizes of an image's shape."""
+    if channels_last(op.attr("data_format")):
+        return shape[-1], shape[1:-1]
+    return shape[1], shape[2:]
+
+
+def _layout(op: OpView, batch: int, channels: int, sizes: Shape) -> Shape:
+    last = channels_last(op.attr("data_format"))
+    return (batch, *sizes, channels) if last else (batch, channels, *sizes)
+
+
+def _geometry(op: OpView, sizes: Shape, kernel: Shape, transposed: bool = False) -> Geometry:
+    strides, paddings, dilations = op.attr("strides"), op.attr("paddings"), op.attr("dilations")
+    algorithm = op.attr("padding_algorithm")
+    if min(strides) <= 0 or min(dilations) <= 0:
+        raise op.fail(f"strides and dilations must be positive, got {list(strides)} and {list(dilations)}")
+    try:
+        if transposed:
+            given = op.attr("output_size")
+            return transposed_geometry(sizes, kernel, strides, paddings, dilations, algorithm, given)
+        return forward_geometry(sizes, kernel, strides, paddings, dilations, algorithm)
+    except ValueError as error:
+        raise op.fail(str(error)) from None
+
+
+def _infer(op: OpView) -> None:
+    shape, weights, groups = op.shape("Input"), op.shape("Filter"), op.attr("groups")
+    if len(shape) != len(weights):
+        raise op.fail(f"Input must have as many dimensions as Filter ({len(weights)}), got {len(shape)}")
+    channels, sizes = _spatial(op, shape)
+    if channels >= 0 and channels != weights[1] * groups:
+        raise op.fail(
+            f"Input must have {weights[1]} * groups = {weights[1] * groups} channels for this Filter, got "
+            f"{channels}"
+        )
+    if weights[0] % groups:
+        raise op.fail(f"the number of filters must be a multiple of groups = {groups}, got {weights[0]}")
+    out = _geometry(op, sizes, weights[2:]).out
+    if any(n == 0 or n < -1 for n in out):
+        raise op.fail(
+            f"images of size {list(sizes)} are smaller than the filter: the output would be {list(out)}"
+        )
+    op.set("Output", _layout(op, shape[0], weights[0], out), op.dtype("Input"))
+
+
+def _infer_transposed(op: OpView) -> None:
+    shape, weights, groups = op.shape("Input"), op.shape("Filter"), op.attr("groups")
+    if len(shape) != len(weights):
+        raise op.fail(f"Input must have as many dimensions as Filter ({len(weights)}), got {len(shape)}")
+    channels, sizes = _spatial(op, shape)
+    if channels >= 0 and channels != weights[0]:
+        raise op.fail(f"Input must have {weights[0]} channels for this Filter, got {channels}")
+    image = _geometry(op, sizes, weights[2:], transposed=True).image
+    if any(n == 0 or n < -1 for n in image):
+        raise op.fail(f"nothing is left of images of size {list(sizes)}: the output would be {list(image)}")
+    op.set("Output", _layout(op, shape[0], weights[1] * groups, image), op.dtype("Input"))
+
+
+def _sizes(op: OpView) -> list[int] | None:
+    """The integers every convolution kernel takes; None if there is no kernel for the case."""
+    shape, weights = op.shape("Input"), op.shape("Filter")
+    plain = op.attr("data_format") not in ("NHWC", "NDHWC") and element(op, "Input", "Filter") == "f32"
+    if len(shape) != 4 or not plain or op.has("Bias"):
+        return None
+    g = _geometry(op, shape[2:], weights[2:])
+    pads = [side for pair in g.pads for side in pair]
+    return [*shape, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, op.attr("groups")]
+
+
+def _native(op: OpView) -> Call | None:
+    sizes = _sizes(op)
+    if sizes is None:
+        return None
+    return Call("conv2d.f32", [op.name("Input"), op.name("Filter"), None, op.name("Output")], sizes)
+
+
+def _native_grad(op: OpView) -> list[Call] | None:
+    sizes = _sizes(op)
+    if sizes is None:
+        return None
+    calls = []
+    if op.has(DINPUT):
+        calls.append(
+            Call("conv2d_grad_input.f32", [op.name("Filter"), op.name(DOUTPUT), op.name(DINPUT)], sizes)
+        )
+    if op.has(DFILTER):
+        calls.append(
+            Call("conv2d_grad_filter.f32", [op.name("Input"), op.name(DOUTPUT), op.name(DFILTER)], sizes)
+        )
+    return calls
+
+
+def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
+    """The attributes of convolutions over `dims` spatial dimensions, with their defaults."""
+    return {
+        "strides": [1] * dims,
+        "paddings": [0] * dims,
+        "padding_algorithm": "EXPLICIT",
+        "groups": 1,
+        "dilations": [1] * dims,
+        "data_format": "NCHW" if dims == 2 else "NCDHW",
+        "use_cudnn": False,
+        **extra,
+    }
+
+
+def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
+    attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
+    native = dims == 2 and not transposed
+    register(
+        OpDef(
+            op_type,
+            inputs=("Input", "Filter", "Bias?"),
+            outputs=("Output",),
+            attrs=attrs,
+            infer=_infer_transposed if transposed else _infer,
+            kernel=convolve_transposed if transposed else convolve,
+            grad=standard_grad(inputs=("Input", "Filter", "Bias")),
+            native=_native if native else None,
+            lod_from=None if transposed else FIRST,
+            cuda="convolution.transposed" if transposed else "convolution.forward",
+            doc=doc,
+        )
+    )
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("Input", "Filter", "Bias?", DOUTPUT),
+            outputs=(DINPUT + "?", DFILTER + "?", DBIAS + "?"),
+            attrs=attrs,
+            infer=grads_like_inputs,
+            kernel=convolve_transposed_grad if transposed else convolve_grad,
+            grad=twice("Output", ("Input", "Filter")),
+            native=_native_grad if native else None,
+            cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
+            doc=f"The gradients of {op_type} for images, filters and bias.",
+        )
+    )
+
+
+_register(
+    "conv2d", 2, "Cross-correlates images with filters: strides, padding, dilation and groups as in Fluid."
+)
+_register("depthwise_conv2d", 2, "A conv2d in which each channel has filters of its own (groups = channels).")
+_register("conv3d", 3, "Cross-correlates volumes with filters.")
+_register(
+    "conv2d_transpose", 2, "The adjoint of conv2d: each input element adds its filter to the output.", True
+)
+_register("depthwise_conv2d_transpose", 2, "A conv2d_transpose with groups = channels.", True)
+_register("conv3d_transpose", 3, "The adjoint of conv3d.", True)

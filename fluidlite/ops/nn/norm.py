@@ -1,0 +1,388 @@
+"""Normalisation of each sample: over its features, over groups of channels, to length one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.windows import channels_last
+from ..infer import grads_like, grads_like_inputs, normalize_axis, product
+from ..native import Selector, typed
+from ..pairs import twice
+from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from .batch_norm import channel_axes
+
+DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
+
+_SAVED = ("SavedMean", "SavedVariance")
+
+
+def _normalize(xp: Any, rows: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    """Each row of [R, L] with its mean taken away and divided by its deviation; mean and variance of each."""
+    mean = rows.mean(axis=1, keepdims=True)
+    variance = ((rows - mean) ** 2).mean(axis=1, keepdims=True)
+    return (rows - mean) / xp.sqrt(variance + epsilon), mean, variance
+
+
+def _normalize_grad(
+    xp: Any, normal: Any, variance: Any, d_normal: Any, epsilon: float, through_mean: bool = True
+) -> Any:
+    """The gradient of `_normalize` for its rows; the means count as constant unless `through_mean`."""
+    centred = d_normal - d_normal.mean(axis=1, keepdims=True) if through_mean else d_normal
+    return (centred - normal * (d_normal * normal).mean(axis=1, keepdims=True)) / xp.sqrt(variance + epsilon)
+
+
+Rows = Callable[[OpView], list[int] | None]
+
+
+def _native(rows: Rows, *saved: str, inverted: bool = False) -> Selector:
+    """The kernel of a forward operator.
+
+    `rows` cuts X into rows for it (docs/kernels.md; None if it can't); `inverted`: what is saved is 1 / deviation.
+    """
+    outputs = ("Y", *saved)
+
+    def select(op: OpView) -> Call | None:
+        inputs = [slot for slot in ("X", "Scale", "Bias") if op.has(slot)]
+        name, cut = typed(op, "layer_norm", inputs), rows(op)
+        if name is None or cut is None or not all(op.has(slot) for slot in outputs):
+            return None
+        operands = [op.name_or_none(slot) for slot in ("X", "Scale", "Bias", *outputs)]
+        return Call(name, operands, [*cut, int(inverted)], [op.attr("epsilon")])
+
+    return select
+
+
+def _native_grad(
+    rows: Rows, *saved: str, inverted: bool = False, whole: Callable[[OpView], bool] = lambda op: True
+) -> Selector:
+    """The kernel of a gradient operator; `whole` as `through_mean` of `_normalize_grad`, the others as above."""
+
+    def select(op: OpView) -> Call | None:
+        inputs = [slot for slot in ("X", "Scale", *saved, DY) if op.has(slot)]
+        name, cut = typed(op, "layer_norm_grad", inputs), rows(op)
+        if name is None or cut is None:
+            return None
+        operands = [op.name_or_none(slot) for slot in ("X", "Scale", *saved, DY, DX, DSCALE, DBIAS)]
+        return Call(name, operands, [*cut, int(inverted), int(whole(op))], [op.attr("epsilon")])
+
+    return select
+
+
+def _sample_rows(op: OpView) -> list[int]:
+    shape, begin = op.shape("X"), op.attr("begin_norm_axis")
+    return [product(shape[:begin]), product(shape[begin:]), 1, 1]
+
+
+def _grouped_rows(shape: Shape, groups: int) -> list[int] | None:
+    channels = shape[1] // groups
+    return [shape[0] * groups, channels, product(shape[2:]), groups] if channels > 0 else None
+
+
+def _layer_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, begin_norm_axis: int) -> Any:
+    rows = X.reshape(product(X.shape[:begin_norm_axis]), product(X.shape[begin_norm_axis:]))
+    y, mean, variance = _normalize(xp, rows, epsilon)
+    if Scale is not None:
+        y = y * Scale
+    if Bias is not None:
+        y = y + Bias
+    return y.reshape(X.shape), mean[:, 0], variance[:, 0]
+
+
+def _layer_norm_grad(
+    xp: Any,
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    Y_grad: Any,
+    epsilon: float,
+    begin_norm_axis: int,
+) -> Any:
+    rows = X.reshape(product(X.shape[:begin_norm_axis]), product(X.shape[begin_norm_axis:]))
+    dy = Y_grad.reshape(rows.shape)
+    variance = Variance[:, None]
+    normal = (rows - Mean[:, None]) / xp.sqrt(variance + epsilon)
+    dx = _normalize_grad(xp, normal, variance, dy if Scale is None else dy * Scale, epsilon)
+    dscale = None if Scale is None else (dy * normal).sum(axis=0)
+    return dx.reshape(X.shape), dscale, None if Bias is None else dy.sum(axis=0)
+
+
+def _one_each(op: OpView, width: int) -> None:
+    """Refuses a scale or bias that does not have one number for each of the `width` features or channels."""
+    for slot in ("Scale", "Bias"):
+        if op.has(slot) and width >= 0 and product(op.shape(slot)) != width:
+            raise op.fail(f"{slot} must have {width} elements, got {product(op.shape(slot))}")
+
+
+def _grads_infer(width: Callable[[OpView], int]) -> Callable[[OpView], None]:
+    """The gradients' shapes; `width`: how many features or channels there are."""
+    shapes = grads_like(Bias="Scale")
+
+    def infer(op: OpView) -> None:
+        _one_each(op, width(op))
+        shapes(op)
+
+    return infer
+
+
+def _layer_norm_infer(op: OpView) -> None:
+    shape, begin = op.shape("X"), op.attr("begin_norm_axis")
+    if not 1 <= begin < len(shape):
+        raise op.fail(f"begin_norm_axis must be in [1, {len(shape)}), got {begin}")
+    _one_each(op, product(shape[begin:]))
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("Mean", "Variance"):
+        op.set(slot, (product(shape[:begin]),), op.dtype("X"))
+
+
+_LAYER_NORM = {"epsilon": 1e-5, "begin_norm_axis": 1}
+
+register(
+    OpDef(
+        "layer_norm",
+        inputs=("X", "Scale?", "Bias?"),
+        outputs=("Y", "Mean", "Variance"),
+        attrs=_LAYER_NORM,
+        infer=_layer_norm_infer,
+        kernel=_layer_norm,
+        grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        native=_native(_sample_rows, "Mean", "Variance"),
+        frozen=("Mean", "Variance"),
+        inplace=(("Y", "X"),),
+        cuda="layer_norm.layer_norm",
+        doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
+        lod_from={"Y": "X"},
+    )
+)
+register(
+    OpDef(
+        "layer_norm_grad",
+        inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs=_LAYER_NORM,
+        infer=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
+        kernel=_layer_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
+        native=_native_grad(_sample_rows, "Mean", "Variance"),
+        inplace=((DX, DY),),
+        cuda="layer_norm.layer_norm_grad",
+        doc="The gradients of layer_norm for X, Scale and Bias.",
+    )
+)
+
+
+def group_rows(xp: Any, x: Any, groups: int, layout: str) -> Any:
+    """[N, C, ...] (or channels last) to [N * groups, C / groups * pixels]."""
+    if channels_last(layout):
+        x = xp.moveaxis(x, -1, 1)
+    return x.reshape(x.shape[0] * groups, product(x.shape[1:]) // groups)
+
+
+def ungrouped(xp: Any, rows: Any, x: Any, layout: str) -> Any:
+    """The inverse of `group_rows` for an array of the shape of `x`."""
+    if not channels_last(layout):
+        return rows.reshape(x.shape)
+    first = rows.reshape(x.shape[0], x.shape[-1], *x.shape[1:-1])
+    return xp.ascontiguousarray(xp.moveaxis(first, 1, -1))
+
+
+def _group_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float, groups: int, data_layout: str) -> Any:
+    normal, mean, variance = _normalize(xp, group_rows(xp, X, groups, data_layout), epsilon)
+    y = ungrouped(xp, normal, X, data_layout)
+    _, shape = channel_axes(X.ndim, data_layout)
+    if Scale is not None:
+        y = y * Scale.reshape(shape)
+    if Bias is not None:
+        y = y + Bias.reshape(shape)
+    return y, mean.reshape(X.shape[0], groups), variance.reshape(X.shape[0], groups)
+
+
+def _group_norm_grad(
+    xp: Any,
+    X: Any,
+    Scale: Any,
+    Bias: Any,
+    Mean: Any,
+    Variance: Any,
+    Y_grad: Any,
+    epsilon: float,
+    groups: int,
+    data_layout: str,
+) -> Any:
+    axes, shape = channel_axes(X.ndim, data_layout)
+    variance = Variance.reshape(-1, 1)
+    rows = group_rows(xp, X, groups, data_layout)
+    normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
+    d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
+    # As in `_forgets_no_mean`.
+    whole = Scale is not None and Bias is not None
+    dx = _normalize_grad(xp, normal, variance, group_rows(xp, d_normal, groups, data_layout), epsilon, whole)
+    dscale = None
+    if Scale is not None:
+        dscale = (Y_grad * ungrouped(xp, normal, X, data_layout)).sum(axis=axes)
+    dbias = None if Bias is None else Y_grad.sum(axis=axes)
+    return ungrouped(xp, dx, X, data_layout), dscale, dbias
+
+
+def _channels(op: OpView) -> int:
+    return op.shape("X")[-1 if channels_last(op.attr("data_layout")) else 1]
+
+
+def _group_norm_infer(op: OpView) -> None:
+    shape, groups, channels = op.shape("X"), op.attr("groups"), _channels(op)
+    if groups < 1 or (channels >= 0 and channels % groups):
+        raise op.fail(f"groups must divide the {channels} channels of X, got {groups}")
+    _one_each(op, channels)
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("Mean", "Variance"):
+        op.set(slot, (shape[0], groups), op.dtype("X"))
+
+
+def _group_rows(op: OpView) -> list[int] | None:
+    return None if channels_last(op.attr("data_layout")) else _grouped_rows(op.shape("X"), op.attr("groups"))
+
+
+def _forgets_no_mean(op: OpView) -> bool:
+    """Fluid forgets that the mean depends on X unless there are both a scale and a bias."""
+    return op.has("Scale") and op.has("Bias")
+
+
+_GROUP_NORM = {"epsilon": 1e-5, "groups": 1, "data_layout": "NCHW"}
+
+register(
+    OpDef(
+        "group_norm",
+        inputs=("X", "Scale?", "Bias?"),
+        outputs=("Y", "Mean", "Variance"),
+        attrs=_GROUP_NORM,
+        infer=_group_norm_infer,
+        kernel=_group_norm,
+        grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        native=_native(_group_rows, "Mean", "Variance"),
+        frozen=("Mean", "Variance"),
+        inplace=(("Y", "X"),),
+        doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
+        lod_from={"Y": "X"},
+    )
+)
+register(
+    OpDef(
+        "group_norm_grad",
+        inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs=_GROUP_NORM,
+        infer=_grads_infer(_channels),
+        kernel=_group_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
+        native=_native_grad(_group_rows, "Mean", "Variance", whole=_forgets_no_mean),
+        inplace=((DX, DY),),
+        doc="The gradients of group_norm for X, Scale and Bias.",
+    )
+)
+
+
+def _instance_norm(xp: Any, X: Any, Scale: Any, Bias: Any, epsilon: float) -> Any:
+    y, mean, variance = _group_norm(xp, X, Scale, Bias, epsilon, X.shape[1], "NCHW")
+    return y, mean.ravel(), (1 / xp.sqrt(variance + epsilon)).ravel()
+
+
+def _instance_norm_grad(
+    xp: Any, X: Any, Scale: Any, SavedMean: Any, SavedVariance: Any, Y_grad: Any, epsilon: float
+) -> Any:
+    variance = SavedVariance**-2 - epsilon
+    return _group_norm_grad(xp, X, Scale, Scale, SavedMean, variance, Y_grad, epsilon, X.shape[1], "NCHW")
+
+
+def _channel_rows(op: OpView) -> list[int] | None:
+    shape = op.shape("X")
+    return _grouped_rows(shape, shape[1]) if shape[1] > 0 else None
+
+
+def _instance_norm_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    if not 2 <= len(shape) <= 5:
+        raise op.fail(f"X must have 2 to 5 dimensions, got {len(shape)}")
+    _one_each(op, shape[1])
+    op.set("Y", shape, op.dtype("X"))
+    for slot in ("SavedMean", "SavedVariance"):
+        op.set(slot, (product(shape[:2]),), op.dtype("X"))
+
+
+register(
+    OpDef(
+        "instance_norm",
+        inputs=("X", "Scale", "Bias"),
+        outputs=("Y", "SavedMean", "SavedVariance"),
+        attrs={"epsilon": 1e-5},
+        infer=_instance_norm_infer,
+        kernel=_instance_norm,
+        grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
+        native=_native(_channel_rows, *_SAVED, inverted=True),
+        frozen=_SAVED,
+        inplace=(("Y", "X"),),
+        doc="Normalises each channel of each sample on its own, then scales and shifts it.",
+        lod_from={"Y": "X"},
+    )
+)
+register(
+    OpDef(
+        "instance_norm_grad",
+        inputs=("X", "Scale", *_SAVED, DY),
+        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+        attrs={"epsilon": 1e-5},
+        infer=_grads_infer(lambda op: op.shape("X")[1]),
+        kernel=_instance_norm_grad,
+        grad=twice("Y", ("X", "Scale")),
+        native=_native_grad(_channel_rows, *_SAVED, inverted=True),
+        inplace=((DX, DY),),
+        doc="The gradients of instance_norm for X, Scale and Bias.",
+    )
+)
+
+
+def _norm(xp: Any, X: Any, axis: int, epsilon: float) -> Any:
+    length = xp.sqrt((X * X).sum(axis=axis, keepdims=True) + epsilon)
+    return length, X / length
+
+
+def _norm_grad(xp: Any, X: Any, Norm: Any, Out_grad: Any, axis: int) -> Any:
+    unit = X / Norm
+    return (Out_grad - unit * (Out_grad * unit).sum(axis=axis, keepdims=True)) / Norm
+
+
+def _norm_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    axis = normalize_axis(op, op.attr("axis"), len(shape))
+    op.set("Out", shape, op.dtype("X"))
+    op.set("Norm", (*shape[:axis], 1, *shape[axis + 1 :]), op.dtype("X"))
+
+
+register(
+    OpDef(
+        "norm",
+        inputs=("X",),
+        outputs=("Norm", "Out"),
+        attrs={"axis": -1, "epsilon": 1e-10},
+        infer=_norm_infer,
+        kernel=_norm,
+        grad=standard_grad(inputs=("X",), outputs=("Norm",)),
+        frozen=("Norm",),
+        counted=False,
+        doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "norm_grad",
+        inputs=("X", "Norm", DOUT),
+        outputs=(DX,),
+        attrs={"axis": -1, "epsilon": 1e-10},
+        infer=grads_like_inputs,
+        kernel=_norm_grad,
+        grad=twice("Out", ("X",)),
+        doc="The gradient of norm.",
+    )
+)

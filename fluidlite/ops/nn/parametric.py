@@ -1,0 +1,220 @@
+"""Elementwise functions with a second input or a shape of their own: `pow`, `prelu`, `maxout`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..infer import grads_like_inputs, normalize_axis, same_as
+from ..native import numel, typed
+from ..pairs import or_zeros, register_twice, twice
+from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+
+
+def _exponent(factor: float, tensor: Any) -> Any:
+    return factor if tensor is None else tensor.reshape(-1)[0]
+
+
+def _pow(xp: Any, X: Any, FactorTensor: Any, factor: float) -> Any:
+    return xp.power(X, _exponent(factor, FactorTensor)).astype(X.dtype)
+
+
+def _pow_grad(xp: Any, X: Any, FactorTensor: Any, Out_grad: Any, factor: float) -> Any:
+    exponent = _exponent(factor, FactorTensor)
+    return (Out_grad * exponent * xp.power(X, exponent - 1)).astype(X.dtype)
+
+
+def _pow_call(op: OpView, kernel: str, slots: tuple[str, ...], operands: list[str | None]) -> Call | None:
+    factor = float(op.attr("factor"))
+    if op.has("FactorTensor"):
+        known = op.value("FactorTensor")
+        if known is None:
+            return None
+        factor = float(known.reshape(-1)[0])
+    name = typed(op, kernel, slots)
+    return Call(name, operands, [numel(op, "X")], [factor]) if name else None
+
+
+def _pow_native(op: OpView) -> Call | None:
+    return _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")])
+
+
+def _pow_grad_native(op: OpView) -> Call | None:
+    if not op.has(DX):
+        return None
+    return _pow_call(op, "pow_grad", ("X", DOUT), [op.name("X"), None, op.name(DOUT), op.name(DX)])
+
+
+register(
+    OpDef(
+        "pow",
+        inputs=("X", "FactorTensor?"),
+        attrs={"factor": 1.0},
+        infer=same_as("X"),
+        kernel=_pow,
+        grad=standard_grad(inputs=("X", "FactorTensor")),
+        gradable=("X",),
+        native=_pow_native,
+        inplace=(("Out", "X"),),
+        cuda="activations.power",
+        counted=False,
+        doc="x to the power of `factor`, or of the one element of FactorTensor.",
+    )
+)
+register(
+    OpDef(
+        "pow_grad",
+        inputs=("X", "FactorTensor?", DOUT),
+        outputs=(DX,),
+        attrs={"factor": 1.0},
+        infer=grads_like_inputs,
+        kernel=_pow_grad,
+        grad=twice("Out", ("X",)),
+        native=_pow_grad_native,
+        inplace=((DX, DOUT),),
+        cuda="activations.power_grad",
+        doc="Gradient of pow.",
+    )
+)
+
+
+def _pow_twice(xp: Any, X: Any, FactorTensor: Any, DOut: Any, DDX: Any, factor: float) -> Any:
+    exponent = _exponent(factor, FactorTensor)
+    # Where the exponent is 1 the second derivative is 0, also at X = 0.
+    bend = 0 if exponent == 1 else exponent * (exponent - 1) * xp.power(X, exponent - 2)
+    return (DOut * DDX * bend).astype(X.dtype), (DDX * exponent * xp.power(X, exponent - 1)).astype(X.dtype)
+
+
+register_twice("pow", ("X", "FactorTensor?"), "Out", ("X",), _pow_twice, {"factor": 1.0})
+
+
+def _alpha_shape(mode: str, x: Shape) -> Shape:
+    """The shape in which prelu's Alpha stands against X."""
+    if mode == "all":
+        return (1,) * len(x)
+    if mode == "channel":
+        return (1, x[1]) + (1,) * (len(x) - 2)
+    return (1,) + tuple(x[1:])
+
+
+def _infer_prelu(op: OpView) -> None:
+    x, alpha, mode = op.shape("X"), op.shape("Alpha"), op.attr("mode")
+    wanted = 1
+    for n in _alpha_shape(mode, x):
+        wanted = -1 if n < 0 else wanted * n
+    got = 1
+    for n in alpha:
+        got *= n
+    if 0 <= wanted != got:
+        raise op.fail(f"mode {mode!r} needs {wanted} elements in Alpha for X of shape {list(x)}, got {got}")
+    op.set("Out", x, op.dtype("X"))
+
+
+def _prelu(xp: Any, X: Any, Alpha: Any, mode: str) -> Any:
+    return xp.where(X > 0, X, X * Alpha.reshape(_alpha_shape(mode, X.shape)))
+
+
+def _prelu_grad(xp: Any, X: Any, Alpha: Any, Out_grad: Any, mode: str) -> Any:
+    alpha = Alpha.reshape(_alpha_shape(mode, X.shape))
+    dx = xp.where(X > 0, Out_grad, Out_grad * alpha)
+    axes = tuple(axis for axis, n in enumerate(alpha.shape) if n == 1)
+    dalpha = xp.where(X > 0, 0, Out_grad * X).sum(axis=axes, dtype=X.dtype)
+    return dx, dalpha.reshape(Alpha.shape)
+
+
+register(
+    OpDef(
+        "prelu",
+        inputs=("X", "Alpha"),
+        attrs={"mode": "all"},
+        infer=_infer_prelu,
+        kernel=_prelu,
+        grad=standard_grad(inputs=("X", "Alpha")),
+        doc="x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
+    )
+)
+register(
+    OpDef(
+        "prelu_grad",
+        inputs=("X", "Alpha", DOUT),
+        outputs=(DX, grad_name("Alpha")),
+        attrs={"mode": "all"},
+        infer=grads_like_inputs,
+        kernel=_prelu_grad,
+        grad=twice("Out", ("X", "Alpha")),
+        doc="Gradient of prelu.",
+    )
+)
+
+
+def _prelu_twice(xp: Any, X: Any, Alpha: Any, DOut: Any, DDX: Any, DDAlpha: Any, mode: str) -> Any:
+    shape = _alpha_shape(mode, X.shape)
+    alpha, seen = Alpha.reshape(shape), or_zeros(xp, DDAlpha, Alpha).reshape(shape)
+    ddx = or_zeros(xp, DDX, X)
+    axes = tuple(axis for axis, n in enumerate(shape) if n == 1)
+    dalpha = xp.where(X > 0, 0, DOut * ddx).sum(axis=axes, dtype=X.dtype).reshape(Alpha.shape)
+    return xp.where(X > 0, 0, DOut * seen), dalpha, xp.where(X > 0, ddx, alpha * ddx + X * seen)
+
+
+register_twice("prelu", ("X", "Alpha"), "Out", ("X", "Alpha"), _prelu_twice, {"mode": "all"})
+
+
+def _groups(shape: Shape, groups: int, axis: int) -> Shape:
+    axis %= len(shape)
+    return (*shape[:axis], shape[axis] // groups, groups, *shape[axis + 1 :])
+
+
+def _infer_maxout(op: OpView) -> None:
+    x, groups = op.shape("X"), op.attr("groups")
+    axis = normalize_axis(op, op.attr("axis"), len(x))
+    if groups < 2 or x[axis] % groups:
+        raise op.fail(f"groups must be greater than 1 and divide the {x[axis]} channels, got {groups}")
+    op.set("Out", (*x[:axis], x[axis] // groups, *x[axis + 1 :]), op.dtype("X"))
+
+
+def _maxout(xp: Any, X: Any, groups: int, axis: int) -> Any:
+    return X.reshape(_groups(X.shape, groups, axis)).max(axis=axis % X.ndim + 1)
+
+
+def _maxout_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, groups: int, axis: int) -> Any:
+    where = axis % X.ndim + 1
+    grouped = X.reshape(_groups(X.shape, groups, axis))
+    largest = grouped == xp.expand_dims(Out, where)
+    first = largest & (xp.cumsum(largest, axis=where) == 1)
+    return xp.where(first, xp.expand_dims(Out_grad, where), 0).reshape(X.shape)
+
+
+register(
+    OpDef(
+        "maxout",
+        inputs=("X",),
+        attrs={"groups": 2, "axis": 1},
+        infer=_infer_maxout,
+        kernel=_maxout,
+        grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        counted=False,
+        doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "maxout_grad",
+        inputs=("X", "Out", DOUT),
+        outputs=(DX,),
+        attrs={"groups": 2, "axis": 1},
+        infer=grads_like_inputs,
+        kernel=_maxout_grad,
+        grad=twice("Out", ()),
+        doc="Gradient of maxout.",
+    )
+)
+
+
+def _maxout_twice(xp: Any, X: Any, Out: Any, DDX: Any, groups: int, axis: int) -> Any:
+    chosen = _maxout_grad(xp, X, Out, xp.ones_like(Out), groups, axis)
+    return (DDX * chosen).reshape(_groups(X.shape, groups, axis)).sum(axis=axis % X.ndim + 1, dtype=X.dtype)
+
+
+register_twice("maxout", ("X", "Out"), "Out", (), _maxout_twice, {"groups": 2, "axis": 1}, ("X",))

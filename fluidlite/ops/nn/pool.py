@@ -1,0 +1,333 @@
+"""Max and average pooling over two or three spatial dimensions, with their gradients.
+
+The reference kernels gather all windows at once: for place o and element k of its window, `flat[o, k]` is an
+index into the flattened image and `valid[o, k]` tells whether it lies inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend.constants import constant
+from ...base.dtypes import VarType
+from ...base.windows import channels_last, resolve_pads, window_counts, window_spans
+from ..infer import grads_like_inputs, product
+from ..native import typed
+from ..pairs import register_twice, twice
+from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+
+
+def _windows(sizes: Shape, spans: tuple[tuple[Any, ...], ...]) -> tuple[np.ndarray, np.ndarray]:
+    """`flat` and `valid` of shape [places, elements of the largest window]."""
+    dims = len(sizes)
+    flat = np.zeros((1,) * (2 * dims), np.int64)
+    valid = np.ones((1,) * (2 * dims), bool)
+    for axis, (n, windows) in enumerate(zip(sizes, spans, strict=True)):
+        starts = np.array([start for start, _ in windows]).reshape(-1, 1)
+        ends = np.array([end for _, end in windows]).reshape(-1, 1)
+        at = starts + np.arange(int((ends - starts).max(initial=0)))
+        shape = [1] * (2 * dims)
+        shape[axis], shape[dims + axis] = at.shape
+        valid = valid & ((at >= 0) & (at < np.minimum(ends, n))).reshape(shape)
+        flat = flat * n + np.clip(at, 0, max(n - 1, 0)).reshape(shape)
+    places = product(flat.shape[:dims])
+    return flat.reshape(places, -1), np.broadcast_to(valid, flat.shape).reshape(places, -1)
+
+
+class Pooling:
+    """What forward and gradient kernels share: the image with channels first, and its windows."""
+
+    def __init__(self, xp: Any, X: Any, data_format: str, **how: Any) -> None:
+        self.xp = xp
+        self.last = channels_last(data_format)
+        self.x = xp.moveaxis(X, -1, 1) if self.last else X
+        self.lead = self.x.shape[:2]
+        self.sizes = self.x.shape[2:]
+        spans = window_spans(self.sizes, **how)
+        self.out = tuple(len(windows) for windows in spans)
+        self.flat, self.valid = constant(xp, _windows, tuple(self.sizes), tuple(map(tuple, spans)))
+
+    def gathered(self, fill: float) -> Any:
+        """[N, C, places, elements] with `fill` outside of the image."""
+        rows = self.x.reshape(*self.lead, product(self.sizes))[:, :, self.flat]
+        return self.xp.where(self.valid, rows, rows.dtype.type(fill))
+
+    def divisors(self, exclusive: bool, adaptive: bool, ksize: Sequence[int], global_pooling: bool) -> Any:
+        """What the sum over each place's window is divided by."""
+        inside = self.valid.sum(axis=1)
+        if not (exclusive or adaptive or global_pooling):
+            inside = self.xp.full_like(inside, product(tuple(ksize)))
+        return self.xp.maximum(inside, 1).astype(self.x.dtype)
+
+    def placed(self, values: Any, sizes: Shape | None = None) -> Any:
+        """[N, C, L] as an image in the layout the operator was given."""
+        image = values.reshape(*self.lead, *(self.out if sizes is None else sizes))
+        return self.xp.ascontiguousarray(self.xp.moveaxis(image, 1, -1) if self.last else image)
+
+    def rows(self, image: Any) -> Any:
+        """The inverse of `placed`: [N, C, places]."""
+        image = self.xp.moveaxis(image, -1, 1) if self.last else image
+        return image.reshape(*self.lead, product(image.shape[2:]))
+
+    def picked(self, image: Any, places: Any) -> Any:
+        """The elements of `image` at the flat indices `places` [N, C, places]."""
+        return self.xp.take_along_axis(self.rows(image), places, axis=2)
+
+    def scattered(self, targets: Any, values: Any) -> Any:
+        """Add `values` [N, C, ...] at `targets` (broadcastable flat indices) of an empty image."""
+        planes = self.lead[0] * self.lead[1]
+        size = product(self.sizes)
+        total = self.xp.zeros((planes, size), values.dtype)
+        plane = self.xp.arange(planes).reshape(*self.lead, *[1] * (values.ndim - 2))
+        self.xp.add.at(total, (plane, targets), values)
+        return self.placed(total, self.sizes)
+
+
+def _pool(
+    xp: Any,
+    X: Any,
+    pooling_type: str,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    exclusive: bool,
+    adaptive: bool,
+    ceil_mode: bool,
+    data_format: str,
+    padding_algorithm: str,
+) -> Any:
+    pooling = Pooling(
+        xp,
+        X,
+        data_format,
+        ksize=ksize,
+        strides=strides,
+        paddings=paddings,
+        padding_algorithm=padding_algorithm,
+        global_pooling=global_pooling,
+        adaptive=adaptive,
+        ceil_mode=ceil_mode,
+    )
+    if pooling_type == "max":
+        return pooling.placed(highest(pooling))
+    return pooling.placed(
+        pooling.gathered(0).sum(axis=3) / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
+    )
+
+
+def _pool_grad(
+    xp: Any,
+    X: Any,
+    Out_grad: Any,
+    pooling_type: str,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    exclusive: bool,
+    adaptive: bool,
+    ceil_mode: bool,
+    data_format: str,
+    padding_algorithm: str,
+) -> Any:
+    pooling = Pooling(
+        xp,
+        X,
+        data_format,
+        ksize=ksize,
+        strides=strides,
+        paddings=paddings,
+        padding_algorithm=padding_algorithm,
+        global_pooling=global_pooling,
+        adaptive=adaptive,
+        ceil_mode=ceil_mode,
+    )
+    dout = pooling.rows(Out_grad)
+    if pooling_type == "max":
+        nothing = ~(pooling.gathered(-np.inf).max(axis=3) > -np.inf)  # padding alone, or not a number
+        dout = xp.where(nothing, xp.zeros((), dtype=dout.dtype), dout)
+        return pooling.scattered(winners(pooling), dout)
+    share = dout / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
+    spread = xp.where(pooling.valid, share[..., None], xp.zeros((), dtype=share.dtype))
+    return pooling.scattered(pooling.flat, spread)
+
+
+def _pool_twice(
+    xp: Any,
+    X: Any,
+    DDX: Any,
+    pooling_type: str,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    exclusive: bool,
+    adaptive: bool,
+    ceil_mode: bool,
+    data_format: str,
+    padding_algorithm: str,
+) -> Any:
+    """What pooling X makes of DDX: the same places, or the same shares."""
+    if pooling_type != "max":
+        how = (exclusive, adaptive, ceil_mode, data_format, padding_algorithm)
+        return _pool(xp, DDX, pooling_type, ksize, global_pooling, strides, paddings, *how)
+    pooling = Pooling(
+        xp,
+        X,
+        data_format,
+        ksize=ksize,
+        strides=strides,
+        paddings=paddings,
+        padding_algorithm=padding_algorithm,
+        global_pooling=global_pooling,
+        adaptive=adaptive,
+        ceil_mode=ceil_mode,
+    )
+    return pooling.placed(pooling.picked(DDX, winners(pooling)))
+
+
+def highest(pooling: Pooling) -> Any:
+    """Each window's maximum, as in Fluid at least the lowest finite number: [N, C, places]."""
+    return pooling.xp.maximum(pooling.gathered(-np.inf).max(axis=3), np.finfo(pooling.x.dtype).min)
+
+
+def winners(pooling: Pooling) -> Any:
+    """The flat index of each window's first maximum: [N, C, places]."""
+    xp = pooling.xp
+    best = pooling.gathered(-np.inf).argmax(axis=3)
+    return pooling.flat[xp.arange(pooling.flat.shape[0]), best]
+
+
+def _attr(op: OpView, name: str, default: Any) -> Any:
+    return op.attr(name) if name in op.definition.attrs else default
+
+
+def _out_sizes(op: OpView, sizes: Shape) -> Shape:
+    """The spatial sizes of the output, -1 where that of the input is not known."""
+    ksize = op.attr("ksize")
+    if op.attr("adaptive"):
+        return tuple(ksize)
+    if op.attr("global_pooling"):
+        return (1,) * len(sizes)
+    if len(ksize) != len(sizes):
+        raise op.fail(f"ksize must have {len(sizes)} elements, got {list(ksize)}")
+    if min(op.attr("strides")) <= 0:
+        raise op.fail(f"strides must be positive, got {list(op.attr('strides'))}")
+    try:
+        counts = window_counts(
+            [max(n, 0) for n in sizes],
+            ksize,
+            op.attr("strides"),
+            op.attr("paddings"),
+            _attr(op, "padding_algorithm", "EXPLICIT"),
+            _attr(op, "ceil_mode", False),
+        )
+    except ValueError as error:
+        raise op.fail(str(error)) from None
+    out = tuple(-1 if n < 0 else count for n, count in zip(sizes, counts, strict=True))
+    if 0 in out:
+        raise op.fail(f"images of size {list(sizes)} are smaller than the window {list(ksize)}")
+    return out
+
+
+def infer_pool(op: OpView) -> None:
+    """The shape of what pooling makes."""
+    shape = op.shape("X")
+    kinds = ("max", "avg")
+    kind = _attr(op, "pooling_type", "max")
+    if kind not in kinds:
+        raise op.fail(f"pooling_type must be 'max' or 'avg', got {kind!r}")
+    if len(shape) != len(op.attr("strides")) + 2:
+        raise op.fail(f"X must have {len(op.attr('strides')) + 2} dimensions, got {len(shape)}")
+    if channels_last(_attr(op, "data_format", "NCHW")):
+        out = (shape[0], *_out_sizes(op, shape[1:-1]), shape[-1])
+    else:
+        out = (*shape[:2], *_out_sizes(op, shape[2:]))
+    op.set("Out", out, op.dtype("X"))
+    if "Mask" in op.definition.slots:
+        op.set("Mask", out, VarType.INT32)
+
+
+def _sizes(op: OpView) -> list[int] | None:
+    """The integers the pooling kernels take, or None for what they do not cover."""
+    shape = op.shape("X")
+    if channels_last(op.attr("data_format")) or op.attr("adaptive") or len(shape) != 4:
+        return None
+    if op.attr("global_pooling"):
+        return [*shape, *shape[2:], 1, 1, 0, 0, 1, 1, 1]
+    ksize, strides = op.attr("ksize"), op.attr("strides")
+    pads = resolve_pads(op.attr("padding_algorithm"), op.attr("paddings"), shape[2:], ksize, strides)
+    out = _out_sizes(op, shape[2:])
+    return [*shape, *ksize, *strides, pads[0][0], pads[1][0], *out, int(op.attr("exclusive"))]
+
+
+def _native(op: OpView) -> Call | None:
+    name, sizes = typed(op, f"pool2d_{op.attr('pooling_type')}", ("X",)), _sizes(op)
+    return None if name is None or sizes is None else Call(name, [op.name("X"), op.name("Out")], sizes)
+
+
+def _native_grad(op: OpView) -> Call | None:
+    kind = op.attr("pooling_type")
+    name, sizes = typed(op, f"pool2d_{kind}_grad", ("X", DOUT)), _sizes(op)
+    if name is None or sizes is None or not op.has(DX):
+        return None
+    kept = [op.name("X"), op.name("Out")] if kind == "max" else []
+    return Call(name, [*kept, op.name(DOUT), op.name(DX)], sizes)
+
+
+def _register_pool(op_type: str, dims: int) -> None:
+    attrs = {
+        "pooling_type": "max",
+        "ksize": [1] * dims,
+        "global_pooling": False,
+        "strides": [1] * dims,
+        "paddings": [0] * dims,
+        "exclusive": True,
+        "adaptive": False,
+        "ceil_mode": False,
+        "data_format": "NCHW" if dims == 2 else "NCDHW",
+        "is_test": False,
+        "padding_algorithm": "EXPLICIT",
+        "use_cudnn": False,
+    }
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            attrs=attrs,
+            infer=infer_pool,
+            kernel=_pool,
+            grad=standard_grad(inputs=("X",), outputs=("Out",)),
+            native=_native if dims == 2 else None,
+            cuda="pooling.pool",
+            doc=(
+                "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize "
+                "says."
+            ),
+        )
+    )
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Out", DOUT),
+            outputs=(DX,),
+            attrs=attrs,
+            infer=grads_like_inputs,
+            kernel=_pool_grad,
+            grad=twice("Out", ()),
+            native=_native_grad if dims == 2 else None,
+            cuda="pooling.pool_gradient",
+            doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
+        )
+    )
+    register_twice(op_type, ("X", "Out"), "Out", (), _pool_twice, attrs, ("X",))
+
+
+_register_pool("pool2d", 2)
+_register_pool("pool3d", 3)

@@ -1,0 +1,100 @@
+"""Max pooling that also tells where each maximum stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..pairs import register_pair, register_twice, twice
+from .pool import Pooling, highest, infer_pool, winners
+
+
+def _pool_with_index(
+    xp: Any,
+    X: Any,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    adaptive: bool,
+) -> Any:
+    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
+    return pooling.placed(highest(pooling)), pooling.placed(winners(pooling).astype("int32"))
+
+
+def _pool_with_index_grad(
+    xp: Any,
+    X: Any,
+    Mask: Any,
+    Out_grad: Any,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    adaptive: bool,
+) -> Any:
+    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
+    return pooling.scattered(pooling.rows(Mask).astype("int64"), pooling.rows(Out_grad))
+
+
+def _indexed(
+    xp: Any, x: Any, ksize: Any, global_pooling: bool, strides: Any, paddings: Any, adaptive: bool
+) -> Pooling:
+    return Pooling(
+        xp,
+        x,
+        "NCHW",
+        ksize=ksize,
+        strides=strides,
+        paddings=paddings,
+        padding_algorithm="EXPLICIT",
+        global_pooling=global_pooling,
+        adaptive=adaptive,
+        ceil_mode=False,
+    )
+
+
+def _pool_with_index_twice(
+    xp: Any,
+    X: Any,
+    Mask: Any,
+    DDX: Any,
+    ksize: Sequence[int],
+    global_pooling: bool,
+    strides: Sequence[int],
+    paddings: Sequence[int],
+    adaptive: bool,
+) -> Any:
+    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
+    return pooling.placed(pooling.picked(DDX, pooling.rows(Mask).astype("int64")))
+
+
+def _register_indexed(op_type: str, dims: int) -> None:
+    attrs = {
+        "ksize": [1] * dims,
+        "global_pooling": False,
+        "strides": [1] * dims,
+        "paddings": [0] * dims,
+        "adaptive": False,
+        "pooling_type": "max",
+    }
+    register_pair(
+        op_type,
+        ("X",),
+        _pool_with_index,
+        _pool_with_index_grad,
+        infer_pool,
+        "Max pooling that also tells where in the flattened image each maximum is (Mask, int32).",
+        outputs=("Out", "Mask"),
+        attrs=attrs,
+        keep_out=("Mask",),
+        lod_from=None,
+        frozen=("Mask",),
+        again=twice("Out", ()),
+        cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
+    )
+    register_twice(op_type, ("X", "Mask"), "Out", (), _pool_with_index_twice, attrs, ("X",))
+
+
+_register_indexed("max_pool2d_with_index", 2)
+_register_indexed("max_pool3d_with_index", 3)

@@ -1,0 +1,3 @@
+"""Updates of parameters."""
+
+from . import adam, average, layerwise, updates  # noqa: F401

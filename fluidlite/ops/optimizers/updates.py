@@ -1,0 +1,354 @@
+"""Operators that update parameters element by element, and how plans join many of them into one call.
+
+Each reads a parameter, its gradient and its accumulators and writes them back under the same names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from ...base.dtypes import rest
+from ...base.selected_rows import SelectedRows
+from .. import native
+from ..registry import Call, OpDef, OpView, RowRule, register
+from ..tensor import selected_rows as rows
+
+NativeRule = Callable[[OpView], "Call | None"]
+
+
+def _infer(op: OpView) -> None:
+    """Accumulators and outputs are as the variables they replace; the gradient fits the parameter."""
+    shape = op.shape("Param")
+    if op.shape("Grad") != shape:
+        raise op.fail(f"Grad must have the shape of Param, {list(shape)}, got {list(op.shape('Grad'))}")
+    if op.has("LearningRate") and math.prod(op.shape("LearningRate")) != 1:
+        raise op.fail(f"LearningRate must have one element, got shape {list(op.shape('LearningRate'))}")
+    for slot in op.definition.output_slots:
+        if op.outputs.get(slot.name):
+            source = _SOURCES.get(slot.name, slot.name.removesuffix("Out"))
+            op.set(slot.name, op.shape(source), op.dtype(source))
+
+
+_SOURCES = {"SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"}
+"""Outputs whose name does not tell which input they replace."""
+
+
+def native_update(
+    kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()
+) -> NativeRule:
+    """The native update of a parameter; None unless all tensors share a float type and stay in place."""
+    slots = ("Param", *state)
+
+    def select(op: OpView) -> Call | None:
+        name = native.typed(op, kernel, (*slots, "Grad", "LearningRate"))
+        if name is None or any(op.name(slot) != op.name(slot + "Out") for slot in slots):
+            return None
+        operands = [op.name(slot) for slot in ("LearningRate", "Param", "Grad", *state)]
+        counts = [*(int(op.attr(i)) for i in ints), native.numel(op, "Param")]
+        return Call(name, operands, counts, [float(op.attr(f)) for f in floats])
+
+    return select
+
+
+def native_rows_update(
+    kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()
+) -> Callable[[OpView], list[Call] | None]:
+    """The native update of the rows of a parameter that its gradient names."""
+    slots = ("Param", *state)
+
+    def select(op: OpView) -> list[Call] | None:
+        name = native.typed(op, kernel, (*slots, "Grad", "LearningRate"))
+        if name is None or any(op.name(slot) != op.name(slot + "Out") for slot in slots):
+            return None
+        operands = [op.name("LearningRate"), op.name("Param"), *rows.parts(op.name("Grad"))]
+        operands += [op.name(slot) for slot in state]
+        counts = [*rows.extent(op, "Grad"), *(int(op.attr(i)) for i in ints)]
+        return [Call(name, operands, counts, [float(op.attr(f)) for f in floats])]
+
+    return select
+
+
+_LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
+"""Kernels that update many parameters in one call, and how many integers they take before the sizes."""
+
+
+def fuse(calls: list[Call]) -> tuple[list[Call], list[int]]:
+    """Join neighbouring updates of the same kind, rate and constants into one call over many parameters.
+
+    Returns the calls, and of how many each was made.
+    """
+    runs = [(kind[1], list(run)) for kind, run in groupby(calls, _update_kind)]
+    return [_joined(leading, run) for leading, run in runs], [len(run) for _, run in runs]
+
+
+def _update_kind(call: Call) -> tuple[Any, ...]:
+    """What updates have in common that one call can make, and how many integers they have in common."""
+    leading = _LEADING_INTS.get(call.kernel.split(".")[0])
+    if leading is None:
+        return object(), None  # like no other
+    return call.kernel, leading, call.operands[0], *call.floats, *call.ints[:leading]
+
+
+def _joined(leading: int | None, calls: list[Call]) -> Call:
+    first = calls[0]
+    if leading is None or len(calls) == 1:
+        return first
+    operands = [first.operands[0], *(name for call in calls for name in call.operands[1:])]
+    sizes = [number for call in calls for number in call.ints[leading:]]
+    return Call(first.kernel, operands, [*first.ints[:leading], *sizes], first.floats)
+
+
+def update(
+    op_type: str,
+    kernel: Callable[..., Any],
+    state: Sequence[str],
+    attrs: dict[str, Any],
+    doc: str,
+    select: NativeRule | None = None,
+    **options: Any,
+) -> None:
+    """Register an update operator whose accumulators are the input slots `state`."""
+    outputs = options.pop("outputs", ("ParamOut", *(slot + "Out" for slot in state)))
+    inputs = options.pop("inputs", ("Param", "Grad", "LearningRate", *state))
+    register(
+        OpDef(
+            op_type,
+            inputs,
+            outputs,
+            attrs,
+            infer=_infer,
+            kernel=kernel,
+            native=select,
+            lod_from=None,
+            doc=doc,
+            **options,
+        )
+    )
+
+
+def cast_like(value: Any, like: Any) -> Any:
+    """`value` in the type of `like`: a single precision rate must not widen or narrow what it updates."""
+    return value.astype(like.dtype)
+
+
+def _sgd(xp: Any, Param: Any, Grad: Any, LearningRate: Any) -> Any:
+    return Param - cast_like(LearningRate, Param) * Grad
+
+
+def _sgd_rows(xp: Any, Param: Any, Grad: SelectedRows, LearningRate: Any) -> Any:
+    grad = Grad.merged(xp)
+    step = cast_like(LearningRate, Param) * grad.values
+    return rows.updated(xp, Param, grad.rows, Param[grad.rows] - step)
+
+
+update(
+    "sgd",
+    _sgd,
+    (),
+    {},
+    "Param - LearningRate * Grad.",
+    native_update("sgd", (), ()),
+    rows=RowRule(
+        _sgd_rows,
+        slots=("Grad",),
+        native=native_rows_update("sgd_rows", (), ()),
+        cuda="sparse_updates.sgd",
+    ),
+    cuda="updates.make:sgd",
+)
+
+
+def _momentum(
+    xp: Any, Param: Any, Grad: Any, LearningRate: Any, Velocity: Any, mu: float, use_nesterov: bool
+) -> tuple[Any, Any]:
+    rate = cast_like(LearningRate, Param)
+    velocity = mu * Velocity + Grad
+    return Param - rate * (Grad + mu * velocity if use_nesterov else velocity), velocity
+
+
+update(
+    "momentum",
+    _momentum,
+    ("Velocity",),
+    {"mu": 0.0, "use_nesterov": False},
+    "A step along a velocity that gathers gradients and fades by `mu`; Nesterov's variant looks ahead.",
+    native_update("momentum", ("Velocity",), ("mu",), ("use_nesterov",)),
+    cuda="updates.make:momentum",
+)
+
+
+MOMENTS = ("Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
+"""What Adam and its kin keep for each parameter."""
+
+
+def _adamax(
+    xp: Any,
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    Moment: Any,
+    InfNorm: Any,
+    Beta1Pow: Any,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+) -> tuple[Any, Any, Any]:
+    moment = beta1 * Moment + rest(beta1) * Grad
+    norm = xp.maximum(xp.abs(Grad), beta2 * InfNorm + epsilon)
+    return Param - cast_like(LearningRate / (1 - Beta1Pow), Param) * (moment / norm), moment, norm
+
+
+update(
+    "adamax",
+    _adamax,
+    ("Moment", "InfNorm"),
+    {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
+    "Adam with the infinity norm (Kingma and Ba 2015); another operator carries Beta1Pow on.",
+    inputs=("Param", "Grad", "LearningRate", "Moment", "InfNorm", "Beta1Pow"),
+    cuda="updates.make:adamax",
+)
+
+
+def _adagrad(
+    xp: Any, Param: Any, Grad: Any, Moment: Any, LearningRate: Any, epsilon: float
+) -> tuple[Any, Any]:
+    moment = Moment + Grad * Grad
+    return Param - cast_like(LearningRate, Param) * Grad / (xp.sqrt(moment) + epsilon), moment
+
+
+def _adagrad_rows(
+    xp: Any, Param: Any, Grad: SelectedRows, Moment: Any, LearningRate: Any, epsilon: float
+) -> tuple[Any, Any]:
+    grad = Grad.merged(xp)
+    made = _adagrad(xp, Param[grad.rows], grad.values, Moment[grad.rows], LearningRate, epsilon)
+    return rows.updated(xp, Param, grad.rows, made[0]), rows.updated(xp, Moment, grad.rows, made[1])
+
+
+update(
+    "adagrad",
+    _adagrad,
+    ("Moment",),
+    {"epsilon": 1e-6},
+    "A step divided by the root of the sum of all squared gradients so far (Duchi et al. 2011).",
+    native_update("adagrad", ("Moment",), ("epsilon",)),
+    rows=RowRule(
+        _adagrad_rows,
+        slots=("Grad",),
+        native=native_rows_update("adagrad_rows", ("Moment",), ("epsilon",)),
+        cuda="sparse_updates.adagrad",
+    ),
+    cuda="updates.make:adagrad",
+)
+
+
+def _decayed_adagrad(
+    xp: Any, Param: Any, Grad: Any, Moment: Any, LearningRate: Any, decay: float, epsilon: float
+) -> tuple[Any, Any]:
+    moment = decay * Moment + rest(decay) * Grad * Grad
+    return Param - cast_like(LearningRate, Param) * Grad / (xp.sqrt(moment) + epsilon), moment
+
+
+update(
+    "decayed_adagrad",
+    _decayed_adagrad,
+    ("Moment",),
+    {"decay": 0.95, "epsilon": 1e-6},
+    "Adagrad whose squared gradients fade by `decay`.",
+    cuda="updates.make:decayed_adagrad",
+)
+
+
+def _adadelta(
+    xp: Any, Param: Any, Grad: Any, AvgSquaredGrad: Any, AvgSquaredUpdate: Any, rho: float, epsilon: float
+) -> tuple[Any, Any, Any]:
+    squared = rho * AvgSquaredGrad + rest(rho) * Grad * Grad
+    update = xp.sqrt((AvgSquaredUpdate + epsilon) / (squared + epsilon)) * Grad
+    updates = rho * AvgSquaredUpdate + rest(rho) * update * update
+    # Zeiler's step is `update`; Paddle 1.8 steps by the average that already holds it, and so does this.
+    return Param - xp.sqrt((updates + epsilon) / (squared + epsilon)) * Grad, squared, updates
+
+
+update(
+    "adadelta",
+    _adadelta,
+    ("AvgSquaredGrad", "AvgSquaredUpdate"),
+    {"rho": 0.95, "epsilon": 1e-6},
+    "Adadelta (Zeiler 2012), which needs no learning rate.",
+    inputs=("Param", "Grad", "AvgSquaredGrad", "AvgSquaredUpdate"),
+    cuda="updates.make:adadelta",
+)
+
+
+def _rmsprop(
+    xp: Any,
+    Param: Any,
+    Grad: Any,
+    LearningRate: Any,
+    MeanSquare: Any,
+    MeanGrad: Any,
+    Moment: Any,
+    epsilon: float,
+    decay: float,
+    momentum: float,
+    centered: bool,
+) -> tuple[Any, ...]:
+    square = decay * MeanSquare + rest(decay) * Grad * Grad
+    mean = decay * MeanGrad + rest(decay) * Grad if centered else MeanGrad
+    variance = square - mean * mean if centered else square
+    moment = momentum * Moment + cast_like(LearningRate, Param) * Grad / xp.sqrt(variance + epsilon)
+    return Param - moment, moment, square, mean
+
+
+_RMSPROP_STATE = ("Moment", "MeanSquare", "MeanGrad")
+
+
+def _rmsprop_native(op: OpView) -> Call | None:
+    if not op.has("MeanGrad"):
+        return None
+    return native_update("rmsprop", _RMSPROP_STATE, ("decay", "momentum", "epsilon"), ("centered",))(op)
+
+
+update(
+    "rmsprop",
+    _rmsprop,
+    _RMSPROP_STATE,
+    {"epsilon": 1e-10, "decay": 0.9, "momentum": 0.0, "centered": False},
+    "A step divided by the root of a fading mean of squared gradients, less the squared mean if `centered`.",
+    _rmsprop_native,
+    inputs=("Param", "MeanSquare", "MeanGrad?", "LearningRate", "Grad", "Moment"),
+    cuda="updates.make:rmsprop",
+)
+
+
+def _ftrl(
+    xp: Any,
+    Param: Any,
+    SquaredAccumulator: Any,
+    LinearAccumulator: Any,
+    Grad: Any,
+    LearningRate: Any,
+    l1: float,
+    l2: float,
+    lr_power: float,
+) -> tuple[Any, Any, Any]:
+    rate = cast_like(LearningRate, Param)
+    squared = SquaredAccumulator + Grad * Grad
+    grown = squared**-lr_power
+    linear = LinearAccumulator + Grad - (grown - SquaredAccumulator**-lr_power) / rate * Param
+    pulled = (l1 * xp.sign(linear) - linear) / (grown / rate + 2 * l2)
+    return xp.where(xp.abs(linear) > l1, pulled, xp.zeros_like(Param)), squared, linear
+
+
+update(
+    "ftrl",
+    _ftrl,
+    (),
+    {"l1": 0.0, "l2": 0.0, "lr_power": -0.5},
+    "Follow the regularised leader (McMahan et al. 2013), with penalties `l1` and `l2`.",
+    inputs=("Param", "SquaredAccumulator", "LinearAccumulator", "Grad", "LearningRate"),
+    outputs=("ParamOut", "SquaredAccumOut", "LinearAccumOut"),
+    cuda="updates.make:ftrl",
+)

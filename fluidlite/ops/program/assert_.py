@@ -1,0 +1,32 @@
+"""The assert operator: ends the run if a condition does not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend import to_host
+from ..registry import OpDef, OpView, register
+
+
+def _assert(xp: Any, Cond: Any, message: str) -> tuple[()]:
+    if not to_host(Cond).all():
+        raise AssertionError(message)
+    return ()
+
+
+def _infer(op: OpView) -> None:
+    """There are no results."""
+
+
+register(
+    OpDef(
+        "assert",
+        inputs=("Cond",),
+        outputs=(),
+        attrs={"message": ""},
+        infer=_infer,
+        kernel=_assert,
+        host=True,
+        doc="Raises AssertionError with a message unless all elements of a condition are true.",
+    )
+)

@@ -1,0 +1,70 @@
+"""py_func: a function of the user's in a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..hosting import hosted
+from ..registry import GRAD, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..sequence import Lods
+
+Function = Callable[[list[LodArray]], list[LodArray | None]]
+
+_functions: list[Function] = []
+
+
+def registered(function: Function) -> int:
+    """The number under which programs know `function`; it stays for as long as the process does, as programs may."""
+    _functions.append(function)
+    return len(_functions) - 1
+
+
+@hosted
+def _py_func(xp: Any, X: list[Any], forward_callable_id: int, lod: Lods) -> Any:
+    if not 0 <= forward_callable_id < len(_functions):
+        raise OperatorError(
+            f"operator py_func: there is no function {forward_callable_id}; a saved program does not hold functions, "
+            "the script has to build it anew"
+        )
+    levels = [lod_of or () for lod_of in lod.get("X", [])]
+    made = _functions[forward_callable_id]([LodArray(x, own) for x, own in zip(X, levels, strict=True)])
+    return [one and LodArray(xp.asarray(one.array), one.lod) for one in made]
+
+
+def _infer(op: OpView) -> None:
+    """What the user has declared stays; gradients look like their variables."""
+    for index, name in enumerate(op.outputs.get("Out", ())):
+        base = name.split(GRAD)[0]
+        if name and base != name and not op.exact and op.knows(base):
+            op.set("Out", op.meta.shape(base), op.meta.dtype(base), index)
+
+
+def _rule(op: OpView) -> list[OpSpec]:
+    function = op.attr("backward_callable_id")
+    if function < 0:
+        return []
+    skipped = set(op.attr("backward_skip_vars"))
+    own, made = list(op.names("X")), list(op.names("Out"))
+    takes = [name for name in (*own, *made) if name not in skipped]
+    takes += [grad_name(name) for name in made]
+    gives = [grad_name(name) for name in own]
+    return [OpSpec("py_func", {"X": takes}, {"Out": gives}, {"forward_callable_id": function})]
+
+
+register(
+    OpDef(
+        "py_func",
+        inputs=("X*?",),
+        outputs=("Out*?",),
+        attrs={"forward_callable_id": 0, "backward_callable_id": -1, "backward_skip_vars": []},
+        infer=_infer,
+        kernel=_py_func,
+        grad=_rule,
+        lod=True,
+        lod_from=None,
+        host=True,
+        passes_errors=True,
+        doc="Calls a Python function with the inputs; what it returns are the outputs.",
+    )
+)

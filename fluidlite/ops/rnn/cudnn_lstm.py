@@ -1,0 +1,246 @@
+"""Layers of long short-term memories over padded batches, time first: `cudnn_lstm`."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...backend.products import matmul
+from ..hosting import hosted
+from ..infer import require_same_dtype
+from ..nn.activation import stable_sigmoid
+from ..pairs import register_pair
+from ..registry import OpView
+
+
+class _Weights:
+    """Parts of the flat weights of one layer and direction: for the input [4 * size, width], for the state [4 * size,
+    size], and the sum of two biases. Gates stand in the order input, forget, candidate, output.
+    """
+
+    def __init__(self, flat: Any, at: int, bias_at: int, size: int, width: int) -> None:
+        self.at, self.bias_at, self.wide = at, bias_at, 4 * size
+        self.end, self.bias_end = at + self.wide * (width + size), bias_at + 2 * self.wide
+        self.split = at + self.wide * width
+        self.given = flat[at : self.split].reshape(self.wide, width)
+        self.state = flat[self.split : self.end].reshape(self.wide, size)
+        self.bias = flat[bias_at : bias_at + self.wide] + flat[bias_at + self.wide : self.bias_end]
+
+    def put(self, flat: Any, given: Any, state: Any, bias: Any) -> None:
+        """Their gradients as parts of that of the flat weights."""
+        flat[self.at : self.split] = given.reshape(-1)
+        flat[self.split : self.end] = state.reshape(-1)
+        flat[self.bias_at : self.bias_at + self.wide] = bias
+        flat[self.bias_at + self.wide : self.bias_end] = bias
+
+
+def _widths(input_size: int, size: int, num_layers: int, ways: int) -> Iterator[int]:
+    """How wide the input of each layer and direction is."""
+    for k in range(num_layers * ways):
+        yield input_size if k < ways else size * ways
+
+
+def _elements(input_size: int, size: int, num_layers: int, ways: int) -> int:
+    return sum(4 * size * (width + size + 2) for width in _widths(input_size, size, num_layers, ways))
+
+
+def _all_weights(flat: Any, input_size: int, size: int, num_layers: int, ways: int) -> list[_Weights]:
+    """Of each layer forwards and backwards: first the matrices of all of them, then the biases of all."""
+    made: list[_Weights] = []
+    at, bias_at = 0, _elements(input_size, size, num_layers, ways) - 8 * size * num_layers * ways
+    for width in _widths(input_size, size, num_layers, ways):
+        made.append(_Weights(flat, at, bias_at, size, width))
+        at, bias_at = made[-1].end, made[-1].bias_end
+    return made
+
+
+class _Pass:
+    """One layer in one direction: what its steps made of a batch."""
+
+    def __init__(self, x: Any, h0: Any, c0: Any, weights: _Weights, times: range) -> None:
+        self.x, self.weights, self.times = x, weights, times
+        sums = matmul(np, x, weights.given.T) + weights.bias
+        size = h0.shape[1]
+        self.gates, self.cells = np.empty_like(sums), np.empty((*x.shape[:2], size), x.dtype)
+        self.states, self.before, self.before_cell = (np.empty_like(self.cells) for _ in range(3))
+        h, c = h0, c0
+        for t in times:
+            self.before[t], self.before_cell[t] = h, c
+            step = sums[t] + matmul(np, h, weights.state.T)
+            for k in range(4):
+                part = slice(k * size, (k + 1) * size)
+                self.gates[t][:, part] = (
+                    np.tanh(step[:, part]) if k == 2 else stable_sigmoid(np, step[:, part])
+                )
+            i, f, g, o = np.split(self.gates[t], 4, axis=1)
+            c = f * c + i * g
+            h = o * np.tanh(c)
+            self.cells[t], self.states[t] = c, h
+        self.last = h, c
+
+    def back(self, d_out: Any, d_h: Any, d_c: Any, flat: Any) -> tuple[Any, Any, Any]:
+        """The gradients of input and first state and cell; those of the weights are put into `flat`."""
+        d_sums = np.empty_like(self.gates)
+        for t in reversed(self.times):
+            i, f, g, o = np.split(self.gates[t], 4, axis=1)
+            shown = np.tanh(self.cells[t])
+            d_h = d_h + d_out[t]
+            d_c = d_c + d_h * o * (1 - shown * shown)
+            parts = [
+                d_c * g * i * (1 - i),
+                d_c * self.before_cell[t] * f * (1 - f),
+                d_c * i * (1 - g * g),
+                d_h * shown * o * (1 - o),
+            ]
+            d_sums[t] = np.concatenate(parts, axis=1)
+            d_h, d_c = matmul(np, d_sums[t], self.weights.state), d_c * f
+        rows = d_sums.reshape(-1, d_sums.shape[2])
+        given, before = (a.reshape(-1, a.shape[2]) for a in (self.x, self.before))
+        self.weights.put(flat, matmul(np, rows.T, given), matmul(np, rows.T, before), rows.sum(axis=0))
+        return matmul(np, d_sums, self.weights.given), d_h, d_c
+
+
+class _Network:
+    """All passes over a batch, with what dropout between the layers left."""
+
+    def __init__(
+        self,
+        Input: Any,
+        InitH: Any,
+        InitC: Any,
+        W: Any,
+        hidden_size: int,
+        num_layers: int,
+        is_bidirec: bool,
+        dropout: Any,
+    ) -> None:
+        self.ways = 2 if is_bidirec else 1
+        found = _all_weights(W.reshape(-1), Input.shape[2], hidden_size, num_layers, self.ways)
+        self.passes: list[list[_Pass]] = []
+        self.masks: list[Any] = []
+        x = Input
+        for layer in range(num_layers):
+            self.masks.append(dropout(x.shape).astype(x.dtype) if layer else None)
+            x = x * self.masks[layer] if layer else x
+            here = []
+            for way in range(self.ways):
+                k, times = layer * self.ways + way, range(len(x))
+                here.append(_Pass(x, InitH[k], InitC[k], found[k], times[::-1] if way else times))
+            self.passes.append(here)
+            x = np.concatenate([one.states for one in here], axis=2)
+        self.out = x
+
+    def last(self, which: int) -> Any:
+        return np.stack([one.last[which] for layer in self.passes for one in layer])
+
+
+def _dropout(W: Any, prob: float, seed: int, is_test: bool) -> Any:
+    """Draws masks of a shape. They follow from the weights, which each step of training changes: the gradient, which is
+    given none of them, draws the same."""
+    random = np.random.RandomState(zlib.crc32(W.tobytes()) ^ (seed & 0xFFFFFFFF))
+
+    def draw(shape: tuple[int, ...]) -> Any:
+        if is_test or prob == 0:
+            return np.ones(shape)
+        return (random.random_sample(shape) >= prob) / (1 - prob) if prob < 1 else np.zeros(shape)
+
+    return draw
+
+
+@hosted
+def _lstm(
+    xp: Any,
+    Input: Any,
+    InitH: Any,
+    InitC: Any,
+    W: Any,
+    hidden_size: int,
+    num_layers: int,
+    is_bidirec: bool,
+    dropout_prob: float,
+    seed: int,
+    is_test: bool,
+) -> Any:
+    draw = _dropout(W, dropout_prob, seed, is_test)
+    made = _Network(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, draw)
+    return made.out, made.last(0), made.last(1)
+
+
+@hosted
+def _lstm_grad(
+    xp: Any,
+    Input: Any,
+    InitH: Any,
+    InitC: Any,
+    W: Any,
+    Out_grad: Any,
+    last_h_grad: Any,
+    last_c_grad: Any,
+    hidden_size: int,
+    num_layers: int,
+    is_bidirec: bool,
+    dropout_prob: float,
+    seed: int,
+    is_test: bool,
+) -> Any:
+    draw = _dropout(W, dropout_prob, seed, is_test)
+    network = _Network(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, draw)
+    d_flat, d_h, d_c = np.zeros(W.size, W.dtype), np.empty_like(InitH), np.empty_like(InitC)
+    d_out = Out_grad
+    for layer in reversed(range(num_layers)):
+        d_in = 0
+        for way, one in enumerate(network.passes[layer]):
+            k = layer * network.ways + way
+            mine = d_out[:, :, way * hidden_size : (way + 1) * hidden_size]
+            d_x, d_h[k], d_c[k] = one.back(mine, last_h_grad[k], last_c_grad[k], d_flat)
+            d_in = d_in + d_x
+        d_out = d_in * network.masks[layer] if layer else d_in
+    return d_out, d_h, d_c, d_flat.reshape(W.shape)
+
+
+def _infer(op: OpView) -> None:
+    shape, size, layers = op.shape("Input"), op.attr("hidden_size"), op.attr("num_layers")
+    ways = 2 if op.attr("is_bidirec") else 1
+    if len(shape) != 3:
+        raise op.fail(f"Input must have 3 dimensions (time, batch, width), got {list(shape)}")
+    if shape[2] >= 0:
+        elements, given = _elements(shape[2], size, layers, ways), op.shape("W")
+        if len(given) != 1 or given[0] != elements:
+            raise op.fail(f"W must be of shape {[elements]} for this Input, got {list(given)}")
+    for slot in ("InitH", "InitC"):
+        first = op.shape(slot)
+        fits = len(first) == 3 and (first[0], first[2]) == (layers * ways, size)
+        if not fits or (first[1] != shape[1] and min(first[1], shape[1]) >= 0):
+            wanted = [layers * ways, shape[1], size]
+            raise op.fail(f"{slot} must be of shape {wanted}, got {list(first)}")
+    dtype = require_same_dtype(op, "Input", "InitH", "InitC", "W")
+    op.set("Out", (*shape[:2], size * ways), dtype)
+    for out in ("last_h", "last_c"):
+        op.set(out, (layers * ways, shape[1], size), dtype)
+
+
+register_pair(
+    "cudnn_lstm",
+    ("Input", "InitH", "InitC", "W", "Cache?#"),
+    _lstm,
+    _lstm_grad,
+    _infer,
+    "Layers of long short-term memories, in one or both directions, with dropout between them.",
+    outputs=("Out", "last_h", "last_c"),
+    attrs={
+        "max_len": 20,
+        "dropout_prob": 0.0,
+        "is_bidirec": False,
+        "input_size": 10,
+        "hidden_size": 100,
+        "num_layers": 1,
+        "is_test": False,
+        "seed": -1,
+    },
+    keep_out=("Out",),
+    gradable=("Input", "InitH", "InitC", "W"),
+    lod_from=None,
+)

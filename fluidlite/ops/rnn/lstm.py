@@ -1,0 +1,347 @@
+"""Long short-term memories over sequences: `lstm`, and `lstmp`, whose states are projected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend.products import matmul
+from ..infer import require_same_dtype
+from ..native import typed
+from ..registry import GRAD, Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..sequence import Lods, one_level, segments_of, set_rows, single
+from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
+from .unit import activation_slope
+
+
+def _clipped(xp: Any, x: Any, bound: float) -> Any:
+    return xp.clip(x, -bound, bound) if bound > 0 else x
+
+
+def _unclipped(xp: Any, out: Any, bound: float) -> Any:
+    """The derivative of `_clipped` where its result is `out`."""
+    return (abs(out) < bound).astype(out.dtype) if bound > 0 else xp.ones_like(out)
+
+
+def _projecting(proj_activation: str, cell_activation: str) -> str:
+    """The activation of the projection: as in Fluid that of the cell, unless there is to be none."""
+    return "identity" if proj_activation == "identity" else cell_activation
+
+
+def _four(gates: Any) -> Any:
+    """Candidate, input, forget and output gate, or the sums that these are of."""
+    size = gates.shape[1] // 4
+    return (gates[:, k * size : (k + 1) * size] for k in range(4))
+
+
+def _peepholes(xp: Any, Bias: Any, size: int, use_peepholes: bool) -> Any:
+    """How much the cell adds to input, forget and output gate."""
+    flat = Bias.reshape(-1)[4 * size :] if use_peepholes else xp.zeros(3 * size, Bias.dtype)
+    return flat[:size], flat[size : 2 * size], flat[2 * size :]
+
+
+def _lstmp(
+    xp: Any,
+    Input: Any,
+    H0: Any,
+    C0: Any,
+    Weight: Any,
+    ProjWeight: Any,
+    Bias: Any,
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    lod: Lods,
+    proj_activation: str = "identity",
+    cell_clip: float = 0.0,
+    proj_clip: float = 0.0,
+) -> Any:
+    offsets = one_level("lstm", lod, "Input")
+    steps, size, dtype = Steps(offsets, is_reverse), Weight.shape[1] // 4, Input.dtype
+    into, forgetting, showing = _peepholes(xp, Bias, size, use_peepholes)
+    given = steps.packed(xp, Input + Bias.reshape(1, -1)[:, : 4 * size])
+    state = steps.start(xp, H0, Weight.shape[0], dtype)
+    cell = steps.start(xp, C0, size, dtype)
+    gates, cells, shown, hidden, states = ([] for _ in range(5))
+    for t, n in enumerate(steps.counts):
+        before = cell[:n]
+        candidate, i, f, o = _four(steps.of(given, t) + matmul(xp, state[:n], Weight))
+        candidate = activate(xp, candidate, candidate_activation)
+        i = activate(xp, i + before * into, gate_activation)
+        f = activate(xp, f + before * forgetting, gate_activation)
+        cell = _clipped(xp, candidate * i + before * f, cell_clip)
+        o = activate(xp, o + cell * showing, gate_activation)
+        seen = activate(xp, cell, cell_activation)
+        state = o * seen
+        hidden.append(state)
+        if ProjWeight is not None:
+            act = _projecting(proj_activation, cell_activation)
+            state = _clipped(xp, activate(xp, matmul(xp, state, ProjWeight), act), proj_clip)
+        gates.append(xp.concatenate([candidate, i, f, o], axis=1))
+        cells.append(cell)
+        shown.append(seen)
+        states.append(state)
+    return (
+        LodArray(steps.unpacked(xp, states, Weight.shape[0], dtype), [offsets]),
+        LodArray(steps.unpacked(xp, cells, size, dtype), [offsets]),
+        steps.joined(xp, gates, 4 * size, dtype),
+        steps.joined(xp, shown, size, dtype),
+        steps.joined(xp, hidden, size, dtype),
+    )
+
+
+def _lstm(
+    xp: Any,
+    Input: Any,
+    H0: Any,
+    C0: Any,
+    Weight: Any,
+    Bias: Any,
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    lod: Lods,
+) -> Any:
+    acts = gate_activation, cell_activation, candidate_activation
+    return _lstmp(xp, Input, H0, C0, Weight, None, Bias, use_peepholes, is_reverse, *acts, lod)[:4]
+
+
+def _lstmp_grad(
+    xp: Any,
+    H0: Any,
+    C0: Any,
+    Weight: Any,
+    ProjWeight: Any,
+    Bias: Any,
+    Projection: Any,
+    Cell: Any,
+    BatchGate: Any,
+    BatchCellPreAct: Any,
+    BatchHidden: Any,
+    Projection_grad: Any,
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    lod: Lods,
+    proj_activation: str = "identity",
+    cell_clip: float = 0.0,
+    proj_clip: float = 0.0,
+) -> Any:
+    offsets = one_level("lstm_grad", lod, "Cell")
+    steps, size, dtype = Steps(offsets, is_reverse), Weight.shape[1] // 4, Cell.dtype
+    into, forgetting, showing = _peepholes(xp, Bias, size, use_peepholes)
+    states, cells = steps.packed(xp, Projection), steps.packed(xp, Cell)
+    befores, arriving = steps.before(xp, cells, C0), steps.packed(xp, Projection_grad)
+    d_state, d_cell = xp.zeros((0, Weight.shape[0]), dtype), xp.zeros((0, size), dtype)
+    d_gates, d_projected = [], []
+    for t in reversed(range(len(steps))):
+        before, cell, seen = (steps.of(x, t) for x in (befores, cells, BatchCellPreAct))
+        candidate, i, f, o = _four(steps.of(BatchGate, t))
+        new = steps.counts[t] - len(d_cell)
+        d_state = steps.of(arriving, t) + xp.concatenate([d_state, xp.zeros((new, Weight.shape[0]), dtype)])
+        if ProjWeight is not None:
+            made, act = steps.of(states, t), _projecting(proj_activation, cell_activation)
+            d_state = d_state * activation_slope(xp, made, act) * _unclipped(xp, made, proj_clip)
+            d_projected.append(d_state)
+            d_state = matmul(xp, d_state, ProjWeight.T)
+        d_o = d_state * seen * activation_slope(xp, o, gate_activation)
+        d_cell = xp.concatenate([d_cell, xp.zeros((new, size), dtype)]) + d_o * showing
+        d_cell = d_cell + d_state * o * activation_slope(xp, seen, cell_activation)
+        d_cell = d_cell * _unclipped(xp, cell, cell_clip)
+        d_candidate = d_cell * i * activation_slope(xp, candidate, candidate_activation)
+        d_i = d_cell * candidate * activation_slope(xp, i, gate_activation)
+        d_f = d_cell * before * activation_slope(xp, f, gate_activation)
+        d_gates.append(xp.concatenate([d_candidate, d_i, d_f, d_o], axis=1))
+        d_cell = d_cell * f + d_i * into + d_f * forgetting
+        d_state = matmul(xp, d_gates[-1], Weight.T)
+    d_packed = steps.joined(xp, d_gates[::-1], 4 * size, dtype)
+    _, d_i, d_f, d_o = _four(d_packed)
+    d_bias = [d_packed.sum(axis=0)]
+    if use_peepholes:
+        d_bias += [(d_i * befores).sum(axis=0), (d_f * befores).sum(axis=0), (d_o * cells).sum(axis=0)]
+    d_projection = None
+    if ProjWeight is not None:
+        projected = steps.joined(xp, d_projected[::-1], Weight.shape[0], dtype)
+        d_projection = matmul(xp, BatchHidden.T, projected)
+    return (
+        steps.unpacked(xp, d_gates[::-1], 4 * size, dtype),
+        None if H0 is None else steps.initial_grad(xp, d_state),
+        None if C0 is None else steps.initial_grad(xp, d_cell),
+        matmul(xp, steps.before(xp, states, H0).T, d_packed),
+        d_projection,
+        xp.concatenate(d_bias).reshape(Bias.shape),
+    )
+
+
+def _lstm_grad(
+    xp: Any,
+    H0: Any,
+    C0: Any,
+    Weight: Any,
+    Bias: Any,
+    Hidden: Any,
+    Cell: Any,
+    BatchGate: Any,
+    BatchCellPreAct: Any,
+    Hidden_grad: Any,
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    lod: Lods,
+) -> Any:
+    acts = gate_activation, cell_activation, candidate_activation
+    kept = Hidden, Cell, BatchGate, BatchCellPreAct, None, Hidden_grad
+    made = _lstmp_grad(xp, H0, C0, Weight, None, Bias, *kept, use_peepholes, is_reverse, *acts, lod)
+    return *made[:4], made[5]
+
+
+def _infer(op: OpView) -> None:
+    shape, weight, projected = op.shape("Input"), op.shape("Weight"), op.type == "lstmp"
+    if len(weight) != 2 or weight[1] % 4 or (not projected and weight[1] != 4 * weight[0]):
+        wanted = "[projection, 4 * size]" if projected else "[size, 4 * size]"
+        raise op.fail(f"Weight must be of shape {wanted}, got {list(weight)}")
+    state, size = weight[0], weight[1] // 4
+    if projected and op.shape("ProjWeight") != (size, state):
+        raise op.fail(f"ProjWeight must be of shape {[size, state]}, got {list(op.shape('ProjWeight'))}")
+    check_width(op, "Input", 4 * size)
+    check_width(op, "H0", state)
+    check_width(op, "C0", size)
+    if op.has("H0") and not op.has("C0"):
+        raise op.fail("C0 must be given with H0")
+    wide = 7 * size if op.attr("use_peepholes") else 4 * size
+    if op.shape("Bias") != (1, wide):
+        raise op.fail(f"Bias must be of shape {[1, wide]}, got {list(op.shape('Bias'))}")
+    check_activations(op, "gate_activation", "cell_activation", "candidate_activation")
+    if projected:
+        check_activations(op, "proj_activation")
+    slots = [slot.name for slot in op.definition.input_slots]
+    dtype, found = require_same_dtype(op, *slots), single(op, "Input")
+    check_initial(op, "H0")
+    check_initial(op, "C0")
+    set_rows(op, "Projection" if projected else "Hidden", (shape[0], state), dtype, found)
+    set_rows(op, "Cell", (shape[0], size), dtype, found)
+    set_rows(op, "BatchGate", (shape[0], 4 * size), dtype, found and ())
+    set_rows(op, "BatchCellPreAct", (shape[0], size), dtype, found and ())
+    if projected:
+        set_rows(op, "BatchHidden", (shape[0], size), dtype, found and ())
+
+
+def _numbers(op: OpView, count: int, rows: int) -> tuple[list[Any], list[float]]:
+    """The integers and reals of the native kernels."""
+    state, wide = op.shape("Weight")
+    names = ("gate_activation", "cell_activation", "candidate_activation")
+    acts = [NATIVE[op.attr(name)] for name in names]
+    projected = "ProjWeight" in op.definition.inputs_by_name
+    acts.append(
+        NATIVE[_projecting(op.attr("proj_activation"), op.attr("cell_activation"))] if projected else 0
+    )
+    ints = [count, rows, wide // 4, state, wide, op.shape("Bias")[1], int(op.attr("is_reverse")), *acts]
+    return ints, [float(op.attr(name)) for name in ("cell_clip", "proj_clip")] if projected else [0.0, 0.0]
+
+
+def _native(op: OpView) -> Call | None:
+    name, found = typed(op, "lstm", ("Input", "Weight")), segments_of(op, "Input")
+    if name is None or found is None:
+        return None
+    offsets, count, rows = found
+    operands = [op.name("Input"), offsets, op.name_or_none("H0"), op.name_or_none("C0"), op.name("Weight")]
+    operands += [op.name_or_none("ProjWeight"), op.name("Bias")]
+    operands.append(op.name("Projection" if op.type == "lstmp" else "Hidden"))
+    operands += [op.name(out) for out in ("Cell", "BatchGate", "BatchCellPreAct")]
+    operands.append(op.name_or_none("BatchHidden"))
+    return Call(name, operands, *_numbers(op, count, rows))
+
+
+def _native_grad(op: OpView) -> Call | None:
+    out = "Projection" if op.type == "lstmp_grad" else "Hidden"
+    name, found = typed(op, "lstm_grad", ("Weight", grad_name(out))), segments_of(op, "Cell")
+    if name is None or found is None:
+        return None
+    offsets, count, rows = found
+    operands = [offsets, op.name_or_none("H0"), op.name_or_none("C0"), op.name("Weight")]
+    operands += [op.name_or_none("ProjWeight"), op.name("Bias")]
+    operands += [op.name(slot) for slot in (out, "Cell", "BatchGate", "BatchCellPreAct")]
+    operands += [op.name_or_none("BatchHidden"), op.name(grad_name(out))]
+    wanted = ("Input", "Weight", "ProjWeight", "Bias", "H0", "C0")
+    operands += [op.name_or_none(grad_name(slot)) for slot in wanted]
+    return Call(name, operands, *_numbers(op, count, rows))
+
+
+_LSTM = {
+    "use_peepholes": True,
+    "is_reverse": False,
+    "gate_activation": "sigmoid",
+    "cell_activation": "tanh",
+    "candidate_activation": "tanh",
+}
+_LSTMP = {**_LSTM, "proj_activation": "tanh", "cell_clip": 0.0, "proj_clip": 0.0}
+
+
+def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, Any], doc: str) -> None:
+    """Declare the operator and its gradient; Fluid has no gradient of `Cell`."""
+    projected = op_type == "lstmp"
+    takes = ("Input", "H0?", "C0?", "Weight", *(["ProjWeight"] if projected else []), "Bias")
+    made = ("Cell", "BatchGate", "BatchCellPreAct", *(["BatchHidden"] if projected else []))
+    names = [slot.rstrip("?") for slot in takes]
+    register(
+        OpDef(
+            op_type,
+            inputs=takes,
+            outputs=(out, *made),
+            attrs=attrs,
+            infer=_infer,
+            kernel=kernel,
+            native=_native,
+            grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
+            lod=True,
+            frozen=made,
+            doc=doc,
+        )
+    )
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=(*([] if projected else ["Input#"]), *takes[1:], out, *made, grad_name(out)),
+            outputs=tuple(grad_name(name) + "?" for name in names),
+            attrs=attrs,
+            infer=_infer_grad,
+            kernel=back,
+            native=_native_grad,
+            lod=True,
+            doc=f"The gradients of {op_type} for all its inputs; Cell has none, as in Fluid.",
+        )
+    )
+
+
+def _infer_grad(op: OpView) -> None:
+    """Each gradient is like its variable; lstmp_grad has gates of Input's shape, but not Input."""
+    for slot, names in op.outputs.items():
+        source = slot.removesuffix(GRAD)
+        like = source if op.has(source) else "BatchGate"
+        if any(names):
+            op.set(slot, op.shape(like), op.dtype(like))
+
+
+_register(
+    "lstm",
+    "Hidden",
+    _lstm,
+    _lstm_grad,
+    _LSTM,
+    "A long short-term memory over each sequence; Batch...: rows in the order of steps, longest sequence first.",
+)
+_register(
+    "lstmp",
+    "Projection",
+    _lstmp,
+    _lstmp_grad,
+    _LSTMP,
+    "A long short-term memory over each sequence whose state is a product of what the cell shows and ProjWeight.",
+)

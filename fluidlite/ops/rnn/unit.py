@@ -1,0 +1,216 @@
+"""One step of a recurrent network: `gru_unit` and `lstm_unit`, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...backend.products import matmul
+from ..infer import require_same_dtype
+from ..nn.activation import stable_sigmoid
+from ..pairs import register_pair
+from ..registry import OpView, grad_name
+
+DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (
+    grad_name(slot) for slot in ("Hidden", "Input", "HiddenPrev", "Weight", "Bias")
+)
+
+ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
+"""The activations of recurrent operators; gru_unit's attributes have their numbers."""
+
+
+def activate(xp: Any, x: Any, name: str) -> Any:
+    """The activation of that name of `x`."""
+    if name == "sigmoid":
+        return stable_sigmoid(xp, x)
+    return x if name == "identity" else xp.tanh(x) if name == "tanh" else xp.maximum(x, 0)
+
+
+def activation_slope(xp: Any, out: Any, name: str) -> Any:
+    """The derivative of the activation of that name where its result is `out`."""
+    if name == "sigmoid":
+        return out * (1 - out)
+    return xp.ones_like(out) if name == "identity" else 1 - out * out if name == "tanh" else out > 0
+
+
+def _weights(Weight: Any, size: int) -> tuple[Any, Any]:
+    """[size, 2 size] for update and reset gate and [size, size] for the candidate, one after the other in memory."""
+    flat = Weight.reshape(-1)
+    return flat[: 2 * size * size].reshape(size, 2 * size), flat[2 * size * size :].reshape(size, size)
+
+
+def gru_step(
+    xp: Any,
+    given: Any,
+    before: Any,
+    Weight: Any,
+    gate_act: str,
+    act: str,
+    origin_mode: bool,
+    activate: Callable[[Any, Any, str], Any] = activate,
+) -> tuple[Any, Any, Any]:
+    """Gates with the candidate, the old state after the reset gate, and the new state; `given`: input and bias."""
+    size = before.shape[1]
+    for_gates, for_candidate = _weights(Weight, size)
+    gates = activate(xp, given[:, : 2 * size] + matmul(xp, before, for_gates), gate_act)
+    update, reset = gates[:, :size], gates[:, size:]
+    kept = reset * before
+    candidate = activate(xp, given[:, 2 * size :] + matmul(xp, kept, for_candidate), act)
+    step = candidate - before
+    state = candidate - update * step if origin_mode else before + update * step
+    return xp.concatenate([gates, candidate], axis=1), kept, state
+
+
+def gru_step_grad(
+    xp: Any,
+    before: Any,
+    Weight: Any,
+    gate: Any,
+    kept: Any,
+    d_state: Any,
+    gate_act: str,
+    act: str,
+    origin_mode: bool,
+) -> tuple[Any, Any, Any]:
+    """The gradients of a step for what it is given, the old state and the weights."""
+    size = before.shape[1]
+    for_gates, for_candidate = _weights(Weight, size)
+    update, reset, candidate = (gate[:, k * size : (k + 1) * size] for k in range(3))
+    share = 1 - update if origin_mode else update
+    sign = -1 if origin_mode else 1
+    d_candidate = d_state * share * activation_slope(xp, candidate, act)
+    d_kept = matmul(xp, d_candidate, for_candidate.T)
+    d_update = sign * d_state * (candidate - before) * activation_slope(xp, update, gate_act)
+    d_reset = d_kept * before * activation_slope(xp, reset, gate_act)
+    d_gates = xp.concatenate([d_update, d_reset], axis=1)
+    d_before = d_state * (1 - share) + d_kept * reset + matmul(xp, d_gates, for_gates.T)
+    parts = matmul(xp, before.T, d_gates).reshape(-1), matmul(xp, kept.T, d_candidate).reshape(-1)
+    d_weight = xp.concatenate(parts).reshape(Weight.shape)
+    return xp.concatenate([d_gates, d_candidate], axis=1), d_before, d_weight
+
+
+def _gru_unit(
+    xp: Any,
+    Input: Any,
+    HiddenPrev: Any,
+    Weight: Any,
+    Bias: Any,
+    activation: int,
+    gate_activation: int,
+    origin_mode: bool,
+) -> Any:
+    given = Input if Bias is None else Input + Bias.reshape(1, -1)
+    acts = ACTIVATIONS[gate_activation], ACTIVATIONS[activation]
+    return gru_step(xp, given, HiddenPrev, Weight, *acts, origin_mode)
+
+
+def _gru_unit_grad(
+    xp: Any,
+    HiddenPrev: Any,
+    Weight: Any,
+    Bias: Any,
+    Gate: Any,
+    ResetHiddenPrev: Any,
+    Hidden_grad: Any,
+    activation: int,
+    gate_activation: int,
+    origin_mode: bool,
+) -> Any:
+    acts = ACTIVATIONS[gate_activation], ACTIVATIONS[activation]
+    d_input, d_prev, d_weight = gru_step_grad(
+        xp, HiddenPrev, Weight, Gate, ResetHiddenPrev, Hidden_grad, *acts, origin_mode
+    )
+    d_bias = None if Bias is None else d_input.sum(axis=0).reshape(Bias.shape)
+    return d_input, d_prev, d_weight, d_bias
+
+
+def _gru_unit_infer(op: OpView) -> None:
+    given, prev, weight = op.shape("Input"), op.shape("HiddenPrev"), op.shape("Weight")
+    if len(given) != 2 or len(prev) != 2:
+        raise op.fail(f"Input and HiddenPrev must have 2 dimensions, got {list(given)} and {list(prev)}")
+    size = prev[1]
+    if given[1] != 3 * size and min(given[1], size) >= 0:
+        raise op.fail(f"Input must be 3 * {size} wide, three times HiddenPrev, got {given[1]}")
+    if weight != (size, 3 * size) and size >= 0:
+        raise op.fail(f"Weight must be of shape {[size, 3 * size]}, got {list(weight)}")
+    if op.has("Bias") and size >= 0 and op.shape("Bias") != (1, 3 * size):
+        raise op.fail(f"Bias must be of shape {[1, 3 * size]}, got {list(op.shape('Bias'))}")
+    if not {op.attr("activation"), op.attr("gate_activation")} <= set(range(len(ACTIVATIONS))):
+        raise op.fail(f"activation and gate_activation must be in [0, {len(ACTIVATIONS)})")
+    dtype = require_same_dtype(op, "Input", "HiddenPrev", "Weight", "Bias")
+    op.set("Gate", given, dtype)
+    op.set("ResetHiddenPrev", prev, dtype)
+    op.set("Hidden", prev, dtype)
+
+
+_GRU_UNIT = {"activation": 2, "gate_activation": 1, "origin_mode": False}
+
+register_pair(
+    "gru_unit",
+    ("Input", "HiddenPrev", "Weight", "Bias?"),
+    _gru_unit,
+    _gru_unit_grad,
+    _gru_unit_infer,
+    "One step of a gated recurrent unit; origin_mode: the update gate is the share of the old state.",
+    outputs=("Gate", "ResetHiddenPrev", "Hidden"),
+    attrs=_GRU_UNIT,
+    keep_out=("Gate", "ResetHiddenPrev"),
+    frozen=("Gate", "ResetHiddenPrev"),
+    lod_from=None,
+)
+
+
+def _lstm_gates(xp: Any, X: Any, forget_bias: float) -> tuple[Any, Any, Any, Any]:
+    """Input, forget and output gate and the candidate of a step."""
+    size = X.shape[1] // 4
+    opened = [X[:, k * size : (k + 1) * size] for k in range(4)]
+    return (
+        stable_sigmoid(xp, opened[0]),
+        stable_sigmoid(xp, opened[1] + X.dtype.type(forget_bias)),
+        stable_sigmoid(xp, opened[2]),
+        xp.tanh(opened[3]),
+    )
+
+
+def _lstm_unit(xp: Any, X: Any, C_prev: Any, forget_bias: float) -> Any:
+    into, forget, out, candidate = _lstm_gates(xp, X, forget_bias)
+    cell = forget * C_prev + into * candidate
+    return cell, out * xp.tanh(cell)
+
+
+def _lstm_unit_grad(
+    xp: Any, X: Any, C_prev: Any, C: Any, C_grad: Any, H_grad: Any, forget_bias: float
+) -> Any:
+    into, forget, out, candidate = _lstm_gates(xp, X, forget_bias)
+    shown = xp.tanh(C)
+    d_cell = C_grad + H_grad * out * (1 - shown * shown)
+    parts = [
+        d_cell * candidate * into * (1 - into),
+        d_cell * C_prev * forget * (1 - forget),
+        H_grad * shown * out * (1 - out),
+        d_cell * into * (1 - candidate * candidate),
+    ]
+    return xp.concatenate(parts, axis=1), d_cell * forget
+
+
+def _lstm_unit_infer(op: OpView) -> None:
+    x, cell = op.shape("X"), op.shape("C_prev")
+    if len(x) != 2 or len(cell) != 2 or (x[1] != 4 * cell[1] and min(x[1], cell[1]) >= 0):
+        raise op.fail(f"X must be [rows, 4 * size] and C_prev [rows, size], got {list(x)} and {list(cell)}")
+    dtype = require_same_dtype(op, "X", "C_prev")
+    op.set("C", cell, dtype)
+    op.set("H", cell, dtype)
+
+
+register_pair(
+    "lstm_unit",
+    ("X", "C_prev"),
+    _lstm_unit,
+    _lstm_unit_grad,
+    _lstm_unit_infer,
+    "One step of a long short-term memory; X: input, forget and output gate and candidate side by side.",
+    outputs=("C", "H"),
+    attrs={"forget_bias": 0.0},
+    keep_out=("C",),
+    lod_from=None,
+)

@@ -1,0 +1,198 @@
+"""Beam search: a step of it, whole hypotheses from all steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._ext import kernels
+from ...base.dtypes import VarType
+from ...base.lod import as_lod, from_lengths
+from ..hosting import hosted
+from ..native import typed
+from ..ranges import require_in_range
+from ..registry import Call, LodArray, OpDef, OperatorError, OpView, register
+
+
+@hosted
+def _search(
+    xp: Any,
+    pre_ids: Any,
+    pre_scores: Any,
+    ids: Any,
+    scores: Any,
+    level: int,
+    beam_size: int,
+    end_id: int,
+    is_accumulated: bool,
+    lod: dict[str, Any],
+) -> tuple[Any, Any, Any]:
+    rows, candidates = scores.shape
+    sources = _sources(lod["scores"][0], level, rows)
+    room = (len(sources) - 1) * beam_size
+    made, parents = np.empty((room, 1), "int64"), np.empty(room, "int32")
+    best, offsets = np.empty((room, 1), scores.dtype), np.empty(rows + 1, "int64")
+    operands = [pre_ids, pre_scores, ids, scores, sources, made, best, parents, offsets]
+    ints = [len(sources) - 1, rows, candidates, beam_size, end_id, int(is_accumulated)]
+    name = "beam_search.f64" if scores.dtype == np.float64 else "beam_search.f32"
+    kernels.call(name, [None if array is None else np.ascontiguousarray(array) for array in operands], ints)
+    chosen = offsets[-1]
+    levels = as_lod([sources, offsets])
+    return LodArray(made[:chosen], levels), LodArray(best[:chosen], levels), parents[:chosen]
+
+
+def _sources(levels: Any, level: int, rows: int) -> Any:
+    """The offsets, in rows, of the sequences of a level."""
+    if not 0 <= level < len(levels):
+        raise OperatorError(
+            f"operator beam_search: scores must have sequences of level {level}, and have {len(levels)} levels"
+        )
+    offsets = levels[level]
+    for below in levels[level + 1 :]:
+        offsets = below[offsets]
+    if offsets[-1] != rows:
+        raise OperatorError(
+            f"operator beam_search: the sequences of scores have {offsets[-1]} rows, scores {rows}"
+        )
+    return offsets
+
+
+def _search_infer(op: OpView) -> None:
+    if len(op.shape("scores")) != 2:
+        raise op.fail(f"scores must be of shape [hypotheses, candidates], got {list(op.shape('scores'))}")
+    if op.attr("beam_size") < 1:
+        raise op.fail(f"beam_size must be positive, got {op.attr('beam_size')}")
+    if op.has("ids") and len(op.shape("ids")) != 2:
+        raise op.fail(f"ids must be of shape [hypotheses, candidates], got {list(op.shape('ids'))}")
+    op.set("selected_ids", (-1, 1), op.dtype("pre_ids"))
+    op.set("selected_scores", (-1, 1), op.dtype("pre_scores"))
+    op.set("parent_idx", (-1,), VarType.INT32)
+
+
+register(
+    OpDef(
+        "beam_search",
+        inputs=("pre_ids", "pre_scores", "ids?", "scores"),
+        outputs=("selected_ids", "selected_scores", "parent_idx?"),
+        attrs={"level": 0, "beam_size": 1, "end_id": 0, "is_accumulated": True},
+        infer=_search_infer,
+        kernel=_search,
+        lod=True,
+        lod_from=None,
+        frozen=("selected_ids", "selected_scores", "parent_idx"),
+        doc="The beam_size best continuations of the hypotheses of each source, in the order of the hypotheses.",
+    )
+)
+
+
+@hosted
+def _whole(xp: Any, Ids: Any, Scores: Any, end_id: int, lod: Any) -> tuple[Any, Any]:
+    if not len(Ids) or len(Ids) != len(Scores):
+        raise OperatorError(
+            f"operator beam_search_decode: Ids and Scores must have the same steps, got {len(Ids)} and {len(Scores)}"
+        )
+    # From the last step back to the first: of which source each hypothesis is, and where it is in the step at hand.
+    count = len(Ids.lods[0][0]) - 1
+    owner, place = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    begun = np.zeros(count, bool)
+    steps = []
+    for tokens, values, (sources, prefixes) in zip(
+        reversed(Ids.arrays), reversed(Scores.arrays), reversed(Ids.lods), strict=True
+    ):
+        ends = prefixes[sources]  # sources that have no hypothesis yet end in this step, with all that it has
+        new = np.repeat(np.arange(count), np.diff(ends))
+        found = np.arange(len(new))[~begun[new]]
+        fresh = np.concatenate([np.zeros(len(owner), bool), np.ones(len(found), bool)])
+        owner, place = np.concatenate([owner, new[found]]), np.concatenate([place, found])
+        begun[new] = True
+        token, value = tokens.reshape(-1)[place], values.reshape(-1)[place]
+        steps.append((token, value, fresh | (token != end_id)))  # finished ones have repeated their end
+        place = np.searchsorted(prefixes, place, side="right") - 1
+    return _assembled(steps, owner, count)
+
+
+def _assembled(steps: list[Any], owner: Any, count: int) -> tuple[Any, Any]:
+    """Hypotheses, of which later steps come first and know only some, in order: those of a source best first."""
+    total = len(owner)
+    tokens = np.zeros((total, len(steps)), np.int64)
+    scores = np.zeros((total, len(steps)), steps[0][1].dtype)
+    kept = np.zeros((total, len(steps)), bool)
+    last = np.zeros(total, scores.dtype)
+    known = 0
+    for step, (token, value, keep) in enumerate(steps):
+        column = len(steps) - 1 - step
+        tokens[: len(token), column], scores[: len(token), column] = token, value
+        kept[: len(token), column] = keep
+        last[known : len(token)] = value[known:]
+        known = len(token)
+    order = np.lexsort((-last, owner))
+    kept = kept[order]
+    levels = as_lod([from_lengths(np.bincount(owner, minlength=count)), from_lengths(kept.sum(axis=1))])
+    return LodArray(tokens[order][kept], levels), LodArray(scores[order][kept], levels)
+
+
+def _whole_infer(op: OpView) -> None:
+    op.set("SentenceIds", (-1,) if op.exact else (), VarType.INT64)
+    op.set("SentenceScores", (-1,) if op.exact else (), op.dtype("Scores"))
+
+
+register(
+    OpDef(
+        "beam_search_decode",
+        inputs=("Ids", "Scores"),
+        outputs=("SentenceIds", "SentenceScores"),
+        attrs={"beam_size": 1, "end_id": 0},
+        infer=_whole_infer,
+        kernel=_whole,
+        lod_from=None,
+        lod=True,
+        frozen=("SentenceIds", "SentenceScores"),
+        doc="Whole hypotheses of each source, best first, from what beam_search has selected in all steps.",
+    )
+)
+
+
+def _tree_infer(op: OpView) -> None:
+    shape, parents = op.shape("Ids"), op.shape("Parents")
+    if (
+        len(shape) != 3
+        or len(parents) != 3
+        or any(m != n and min(m, n) >= 0 for m, n in zip(shape, parents, strict=True))
+    ):
+        raise op.fail(
+            f"Ids and Parents must be [time, batch, beam] both, got {list(shape)} and {list(parents)}"
+        )
+    if op.dtype("Ids") != op.dtype("Parents"):
+        raise op.fail(f"Parents must have the dtype of Ids ({op.dtype('Ids')}), got {op.dtype('Parents')}")
+    op.set("Out", shape, op.dtype("Ids"))
+
+
+def _tree(xp: Any, Ids: Any, Parents: Any) -> Any:
+    require_in_range(xp, "gather_tree", "Parents", Parents.reshape(-1), Ids.shape[2], "hypotheses")
+    steps, batch, width = Ids.shape
+    out = xp.empty_like(Ids)
+    rows = xp.arange(batch)[:, None]
+    places = xp.tile(xp.arange(width), (batch, 1))
+    for step in range(steps - 1, -1, -1):
+        out[step] = Ids[step][rows, places]
+        places = Parents[step][rows, places]
+    return out
+
+
+def _tree_native(op: OpView) -> Call | None:
+    name = typed(op, "gather_tree", ("Ids", "Parents"), ("i32", "i64"))
+    return Call(name, [op.name("Ids"), op.name("Parents"), op.name("Out")], op.shape("Ids")) if name else None
+
+
+register(
+    OpDef(
+        "gather_tree",
+        inputs=("Ids", "Parents"),
+        infer=_tree_infer,
+        kernel=_tree,
+        native=_tree_native,
+        frozen=("Out",),
+        doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
+    )
+)

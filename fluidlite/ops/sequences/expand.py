@@ -1,0 +1,207 @@
+"""Operators that repeat rows or sequences as often as other sequences say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..infer import product
+from ..native import bytes_of_row, typed
+from ..pairs import register_pair
+from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
+from ..sequence import (
+    Lods,
+    deep,
+    given,
+    grads_keep_sequences,
+    levels,
+    offsets_of,
+    one_level,
+    ranges,
+    set_rows,
+    single,
+)
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+def _level(ref_level: int, count: int) -> int:
+    """Which of `count` levels is meant, -1 being the last; ValueError if there is none."""
+    if not -1 <= ref_level < count:
+        raise ValueError(f"ref_level must be in [-1, {count}), got {ref_level}")
+    return ref_level % count
+
+
+def _counted(own: int, has_sequences: bool, level: int, times: int) -> str | None:
+    """What is wrong if X has another number of parts than Y says how often to repeat."""
+    if own == times:
+        return None
+    return f"X has {own} {'sequences' if has_sequences else 'rows'} but level {level} of Y has {times}"
+
+
+def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Which row of X each row of the output is, and the LoD of the output."""
+    reference, own = levels(op_type, lod, "Y"), given(lod, "X")
+    try:
+        times = np.diff(reference[_level(ref_level, len(reference))])
+    except ValueError as error:
+        raise OperatorError(f"operator {op_type}: {error}") from None
+    if len(own) > 1:
+        raise OperatorError(f"operator {op_type}: X may have one level of sequences at most, got {len(own)}")
+    offsets = own[0] if own else np.arange(rows + 1)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    wrong = _counted(len(lengths), bool(own), ref_level, len(times))
+    if wrong is not None:
+        raise OperatorError(f"operator {op_type}: {wrong}")
+    if not own:
+        return np.repeat(starts, times), []
+    pieces = np.repeat(lengths, times)
+    return ranges(np.repeat(starts, times), pieces), [offsets_of(pieces)]
+
+
+def _expand(xp: Any, X: Any, ref_level: int, lod: Lods) -> Any:
+    rows, made = _expansion("sequence_expand", len(X), lod, ref_level)
+    return LodArray(X[xp.asarray(rows)], made)
+
+
+def _expand_grad(xp: Any, X: Any, Out_grad: Any, ref_level: int, lod: Lods) -> Any:
+    rows, _ = _expansion("sequence_expand_grad", len(X), lod, ref_level)
+    dx = xp.zeros_like(X)
+    xp.add.at(dx, xp.asarray(rows), Out_grad)
+    return LodArray(dx, given(lod, "X"))
+
+
+def _expand_infer(op: OpView) -> None:
+    """The rows of a plain X have as many copies as the referred level has parts; of sequences only the data know it."""
+    row, dtype = op.shape("X")[1:], op.dtype("X")
+    reference = deep(op, "Y")
+    if reference is None:
+        op.set("Out", (-1, *row), dtype)
+        return
+    own = op.lod("X")
+    try:
+        level = _level(op.attr("ref_level"), len(reference))
+    except ValueError as error:
+        raise op.fail(str(error)) from None
+    if len(own) > 1:
+        raise op.fail(f"X may have one level of sequences at most, got {len(own)}")
+    parts = op.sequences("X") if own else op.shape("X")[0]
+    wrong = _counted(parts, bool(own), op.attr("ref_level"), op.sequences("Y", level=level))
+    if wrong is not None:
+        raise op.fail(wrong)
+    if own:
+        op.set("Out", (-1, *row), dtype)
+    else:
+        below = op.sequences("Y", level=level + 1) if level + 1 < len(reference) else op.shape("Y")[0]
+        set_rows(op, "Out", (below, *row), dtype, ())
+
+
+def _expand_native(op: OpView) -> Call | None:
+    reference = op.lod("Y")
+    if not reference or op.lod("X"):
+        return None
+    times = reference[op.attr("ref_level")]
+    ints = [op.shape("X")[0], op.shape("Out")[0], bytes_of_row(op, "X")]
+    return Call("sequence_expand", [op.name("X"), times, op.name("Out")], ints)
+
+
+def _expand_grad_native(op: OpView) -> Call | None:
+    reference, own, x = op.lod("Y"), op.lod("X"), op.shape("X")
+    name = typed(op, "sequence_expand_grad", ("X", DOUT))
+    if name is None or not reference:
+        return None
+    operands = [op.name(DOUT), own[0] if own else None, reference[op.attr("ref_level")], op.name(DX)]
+    parts = op.sequences("X") if own else x[0]
+    return Call(name, operands, [parts, op.shape(DOUT)[0], x[0], product(x[1:])])
+
+
+register(
+    OpDef(
+        "sequence_expand",
+        inputs=("X", "Y#"),
+        attrs={"ref_level": -1},
+        infer=_expand_infer,
+        kernel=_expand,
+        native=_expand_native,
+        grad=standard_grad(inputs=("X", "Y")),
+        lod=True,
+        gradable=("X",),
+        doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
+    )
+)
+register(
+    OpDef(
+        "sequence_expand_grad",
+        inputs=("X#", "Y#", DOUT),
+        outputs=(DX,),
+        attrs={"ref_level": -1},
+        infer=grads_keep_sequences,
+        kernel=_expand_grad,
+        native=_expand_grad_native,
+        lod=True,
+        doc="The gradient of sequence_expand: the sum over the copies.",
+    )
+)
+
+
+def _repeats(op_type: str, X: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
+    """Which row of X each row of the output is, and the sequences of Y."""
+    offsets = one_level(op_type, lod, "Y")
+    if len(X) != len(offsets) - 1:
+        raise OperatorError(f"operator {op_type}: X has {len(X)} rows but Y has {len(offsets) - 1} sequences")
+    return np.repeat(np.arange(len(X)), np.diff(offsets)), offsets
+
+
+def _expand_as(xp: Any, X: Any, lod: Lods) -> Any:
+    rows, offsets = _repeats("sequence_expand_as", X, lod)
+    return LodArray(X[xp.asarray(rows)], [offsets])
+
+
+def _expand_as_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
+    rows, _ = _repeats("sequence_expand_as_grad", X, lod)
+    dx = xp.zeros_like(X)
+    xp.add.at(dx, xp.asarray(rows), Out_grad)
+    return LodArray(dx, given(lod, "X"))
+
+
+def _expand_as_infer(op: OpView) -> None:
+    x, found = op.shape("X"), single(op, "Y")
+    if found is None:
+        op.set("Out", (-1, *x[1:]), op.dtype("X"))
+        return
+    if x[0] != op.sequences("Y"):
+        raise op.fail(f"X has {x[0]} rows but Y has {op.sequences('Y')} sequences")
+    set_rows(op, "Out", (op.shape("Y")[0], *x[1:]), op.dtype("X"), found)
+
+
+def _expand_as_native(op: OpView) -> Call | None:
+    found = op.lod("Y")
+    if not found:
+        return None
+    ints = [op.shape("X")[0], op.shape("Out")[0], bytes_of_row(op, "X")]
+    return Call("sequence_expand", [op.name("X"), found[-1], op.name("Out")], ints)
+
+
+def _expand_as_grad_native(op: OpView) -> Call | None:
+    found, x = op.lod("Y"), op.shape("X")
+    name = typed(op, "sequence_expand_grad", ("X", DOUT))
+    if name is None or not found:
+        return None
+    ints = [x[0], op.shape(DOUT)[0], x[0], product(x[1:])]
+    return Call(name, [op.name(DOUT), None, found[-1], op.name(DX)], ints)
+
+
+register_pair(
+    "sequence_expand_as",
+    ("X", "Y#"),
+    _expand_as,
+    _expand_as_grad,
+    _expand_as_infer,
+    "Repeats each row of X as often as the sequence of Y in its place has rows.",
+    keep=("X#", "Y#"),
+    gradable=("X",),
+    lod=True,
+    infer_back=grads_keep_sequences,
+    native=(_expand_as_native, _expand_as_grad_native),
+)

@@ -1,0 +1,177 @@
+"""Operators that put the rows of sequences in another order: joined, reversed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..infer import product
+from ..native import itemsize
+from ..registry import (
+    Call,
+    LodArray,
+    OpDef,
+    OperatorError,
+    OpSpec,
+    OpView,
+    grad_name,
+    register,
+    standard_grad,
+)
+from ..sequence import (
+    Lods,
+    Segments,
+    deep,
+    grads_keep_sequences,
+    knows_sequences,
+    levels,
+    offsets_of,
+    one_level,
+    ranges,
+    segments_of,
+    set_rows,
+    single,
+)
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+_UNEVEN = "the inputs must have equally many sequences"
+
+
+def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """For each input where its rows go in the output, and the output's offsets."""
+    offsets = [np.asarray(levels(op_type, lod, "X", k)[-1]) for k in range(count)]
+    if len({len(o) for o in offsets}) != 1:
+        counts = [len(o) - 1 for o in offsets]
+        raise OperatorError(f"operator {op_type}: {_UNEVEN}, got {counts}")
+    lengths = np.stack([np.diff(o) for o in offsets], axis=1)
+    starts = (np.cumsum(lengths.reshape(-1)) - lengths.reshape(-1)).reshape(lengths.shape)
+    places = [ranges(starts[:, k], lengths[:, k]) for k in range(count)]
+    return places, offsets_of(lengths.sum(axis=1))
+
+
+def _concat(xp: Any, X: Any, lod: Lods) -> Any:
+    places, offsets = _interleaved("sequence_concat", lod, len(X))
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return LodArray(xp.concatenate(X, axis=0)[xp.asarray(order)], [offsets])
+
+
+def _concat_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
+    places, _ = _interleaved("sequence_concat_grad", lod, len(X))
+    return [
+        LodArray(Out_grad[xp.asarray(rows)], levels("sequence_concat_grad", lod, "X", k))
+        for k, rows in enumerate(places)
+    ]
+
+
+def _concat_infer(op: OpView) -> None:
+    row, inputs = op.shape("X")[1:], range(op.count("X"))
+    for k in inputs:
+        other = op.shape("X", k)[1:]
+        if len(other) != len(row) or any(m != n and min(m, n) >= 0 for m, n in zip(other, row, strict=True)):
+            raise op.fail(f"the rows of all inputs must have shape {list(row)}, got {list(other)}")
+    if not knows_sequences(op):
+        op.set("Out", (-1, *row), op.dtype("X"))
+        return
+    for k in inputs:
+        deep(op, "X", k)
+    counts = [op.sequences("X", k) for k in inputs]
+    if any(count != counts[0] for count in counts):
+        raise op.fail(f"{_UNEVEN}, got {counts}")
+    rows = sum(op.shape("X", k)[0] for k in inputs)
+    set_rows(op, "Out", (rows, *row), op.dtype("X"), (op.offsets("Out", counts[0]),))
+
+
+def _joined(op: OpView) -> tuple[list[tuple[str, str]], list[int]] | None:
+    """Each input with its offsets; and how many sequences there are, the bytes of a row, and the rows of each input."""
+    found = [segments_of(op, "X", k) for k in range(op.count("X"))]
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found):
+        return None
+    pairs = [(op.name("X", k), one[0]) for k, one in enumerate(known)]
+    row = product(op.shape("X")[1:]) * itemsize(op, "X")
+    return pairs, [known[0][1], row, *[one[2] for one in known]]
+
+
+def _concat_native(op: OpView) -> Call | None:
+    found = _joined(op)
+    if found is None:
+        return None
+    pairs, ints = found
+    operands = [name for pair in pairs for name in pair]
+    return Call("sequence_concat", [*operands, op.name("Out"), op.lod("Out")[0]], ints)
+
+
+def _concat_grad_native(op: OpView) -> Call | None:
+    found = _joined(op)
+    if found is None:
+        return None
+    pairs, ints = found
+    operands = [
+        name or None for (_, offsets), dx in zip(pairs, op.names(DX), strict=True) for name in (offsets, dx)
+    ]
+    return Call("sequence_concat_grad", [op.name(DOUT), *operands], ints)
+
+
+register(
+    OpDef(
+        "sequence_concat",
+        inputs=("X*",),
+        infer=_concat_infer,
+        kernel=_concat,
+        native=_concat_native,
+        grad=standard_grad(inputs=("X",)),
+        lod=True,
+        doc="Joins the first sequences of all inputs, then the second ones, and so on.",
+    )
+)
+register(
+    OpDef(
+        "sequence_concat_grad",
+        inputs=("X*", DOUT),
+        outputs=(DX + "*",),
+        infer=grads_keep_sequences,
+        kernel=_concat_grad,
+        native=_concat_grad_native,
+        lod=True,
+        doc="The gradient of sequence_concat: each input's rows of it.",
+    )
+)
+
+
+def _reverse(xp: Any, X: Any, lod: Lods) -> Any:
+    offsets = one_level("sequence_reverse", lod, "X")
+    segments = Segments(offsets)
+    mirror = (segments.starts + segments.ends - 1)[segments.of_row] - np.arange(len(X))
+    return LodArray(X[xp.asarray(mirror)], [offsets])
+
+
+def _reverse_rule(op: OpView) -> list[OpSpec]:
+    return [OpSpec(op.type, {"X": [grad_name(op.name("Y"))]}, {"Y": [grad_name(op.name("X"))]})]
+
+
+def _reverse_infer(op: OpView) -> None:
+    set_rows(op, "Y", op.shape("X"), op.dtype("X"), single(op, "X"))
+
+
+def _reverse_native(op: OpView) -> Call | None:
+    found = segments_of(op, "X")
+    if found is None:
+        return None
+    row = product(op.shape("X")[1:]) * itemsize(op, "X")
+    return Call("sequence_reverse", [op.name("X"), found[0], op.name("Y")], [*found[1:], row])
+
+
+register(
+    OpDef(
+        "sequence_reverse",
+        inputs=("X",),
+        outputs=("Y",),
+        infer=_reverse_infer,
+        kernel=_reverse,
+        native=_reverse_native,
+        grad=_reverse_rule,
+        lod=True,
+        doc="The rows of each sequence in reverse order; its gradient is itself.",
+    )
+)

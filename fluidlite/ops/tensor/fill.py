@@ -1,0 +1,355 @@
+"""Operators that make constants: filled tensors, given values, ranges, identity and diagonal matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...backend.constants import constant
+from ...base.dtypes import VarType, to_numpy, to_vartype
+from ...base.tensor_array import TensorArray
+from .. import by_row, copies, dims, native
+from ..infer import same_as
+from ..registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register
+
+
+def _constant(value: float, str_value: str, dtype: VarType) -> Any:
+    """The number to fill with: the text if there is one, which holds large integers exactly."""
+    text = str_value or value
+    if dtype in (VarType.INT16, VarType.INT32, VarType.INT64, VarType.INT8, VarType.UINT8):
+        try:
+            return int(text)
+        except (ValueError, OverflowError):
+            if not np.isfinite(float(text)):
+                raise OperatorError(f"elements of type {dtype} cannot hold the value {text}") from None
+            return int(float(text))  # "2.5"
+    return bool(float(text)) if dtype == VarType.BOOL else float(text)
+
+
+def _fill_call(op: OpView, value: Any) -> Call | None:
+    """A native instruction that fills Out with `value`."""
+    suffix = native.element(op, "Out")
+    count = native.numel(op, "Out")
+    if suffix in native.REAL:
+        return Call(f"fill.{suffix}", [op.name("Out")], [count], [float(value)])
+    return Call(f"fill.{suffix}", [op.name("Out")], [count, int(value)]) if suffix else None
+
+
+def _fill_constant_infer(op: OpView) -> None:
+    op.set("Out", dims.declared(op), to_vartype(op.attr("dtype")))
+
+
+def _fill_constant(
+    xp: Any,
+    ValueTensor: Any,
+    ShapeTensor: Any,
+    ShapeTensorList: list[Any],
+    shape: list[int],
+    dtype: int,
+    value: float,
+    str_value: str,
+) -> Any:
+    size = dims.actual(shape, ShapeTensor, ShapeTensorList)
+    kind = to_vartype(dtype)
+    if ValueTensor is not None:
+        return xp.zeros(size, to_numpy(kind)) + ValueTensor.reshape(()).astype(to_numpy(kind))
+    return xp.full(size, _constant(value, str_value, kind), to_numpy(kind))
+
+
+def _fill_constant_native(op: OpView) -> Call | None:
+    if op.has("ValueTensor"):
+        return None
+    return _fill_call(op, _constant(op.attr("value"), op.attr("str_value"), to_vartype(op.attr("dtype"))))
+
+
+register(
+    OpDef(
+        "fill_constant",
+        inputs=("ValueTensor?", "ShapeTensor?", "ShapeTensorList*?"),
+        attrs={"shape": [], "dtype": int(VarType.FP32), "value": 0.0, "str_value": "", "force_cpu": False},
+        infer=_fill_constant_infer,
+        kernel=_fill_constant,
+        native=_fill_constant_native,
+        wire={"shape": "LONGS"},
+        doc="A tensor of the given shape full of `value` (or `str_value`, or ValueTensor's element).",
+        lod_from=None,
+    )
+)
+
+
+def batch_size_like(op: OpView) -> Shape:
+    """The shape of Out of `*_batch_size_like`: attribute `shape` with one dimension taken from Input."""
+    shape = [int(n) for n in op.attr("shape")]
+    source, into = op.attr("input_dim_idx"), op.attr("output_dim_idx")
+    rank = len(op.shape("Input"))
+    if not 0 <= source < rank:
+        raise op.fail(f"input_dim_idx must be in [0, {rank}), got {source}")
+    if not 0 <= into < len(shape):
+        raise op.fail(f"output_dim_idx must be in [0, {len(shape)}), got {into}")
+    shape[into] = op.shape("Input")[source]
+    return tuple(shape)
+
+
+def _fill_like_infer(op: OpView) -> None:
+    shape = list(batch_size_like(op))
+    if op.lod("Input") and op.attr("input_dim_idx") == 0:
+        # A batch of sequences is as large as there are sequences, not rows.
+        shape[op.attr("output_dim_idx")] = op.sequences("Input")
+    op.set("Out", shape, to_vartype(op.attr("dtype")))
+
+
+def _fill_constant_batch_size_like(
+    xp: Any,
+    Input: Any,
+    shape: list[int],
+    input_dim_idx: int,
+    output_dim_idx: int,
+    dtype: int,
+    value: float,
+    str_value: str,
+    lod: dict[str, list[Any]],
+) -> Any:
+    size = list(shape)
+    levels = (lod.get("Input") or [[]])[0]
+    by_sequence = bool(levels) and input_dim_idx == 0
+    size[output_dim_idx] = len(levels[-1]) - 1 if by_sequence else Input.shape[input_dim_idx]
+    kind = to_vartype(dtype)
+    return xp.full(size, _constant(value, str_value, kind), to_numpy(kind))
+
+
+_LIKE_ATTRS = {"shape": [], "input_dim_idx": 0, "output_dim_idx": 0, "dtype": int(VarType.FP32)}
+
+register(
+    OpDef(
+        "fill_constant_batch_size_like",
+        inputs=("Input#",),
+        attrs={**_LIKE_ATTRS, "value": 0.0, "str_value": "", "force_cpu": False},
+        infer=_fill_like_infer,
+        kernel=_fill_constant_batch_size_like,
+        native=_fill_constant_native,
+        lod=True,
+        doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
+        lod_from=None,
+    )
+)
+
+
+def _zeros_like(xp: Any, X: Any) -> Any:
+    if not isinstance(X, TensorArray):
+        return xp.zeros_like(X)
+    zeros = TensorArray()
+    for index, (array, lod) in enumerate(X):
+        zeros.write(index, None if array is None else xp.zeros_like(array), lod)
+    return zeros
+
+
+register(
+    OpDef(
+        "fill_zeros_like",
+        inputs=("X#",),
+        infer=same_as("X"),
+        kernel=_zeros_like,
+        native=lambda op: _fill_call(op, 0),
+        counted=False,
+        doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
+    )
+)
+
+
+def _like_type(op: OpView) -> VarType:
+    wanted = op.attr("dtype")
+    return op.dtype("X") if wanted < 0 else to_vartype(wanted)
+
+
+register(
+    OpDef(
+        "fill_any_like",
+        inputs=("X#",),
+        attrs={"value": 0.0, "dtype": -1},
+        infer=lambda op: op.set("Out", op.shape("X"), _like_type(op)),
+        kernel=lambda xp, X, value, dtype: xp.full(X.shape, value, X.dtype if dtype < 0 else to_numpy(dtype)),
+        native=lambda op: _fill_call(op, op.attr("value")),
+        doc="`value` in the shape of X, and in its type unless `dtype` names another.",
+    )
+)
+
+
+def _assign_grad(op: OpView) -> list[OpSpec]:
+    return [OpSpec("assign", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]})]
+
+
+register(
+    OpDef(
+        "assign",
+        inputs=("X",),
+        infer=same_as("X"),
+        kernel=lambda xp, X: X.copy(),
+        grad=_assign_grad,
+        native=native.copy("X", "Out"),
+        inplace=(("Out", "X"),),
+        by_row=by_row.alone,
+        copies=copies.always(),
+        doc="A copy of X.",
+    )
+)
+
+_VALUES = ("bool_values", "fp32_values", "int32_values", "int64_values")
+
+
+def _assign_value_infer(op: OpView) -> None:
+    shape = [int(n) for n in op.attr("shape")]
+    given = max(len(op.attr(name)) for name in _VALUES)
+    if given != math.prod(shape):
+        op.refuse(f"shape {shape} holds {math.prod(shape)} elements, but {given} values are given")
+    op.set("Out", shape, to_vartype(op.attr("dtype")))
+
+
+def _assign_value(
+    xp: Any,
+    shape: list[int],
+    dtype: int,
+    bool_values: list[int],
+    fp32_values: list[float],
+    int32_values: list[int],
+    int64_values: list[int],
+) -> Any:
+    values = bool_values or fp32_values or int32_values or int64_values
+    made = constant(xp, _array, tuple(values), tuple(int(n) for n in shape), dtype)
+    return made if xp is np else made.copy()
+
+
+def _array(values: tuple[Any, ...], shape: tuple[int, ...], dtype: int) -> np.ndarray:
+    return np.asarray(values, dtype=to_numpy(dtype)).reshape(shape)
+
+
+register(
+    OpDef(
+        "assign_value",
+        attrs={"shape": [], "dtype": int(VarType.FP32), **{name: [] for name in _VALUES}},
+        infer=_assign_value_infer,
+        kernel=_assign_value,
+        counted=False,
+        doc="A tensor of given elements, kept in the program.",
+    )
+)
+
+
+def _count(start: Any, end: Any, step: Any) -> int:
+    if step == 0:
+        raise ValueError("the step of range must not be 0")
+    return max(0, math.ceil((end - start) / step))
+
+
+def _range_infer(op: OpView) -> None:
+    known = [op.value(slot) for slot in ("Start", "End", "Step")]
+    count = -1
+    if all(value is not None for value in known):
+        count = _count(*(value.reshape(-1)[0].item() for value in known))  # type: ignore[union-attr]
+    op.set("Out", (count,), op.dtype("Start"))
+
+
+def _range(xp: Any, Start: Any, End: Any, Step: Any) -> Any:
+    start, end, step = (value.reshape(-1)[0].item() for value in (Start, End, Step))
+    return (start + step * xp.arange(_count(start, end, step))).astype(Start.dtype)
+
+
+register(
+    OpDef(
+        "range",
+        inputs=("Start", "End", "Step"),
+        infer=_range_infer,
+        kernel=_range,
+        doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
+        lod_from=None,
+    )
+)
+
+
+def _linspace_infer(op: OpView) -> None:
+    known = op.value("Num")
+    op.set("Out", (-1 if known is None else int(known.reshape(-1)[0]),), op.dtype("Start"))
+
+
+def _linspace(xp: Any, Start: Any, Stop: Any, Num: Any) -> Any:
+    start, stop, num = (value.reshape(-1)[0].item() for value in (Start, Stop, Num))
+    if num < 1:
+        raise ValueError(f"the num of linspace must be 1 or more, got {num}")
+    return xp.linspace(start, stop, int(num)).astype(Start.dtype)
+
+
+register(
+    OpDef(
+        "linspace",
+        inputs=("Start", "Stop", "Num"),
+        infer=_linspace_infer,
+        kernel=_linspace,
+        doc="Num numbers evenly spaced from Start to Stop, both included.",
+        lod_from=None,
+    )
+)
+
+
+def _increment_infer(op: OpView) -> None:
+    shape = op.shape("X")
+    if math.prod(shape) != 1:
+        raise op.fail(f"X must have one element, got shape {list(shape)}")
+    op.set("Out", shape, op.dtype("X"))
+
+
+def _increment_native(op: OpView) -> Call | None:
+    kernel = native.typed(op, "increment", ("X",), native.NUMERIC)
+    return Call(kernel, [op.name("X"), op.name("Out")], [1], [float(op.attr("step"))]) if kernel else None
+
+
+register(
+    OpDef(
+        "increment",
+        inputs=("X",),
+        attrs={"step": 1.0},
+        infer=_increment_infer,
+        kernel=lambda xp, X, step: X + X.dtype.type(step),
+        native=_increment_native,
+        inplace=(("Out", "X"),),
+        role="count",
+        doc="X, which has one element, plus `step`.",
+    )
+)
+
+register(
+    OpDef(
+        "eye",
+        attrs={"num_rows": 0, "num_columns": -1, "dtype": int(VarType.FP32)},
+        infer=lambda op: op.set("Out", _eye_shape(op), to_vartype(op.attr("dtype"))),
+        kernel=lambda xp, num_rows, num_columns, dtype: xp.eye(
+            num_rows, num_rows if num_columns < 0 else num_columns, dtype=to_numpy(dtype)
+        ),
+        counted=False,
+        doc="Ones on the diagonal of a matrix of zeros.",
+    )
+)
+
+
+def _eye_shape(op: OpView) -> Shape:
+    rows, columns = op.attr("num_rows"), op.attr("num_columns")
+    return rows, rows if columns < 0 else columns
+
+
+def _diag_infer(op: OpView) -> None:
+    shape = op.shape("Diagonal")
+    if len(shape) != 1:
+        raise op.fail(f"Diagonal must have one axis, got shape {list(shape)}")
+    op.set("Out", (shape[0], shape[0]), op.dtype("Diagonal"))
+
+
+register(
+    OpDef(
+        "diag",
+        inputs=("Diagonal",),
+        infer=_diag_infer,
+        kernel=lambda xp, Diagonal: xp.diag(Diagonal),
+        doc="A square matrix with the given diagonal.",
+        lod_from=None,
+    )
+)

@@ -1,0 +1,380 @@
+"""Operators that move elements about: transpose, expand, reverse, stack, unstack, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..infer import grads_like_inputs, normalize_axis, product
+from ..native import itemsize, typed
+from ..pairs import applied_again
+from ..registry import FIRST, Call, LodFrom, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
+
+DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+TRANSPOSE_ATTRS = {"axis": [], "data_format": "AnyLayout"}
+RANK_LIMIT = 8
+"""The most dimensions the C kernels that walk over strides can have."""
+
+
+def _infer_transpose(op: OpView) -> None:
+    x, perm = op.shape("X"), list(op.attr("axis"))
+    if sorted(perm) != list(range(len(x))):
+        raise op.fail(f"axis must be a permutation of 0 to {len(x) - 1}, got {perm}")
+    op.set("Out", [x[axis] for axis in perm], op.dtype("X"))
+    if op.has("XShape"):
+        infer_xshape(op)
+
+
+def _transpose_call(op: OpView, source: str, target: str, perm: Sequence[int]) -> Call | None:
+    shape = op.shape(source)
+    if len(shape) > RANK_LIMIT:
+        return None
+    return Call(
+        "transpose", [op.name(source), op.name(target)], [itemsize(op, source), len(shape), *shape, *perm]
+    )
+
+
+def _inverse(perm: Sequence[int]) -> list[int]:
+    return [perm.index(axis) for axis in range(len(perm))]
+
+
+def _transpose_again(op: OpView) -> list[OpSpec]:
+    """Transposing is linear: the gradient of the gradient transposes."""
+    takes, gives = {"X": [grad_name(op.name(DX))]}, {"Out": [grad_name(op.name(DOUT))]}
+    return [OpSpec("transpose", takes, gives, {"axis": list(op.attr("axis"))})]
+
+
+register(
+    OpDef(
+        "transpose2",
+        inputs=("X",),
+        outputs=("Out", "XShape"),
+        attrs=TRANSPOSE_ATTRS,
+        infer=_infer_transpose,
+        kernel=lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
+        grad=standard_grad(outputs=("XShape",)),
+        native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+        frozen=("XShape",),
+        doc="X with its dimensions in the order `axis`.",
+        lod_from={"XShape": "X"},
+    )
+)
+register(
+    OpDef(
+        "transpose2_grad",
+        inputs=("XShape", DOUT),
+        outputs=(DX,),
+        attrs=TRANSPOSE_ATTRS,
+        infer=infer_from_xshape,
+        kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+        grad=_transpose_again,
+        native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
+        doc="Gradient of transpose2.",
+    )
+)
+register(
+    OpDef(
+        "transpose",
+        inputs=("X",),
+        attrs=TRANSPOSE_ATTRS,
+        infer=_infer_transpose,
+        kernel=lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
+        grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+        doc="transpose2 without XShape.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "transpose_grad",
+        inputs=("X", "Out", DOUT),
+        outputs=(DX,),
+        attrs=TRANSPOSE_ATTRS,
+        infer=grads_like_inputs,
+        kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+        native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))),
+        doc="Gradient of transpose.",
+    )
+)
+
+
+def _infer_expand(op: OpView) -> None:
+    x = op.shape("X")
+    slot = "ExpandTimes" if op.has("ExpandTimes") else "expand_times_tensor"
+    times = known_numbers(op, slot) if op.has(slot) else op.attr("expand_times")
+    if times is None:
+        times = op.attr("expand_times") or [-1] * len(x)
+    if len(times) != len(x):
+        raise op.fail(
+            f"expand_times must have one number for each of the {len(x)} dimensions of X, got {list(times)}"
+        )
+    op.set("Out", [n * t if n >= 0 and t >= 0 else -1 for n, t in zip(x, times, strict=True)], op.dtype("X"))
+
+
+def _times(ExpandTimes: Any, tensors: Any, expand_times: Sequence[int]) -> Sequence[int]:
+    if ExpandTimes is not None:
+        return [int(n) for n in ExpandTimes.reshape(-1)]
+    return numbers(tensors) if tensors else expand_times
+
+
+def _expand(xp: Any, X: Any, ExpandTimes: Any, expand_times_tensor: Any, expand_times: Any) -> Any:
+    return xp.tile(X, tuple(_times(ExpandTimes, expand_times_tensor, expand_times)))
+
+
+def _fold(Out_grad: Any, x: Sequence[int], times: Sequence[int]) -> Any:
+    """The sum of the copies that expanding made."""
+    pairs = [size for n, t in zip(x, times, strict=True) for size in (t, n)]
+    return Out_grad.reshape(pairs).sum(axis=tuple(range(0, len(pairs), 2)), dtype=Out_grad.dtype)
+
+
+def _expand_grad(
+    xp: Any, X: Any, ExpandTimes: Any, expand_times_tensor: Any, Out_grad: Any, expand_times: Any
+) -> Any:
+    return _fold(Out_grad, X.shape, _times(ExpandTimes, expand_times_tensor, expand_times))
+
+
+def _expand_call(op: OpView, kernel: str, source: str, target: str, leading: list[int]) -> Call | None:
+    x, out = op.shape("X"), op.shape("Out" if op.has("Out") else DOUT)
+    if len(x) > RANK_LIMIT or 0 in x or not op.has(target):
+        return None
+    times = [whole // part for whole, part in zip(out, x, strict=True)]
+    return Call(kernel, [op.name(source), op.name(target)], [*leading, len(x), *x, *times])
+
+
+def _expand_native(op: OpView) -> Call | None:
+    return _expand_call(op, "expand", "X", "Out", [itemsize(op, "X")])
+
+
+def _expand_grad_native(op: OpView) -> Call | None:
+    name = typed(op, "expand_grad", (DOUT,))
+    return _expand_call(op, name, DOUT, DX, []) if name else None
+
+
+EXPAND_INPUTS = ("X", "ExpandTimes?", "expand_times_tensor*?")
+register(
+    OpDef(
+        "expand",
+        inputs=EXPAND_INPUTS,
+        attrs={"expand_times": []},
+        infer=_infer_expand,
+        kernel=_expand,
+        grad=standard_grad(inputs=("X", "ExpandTimes", "expand_times_tensor")),
+        gradable=("X",),
+        native=_expand_native,
+        doc="X repeated `expand_times` times along each dimension.",
+    )
+)
+register(
+    OpDef(
+        "expand_grad",
+        inputs=("X#", *EXPAND_INPUTS[1:], DOUT),
+        outputs=(DX,),
+        attrs={"expand_times": []},
+        infer=grads_like_inputs,
+        kernel=_expand_grad,
+        grad=applied_again("expand"),
+        native=_expand_grad_native,
+        doc="Gradient of expand: the sum of the copies.",
+    )
+)
+
+
+def _infer_expand_as(op: OpView) -> None:
+    x, target = op.shape("X"), op.shape("target_tensor")
+    if len(x) != len(target) or any(t % n for n, t in zip(x, target, strict=True) if n > 0 and t >= 0):
+        raise op.fail(
+            f"each dimension of target_tensor {list(target)} must be a multiple of that of X {list(x)}"
+        )
+    op.set("Out", target, op.dtype("X"))
+
+
+def _ratio(x: Sequence[int], target: Sequence[int]) -> list[int]:
+    return [whole // part for part, whole in zip(x, target, strict=True)]
+
+
+register(
+    OpDef(
+        "expand_as",
+        inputs=("X", "target_tensor"),
+        infer=_infer_expand_as,
+        kernel=lambda xp, X, target_tensor: xp.tile(X, tuple(_ratio(X.shape, target_tensor.shape))),
+        grad=standard_grad(inputs=("X", "target_tensor")),
+        gradable=("X",),
+        native=_expand_native,
+        doc="X repeated until it has the shape of target_tensor.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "expand_as_grad",
+        inputs=("X#", "target_tensor#", DOUT),
+        outputs=(DX,),
+        infer=grads_like_inputs,
+        kernel=lambda xp, X, target_tensor, Out_grad: _fold(
+            Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
+        ),
+        grad=applied_again("expand_as"),
+        native=_expand_grad_native,
+        doc="Gradient of expand_as: the sum of the copies.",
+    )
+)
+
+
+def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, lod_from: LodFrom = FIRST) -> None:
+    def infer(op: OpView) -> None:
+        for axis in op.attr(attr):
+            normalize_axis(op, axis, len(op.shape("X")), attr)
+        op.set("Out", op.shape("X"), op.dtype("X"))
+
+    def grad(op: OpView) -> list[OpSpec]:
+        takes, gives = {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}
+        return [OpSpec(op_type, takes, gives, {attr: op.attr(attr)})]
+
+    register(
+        OpDef(
+            op_type,
+            inputs=("X",),
+            attrs={attr: []},
+            infer=infer,
+            kernel=kernel,
+            grad=grad,
+            lod_from=lod_from,
+            doc=doc,
+        )
+    )
+
+
+_register_flip(
+    "reverse",
+    "axis",
+    lambda xp, X, axis: xp.ascontiguousarray(xp.flip(X, tuple(axis))),
+    "X with the order along the dimensions `axis` reversed.",
+    lod_from=None,
+)
+_register_flip(
+    "flip",
+    "dims",
+    lambda xp, X, dims: xp.ascontiguousarray(xp.flip(X, tuple(dims))),
+    "X with the order along the dimensions `dims` reversed.",
+)
+
+
+def _infer_stack(op: OpView) -> None:
+    first = op.shape("X")
+    dims = list(first)
+    for index in range(1, op.count("X")):
+        shape = op.shape("X", index)
+        if len(shape) != len(first) or any(
+            m != n and min(m, n) >= 0 for m, n in zip(first, shape, strict=True)
+        ):
+            raise op.fail(f"all X must have the same shape, got {list(first)} and {list(shape)}")
+        if op.dtype("X", index) != op.dtype("X"):
+            raise op.fail(f"all X must have the dtype {op.dtype('X')}, got {op.dtype('X', index)}")
+        dims = [max(m, n) for m, n in zip(dims, shape, strict=True)]
+    dims.insert(normalize_axis(op, op.attr("axis"), len(first) + 1), op.count("X"))
+    op.set("Y", dims, op.dtype("X"))
+
+
+def _row_call(op: OpView, kernel: str, whole: str, parts: str) -> Call | None:
+    """Join or part: `whole` has at `axis` as many entries as there are variables in `parts`."""
+    shape = op.shape(whole)
+    axis = op.attr("axis") % len(shape)
+    row = product(shape[axis + 1 :]) * itemsize(op, whole)
+    names = [name or None for name in op.names(parts)]
+    operands = [*names, op.name(whole)] if kernel == "concat" else [op.name(whole), *names]
+    return Call(kernel, operands, [product(shape[:axis]), *[row] * len(names)])
+
+
+def _infer_stack_grad(op: OpView) -> None:
+    shape = list(op.shape(DY))
+    del shape[op.attr("axis")]
+    for index in range(op.count(DX)):
+        op.set(DX, shape, op.dtype(DY), index)
+
+
+def _unstacked(xp: Any, whole: Any, axis: int) -> list[Any]:
+    moved = xp.moveaxis(whole, axis, 0)
+    return [moved[k, ...].copy() for k in range(moved.shape[0])]
+
+
+register(
+    OpDef(
+        "stack",
+        inputs=("X*",),
+        outputs=("Y",),
+        attrs={"axis": 0},
+        infer=_infer_stack,
+        kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
+        grad=standard_grad(),
+        native=lambda op: _row_call(op, "concat", "Y", "X"),
+        cuda="pieces.stack",
+        counted=False,
+        doc="The X, all of one shape, side by side along a new dimension `axis`.",
+    )
+)
+register(
+    OpDef(
+        "stack_grad",
+        inputs=(DY,),
+        outputs=(DX + "*",),
+        attrs={"axis": 0},
+        infer=_infer_stack_grad,
+        kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
+        grad=applied_again("stack", out="Y"),
+        native=lambda op: _row_call(op, "split", DY, DX),
+        cuda="pieces.stack_grad",
+        doc="Gradients of stack.",
+    )
+)
+
+
+def _infer_unstack(op: OpView) -> None:
+    x, num = op.shape("X"), op.attr("num")
+    axis = normalize_axis(op, op.attr("axis"), len(x))
+    if x[axis] >= 0 and (num and num != x[axis] or op.count("Y") != x[axis]):
+        raise op.fail(
+            f"dimension {axis} of X has {x[axis]} entries, got num={num} and {op.count('Y')} outputs"
+        )
+    for index in range(op.count("Y")):
+        op.set("Y", x[:axis] + x[axis + 1 :], op.dtype("X"), index)
+
+
+def _infer_unstack_grad(op: OpView) -> None:
+    shape = list(op.shape(DY))
+    axis = normalize_axis(op, op.attr("axis"), len(shape) + 1)
+    op.set(DX, [*shape[:axis], op.count(DY), *shape[axis:]], op.dtype(DY))
+
+
+register(
+    OpDef(
+        "unstack",
+        inputs=("X",),
+        outputs=("Y*",),
+        attrs={"axis": 0, "num": 0},
+        infer=_infer_unstack,
+        kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
+        grad=standard_grad(),
+        native=lambda op: _row_call(op, "split", "X", "Y"),
+        cuda="pieces.unstack",
+        counted=False,
+        doc="X taken apart along dimension `axis`.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "unstack_grad",
+        inputs=(DY + "*",),
+        outputs=(DX,),
+        attrs={"axis": 0, "num": 0},
+        infer=_infer_unstack_grad,
+        kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
+        grad=applied_again("unstack", out="Y"),
+        native=lambda op: _row_call(op, "concat", DX, DY),
+        cuda="pieces.unstack_grad",
+        doc="Gradient of unstack.",
+    )
+)

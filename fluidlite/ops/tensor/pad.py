@@ -1,0 +1,338 @@
+"""Operators that put a border round an array or cut one off, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..infer import grads_like_inputs
+from ..pairs import Rule, applied_again
+from ..registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from .views import known_numbers, numbers
+
+DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+Pairs = list[tuple[int, int]]
+
+
+def _zeros_around(op_type: str) -> Rule:
+    """The gradient rule of a padding's gradient: padding with 0."""
+    again = applied_again(op_type)
+
+    def rule(op: OpView) -> list[OpSpec]:
+        specs = again(op)
+        for spec in specs:
+            spec.attrs["pad_value"] = 0.0
+        return specs
+
+    return rule
+
+
+def _pairs(paddings: Sequence[int]) -> Pairs:
+    return list(zip(paddings[::2], paddings[1::2], strict=True))
+
+
+def _padded(shape: Shape, pairs: Pairs) -> list[int]:
+    return [n + before + after if n >= 0 else -1 for n, (before, after) in zip(shape, pairs, strict=True)]
+
+
+def _inside(array: Any, pairs: Pairs) -> Any:
+    return array[
+        tuple(slice(before, n - after) for n, (before, after) in zip(array.shape, pairs, strict=True))
+    ]
+
+
+def _infer_pad(op: OpView) -> None:
+    x, paddings = op.shape("X"), op.attr("paddings")
+    if len(paddings) != 2 * len(x) or any(n < 0 for n in paddings):
+        raise op.fail(
+            f"paddings must hold two numbers >= 0 for each of the {len(x)} dimensions, got {list(paddings)}"
+        )
+    op.set("Out", _padded(x, _pairs(paddings)), op.dtype("X"))
+
+
+def _infer_pad_grad(op: OpView) -> None:
+    paddings = _pairs(op.attr("paddings"))
+    shape = [
+        n - before - after if n >= 0 else -1
+        for n, (before, after) in zip(op.shape(DOUT), paddings, strict=True)
+    ]
+    op.set(DX, shape, op.dtype(DOUT))
+
+
+register(
+    OpDef(
+        "pad",
+        inputs=("X",),
+        attrs={"paddings": [], "pad_value": 0.0},
+        infer=_infer_pad,
+        kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
+        grad=standard_grad(),
+        counted=False,
+        doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "pad_grad",
+        inputs=(DOUT,),
+        outputs=(DX,),
+        attrs={"paddings": [], "pad_value": 0.0},
+        infer=_infer_pad_grad,
+        kernel=lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
+        grad=_zeros_around("pad"),
+        doc="Gradient of pad.",
+    )
+)
+
+PAD2D_ATTRS = {"paddings": [0, 0, 0, 0], "mode": "constant", "pad_value": 0.0, "data_format": "NCHW"}
+
+
+def _pad2d_pairs(paddings: Sequence[int], data_format: str) -> Pairs:
+    top, bottom, left, right = (int(n) for n in paddings)
+    none, image = (0, 0), [(top, bottom), (left, right)]
+    return [none, none, *image] if data_format == "NCHW" else [none, *image, none]
+
+
+def _infer_pad2d(op: OpView) -> None:
+    x, mode = op.shape("X"), op.attr("mode")
+    if len(x) != 4:
+        raise op.fail(f"X must have 4 dimensions, got {list(x)}")
+    if mode not in ("constant", "reflect", "edge"):
+        raise op.fail(f"mode must be constant, reflect or edge, got {mode!r}")
+    paddings = known_numbers(op, "Paddings") if op.has("Paddings") else op.attr("paddings")
+    if paddings is None:
+        image = [-1, -1]
+        shape = [*x[:2], *image] if op.attr("data_format") == "NCHW" else [x[0], *image, x[3]]
+    else:
+        pairs = _pad2d_pairs(paddings, op.attr("data_format"))
+        if mode == "reflect" and any(n >= 0 and max(pair) >= n for n, pair in zip(x, pairs, strict=True)):
+            raise op.fail(f"reflect needs paddings less than the image {list(x)}, got {list(paddings)}")
+        shape = _padded(x, pairs)
+    op.set("Out", shape, op.dtype("X"))
+
+
+def _pad2d(
+    xp: Any, X: Any, Paddings: Any, paddings: Any, mode: str, pad_value: float, data_format: str
+) -> Any:
+    pairs = _pad2d_pairs(paddings if Paddings is None else Paddings.tolist(), data_format)
+    if mode == "constant":
+        return xp.pad(X, pairs, constant_values=pad_value)
+    return xp.pad(X, pairs, mode=mode)
+
+
+def _pad2d_grad(
+    xp: Any, X: Any, Paddings: Any, Out_grad: Any, paddings: Any, mode: str, data_format: str
+) -> Any:
+    pairs = _pad2d_pairs(paddings if Paddings is None else Paddings.tolist(), data_format)
+    if mode == "constant":
+        return xp.ascontiguousarray(_inside(Out_grad, pairs))
+    source = xp.pad(xp.arange(X.size).reshape(X.shape), pairs, mode=mode)
+    dx = xp.zeros(X.size, dtype=X.dtype)
+    xp.add.at(dx, source.reshape(-1), Out_grad.reshape(-1))
+    return dx.reshape(X.shape)
+
+
+register(
+    OpDef(
+        "pad2d",
+        inputs=("X", "Paddings?"),
+        attrs=PAD2D_ATTRS,
+        infer=_infer_pad2d,
+        kernel=_pad2d,
+        grad=standard_grad(inputs=("X", "Paddings")),
+        gradable=("X",),
+        doc="Images with a border (top, bottom, left, right): constant, reflected or the edge repeated.",
+    )
+)
+register(
+    OpDef(
+        "pad2d_grad",
+        inputs=("X#", "Paddings?", DOUT),
+        outputs=(DX,),
+        attrs=PAD2D_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_pad2d_grad,
+        grad=_zeros_around("pad2d"),
+        doc="Gradient of pad2d.",
+    )
+)
+
+
+def _infer_pad_like(op: OpView) -> None:
+    x, y = op.shape("X"), op.shape("Y")
+    if len(x) != len(y) or any(m < n and m >= 0 for m, n in zip(x, y, strict=True)):
+        raise op.fail(f"Y of shape {list(y)} must not be larger than X of shape {list(x)}")
+    op.set("Out", x, op.dtype("Y"))
+
+
+def _pad_like(xp: Any, X: Any, Y: Any, pad_value: float) -> Any:
+    pairs = [(0, m - n) for m, n in zip(X.shape, Y.shape, strict=True)]
+    return xp.pad(Y, pairs, constant_values=pad_value)
+
+
+register(
+    OpDef(
+        "pad_constant_like",
+        inputs=("X#", "Y"),
+        attrs={"pad_value": 0.0},
+        infer=_infer_pad_like,
+        kernel=_pad_like,
+        grad=standard_grad(inputs=("Y",)),
+        gradable=("Y",),
+        doc="Y with pad_value after its end in each dimension, so that it is as large as X.",
+    )
+)
+register(
+    OpDef(
+        "pad_constant_like_grad",
+        inputs=("Y", DOUT),
+        outputs=(DY,),
+        attrs={"pad_value": 0.0},
+        infer=grads_like_inputs,
+        kernel=lambda xp, Y, Out_grad: xp.ascontiguousarray(Out_grad[tuple(slice(0, n) for n in Y.shape)]),
+        doc="Gradient of pad_constant_like.",
+    )
+)
+
+
+def _window(
+    fail: Any, x: Sequence[int], shape: Sequence[int], offsets: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Offset and size in each dimension; a size of -1 reaches to the end."""
+    offsets = list(offsets) or [0] * len(x)
+    if len(shape) != len(x) or len(offsets) != len(x):
+        raise fail(f"shape and offsets must have {len(x)} numbers, got {list(shape)} and {offsets}")
+    found = []
+    for n, size, offset in zip(x, shape, offsets, strict=True):
+        size = n - offset if size == -1 and n >= 0 else size
+        if offset < 0 or (n >= 0 and offset + size > n):
+            raise fail(f"a part of {size} from {offset} on does not fit into a dimension of {n}")
+        found.append((offset, size))
+    return found
+
+
+def _fail(message: str) -> Exception:
+    return ValueError(message)
+
+
+def _part(array: Any, window: list[tuple[int, int]]) -> Any:
+    return array[tuple(slice(offset, offset + size) for offset, size in window)]
+
+
+def _uncrop(xp: Any, X: Any, Out_grad: Any, window: list[tuple[int, int]]) -> Any:
+    dx = xp.zeros_like(X)
+    part = _part(dx, window)
+    part[...] = Out_grad
+    return dx
+
+
+CROP_ATTRS: dict[str, Any] = {"offsets": [], "shape": []}
+
+
+def _infer_crop(op: OpView) -> None:
+    shape = op.shape("Y") if op.has("Y") else op.attr("shape")
+    offsets = known_numbers(op, "Offsets") if op.has("Offsets") else op.attr("offsets")
+    if offsets is not None:
+        shape = [size for _, size in _window(op.fail, op.shape("X"), shape, offsets)]
+    op.set("Out", shape, op.dtype("X"))
+
+
+def _crop_window(X: Any, Y: Any, Offsets: Any, shape: Any, offsets: Any) -> list[tuple[int, int]]:
+    where = offsets if Offsets is None else Offsets.tolist()
+    return _window(_fail, X.shape, shape if Y is None else Y.shape, where)
+
+
+register(
+    OpDef(
+        "crop",
+        inputs=("X", "Y?", "Offsets?"),
+        attrs=CROP_ATTRS,
+        infer=_infer_crop,
+        kernel=lambda xp, X, Y, Offsets, shape, offsets: xp.ascontiguousarray(
+            _part(X, _crop_window(X, Y, Offsets, shape, offsets))
+        ),
+        grad=standard_grad(inputs=("X", "Y", "Offsets")),
+        gradable=("X",),
+        doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "crop_grad",
+        inputs=("X#", "Y?", "Offsets?", DOUT),
+        outputs=(DX,),
+        attrs=CROP_ATTRS,
+        infer=grads_like_inputs,
+        kernel=lambda xp, X, Y, Offsets, Out_grad, shape, offsets: _uncrop(
+            xp, X, Out_grad, _crop_window(X, Y, Offsets, shape, offsets)
+        ),
+        grad=applied_again("crop"),
+        doc="Gradient of crop.",
+    )
+)
+
+CROP_TENSOR_SLOTS = ("X", "Shape?", "Offsets?", "ShapeTensor*?", "OffsetsTensor*?")
+
+
+def _infer_crop_tensor(op: OpView) -> None:
+    x = op.shape("X")
+    found: list[list[int] | None] = []
+    for tensor, tensors, attr in (("Shape", "ShapeTensor", "shape"), ("Offsets", "OffsetsTensor", "offsets")):
+        slot = tensors if op.has(tensors) else tensor if op.has(tensor) else None
+        found.append(known_numbers(op, slot) if slot else list(op.attr(attr)))
+    shape, offsets = found
+    if shape is None or offsets is None:
+        declared = [n if n > 0 else -1 for n in op.attr("shape")]
+        op.set("Out", declared if len(declared) == len(x) else [-1] * len(x), op.dtype("X"))
+        return
+    op.set("Out", [size for _, size in _window(op.fail, x, shape, offsets)], op.dtype("X"))
+
+
+def _given(tensor: Any, tensors: Any, attribute: Sequence[int]) -> Sequence[int]:
+    if tensors:
+        return numbers(tensors)
+    return attribute if tensor is None else [int(n) for n in tensor.tolist()]
+
+
+def _crop_tensor(
+    xp: Any, X: Any, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, shape: Any, offsets: Any
+) -> Any:
+    sizes = _given(Shape, ShapeTensor, shape)
+    window = _window(_fail, X.shape, sizes, _given(Offsets, OffsetsTensor, offsets))
+    return xp.ascontiguousarray(_part(X, window))
+
+
+def _crop_tensor_grad(
+    xp: Any, X: Any, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, Out_grad: Any,
+    shape: Any, offsets: Any,
+) -> Any:  # fmt: skip
+    sizes = _given(Shape, ShapeTensor, shape)
+    return _uncrop(xp, X, Out_grad, _window(_fail, X.shape, sizes, _given(Offsets, OffsetsTensor, offsets)))
+
+
+register(
+    OpDef(
+        "crop_tensor",
+        inputs=CROP_TENSOR_SLOTS,
+        attrs=CROP_ATTRS,
+        infer=_infer_crop_tensor,
+        kernel=_crop_tensor,
+        grad=standard_grad(inputs=tuple(slot.rstrip("*?") for slot in CROP_TENSOR_SLOTS)),
+        gradable=("X",),
+        doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "crop_tensor_grad",
+        inputs=("X#", *CROP_TENSOR_SLOTS[1:], DOUT),
+        outputs=(DX,),
+        attrs=CROP_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_crop_tensor_grad,
+        doc="Gradient of crop_tensor.",
+    )
+)

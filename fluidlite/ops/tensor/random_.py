@@ -1,0 +1,253 @@
+"""Operators that draw random numbers: seed for seed those of Paddle 1.8 on the CPU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._ext import rng
+from ...base.dtypes import VarType, to_numpy, to_vartype
+from ...base.seeds import fresh_seed as fresh_seed
+from ...base.seeds import is_reseeded as is_reseeded
+from ...base.seeds import reseed as reseed
+from ...base.shapes import with_size_of
+from .. import dims
+from ..registry import OpDef, OpView, register
+from .fill import batch_size_like
+
+
+def _is_double(dtype: int) -> bool:
+    return to_vartype(dtype) == VarType.FP64
+
+
+def _uniform(
+    xp: Any, size: list[int], dtype: int, seed: int, low: float, high: float, diag: tuple[int, int, float]
+) -> Any:
+    values = rng.uniform(seed or fresh_seed(), low, high, math.prod(size), _is_double(dtype))
+    count, step, value = diag
+    if count > 0:
+        places = np.arange(count) * (step + 1)
+        if places[-1] >= values.size:
+            raise ValueError(
+                f"diag_num {count} with diag_step {step} reaches beyond the {values.size} elements"
+            )
+        values[places] = value
+    return xp.asarray(values.reshape(size), dtype=to_numpy(dtype))
+
+
+def _gaussian(xp: Any, size: list[int], dtype: int, seed: int, mean: float, std: float) -> Any:
+    values = rng.normal(seed or fresh_seed(), mean, std, math.prod(size), _is_double(dtype))
+    return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
+
+
+def _shaped(op: OpView) -> None:
+    op.set("Out", dims.declared(op), to_vartype(op.attr("dtype")))
+
+
+def _like(op: OpView) -> None:
+    op.set("Out", batch_size_like(op), to_vartype(op.attr("dtype")))
+
+
+_SHAPED = ("ShapeTensor?", "ShapeTensorList*?")
+_DTYPE = {"dtype": int(VarType.FP32)}
+_LIKE = {"shape": [], "input_dim_idx": 0, "output_dim_idx": 0}
+_UNIFORM = {"min": -1.0, "max": 1.0, "seed": 0, "diag_num": 0, "diag_step": 0, "diag_val": 1.0, **_DTYPE}
+_GAUSSIAN = {"mean": 0.0, "std": 1.0, "seed": 0, **_DTYPE}
+
+
+def _uniform_random(
+    xp: Any,
+    ShapeTensor: Any,
+    ShapeTensorList: list[Any],
+    shape: list[int],
+    min: float,
+    max: float,
+    seed: int,
+    diag_num: int,
+    diag_step: int,
+    diag_val: float,
+    dtype: int,
+) -> Any:
+    size = dims.actual(shape, ShapeTensor, ShapeTensorList)
+    return _uniform(xp, size, dtype, seed, min, max, (diag_num, diag_step, diag_val))
+
+
+register(
+    OpDef(
+        "uniform_random",
+        inputs=_SHAPED,
+        attrs={"shape": [], **_UNIFORM},
+        infer=_shaped,
+        kernel=_uniform_random,
+        random=True,
+        cuda="random.uniform_random",
+        wire={"shape": "LONGS"},
+        counted=False,
+        doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
+        lod_from=None,
+    )
+)
+
+
+def _uniform_random_like(
+    xp: Any,
+    Input: Any,
+    shape: list[int],
+    input_dim_idx: int,
+    output_dim_idx: int,
+    min: float,
+    max: float,
+    seed: int,
+    diag_num: int,
+    diag_step: int,
+    diag_val: float,
+    dtype: int,
+) -> Any:
+    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
+    return _uniform(xp, size, dtype, seed, min, max, (diag_num, diag_step, diag_val))
+
+
+register(
+    OpDef(
+        "uniform_random_batch_size_like",
+        inputs=("Input#",),
+        attrs={**_LIKE, **_UNIFORM},
+        infer=_like,
+        kernel=_uniform_random_like,
+        random=True,
+        cuda="random.uniform_random_like",
+        doc="As uniform_random, with one dimension taken from Input.",
+        lod_from=None,
+    )
+)
+
+
+def _gaussian_random(
+    xp: Any,
+    ShapeTensor: Any,
+    ShapeTensorList: list[Any],
+    shape: list[int],
+    mean: float,
+    std: float,
+    seed: int,
+    dtype: int,
+) -> Any:
+    return _gaussian(xp, dims.actual(shape, ShapeTensor, ShapeTensorList), dtype, seed, mean, std)
+
+
+register(
+    OpDef(
+        "gaussian_random",
+        inputs=_SHAPED,
+        attrs={"shape": [], **_GAUSSIAN},
+        infer=_shaped,
+        kernel=_gaussian_random,
+        random=True,
+        cuda="random.gaussian_random",
+        wire={"shape": "LONGS"},
+        counted=False,
+        doc="Numbers from the normal distribution with the given mean and standard deviation.",
+        lod_from=None,
+    )
+)
+
+
+def _gaussian_random_like(
+    xp: Any,
+    Input: Any,
+    shape: list[int],
+    input_dim_idx: int,
+    output_dim_idx: int,
+    mean: float,
+    std: float,
+    seed: int,
+    dtype: int,
+) -> Any:
+    return _gaussian(
+        xp, with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx), dtype, seed, mean, std
+    )
+
+
+register(
+    OpDef(
+        "gaussian_random_batch_size_like",
+        inputs=("Input#",),
+        attrs={**_LIKE, **_GAUSSIAN},
+        infer=_like,
+        kernel=_gaussian_random_like,
+        random=True,
+        cuda="random.gaussian_random_like",
+        doc="As gaussian_random, with one dimension taken from Input.",
+        lod_from=None,
+    )
+)
+
+
+def _truncated(xp: Any, shape: list[int], mean: float, std: float, seed: int, dtype: int) -> Any:
+    values = rng.truncated_normal(seed or fresh_seed(), mean, std, math.prod(shape))
+    return xp.asarray(np.asarray(values).reshape([int(n) for n in shape]), dtype=to_numpy(dtype))
+
+
+register(
+    OpDef(
+        "truncated_gaussian_random",
+        attrs={"shape": [], **_GAUSSIAN},
+        infer=lambda op: op.set("Out", op.attr("shape"), to_vartype(op.attr("dtype"))),
+        kernel=_truncated,
+        random=True,
+        cuda="random.truncated_gaussian_random",
+        doc="Normal numbers, but only those within two standard deviations of the mean.",
+    )
+)
+
+
+def _randint_infer(op: OpView) -> None:
+    if op.attr("low") >= op.attr("high"):
+        raise op.fail(f"low must be below high, got {op.attr('low')} and {op.attr('high')}")
+    _shaped(op)
+
+
+def _randint(
+    xp: Any,
+    ShapeTensor: Any,
+    ShapeTensorList: list[Any],
+    shape: list[int],
+    low: int,
+    high: int,
+    seed: int,
+    dtype: int,
+) -> Any:
+    size = dims.actual(shape, ShapeTensor, ShapeTensorList)
+    values = rng.randint(seed or fresh_seed(), low, high, math.prod(size))
+    return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
+
+
+register(
+    OpDef(
+        "randint",
+        inputs=_SHAPED,
+        attrs={"shape": [], "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
+        infer=_randint_infer,
+        kernel=_randint,
+        random=True,
+        cuda="random.randint",
+        wire={"shape": "LONGS"},
+        doc="Integers drawn evenly from low to high - 1.",
+        lod_from=None,
+    )
+)
+
+
+register(
+    OpDef(
+        "seed",
+        attrs={"seed": 0},
+        infer=lambda op: op.set("Out", (1,), VarType.INT32),
+        kernel=lambda xp, seed: xp.asarray([seed or fresh_seed()], dtype="int32"),
+        random=True,
+        frozen=("Out",),
+        doc="The seed that several random operators share, one int32: `seed`, or a new one in each run if that is 0.",
+    )
+)

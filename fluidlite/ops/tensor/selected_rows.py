@@ -1,0 +1,113 @@
+"""Operators on `SelectedRows`, and what the rules of others share.
+
+While a plan runs, SelectedRows `g` are two arrays: `g@ROWS`, int64 [n], and `g@VALUES`, [n, width]. How many rows there
+are is known beforehand; rows that a merge leaves over are -1, with values of 0, and are passed over by every kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import VarType, to_numpy
+from .. import native
+from ..infer import product, same_as
+from ..registry import Call, OpDef, OpView, RowRule, register
+
+ROWS, VALUES = "@ROWS", "@VALUES"
+
+
+def parts(name: str) -> tuple[str, str]:
+    """The arrays that the SelectedRows `name` are in a plan: row numbers, values."""
+    return name + ROWS, name + VALUES
+
+
+def extent(op: OpView, slot: str) -> tuple[int, int, int]:
+    """Of SelectedRows with exact shapes: number of rows held, height and width of the table."""
+    count, (height, *rest) = op.rows(slot), op.shape(slot)
+    assert count is not None
+    return count, height, product(tuple(rest))
+
+
+def copy_call(source: str, target: str, elements: int, dtype: VarType) -> Call:
+    """Copy `elements` elements between two arrays of a plan."""
+    return Call("copy", [source, target], [elements * to_numpy(dtype).itemsize])
+
+
+def same_rows(op: OpView, slot: str, out: str) -> Call:
+    """`out` is about the rows that `slot` is about."""
+    source, target = parts(op.name(slot))[0], parts(op.name(out))[0]
+    return copy_call(source, target, extent(op, slot)[0], VarType.INT64)
+
+
+def merge_call(op: OpView, slot: str, out: str) -> Call | None:
+    """Add up what `slot` holds for the same row, into `out`."""
+    kernel = native.typed(op, "merge_rows", (slot,))
+    if kernel is None:
+        return None
+    return Call(kernel, [*parts(op.name(slot)), *parts(op.name(out))], list(extent(op, slot)))
+
+
+def _merge_native(op: OpView) -> list[Call] | None:
+    call = merge_call(op, "X", "Out")
+    return None if call is None else [call]
+
+
+register(
+    OpDef(
+        "merge_selected_rows",
+        inputs=("X",),
+        infer=same_as("X"),
+        kernel=lambda xp, X: X,
+        rows=RowRule(lambda xp, X: X.merged(xp), slots=("X",), out="Out", native=_merge_native),
+        doc="SelectedRows with each row once, its values added up; a dense X stays as it is.",
+    )
+)
+
+
+def _tensor_shape(op: OpView) -> None:
+    count, shape = op.rows("X"), op.shape("X")
+    op.set("Out", shape if count is None or count < 0 else (count, *shape[1:]), op.dtype("X"))
+
+
+def _tensor_native(op: OpView) -> list[Call]:
+    count, _, width = extent(op, "X")
+    return [copy_call(parts(op.name("X"))[1], op.name("Out"), count * width, op.dtype("X"))]
+
+
+register(
+    OpDef(
+        "get_tensor_from_selected_rows",
+        inputs=("X",),
+        infer=_tensor_shape,
+        kernel=lambda xp, X: X,
+        rows=RowRule(lambda xp, X: X.values, slots=("X",), native=_tensor_native),
+        zero_rows="left",
+        doc="The values of SelectedRows as a tensor, one row for each row held; a dense X stays as it is.",
+    )
+)
+
+
+def _dense_native(op: OpView) -> list[Call] | None:
+    kernel = native.typed(op, "rows_to_dense", ("X",))
+    if kernel is None:
+        return None
+    return [Call(kernel, [*parts(op.name("X")), op.name("Out")], list(extent(op, "X")))]
+
+
+register(
+    OpDef(
+        "dense_from_selected_rows",
+        inputs=("X",),
+        infer=same_as("X"),
+        kernel=lambda xp, X: X,
+        rows=RowRule(lambda xp, X: X.dense(xp), slots=("X",), native=_dense_native),
+        doc="The whole table that SelectedRows stand for. Only plans contain it, before operators that need it.",
+    )
+)
+
+
+def updated(xp: Any, table: Any, rows: Any, values: Any) -> Any:
+    """A copy of `table` with `values` in `rows`, which are all different."""
+    out = xp.array(table)
+    out[rows] = values
+    return out

@@ -1,0 +1,291 @@
+"""Parts of an array and facts about its shape: slice, strided_slice, crop, shape, size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend.constants import constant
+from ...base.dtypes import VarType
+from ..infer import grads_like_inputs, product
+from ..native import itemsize
+from ..pairs import applied_again
+from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from .manip import RANK_LIMIT
+from .views import known_numbers, numbers
+
+DOUT = grad_name("Out")
+DINPUT = grad_name("Input")
+INDEX_SLOTS = ("StartsTensor?", "EndsTensor?", "StartsTensorList*?", "EndsTensorList*?")
+ATTRS: dict[str, Any] = {"axes": [], "starts": [], "ends": [], "infer_flags": [], "decrease_axis": []}
+Fail = Any
+
+
+def _known(op: OpView, what: str) -> list[int] | None:
+    """Starts or ends from tensors if there are any (None: not known yet), else from the attribute."""
+    for slot in (f"{what}TensorList", f"{what}Tensor"):
+        if op.has(slot):
+            return known_numbers(op, slot)
+    return list(op.attr(what.lower()))
+
+
+def _given(tensor: Any, tensors: Any, attribute: Sequence[int]) -> list[int]:
+    if tensors:
+        return numbers(tensors)
+    return list(attribute) if tensor is None else [int(n) for n in tensor.reshape(-1)]
+
+
+def _range(fail: Fail, size: int, start: int, end: int) -> tuple[int, int]:
+    """Start and end within [0, size] as Fluid understands them; raises if nothing is left."""
+    first = max(start + size if start < 0 else start, 0)
+    last = min(max(end + size if end < 0 else end, 0), size)
+    if first >= last:
+        raise fail(f"start must be before end in a dimension of {size}, got start {start} and end {end}")
+    return first, last
+
+
+def _fail(message: str) -> Exception:
+    return ValueError(message)
+
+
+def _without(shape: Sequence[int], axes: Sequence[int]) -> Shape:
+    return tuple(n for axis, n in enumerate(shape) if axis not in axes) or (1,)
+
+
+def _infer_slice(op: OpView) -> None:
+    x, axes = op.shape("Input"), op.attr("axes")
+    starts, ends = _known(op, "Starts"), _known(op, "Ends")
+    dims = list(x)
+    for k, axis in enumerate(axes):
+        if not 0 <= axis < len(x):
+            raise op.fail(f"axes must be in [0, {len(x)}), got {axis}")
+        if starts is None or ends is None:
+            dims[axis] = 1 if axis in op.attr("decrease_axis") else _partly_known(op, k, x[axis])
+        elif x[axis] >= 0:
+            first, last = _range(op.fail, x[axis], starts[k], ends[k])
+            dims[axis] = last - first
+    for axis in op.attr("decrease_axis"):
+        if dims[axis] not in (1, -1):
+            raise op.fail(f"dimension {axis} of the slice is {dims[axis]} and cannot be dropped")
+    op.set("Out", _without(dims, op.attr("decrease_axis")), op.dtype("Input"))
+
+
+def _partly_known(op: OpView, k: int, size: int) -> int:
+    """The size of one sliced dimension when only the others depend on tensors; -1 if it does."""
+    flags = op.attr("infer_flags")
+    fixed = flags and flags[k] != -1 and size >= 0 and len(op.attr("starts")) > k and len(op.attr("ends")) > k
+    if not fixed:
+        return -1
+    first, last = _range(op.fail, size, op.attr("starts")[k], op.attr("ends")[k])
+    return last - first
+
+
+def _slices(
+    x: Sequence[int], axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]
+) -> tuple[slice, ...]:
+    found = [slice(0, n) for n in x]
+    for axis, start, end in zip(axes, starts, ends, strict=True):
+        found[axis] = slice(*_range(_fail, x[axis], start, end))
+    return tuple(found)
+
+
+def _slice(
+    xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
+    axes: Any, starts: Any, ends: Any, decrease_axis: Any,
+) -> Any:  # fmt: skip
+    starts = _given(StartsTensor, StartsTensorList, starts)
+    ends = _given(EndsTensor, EndsTensorList, ends)
+    part = xp.ascontiguousarray(Input[_slices(Input.shape, axes, starts, ends)])
+    return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
+
+
+def _slice_grad(
+    xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
+    Out_grad: Any, axes: Any, starts: Any, ends: Any,
+) -> Any:  # fmt: skip
+    starts = _given(StartsTensor, StartsTensorList, starts)
+    ends = _given(EndsTensor, EndsTensorList, ends)
+    where = _slices(Input.shape, axes, starts, ends)
+    whole = xp.zeros_like(Input)
+    whole[where] = Out_grad.reshape(tuple(s.stop - s.start for s in where))
+    return whole
+
+
+def _slice_call(op: OpView, kernel: str, source: str, target: str) -> Call | None:
+    x, starts, ends = op.shape("Input"), _known(op, "Starts"), _known(op, "Ends")
+    if starts is None or ends is None or len(x) > RANK_LIMIT or not op.has(target):
+        return None
+    where = _slices(x, op.attr("axes"), starts, ends)
+    bounds = [*(s.start for s in where), *(s.stop for s in where)]
+    return Call(kernel, [op.name(source), op.name(target)], [itemsize(op, "Input"), len(x), *x, *bounds])
+
+
+register(
+    OpDef(
+        "slice",
+        inputs=("Input", *INDEX_SLOTS),
+        attrs=ATTRS,
+        infer=_infer_slice,
+        kernel=_slice,
+        grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
+        gradable=("Input",),
+        native=lambda op: _slice_call(op, "slice", "Input", "Out"),
+        doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
+        lod_from=lambda op: None if 0 in op.attr("axes") else "Input",
+    )
+)
+register(
+    OpDef(
+        "slice_grad",
+        inputs=("Input#", *INDEX_SLOTS, DOUT),
+        outputs=(DINPUT,),
+        attrs=ATTRS,
+        infer=grads_like_inputs,
+        kernel=_slice_grad,
+        grad=applied_again("slice", "Input"),
+        native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
+        doc="Gradient of slice: 0 outside.",
+    )
+)
+
+
+def _stepped(fail: Fail, x: Shape, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[slice, ...]:
+    """Python slices that take the same elements."""
+    found = [slice(0, n, 1) for n in x]
+    for axis, start, end, step in zip(axes, starts, ends, strides, strict=True):
+        size = x[axis]
+        if step == 0:
+            raise fail("strides must not be 0")
+        # A negative start or end counts from the end; an end that is still negative reaches beyond the first
+        # element.
+        last = end + size if end < 0 else end
+        first, stop = _within(size, start, max(last, -1 if step < 0 else 0), step < 0)
+        if (stop <= first) if step > 0 else (first <= stop):
+            raise fail(f"nothing is left of a dimension of {size} from {start} to {end} in steps of {step}")
+        found[axis] = slice(first, stop if stop >= 0 else None, step)
+    return tuple(found)
+
+
+def _within(size: int, start: int, last: int, backwards: bool) -> tuple[int, int]:
+    """Where to begin and where to end within a dimension; `last` is not counted from the end of it any more."""
+    first = start + size if start < 0 else start
+    if backwards:
+        return max(min(first, size - 1), -1), min(last, size - 1)
+    return min(max(first, 0), size), min(last, size)
+
+
+def _length(part: slice) -> int:
+    """How many elements a slice of `_stepped` takes."""
+    stop = -1 if part.stop is None else part.stop
+    if part.step < 0:
+        return (part.start - stop - 1) // -part.step + 1
+    return (stop - part.start - 1) // part.step + 1
+
+
+STRIDED_SLOTS = (*INDEX_SLOTS, "StridesTensor?", "StridesTensorList*?")
+STRIDED_ATTRS: dict[str, Any] = {**ATTRS, "strides": []}
+
+
+def _infer_strided(op: OpView) -> None:
+    x, axes = op.shape("Input"), op.attr("axes")
+    starts, ends, strides = (_known(op, what) for what in ("Starts", "Ends", "Strides"))
+    dims = list(x)
+    for k, axis in enumerate(axes):
+        if not 0 <= axis < len(x):
+            raise op.fail(f"axes must be in [0, {len(x)}), got {axis}")
+        if starts is None or ends is None or strides is None:
+            dims[axis] = -1
+        elif x[axis] >= 0:
+            part = _stepped(op.fail, x, [axis], [starts[k]], [ends[k]], [strides[k]])[axis]
+            dims[axis] = _length(part)
+    op.set("Out", _without(dims, op.attr("decrease_axis")), op.dtype("Input"))
+
+
+def _strided(
+    xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any,
+    EndsTensorList: Any, StridesTensorList: Any, axes: Any, starts: Any, ends: Any, strides: Any,
+    decrease_axis: Any,
+) -> Any:  # fmt: skip
+    starts = _given(StartsTensor, StartsTensorList, starts)
+    ends = _given(EndsTensor, EndsTensorList, ends)
+    strides = _given(StridesTensor, StridesTensorList, strides)
+    part = xp.ascontiguousarray(Input[_stepped(_fail, Input.shape, axes, starts, ends, strides)])
+    return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
+
+
+def _strided_grad(
+    xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any,
+    EndsTensorList: Any, StridesTensorList: Any, Out_grad: Any, axes: Any, starts: Any, ends: Any,
+    strides: Any,
+) -> Any:  # fmt: skip
+    starts = _given(StartsTensor, StartsTensorList, starts)
+    ends = _given(EndsTensor, EndsTensorList, ends)
+    strides = _given(StridesTensor, StridesTensorList, strides)
+    whole = xp.zeros_like(Input)
+    part = whole[_stepped(_fail, Input.shape, axes, starts, ends, strides)]
+    part[...] = Out_grad.reshape(part.shape)
+    return whole
+
+
+register(
+    OpDef(
+        "strided_slice",
+        inputs=("Input", *STRIDED_SLOTS),
+        attrs=STRIDED_ATTRS,
+        infer=_infer_strided,
+        kernel=_strided,
+        grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
+        gradable=("Input",),
+        doc="Input from starts to ends in steps of strides along `axes`.",
+    )
+)
+register(
+    OpDef(
+        "strided_slice_grad",
+        inputs=("Input#", *STRIDED_SLOTS, DOUT),
+        outputs=(DINPUT,),
+        attrs=STRIDED_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_strided_grad,
+        grad=applied_again("strided_slice", "Input"),
+        doc="Gradient of strided_slice: 0 where nothing was taken.",
+    )
+)
+
+
+def _shape(xp: Any, Input: Any) -> Any:
+    made = constant(xp, np.array, tuple(Input.shape), "int32")
+    return made if xp is np else made.copy()
+
+
+def _infer_shape(op: OpView) -> None:
+    op.set("Out", (len(op.shape("Input")),), VarType.INT32)
+
+
+register(
+    OpDef(
+        "shape",
+        inputs=("Input#",),
+        infer=_infer_shape,
+        kernel=_shape,
+        sizes=lambda op: op.shape("Input"),
+        frozen=("Out",),
+        counted=False,
+        doc="The shape of Input, int32.",
+        lod_from=None,
+    )
+)
+register(
+    OpDef(
+        "size",
+        inputs=("Input#",),
+        infer=lambda op: op.set("Out", (1,), VarType.INT64),
+        kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
+        sizes=lambda op: (product(op.shape("Input")),),
+        frozen=("Out",),
+        doc="The number of elements of Input, int64.",
+        lod_from=None,
+    )
+)

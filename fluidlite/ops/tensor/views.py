@@ -1,0 +1,329 @@
+"""Operators whose output is the input's memory with another shape: reshape, squeeze, unsqueeze and flatten.
+
+Each keeps the input's shape for its gradient in XShape, which has no elements and is shaped (0, *X's shape).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...base.sizes import whole
+from ..infer import grads_like_inputs, product
+from ..native import copy
+from ..registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+Fail = Callable[[str], Exception]
+
+
+def infer_xshape(op: OpView) -> None:
+    """XShape remembers the shape of X."""
+    op.set("XShape", (0, *op.shape("X")), op.dtype("X"))
+
+
+def infer_from_xshape(op: OpView) -> None:
+    """X@GRAD has the shape that XShape remembers."""
+    op.set(DX, op.shape("XShape")[1:], op.dtype(DOUT))
+
+
+def no_elements(xp: Any, X: Any) -> Any:
+    """The value of XShape."""
+    return xp.empty((0, *X.shape), dtype=X.dtype)
+
+
+def numbers(tensors: list[Any]) -> list[int]:
+    """The elements of one-element tensors."""
+    return [int(tensor.reshape(-1)[0]) for tensor in tensors]
+
+
+def known_numbers(op: OpView, slot: str) -> list[int] | None:
+    """The elements of a tensor slot or of a list slot's one-element tensors; None if any is not known yet."""
+    found: list[int] = []
+    for index in range(op.count(slot)):
+        value = op.value(slot, index)
+        if value is None:
+            return None
+        found += whole(value.reshape(-1))
+    return found
+
+
+def _register_view(
+    op_type: str,
+    inputs: tuple[str, ...],
+    attrs: dict[str, Any],
+    infer: Callable[[OpView], Shape],
+    kernel: Callable[..., Any],
+    doc: str,
+    **others: Any,
+) -> None:
+    """Declare `op_type`, whose Out has the shape that `infer(op)` says, and its gradient; `others`: see `OpDef`."""
+
+    def infer_both(op: OpView) -> None:
+        # XShape first: a reshape in place changes X.
+        shape, dtype = infer(op), op.dtype("X")
+        infer_xshape(op)
+        op.set("Out", shape, dtype)
+
+    register(
+        OpDef(
+            op_type,
+            inputs=inputs,
+            outputs=("Out", "XShape"),
+            attrs=attrs,
+            infer=infer_both,
+            kernel=kernel,
+            grad=standard_grad(outputs=("XShape",)),
+            gradable=("X",),
+            native=copy("X", "Out"),
+            view=("Out", "X"),
+            frozen=("XShape",),
+            **others,
+            doc=doc,
+        )
+    )
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("XShape", DOUT),
+            outputs=(DX,),
+            attrs=attrs,
+            infer=infer_from_xshape,
+            kernel=lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
+            grad=_twice,
+            native=copy(DOUT, DX),
+            view=(DX, DOUT),
+            doc=f"Gradient of {op_type}.",
+        )
+    )
+
+
+def _register_plain(
+    op_type: str,
+    inputs: tuple[str, ...],
+    attrs: dict[str, Any],
+    infer: Callable[[OpView], Shape],
+    kernel: Callable[..., Any],
+    outputs_too: bool = False,
+) -> None:
+    """Declare the older form of an operator, without XShape: its gradient takes X (and Out, if `outputs_too`)."""
+    register(
+        OpDef(
+            op_type,
+            inputs=inputs,
+            attrs=attrs,
+            infer=lambda op: op.set("Out", infer(op), op.dtype("X")),
+            kernel=kernel,
+            grad=standard_grad(inputs=("X",), outputs=("Out",) if outputs_too else ()),
+            gradable=("X",),
+            native=copy("X", "Out"),
+            view=("Out", "X"),
+            doc=f"{op_type}2 without XShape, which older programs have.",
+        )
+    )
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Out", DOUT) if outputs_too else ("X", DOUT),
+            outputs=(DX,),
+            attrs=attrs,
+            infer=grads_like_inputs,
+            kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
+            native=copy(DOUT, DX),
+            view=(DX, DOUT),
+            doc=f"Gradient of {op_type}.",
+        )
+    )
+
+
+def _twice(op: OpView) -> list[OpSpec]:
+    """The gradient of a reshape back is a reshape to the shape of Out@GRAD."""
+    takes = {"X": [grad_name(op.name(DX))]}
+    gives = {"Out": [grad_name(op.name(DOUT))]}
+    return [OpSpec("reshape", takes, gives, {"shape": list(op.shape(DOUT))})]
+
+
+def _resolve(fail: Fail, x: Shape, target: Sequence[int]) -> Shape:
+    """`target` with its 0 taken from `x` and its -1 worked out; -1 stays where `x` is not known enough."""
+    if len([n for n in target if n == -1]) > 1 or any(n < -1 for n in target):
+        raise fail(f"shape may hold one -1 and no other negative number, got {list(target)}")
+    for axis, n in enumerate(target):
+        if n == 0 and axis >= len(x):
+            raise fail(f"shape {list(target)} keeps dimension {axis}, but X has only {len(x)} dimensions")
+    dims = [x[axis] if n == 0 else n for axis, n in enumerate(target)]
+    size = product(x)
+    if -1 not in target:
+        if size >= 0 and product(tuple(dims)) not in (size, -1):
+            raise fail(
+                f"X of shape {list(x)} has {size} elements, shape {list(target)} has {product(tuple(dims))}"
+            )
+        return tuple(dims)
+    free = list(target).index(-1)
+    rest = product(tuple(dims[:free] + dims[free + 1 :]))
+    if size < 0 or rest < 0:
+        return tuple(dims)
+    if rest == 0 or size % rest:
+        raise fail(
+            f"X of shape {list(x)} has {size} elements, which {list(target)} cannot divide: "
+            f"its other sizes make {rest}"
+        )
+    dims[free] = size // rest
+    return tuple(dims)
+
+
+def _infer_reshape(op: OpView) -> Shape:
+    slot = "ShapeTensor" if op.has("ShapeTensor") else "Shape" if op.has("Shape") else None
+    target = known_numbers(op, slot) if slot else None
+    if target is not None or slot is None:
+        return _resolve(op.fail, op.shape("X"), target if target is not None else op.attr("shape"))
+    given = tuple(op.attr("shape")) or (-1,) * op.shape("Shape")[0]
+    if op.exact:
+        return (-1,) * len(given)  # `Shape` may say otherwise than the attribute
+    return _resolve(op.fail, op.shape("X"), given) if given.count(-1) < 2 and slot == "Shape" else given
+
+
+def _fail(message: str) -> Exception:
+    return ValueError(message)
+
+
+def _reshape_target(X: Any, Shape: Any, ShapeTensor: Any, shape: Sequence[int]) -> Shape:
+    if ShapeTensor:
+        shape = numbers(ShapeTensor)
+    elif Shape is not None:
+        shape = [int(n) for n in Shape.reshape(-1)]
+    return _resolve(_fail, X.shape, shape)
+
+
+_register_view(
+    "reshape2",
+    ("X", "Shape?", "ShapeTensor*?"),
+    {"shape": []},
+    _infer_reshape,
+    lambda xp, X, Shape, ShapeTensor, shape: (
+        X.reshape(_reshape_target(X, Shape, ShapeTensor, shape)),
+        no_elements(xp, X),
+    ),
+    "X with another shape of as many elements; 0 keeps a dimension, one -1 is worked out.",
+)
+
+
+_register_plain(
+    "reshape",
+    ("X", "Shape?", "ShapeTensor*?"),
+    {"shape": []},
+    _infer_reshape,
+    lambda xp, X, Shape, ShapeTensor, shape: X.reshape(_reshape_target(X, Shape, ShapeTensor, shape)),
+    outputs_too=True,
+)
+
+
+def _squeezed(fail: Fail, x: Shape, axes: Sequence[int]) -> Shape:
+    if not axes:
+        return tuple(n for n in x if n != 1)
+    chosen = set()
+    for axis in axes:
+        if not -len(x) <= axis < len(x):
+            raise fail(f"axes must be in [-{len(x)}, {len(x)}), got {axis}")
+        if x[axis] not in (1, -1):
+            raise fail(
+                f"only a dimension of size 1 can be squeezed, but dimension {axis} of {list(x)} is {x[axis]}"
+            )
+        chosen.add(axis % len(x))
+    return tuple(n for axis, n in enumerate(x) if axis not in chosen)
+
+
+_register_view(
+    "squeeze2",
+    ("X",),
+    {"axes": []},
+    lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
+    lambda xp, X, axes: (X.reshape(_squeezed(_fail, X.shape, axes)), no_elements(xp, X)),
+    "X without the dimensions of size 1 at `axes`, or without any if `axes` is empty.",
+    counted=False,
+)
+
+
+_register_plain(
+    "squeeze",
+    ("X",),
+    {"axes": []},
+    lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
+    lambda xp, X, axes: X.reshape(_squeezed(_fail, X.shape, axes)),
+)
+
+
+def _unsqueezed(fail: Fail, x: Shape, axes: Sequence[int]) -> Shape:
+    """`x` with a 1 put in at each of `axes`, one after another."""
+    dims = list(x)
+    for axis in axes:
+        at = axis + len(dims) + 1 if axis < 0 else axis
+        if not 0 <= at <= len(dims):
+            raise fail(f"axes must be in [-{len(dims) + 1}, {len(dims)}], got {axis}")
+        dims.insert(at, 1)
+    return tuple(dims)
+
+
+def _infer_unsqueeze(op: OpView) -> Shape:
+    slot = "AxesTensorList" if op.has("AxesTensorList") else "AxesTensor" if op.has("AxesTensor") else None
+    axes = known_numbers(op, slot) if slot else op.attr("axes")
+    if axes is None:
+        assert slot is not None
+        added = op.count(slot) if slot == "AxesTensorList" else product(op.shape(slot))
+        return (-1,) * (len(op.shape("X")) + added)
+    return _unsqueezed(op.fail, op.shape("X"), axes)
+
+
+def _axes(AxesTensor: Any, AxesTensorList: Any, axes: Sequence[int]) -> Sequence[int]:
+    if AxesTensorList:
+        return numbers(AxesTensorList)
+    return axes if AxesTensor is None else [int(n) for n in AxesTensor.reshape(-1)]
+
+
+_register_view(
+    "unsqueeze2",
+    ("X", "AxesTensor?", "AxesTensorList*?"),
+    {"axes": []},
+    _infer_unsqueeze,
+    lambda xp, X, AxesTensor, AxesTensorList, axes: (
+        X.reshape(_unsqueezed(_fail, X.shape, _axes(AxesTensor, AxesTensorList, axes))),
+        no_elements(xp, X),
+    ),
+    "X with dimensions of size 1 put in at `axes`, one after another.",
+    counted=False,
+)
+
+
+_register_plain(
+    "unsqueeze",
+    ("X", "AxesTensor?", "AxesTensorList*?"),
+    {"axes": []},
+    _infer_unsqueeze,
+    lambda xp, X, AxesTensor, AxesTensorList, axes: X.reshape(
+        _unsqueezed(_fail, X.shape, _axes(AxesTensor, AxesTensorList, axes))
+    ),
+)
+
+
+def _infer_flatten(op: OpView) -> Shape:
+    x, axis = op.shape("X"), op.attr("axis")
+    if not 0 <= axis <= len(x):
+        raise op.fail(f"axis must be in [0, {len(x)}], got {axis}")
+    return product(x[:axis]), product(x[axis:])
+
+
+_register_view(
+    "flatten2",
+    ("X",),
+    {"axis": 1},
+    _infer_flatten,
+    lambda xp, X, axis: (X.reshape(product(X.shape[:axis]), product(X.shape[axis:])), no_elements(xp, X)),
+    "X as a matrix whose rows are its first `axis` dimensions.",
+    counted=False,
+)
+_register_plain(
+    "flatten",
+    ("X",),
+    {"axis": 1},
+    _infer_flatten,
+    lambda xp, X, axis: X.reshape(product(X.shape[:axis]), product(X.shape[axis:])),
+)

@@ -1,0 +1,132 @@
+"""The patches of each image as a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...base.windows import Geometry
+from ..native import typed
+from ..nn.patches import gather_patches, scatter_patches
+from ..pairs import register_pair
+from ..registry import Call, LodArray, OperatorError, OpView, grad_name
+from ..sequence import Lods, grads_keep_sequences, knows_sequences, offsets_of
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+def _sizes(
+    image: Sequence[int], kernels: list[int], strides: list[int], paddings: list[int]
+) -> tuple[int, int]:
+    """How many patches fit into an image, downwards and across; `paddings` are up, left, down, right."""
+    high, wide = ((image[k] + paddings[k] + paddings[k + 2] - kernels[k]) // strides[k] + 1 for k in range(2))
+    return high, wide
+
+
+def _grids(X: Any, Y: Any, attrs: dict[str, Any]) -> list[tuple[int, int]]:
+    """The patches of each image; with Y, which holds real sizes, of so much of it as out_stride makes of these."""
+    windows = (attrs["kernels"], attrs["strides"], attrs["paddings"])
+    whole = _sizes(X.shape[2:], *windows)
+    if Y is None:
+        grids = [whole] * len(X)
+    else:
+        stride = attrs["out_stride"]
+        real = np.asarray(to_host(Y)).astype(np.int64)
+        grids = [_sizes((-(-int(h) // stride[0]), -(-int(w) // stride[1])), *windows) for h, w in real]
+    for k, (high, wide) in enumerate(grids):
+        if not (0 < high <= whole[0] and 0 < wide <= whole[1]):
+            raise OperatorError(
+                f"operator im2sequence: image {k} would have {high} x {wide} patches, of {whole[0]} x {whole[1]} that "
+                "there are"
+            )
+    return grids
+
+
+def _geometry(X: Any, kernels: list[int], strides: list[int], paddings: list[int]) -> Geometry:
+    pads = ((paddings[0], paddings[2]), (paddings[1], paddings[3]))
+    out = _sizes(X.shape[2:], kernels, strides, paddings)
+    return Geometry(X.shape[2:], tuple(kernels), tuple(strides), (1, 1), pads, out)
+
+
+def _rows(grids: list[tuple[int, int]], g: Geometry) -> np.ndarray:
+    """Which of all patches, image by image and row by row, belong to a sequence."""
+    each = g.out[0] * g.out[1]
+    return np.concatenate(
+        [
+            (k * each + np.arange(high)[:, None] * g.out[1] + np.arange(wide)).reshape(-1)
+            for k, (high, wide) in enumerate(grids)
+        ]
+        or [np.zeros(0, np.int64)]
+    )
+
+
+def _im2sequence(xp: Any, X: Any, Y: Any, lod: Lods, **attrs: Any) -> Any:
+    grids = _grids(X, Y, attrs)
+    g = _geometry(X, attrs["kernels"], attrs["strides"], attrs["paddings"])
+    patches = gather_patches(xp, X, g, 1)[:, 0].swapaxes(1, 2)
+    out = patches.reshape(-1, patches.shape[2])
+    if Y is not None:
+        out = out[xp.asarray(_rows(grids, g))]
+    return LodArray(xp.ascontiguousarray(out), [offsets_of(np.array([h * w for h, w in grids], np.int64))])
+
+
+def _im2sequence_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, lod: Lods, **attrs: Any) -> Any:
+    grids = _grids(X, Y, attrs)
+    g = _geometry(X, attrs["kernels"], attrs["strides"], attrs["paddings"])
+    patches = xp.zeros((len(X) * g.out[0] * g.out[1], Out_grad.shape[1]), X.dtype)
+    patches[xp.asarray(_rows(grids, g))] = Out_grad
+    patches = patches.reshape(len(X), 1, g.out[0] * g.out[1], Out_grad.shape[1]).swapaxes(2, 3)
+    return LodArray(scatter_patches(xp, patches, g), [])
+
+
+def _infer(op: OpView) -> None:
+    shape = op.shape("X")
+    if len(shape) != 4:
+        raise op.fail(f"X must be images [batch, channels, height, width], got {list(shape)}")
+    kernels = op.attr("kernels")
+    high, wide = _sizes(shape[2:], kernels, op.attr("strides"), op.attr("paddings"))
+    known = not op.has("Y") and min(shape) >= 0
+    if known and min(high, wide) < 1:
+        op.refuse(f"an image would have {high} x {wide} patches")
+    known = known and (knows_sequences(op) or not op.exact)
+    op.set(
+        "Out", (shape[0] * high * wide if known else -1, shape[1] * kernels[0] * kernels[1]), op.dtype("X")
+    )
+    if known and op.exact:
+        op.carry("Out", (op.offsets("Out", shape[0]),))
+
+
+def _ints(op: OpView) -> list[int]:
+    shape, kernels, strides, paddings = (
+        op.shape("X"),
+        *(op.attr(a) for a in ("kernels", "strides", "paddings")),
+    )
+    return [*shape, *kernels, *strides, *paddings[:2], *_sizes(shape[2:], kernels, strides, paddings)]
+
+
+def _native(op: OpView) -> Call | None:
+    name, made = typed(op, "im2sequence", ("X",)), op.lod("Out")
+    return Call(name, [op.name("X"), op.name("Out"), *made], _ints(op)) if name and made else None
+
+
+def _native_grad(op: OpView) -> Call | None:
+    name = typed(op, "im2sequence_grad", ("X", DOUT))
+    return Call(name, [op.name(DOUT), op.name(DX)], _ints(op)) if name and not op.has("Y") else None
+
+
+register_pair(
+    "im2sequence",
+    ("X", "Y?"),
+    _im2sequence,
+    _im2sequence_grad,
+    _infer,
+    "For each image the sequence of its patches, row by row, each flattened.",
+    attrs={"kernels": [1, 1], "strides": [1, 1], "paddings": [0, 0, 0, 0], "out_stride": [1, 1]},
+    gradable=("X",),
+    lod=True,
+    infer_back=grads_keep_sequences,
+    native=(_native, _native_grad),
+)

@@ -1,0 +1,244 @@
+"""Channels and pixels of images put in another order: pixel_shuffle, space_to_depth, shuffle_channel,
+temporal_shift, unfold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.windows import Geometry, forward_geometry
+from ..infer import grads_like_inputs, product, same_as
+from ..nn.patches import gather_patches, scatter_patches
+from ..pairs import applied_again, register_pair
+from ..registry import FIRST, LodFrom, OpView, Shape, grad_name
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+_like_out = same_as(DOUT, DX)
+
+
+def _register(
+    op_type: str,
+    attrs: dict[str, Any],
+    infer: Callable[[OpView], Shape],
+    forward: Callable[..., Any],
+    back: Callable[..., Any],
+    doc: str,
+    lod_from: LodFrom = FIRST,
+    keep: tuple[str, ...] = (),
+    infer_back: Callable[[OpView], None] = _like_out,
+) -> None:
+    """Declare `op_type` and its gradient; `forward(xp, x, ...)` and `back(xp, dout, ...)` take the attributes.
+
+    `keep`, `infer_back`: see `register_pair`; by default X is as large as the gradient that arrives.
+    """
+
+    def infer_out(op: OpView) -> None:
+        if len(op.shape("X")) != 4:
+            raise op.fail(f"X must be [batch, channels, height, width], got shape {list(op.shape('X'))}")
+        op.set("Out", infer(op), op.dtype("X"))
+
+    again = applied_again(op_type)
+    register_pair(
+        op_type,
+        ("X",),
+        forward,
+        back,
+        infer_out,
+        doc,
+        attrs=attrs,
+        keep=keep,
+        infer_back=infer_back,
+        again=again,
+        lod_from=lod_from,
+    )
+
+
+def _divided(op: OpView, axis: int, by: int, what: str) -> int:
+    """A dimension divided by `by`, which must be positive and divide it; -1 if it is not known."""
+    size = op.shape("X")[axis]
+    if by < 1 or (size >= 0 and size % by):
+        raise op.fail(f"{what} must divide dimension {axis} of X, {size}, got {by}")
+    return size // by if size >= 0 else -1
+
+
+def _moved(xp: Any, x: Any, shape: tuple[int, ...], order: tuple[int, ...], result: tuple[int, ...]) -> Any:
+    return xp.ascontiguousarray(x.reshape(shape).transpose(order)).reshape(result)
+
+
+def _pixel_shuffle(xp: Any, X: Any, upscale_factor: int) -> Any:
+    n, c, h, w = X.shape
+    r = upscale_factor
+    return _moved(xp, X, (n, c // (r * r), r, r, h, w), (0, 1, 4, 2, 5, 3), (n, c // (r * r), h * r, w * r))
+
+
+def _pixel_shuffle_grad(xp: Any, Out_grad: Any, upscale_factor: int) -> Any:
+    n, c, h, w = Out_grad.shape
+    r = upscale_factor
+    split = (n, c, h // r, r, w // r, r)
+    return _moved(xp, Out_grad, split, (0, 1, 3, 5, 2, 4), (n, c * r * r, h // r, w // r))
+
+
+def _infer_pixel_shuffle(op: OpView) -> Shape:
+    n, _, h, w = op.shape("X")
+    factor = op.attr("upscale_factor")
+    channels = _divided(op, 1, factor * factor, "the square of upscale_factor")
+    return n, channels, h * factor if h >= 0 else -1, w * factor if w >= 0 else -1
+
+
+def _infer_pixel_shuffle_grad(op: OpView) -> None:
+    factor, (n, c, h, w) = op.attr("upscale_factor"), op.shape(DOUT)
+    known = [size if size < 0 else size // factor for size in (h, w)]
+    op.set(DX, (n, c if c < 0 else c * factor * factor, *known), op.dtype(DOUT))
+
+
+_register(
+    "pixel_shuffle",
+    {"upscale_factor": 1},
+    _infer_pixel_shuffle,
+    _pixel_shuffle,
+    _pixel_shuffle_grad,
+    "Images upscale_factor times as high and wide, made of the square of it fewer channels.",
+    lod_from=None,
+    infer_back=_infer_pixel_shuffle_grad,
+)
+
+
+# As in Fluid the blocks are not those of the image: its memory is read as that of an image with fewer, larger
+# channels, of which rows and columns are taken apart.
+def _space_to_depth(xp: Any, X: Any, blocksize: int) -> Any:
+    n, c, h, w = X.shape
+    b = blocksize
+    split = (n, b, b, c // (b * b), h, w)
+    return _moved(xp, X, split, (0, 3, 4, 1, 5, 2), (n, c * b * b, h // b, w // b))
+
+
+def _space_to_depth_grad(xp: Any, X: Any, Out_grad: Any, blocksize: int) -> Any:
+    n, c, h, w = X.shape
+    b = blocksize
+    return _moved(xp, Out_grad, (n, c // (b * b), h, b, w, b), (0, 3, 5, 1, 2, 4), X.shape)
+
+
+def _infer_space_to_depth(op: OpView) -> Shape:
+    n, c, _, _ = op.shape("X")
+    block = op.attr("blocksize")
+    high, wide = _divided(op, 2, block, "blocksize"), _divided(op, 3, block, "blocksize")
+    _divided(op, 1, block * block, "the square of blocksize")
+    return n, c * block * block if c >= 0 else -1, high, wide
+
+
+_register(
+    "space_to_depth",
+    {"blocksize": 2},
+    _infer_space_to_depth,
+    _space_to_depth,
+    _space_to_depth_grad,
+    "Images blocksize times lower and narrower, with as many times more channels.",
+    keep=("X#",),
+    infer_back=grads_like_inputs,
+)
+
+
+def _shuffled(xp: Any, x: Any, group: int) -> Any:
+    n, c, h, w = x.shape
+    return _moved(xp, x, (n, group, c // group, h, w), (0, 2, 1, 3, 4), x.shape)
+
+
+def _infer_shuffle_channel(op: OpView) -> Shape:
+    _divided(op, 1, op.attr("group"), "group")
+    return op.shape("X")
+
+
+_register(
+    "shuffle_channel",
+    {"group": 1},
+    _infer_shuffle_channel,
+    lambda xp, X, group: _shuffled(xp, X, group),
+    # Fluid 1.8 shuffles again here, which is the gradient only where there are as many groups as channels in one;
+    # models were trained with it.
+    lambda xp, Out_grad, group: _shuffled(xp, Out_grad, group),
+    "X with the first channels of all groups in front, then the second ones, and so on.",
+    lod_from=None,
+)
+
+
+def _shifted(xp: Any, x: Any, seg_num: int, shift_ratio: float, back: bool) -> Any:
+    """Some channels one step on in time, as many one step back, zeros where nothing comes from; or undone."""
+    frames = x.reshape(-1, seg_num, *x.shape[1:])
+    first = int(x.shape[1] * shift_ratio)
+    second = int(x.shape[1] * 2 * shift_ratio)
+    out = frames.copy()
+    later, earlier = (slice(1, None), slice(None, -1)) if not back else (slice(None, -1), slice(1, None))
+    out[:, :, :second] = 0
+    out[:, later, :first] = frames[:, earlier, :first]
+    out[:, earlier, first:second] = frames[:, later, first:second]
+    return out.reshape(x.shape)
+
+
+def _infer_temporal_shift(op: OpView) -> Shape:
+    if not 0 < op.attr("shift_ratio") < 0.5:
+        raise op.fail(f"shift_ratio must be greater than 0 and less than 0.5, got {op.attr('shift_ratio')}")
+    _divided(op, 0, op.attr("seg_num"), "seg_num")
+    return op.shape("X")
+
+
+_register(
+    "temporal_shift",
+    {"seg_num": 1, "shift_ratio": 0.25},
+    _infer_temporal_shift,
+    lambda xp, X, seg_num, shift_ratio: _shifted(xp, X, seg_num, shift_ratio, False),
+    lambda xp, Out_grad, seg_num, shift_ratio: _shifted(xp, Out_grad, seg_num, shift_ratio, True),
+    "Frames of videos with part of the channels from the frame before and part from the one after.",
+)
+
+
+def _unfold_geometry(size: Shape, kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any) -> Geometry:
+    # Paddings stand as top, left, bottom, right.
+    top, left, bottom, right = paddings
+    pads = (top, bottom, left, right)
+    return forward_geometry(size, kernel_sizes, strides, pads, dilations, "EXPLICIT")
+
+
+def _unfold(xp: Any, X: Any, kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any) -> Any:
+    g = _unfold_geometry(X.shape[2:], kernel_sizes, strides, paddings, dilations)
+    return gather_patches(xp, X, g, 1)[:, 0]
+
+
+def _unfold_grad(
+    xp: Any, X: Any, Y_grad: Any, kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any
+) -> Any:
+    g = _unfold_geometry(X.shape[2:], kernel_sizes, strides, paddings, dilations)
+    return xp.ascontiguousarray(scatter_patches(xp, Y_grad[:, None], g))
+
+
+def _infer_unfold(op: OpView) -> None:
+    shape, kernel = op.shape("X"), op.attr("kernel_sizes")
+    if len(shape) != 4 or len(kernel) != 2 or len(op.attr("paddings")) != 4:
+        raise op.fail(
+            f"X must have 4 dimensions, kernel_sizes 2 numbers and paddings 4, got {list(shape)}, "
+            f"{list(kernel)} and {list(op.attr('paddings'))}"
+        )
+    g = _unfold_geometry(shape[2:], kernel, op.attr("strides"), op.attr("paddings"), op.attr("dilations"))
+    if any(n == 0 or n < -1 for n in g.out):
+        raise op.fail(f"images of size {list(shape[2:])} are smaller than the blocks: no block fits")
+    rows = shape[1] * product(tuple(kernel)) if shape[1] >= 0 else -1
+    op.set("Y", (shape[0], rows, product(g.out)), op.dtype("X"))
+
+
+_UNFOLD = {"kernel_sizes": [1, 1], "strides": [1, 1], "paddings": [0, 0, 0, 0], "dilations": [1, 1]}
+
+register_pair(
+    "unfold",
+    ("X",),
+    _unfold,
+    _unfold_grad,
+    _infer_unfold,
+    "The blocks that a convolution would look at, as columns: [batch, channels * block, blocks].",
+    outputs=("Y",),
+    attrs=_UNFOLD,
+    keep=("X#",),
+    again=applied_again("unfold", out="Y"),
+    lod_from=None,
+)

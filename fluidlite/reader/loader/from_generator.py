@@ -1,0 +1,80 @@
+"""`DataLoader.from_generator`: which loader reads a generator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...framework import callsite, mode
+from . import program_reader
+from .eager import EagerLoader
+from .generator import IterableLoader, Loader, ProgramLoader, as_capacity
+from .source import spec_of, variables
+
+
+class GeneratorLoaders:
+    """The half of `DataLoader` that makes loaders of generators."""
+
+    @staticmethod
+    def from_generator(
+        feed_list: Any = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
+    ) -> Loader:
+        """A loader of what a generator yields, read ahead in a thread or process.
+
+        In dygraph mode it is iterable and gives lists of Tensors; `feed_list` is not needed.
+
+        `feed_list`: the Variables that batches are for (or their names); `capacity`: how many batches may wait.
+        `iterable`: loop over it and feed what it gives; otherwise the default main program gets operators that read
+        from it, and `start` and `reset` bracket each epoch. `return_list`: an iterable loader gives lists of
+        LoDTensors instead of dictionaries. `drop_last`: leave out batches at the end that are fewer than the devices.
+        `use_double_buffer`: batches for GPUs are copied there before they are taken (the CPU needs no second buffer).
+        `use_multiprocess`: the generator runs in a process of its own, which hands batches over through shared
+        memory. Raises ValueError for a missing feed_list or a capacity below 1, TypeError for other kinds of
+        arguments. Follows `fluid.io.DataLoader.from_generator`.
+        """
+        return make_loader(
+            feed_list, capacity, use_double_buffer, iterable, return_list, drop_last, bool(use_multiprocess)
+        )
+
+
+def make_loader(
+    feed_list: Any,
+    capacity: Any,
+    use_double_buffer: bool,
+    iterable: bool,
+    return_list: bool,
+    drop_last: bool,
+    use_process: bool = False,
+) -> IterableLoader | ProgramLoader:
+    """See `DataLoader.from_generator`."""
+    size = as_capacity(capacity)
+    buffered = bool(use_double_buffer)
+    if mode.in_dygraph_mode():
+        if not iterable:
+            warnings.warn(
+                "loaders are always iterable in dygraph mode: iterable=False is ignored",
+                stacklevel=callsite.stacklevel(),
+            )
+        return EagerLoader(size, use_process, buffered)
+    if feed_list is None:
+        raise ValueError(
+            "feed_list must be given in static mode: the list of Variables that the loader feeds"
+        )
+    found = variables(feed_list)
+    if not found:
+        raise ValueError("feed_list is empty: the loader needs at least one Variable to feed")
+    specs = [spec_of(var) for var in found]
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"feed_list names a variable twice: {names}")
+    if iterable:
+        return IterableLoader(specs, size, drop_last, return_list, use_process, buffered)
+    loader = ProgramLoader(specs, size, drop_last, use_process, buffered)
+    loader.register(*program_reader.insert(found, use_double_buffer, drop_last))
+    return loader

@@ -1,0 +1,189 @@
+"""The older faces of loaders: `fluid.io.PyReader`, and the reader variables of `fluid.layers.py_reader`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..._ext.collate import Spec
+from ...base.dtypes import to_numpy, to_vartype
+from ...framework import Variable, default_main_program, default_startup_program
+from ..decorators import Reader
+from .from_generator import make_loader
+from .generator import ProgramLoader, as_capacity
+from .program_reader import buffer, create_reader, process_name, reader_var
+
+
+class PyReader:
+    """A loader with the names it had before `DataLoader` (`fluid.io.PyReader`).
+
+    Arguments as in `DataLoader.from_generator`.
+    """
+
+    def __init__(
+        self,
+        feed_list: Any = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+    ) -> None:
+        self._loader = make_loader(
+            feed_list, capacity, use_double_buffer, iterable, return_list, drop_last=True
+        )
+
+    def decorate_sample_generator(
+        self, sample_generator: Reader, batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> None:
+        """See `Loader.set_sample_generator`."""
+        self._loader.set_sample_generator(sample_generator, batch_size, drop_last, places)
+
+    def decorate_sample_list_generator(self, reader: Reader, places: Any = None) -> None:
+        """See `Loader.set_sample_list_generator`."""
+        self._loader.set_sample_list_generator(reader, places)
+
+    def decorate_batch_generator(self, reader: Reader, places: Any = None) -> None:
+        """See `Loader.set_batch_generator`."""
+        self._loader.set_batch_generator(reader, places)
+
+    def start(self) -> None:
+        """See `ProgramLoader.start`."""
+        self._loader.start()
+
+    def reset(self) -> None:
+        """See `ProgramLoader.reset`."""
+        self._loader.reset()
+
+    def close(self) -> None:
+        """See `Loader.close`."""
+        self._loader.close()
+
+    def stats(self) -> dict[str, Any]:
+        """See `Loader.stats`."""
+        return self._loader.stats()
+
+    def summary(self) -> str:
+        """See `Loader.summary`."""
+        return self._loader.summary()
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `Loader.state_dict`."""
+        return self._loader.state_dict()
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `Loader.set_state_dict`."""
+        self._loader.set_state_dict(state)
+
+    def progress(self, **options: Any) -> Iterator[Any]:
+        """See `Loader.progress`."""
+        return self._loader.progress(**options)
+
+    @property
+    def iterable(self) -> bool:
+        return self._loader.iterable
+
+    @property
+    def queue(self) -> Any:
+        return self._loader.queue
+
+    def __call__(self) -> PyReader:
+        return self
+
+    def __iter__(self) -> Any:
+        return iter(self._loader)
+
+    def __next__(self) -> Any:
+        return next(self._loader)
+
+    next = __next__
+
+
+class ReaderQueue:
+    """The queue behind a reader variable, of whatever epoch is on."""
+
+    def __init__(self, loader: ProgramLoader, capacity: int) -> None:
+        self._loader = loader
+        self._capacity = capacity
+
+    def capacity(self) -> int:
+        """How many batches may wait."""
+        return self._capacity
+
+    def size(self) -> int:
+        """How many batches wait; 0 outside of an epoch."""
+        queue = self._loader.queue
+        return 0 if queue is None else queue.size()
+
+    def close(self) -> None:
+        """End the epoch."""
+        self._loader.reset()
+
+    kill = close
+
+
+class ReaderItems:
+    """What a reader variable gives, for `read_file`, and the loader behind it."""
+
+    def __init__(self, loader: ProgramLoader, items: Sequence[dict[str, Any]], capacity: int) -> None:
+        self.loader = loader
+        self.items = items
+        self.queue = ReaderQueue(loader, capacity)
+
+
+def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, double_buffer: bool) -> Variable:
+    """A reader variable of the default main program, created by the startup program.
+
+    `items`: see `program_reader.describe`. The variable has the methods `start`, `reset` and `decorate_*`.
+    """
+    size = as_capacity(capacity)
+    queue = f"{name}_queue" if name is not None else process_name("lod_tensor_blocking_queue")
+    reader = f"{name}_reader" if name is not None else process_name("create_py_reader")
+    loader = ProgramLoader(
+        [
+            Spec(
+                f"{reader}[{i}]", to_numpy(to_vartype(item["dtype"])), item["shape"], item["lod_level"], False
+            )
+            for i, item in enumerate(items)
+        ],
+        size,
+        drop_last=True,
+        double_buffer=double_buffer,
+    )
+    loader.register(queue, reader)
+    create_reader(default_startup_program().current_block(), queue, reader, items)
+    block = default_main_program().current_block()
+    var = reader_var(block, reader)
+    if double_buffer:
+        ahead = f"{name}_double_buffer" if name is not None else process_name("double_buffer")
+        var = buffer(block, var, ahead)
+    attach(var, ReaderItems(loader, items, size))
+    return var
+
+
+def attach(var: Variable, made: ReaderItems) -> None:
+    """Give a reader variable the methods of its loader; as long as the variable lives, so does the loader."""
+    loader = made.loader
+    methods: dict[str, Any] = {
+        "start": loader.start,
+        "reset": loader.reset,
+        "decorate_tensor_provider": loader.set_batch_generator,
+        "decorate_batch_generator": loader.set_batch_generator,
+        "decorate_paddle_reader": loader.set_sample_list_generator,
+        "decorate_sample_list_generator": loader.set_sample_list_generator,
+        "decorate_sample_generator": loader.set_sample_generator,
+        "queue": made.queue,
+        "reader_items": made,
+    }
+    for key, value in methods.items():
+        setattr(var, key, value)
+
+
+def items_of(var: Variable) -> ReaderItems:
+    """What a reader variable gives; TypeError for other things."""
+    made = getattr(var, "reader_items", None)
+    if not isinstance(made, ReaderItems):
+        raise TypeError(
+            "a reader made by fluid.layers.py_reader or create_py_reader_by_data is needed, got "
+            f"{type(var).__name__} {getattr(var, 'name', var)!r:.80}"
+        )
+    return made

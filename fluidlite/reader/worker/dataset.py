@@ -1,0 +1,146 @@
+"""Batches of a dataset made by worker processes, handed out in an order that does not depend on their number."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple
+
+from ..._ext.queue import QueueClosed
+from ..recipe import Made, Recipe
+from ..structure import plain
+from .pool import WorkerPool
+from .process import WorkerInfo, current_worker
+
+
+class DatasetWorkerInfo(NamedTuple):
+    """What a dataset in a worker process may ask: the worker's `id` (from 0), `num_workers`, its copy of the `dataset`,
+    and the `seed` that `random` and `numpy.random` started from there."""
+
+    id: int
+    num_workers: int
+    dataset: Any
+    seed: int | None
+
+
+def get_worker_info() -> DatasetWorkerInfo | None:
+    """In a worker process of a `DataLoader` which one it is; None elsewhere.
+
+    An IterableDataset shares its samples out by it. Follows `paddle.io.get_worker_info`.
+    """
+    worker = current_worker()
+    if worker is None or not isinstance(worker.payload, Recipe):
+        return None
+    return DatasetWorkerInfo(worker.id, worker.num_workers, worker.payload.dataset, worker.seed)
+
+
+class Begin(NamedTuple):
+    """Asks a worker to begin an epoch over an IterableDataset and to leave out its first `skip` batches."""
+
+    skip: int
+
+
+NEXT = "next"  # asks for the next batch of an IterableDataset
+
+
+def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Made | None, None, None]:
+    """What a worker does: makes the batch of each list of numbers, or the next one; None at the end of an epoch."""
+    recipe: Recipe = info.payload
+    kitchen = recipe.kitchen(info.empty, info.memory, passing=True)
+    custom = recipe.collate_fn is not None or recipe.batch_size is None
+    stream: Iterator[Made] = iter(())
+    for request in requests:
+        if isinstance(request, Begin):
+            stream = kitchen.stream(request.skip)
+            continue
+        made = next(stream, None) if recipe.iterable else kitchen.numbered(request)
+        yield made._replace(batch=plain(made.batch)) if custom and made is not None else made
+
+
+class Numbered:
+    """An epoch over numbered samples: batch k of `order` is made by worker k modulo their number.
+
+    `ahead`: how many batches each worker is asked for in advance.
+    """
+
+    def __init__(self, pool: WorkerPool, order: Iterator[Any], ahead: int) -> None:
+        self.pool = pool
+        self._order = order
+        self._asked: deque[int] = deque()
+        self._next = 0
+        for _ in range(ahead * pool.count):
+            self._ask()
+
+    def _ask(self) -> None:
+        for numbers in self._order:
+            self.pool.send(self._next, numbers)
+            self._asked.append(self._next)
+            self._next = (self._next + 1) % self.pool.count
+            return
+
+    def get(self) -> Made:
+        """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
+        if not self._asked:
+            raise QueueClosed("the epoch is over")
+        made = self.pool.receive(self._asked.popleft())
+        self._ask()
+        return made
+
+    def waiting(self) -> int:
+        """How many of the batches asked for have not been taken."""
+        return len(self._asked)
+
+    def leave(self) -> None:
+        """Give the epoch up: what the workers were asked for already is thrown away."""
+        for worker in range(self.pool.count):
+            self.pool.discard(worker, self._asked.count(worker))
+        self._asked.clear()
+
+
+class Streamed:
+    """An epoch over an IterableDataset: the workers take turns until each has come to the end of its samples.
+
+    `taken`: how many batches of each worker were taken before, if the epoch is resumed. These are not made again, but
+    their samples are read. `ahead` as in `Numbered`.
+    """
+
+    def __init__(self, pool: WorkerPool, taken: list[int], ahead: int) -> None:
+        self.pool = pool
+        self._asked = [0] * pool.count
+        # Whose turn it is: workers that gave less come first, as they would have without the interruption.
+        self._turn = deque(sorted(range(pool.count), key=lambda worker: (taken[worker], worker)))
+        for worker in self._turn:
+            pool.send(worker, Begin(taken[worker]))
+        for _ in range(ahead):
+            for worker in self._turn:
+                self._ask(worker)
+
+    def _ask(self, worker: int) -> None:
+        self.pool.send(worker, NEXT)
+        self._asked[worker] += 1
+
+    def get(self) -> Made:
+        """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
+        while self._turn:
+            worker = self._turn[0]
+            made = self.pool.receive(worker)
+            self._asked[worker] -= 1
+            if made is not None:
+                self._ask(worker)
+                self._turn.rotate(-1)
+                return made._replace(worker=worker)
+            self._turn.popleft()
+            self.pool.discard(worker, self._asked[worker])
+            self._asked[worker] = 0
+        raise QueueClosed("the epoch is over")
+
+    def waiting(self) -> int:
+        """How many of the batches asked for have not been taken."""
+        return sum(self._asked)
+
+    def leave(self) -> None:
+        """Give the epoch up: what the workers were asked for already is thrown away."""
+        for worker, asked in enumerate(self._asked):
+            self.pool.discard(worker, asked)
+        self._asked = [0] * self.pool.count
+        self._turn.clear()

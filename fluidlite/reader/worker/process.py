@@ -1,0 +1,303 @@
+"""What a worker process of a `WorkerPool` does, from its first line to its last."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import io
+import itertools
+import marshal
+import math
+import os
+import pickle
+import random
+import select
+import signal
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from multiprocessing import reduction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._ext.shm import Arena
+from ...base.place import CPUPlace
+from ...framework import mode
+from ..background import PATIENCE, without_frames
+from .channel import Channel, HungUp
+from .errors import portable
+
+BATCH, DONE, ERROR = range(3)  # kinds of messages to the parent
+HEAD = struct.Struct("<I")  # length of the marshalled heading that stands before the contents
+FINISH = b""  # the message that no more requests come
+
+Run = Callable[["WorkerInfo", Iterator[Any]], Generator[Any, None, Any]]
+
+
+class Descriptor:
+    """A file descriptor of its own for a process that is being started; the parent closes its copy then."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> tuple[Callable[[Any], Descriptor], tuple[Any]]:
+        return _received, (reduction.DupFd(self.number),)
+
+    def close(self) -> None:
+        os.close(self.number)
+
+
+def _received(duplicate: Any) -> Descriptor:
+    return Descriptor(duplicate.detach())
+
+
+class WorkerInfo:
+    """What a worker knows about itself: `id`, `num_workers`, `seed` (base seed + id, or None), `payload`.
+
+    `memory` is for `Collator(..., memory=info.memory)`: batches are put together in shared memory; None if there is
+    none.
+    """
+
+    def __init__(
+        self, id: int, num_workers: int, seed: int | None, payload: Any, memory: Arena | None
+    ) -> None:
+        self.id = id
+        self.num_workers = num_workers
+        self.seed = seed
+        self.payload = payload
+        self.memory = memory
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array whose memory can be handed over without a copy.
+
+        (Ordinary memory if the array is small or shared memory is used up.) Once it was yielded it must not be
+        written any more.
+        """
+        kind = np.dtype(dtype)
+        block: Any = None
+        if self.memory is not None and not kind.hasobject:
+            block = self.memory.block(math.prod(shape) * kind.itemsize)
+        return np.empty(shape, kind) if block is None else np.ndarray(shape, kind, block)
+
+
+@dataclass
+class Setup:
+    """All that a worker is given when it starts."""
+
+    channel: Channel
+    file: Descriptor | None
+    id: int
+    count: int
+    run: Run
+    payload: Any
+    seed: int | None
+    worker_init: Callable[[int], Any] | None
+    ahead: int
+    memory_limit: int | None
+
+
+_here: WorkerInfo | None = None
+
+
+def current_worker() -> WorkerInfo | None:
+    """In a worker process its WorkerInfo, None elsewhere."""
+    return _here
+
+
+class _Clock:
+    """Seconds spent working, sending and idle."""
+
+    def __init__(self) -> None:
+        self.seconds = [0.0, 0.0, 0.0]
+        self._since = time.perf_counter()
+
+    def spent(self, on: int) -> None:
+        """The time since the last call was spent on that."""
+        now = time.perf_counter()
+        self.seconds[on] += now - self._since
+        self._since = now
+
+
+WORKING, SENDING, IDLE = range(3)
+
+
+class _Pickler(pickle.Pickler):
+    """Plain arrays become a buffer, the name of a type and a shape: less work than NumPy's own way, on both sides.
+    Those with gaps are made contiguous, so that they can travel through shared memory too.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not np.ndarray:
+            return NotImplemented
+        flags = obj.flags
+        if flags.c_contiguous:
+            if obj.dtype.kind in "biufc":
+                return array_over, (pickle.PickleBuffer(obj), obj.dtype.str, obj.shape)  # type: ignore[arg-type]
+        elif not flags.f_contiguous and not obj.dtype.hasobject:
+            return self.reducer_override(np.ascontiguousarray(obj))
+        return NotImplemented if obj.dtype.hasobject else obj.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+def array_over(buffer: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The array whose contents stand in `buffer`."""
+    return np.ndarray(shape, dtype, buffer)
+
+
+class _Outbox:
+    """Sends results to the parent."""
+
+    def __init__(self, channel: Channel, arena: Arena | None, clock: _Clock) -> None:
+        self.channel = channel
+        self.arena = arena
+        self.clock = clock
+        self._told = False
+
+    def send(self, kind: int, value: Any) -> None:
+        """Send a result; its big arrays go to shared memory. Raises TypeError for what cannot be pickled."""
+        contents = io.BytesIO()
+        arena = self.arena
+        if arena is None:
+            self._pickle(contents, value, None)
+            places: list[Any] = []
+            gone: list[int] = []
+            shortage = None
+        else:
+            try:
+                self._pickle(contents, value, arena.place)
+            except BaseException:
+                arena.cancel()
+                raise
+            places, gone = arena.commit()
+            shortage = None if self._told else arena.shortage
+            self._told = self._told or shortage is not None
+        self.clock.spent(SENDING)
+        heading = marshal.dumps((kind, places, gone, self.clock.seconds, shortage))
+        self.channel.send(HEAD.pack(len(heading)) + heading, contents.getbuffer())
+        self.clock.spent(SENDING)
+
+    def _pickle(self, file: io.BytesIO, value: Any, place: Callable[[Any], bool] | None) -> None:
+        try:
+            _Pickler(file, pickle.HIGHEST_PROTOCOL, buffer_callback=place).dump(value)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise TypeError(
+                f"a batch cannot be sent from its worker process to the training process: {error}. Batches hold "
+                "arrays, tensors, numbers, strings, and lists, tuples or dicts of these; read without worker processes "
+                "(num_workers=0, use_multiprocess=False) to hand on other things"
+            ) from error
+
+
+def main(setup: Setup) -> None:
+    """The worker process: returns when the work is done or the parent has no use for it."""
+    gc.freeze()  # looking for garbage in what was inherited would copy its pages, and finalize the parent's objects
+    # Ctrl-C goes to the whole group; the parent handles it and ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    done = threading.Event()
+    watch = threading.Thread(target=_watch, args=(setup.channel.fileno(), done), daemon=True)
+    watch.start()
+    try:
+        _work(setup)
+    except HungUp:
+        pass  # nobody wants the rest
+    finally:
+        done.set()
+
+
+def _watch(channel: int, done: threading.Event) -> None:
+    """End this process soon after the parent has closed the channel or is gone, whatever the user's code does."""
+    poller = select.poll()
+    poller.register(channel, 0)  # hanging up is always reported
+    poller.poll()
+    if not done.wait(PATIENCE):
+        os._exit(1)
+
+
+def _work(setup: Setup) -> None:
+    global _here
+    arena = None
+    if setup.file is not None:
+        arena = Arena(setup.file.number, setup.ahead + 2, setup.memory_limit)
+    clock = _Clock()
+    outbox = _Outbox(setup.channel, arena, clock)
+    seed = None if setup.seed is None else setup.seed + setup.id
+    _here = WorkerInfo(setup.id, setup.count, seed, setup.payload, arena)
+    try:
+        mode.set_place(CPUPlace())  # a GPU that the parent has used cannot be used here
+        _one_thread()
+        if seed is not None:
+            random.seed(seed)
+            np.random.seed(seed % 2**32)
+        if setup.worker_init is not None:
+            setup.worker_init(setup.id)
+        with closing(setup.run(_here, _requests(setup.channel, clock))) as results:
+            while True:
+                try:
+                    value = next(results)
+                except StopIteration as stop:
+                    returned = stop.value
+                    break
+                clock.spent(WORKING)
+                outbox.send(BATCH, value)
+                del value  # its memory can serve the next
+        outbox.send(DONE, returned)
+    except HungUp:
+        raise
+    except BaseException as error:
+        outbox.send(ERROR, portable(without_frames(error, 1)))
+
+
+def _requests(channel: Channel, clock: _Clock) -> Iterator[Any]:
+    while True:
+        clock.spent(WORKING)
+        message = channel.receive()
+        clock.spent(IDLE)
+        if message == FINISH:
+            return
+        yield pickle.loads(message)  # from our parent, nobody else has the other end of the channel
+
+
+def as_asked(items: Iterable[Any], requests: Iterator[int]) -> Generator[Any, None, None]:
+    """Of `items` as many as are asked for; each request is a number of items. For use in `run`."""
+    wanted = 0
+    for item in items:
+        while not wanted:
+            more = next(requests, None)
+            if more is None:
+                return
+            wanted += more
+        yield item
+        wanted -= 1
+
+
+def _one_thread() -> None:
+    """Have OpenBLAS compute in one thread: the processes are what runs at the same time."""
+    for switch in blas_switches("scipy.linalg" in sys.modules):
+        switch(1)
+
+
+@functools.cache
+def blas_switches(with_scipy: bool) -> list[Callable[[int], None]]:
+    """The functions that set the number of threads of the BLAS libraries in this process.
+
+    Looked for anew after SciPy, which brings its own, was imported. Children of a fork need not look again.
+    """
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf8", errors="surrogateescape")
+    except OSError:
+        return []  # not Linux
+    found = []
+    for path in {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "openblas" in line}:
+        library = ctypes.CDLL(path)
+        for prefix, suffix in itertools.product(("scipy_openblas", "openblas"), ("64_", "")):
+            switch = getattr(library, f"{prefix}_set_num_threads{suffix}", None)
+            if switch is not None:
+                found.append(switch)
+                break
+    return found
