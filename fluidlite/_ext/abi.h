@@ -24,7 +24,8 @@ enum fl_code {
     FL_PYTHON = 4,       /* a Python instruction raised; the engine holds the exception */
     FL_TOO_LARGE = 5,    /* err[0] = a size, err[1] = the largest that the library called can take */
     FL_MISSING = 6,      /* err[0] = which operand the kernel needs here and has not been given */
-    FL_UNEVEN = 7        /* sequences do not fit: err[0] = which (-1: all), err[1] = its size, err[2] = what that must fit */
+    FL_UNEVEN = 7,       /* sequences do not fit: err[0] = which (-1: all), err[1] = its size, err[2] = what that must fit */
+    FL_ZERO = 8          /* an integer is divided by zero: err[0] = where */
 };
 
 typedef struct fl_call {

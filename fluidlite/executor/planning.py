@@ -20,7 +20,8 @@ from .lod_tensor import LoDTensor
 from .scope import Scope
 
 FOLD_LIMIT = 256
-"""Results with more elements are computed at run time even if they could be known before."""
+"""Results with more elements are computed at run time even if they could be known before, except for those that the
+operator lists itself."""
 
 
 _NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
@@ -328,7 +329,8 @@ def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) ->
     ):
         _note_sizes(op, view, meta)
         return False
-    if sum(math.prod(meta.shapes[name]) for name in outputs) > FOLD_LIMIT:
+    listed = sum(len(value) for value in op.attrs.values() if isinstance(value, (list, tuple)))
+    if sum(math.prod(meta.shapes[name]) for name in outputs) > max(FOLD_LIMIT, listed):
         return False
     if definition.sizes is not None:
         (out,) = outputs

@@ -19,7 +19,8 @@ _SUFFIX = {
     VarType.BOOL: "u8",
 }
 REAL = ("f32", "f64")
-NUMERIC = ("f32", "f64", "i32", "i64")
+INTEGERS = ("i32", "i64")
+NUMERIC = (*REAL, *INTEGERS)
 BYTES = ("u8",)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..base.errors import EnforceNotMet, OperatorError
 
-_OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE, _UNEVEN = 1, 2, 5, 7
+_OUT_OF_RANGE, _NO_MEMORY, _TOO_LARGE, _UNEVEN, _ZERO = 1, 2, 5, 7, 8
 
 _UNEVEN_TEXTS = {
     "chunk_eval": "sequence {0} has {1} rows, not {2}; Inference and Label must have the same sequences",
@@ -21,6 +21,11 @@ _EMPTY_TEXTS = {
     "edit_distance": "sequence {0} of Refs is empty, so that nothing can be divided by its length"
 }
 """What is told about sequences that must not be empty."""
+
+
+def division_by_zero(op_type: str) -> str:
+    """What is told about integers that an operator is to divide by zero."""
+    return f"operator {op_type}: integer division by zero: Y must not hold 0"
 
 
 def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Sequence[int]) -> Exception:
@@ -52,4 +57,6 @@ def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Seq
         plain = which + " {1} rows, which does not fit the {2} that there are"
         text = (_EMPTY_TEXTS if err[1] == 0 else {}).get(op_type) or _UNEVEN_TEXTS.get(op_type, plain)
         return OperatorError(f"operator {op_type}: {text.format(*err)}")
+    if code == _ZERO:
+        return OperatorError(division_by_zero(op_type))
     return EnforceNotMet(f"operator {op_type} failed with code {code} (status {err[0]})")

@@ -102,6 +102,15 @@ def test_the_whole_warm_step_is_native(build):
     assert python == []
 
 
+def test_values_that_the_program_lists_are_constants_of_a_plan():
+    values = np.arange(2000, dtype="float32")
+    out = fluid.layers.elementwise_add(fluid.data("x", [None, 2000]), fluid.layers.assign(values))
+    exe = fluid.Executor()
+    (found,) = exe.run(feed={"x": np.ones((2, 2000), "float32")}, fetch_list=[out])
+    np.testing.assert_array_equal(found, np.tile(values + 1, (2, 1)))
+    assert "assign_value" not in exe.describe()
+
+
 def plans_of(*fetches, feeds=("x",)):
     cache = _cache(fluid.default_main_program(), fluid.global_scope(), (feeds, fetch_names(list(fetches))))
     return cache.plans

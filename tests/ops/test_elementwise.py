@@ -83,6 +83,15 @@ def test_integers(name, dtype):
     check(f"elementwise_{name}", {"X": x, "Y": y}, {}, {"Out": np.array(INTEGERS[name], dtype)})
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_the_lowest_integer_over_minus_one(dtype):
+    """Its quotient has no place among the integers; as everywhere here, it is taken modulo 2^bits."""
+    lowest = np.iinfo(dtype).min
+    inputs = {"X": np.array([lowest, 7], dtype), "Y": np.array([-1], dtype)}
+    check("elementwise_floordiv", inputs, {}, {"Out": np.array([lowest, -7], dtype)})
+    check("elementwise_mod", inputs, {}, {"Out": np.array([0, 0], dtype)})
+
+
 def test_mod_of_floats_has_the_sign_of_y():
     x, y = np.array(LEFT, "float32"), np.array(RIGHT, "float32")
     check("elementwise_mod", {"X": x, "Y": y}, {}, {"Out": np.array([2, 0, -2, 0, 0], "float32")})
@@ -126,9 +135,13 @@ def test_types_must_agree():
 
 
 @pytest.mark.parametrize("engine", ["interpret", "plan"])
-def test_integer_division_by_zero_in_a_program(engine):
-    definition = registry.find("elementwise_div")
-    inputs = {"X": [np.array([1, 2])], "Y": [np.array([1, 0])]}
+@pytest.mark.parametrize("y", [np.array([1, 0]), np.array([0])], ids=str)
+@pytest.mark.parametrize("name", ["div", "mod", "floordiv"])
+def test_integer_division_by_zero_in_a_program(name, y, engine):
+    definition = registry.find(f"elementwise_{name}")
+    inputs = {"X": [np.array([1, 2])], "Y": [y]}
     case = OneOperator(definition, inputs, {}, {"Out": [None]}, None)
-    with pytest.raises(EnforceNotMet, match="elementwise_div.*division by zero"):
+    with pytest.raises(
+        EnforceNotMet, match=f"elementwise_{name}.*integer division by zero: Y must not hold 0"
+    ):
         case.run(engine, ["Out_out_0"])

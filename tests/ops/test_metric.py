@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fluidlite._ext import kernels
 from fluidlite.ops.registry import OperatorError
 
 from .harness import check, infer, run_kernel
@@ -19,6 +20,19 @@ def test_top_k():
         "Indices": np.array([[2, 3, 0], [0, 1, 2], [1, 3, 0]]),
     }
     check("top_k", {"X": x}, {"k": 3}, outputs)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 64, 300])
+def test_top_k_of_long_rows(k):
+    x = np.random.default_rng(k).permutation(900).reshape(3, 300).astype("float32")
+    x[1, 17:200:3] = -np.inf
+    x[2, 280:] = np.nan  # which comes last
+    order = np.argsort(np.where(np.isnan(x), np.inf, -x), axis=1, kind="stable")[:, :k]
+    values, places = np.empty((3, k), "float32"), np.empty((3, k), "int64")
+    kernels.call("top_k.f32", [x, values, places], [3, 300, k])
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+    if k < 200:  # beyond that equal ones come in any order
+        np.testing.assert_array_equal(places, order)
 
 
 def test_k_may_be_a_tensor():

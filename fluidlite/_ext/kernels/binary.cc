@@ -20,17 +20,31 @@ namespace {
 
 using namespace fl::binary;
 
+/* Whether the operator refuses 0 as its second operand. */
+template <class Op, class T>
+constexpr bool divides = std::is_integral<T>::value && (std::is_same<Op, Div>::value || std::is_same<Op, Mod>::value);
+
+template <class T> int64_t first_zero(const T *y, int64_t n) {
+    int64_t k = 0;
+    while (k < n && y[k] != 0) ++k;
+    return k;
+}
+
 template <class Op, class T, class R = T> int same(fl_call *call) {
     const T *x = at<T>(call, 0), *y = at<T>(call, 1);
     R *out = at<R>(call, 2);
     const int64_t n = call->i[0];
+    if constexpr (divides<Op, T>) {
+        const int64_t zero = first_zero(y, n);
+        if (zero < n) return zero_divisor(call, zero);
+    }
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) out[k] = Op::f(x[k], y[k]);
     return FL_OK;
 }
 
-template <class Op, int ACT, class T>
-void mid_loop(const T *x, const T *y, T *out, int64_t pre, int64_t n, int64_t post) {
+template <class Op, int ACT, class T, class R>
+void mid_loop(const T *x, const T *y, R *out, int64_t pre, int64_t n, int64_t post) {
     if (post == 1) {
         for (int64_t p = 0; p < pre; ++p, x += n, out += n) {
             FL_LOOP
@@ -48,10 +62,14 @@ void mid_loop(const T *x, const T *y, T *out, int64_t pre, int64_t n, int64_t po
 }
 
 /* Additions of real numbers, as in biases, take an activation. */
-template <class Op, class T> int mid(fl_call *call) {
+template <class Op, class T, class R = T> int mid(fl_call *call) {
     const T *x = at<T>(call, 0), *y = at<T>(call, 1);
-    T *out = at<T>(call, 2);
+    R *out = at<R>(call, 2);
     const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    if constexpr (divides<Op, T>) {
+        const int64_t zero = first_zero(y, n);
+        if (zero < n) return zero_divisor(call, zero);
+    }
     if constexpr (std::is_same<Op, Add>::value && std::is_floating_point<T>::value) {
         switch (activation(call, 3)) {
             case act_relu: mid_loop<Op, act_relu>(x, y, out, pre, n, post); return FL_OK;
@@ -188,9 +206,14 @@ int logical_not(fl_call *call) {
     FL_FORWARD(NAME, OP, ".i64", int64_t)   \
     FL_GRAD(NAME, OP, ".f32", float)        \
     FL_GRAD(NAME, OP, ".f64", double)
-#define FL_COMPARE(NAME, OP)                                                                     \
-    {NAME ".f32", same<OP, float, uint8_t>, "xxx|z||a,a,aB"}, {NAME ".f64", same<OP, double, uint8_t>, "xxx|z||a,a,aB"},           \
-    {NAME ".i32", same<OP, int32_t, uint8_t>, "xxx|z||a,a,aB"}, {NAME ".i64", same<OP, int64_t, uint8_t>, "xxx|z||a,a,aB"},
+#define FL_COMPARED(NAME, OP, TYPE, T)                   \
+    {NAME TYPE, same<OP, T, uint8_t>, "xxx|z||a,a,aB"}, \
+    {NAME "_mid" TYPE, mid<OP, T, uint8_t>, "xxx|zzz||abc,b,abcB"},
+#define FL_COMPARE(NAME, OP)               \
+    FL_COMPARED(NAME, OP, ".f32", float)   \
+    FL_COMPARED(NAME, OP, ".f64", double)  \
+    FL_COMPARED(NAME, OP, ".i32", int32_t) \
+    FL_COMPARED(NAME, OP, ".i64", int64_t)
 
 extern const fl_entry binary_table[] = {
     FL_ARITHMETIC("elementwise_add", Add)
@@ -219,6 +242,7 @@ extern const fl_entry binary_table[] = {
 #undef FL_FORWARD
 #undef FL_GRAD
 #undef FL_ARITHMETIC
+#undef FL_COMPARED
 #undef FL_COMPARE
 
 }  // namespace FL_NS

@@ -31,7 +31,7 @@ struct Mul {
     template <class T> static FL_INLINE T dy(T x, T, T, T g) { return g * x; }
 };
 
-/* Integer division by zero gives 0, and by -1 the negative modulo 2^bits: no value may trap. */
+/* Integer division by zero gives 0 where nobody has refused it, and by -1 the negative modulo 2^bits: no value may trap. */
 template <class T> FL_INLINE T divide(T x, T y) {
     if constexpr (std::is_floating_point<T>::value) {
         return x / y;

@@ -101,6 +101,12 @@ FL_INLINE int uneven(fl_call *call, int64_t sequence, int64_t size, int64_t want
     return FL_UNEVEN;
 }
 
+/* Reports that an integer is divided by zero. */
+FL_INLINE int zero_divisor(fl_call *call, int64_t position) {
+    call->err[0] = position;
+    return FL_ZERO;
+}
+
 /* Reports that operand `which` was left out and is needed. */
 FL_INLINE int missing(fl_call *call, int which) {
     call->err[0] = which;

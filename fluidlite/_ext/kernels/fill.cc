@@ -80,6 +80,15 @@ template <class T> int fill(fl_call *call) {
     return FL_OK;
 }
 
+/* Start, Start + Step, ... */
+template <class T> int range(fl_call *call) {
+    using Wide = std::conditional_t<std::is_floating_point<T>::value, double, int64_t>;
+    const Wide start = static_cast<Wide>(*at<T>(call, 0)), step = static_cast<Wide>(*at<T>(call, 1));
+    T *out = at<T>(call, 2);
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = static_cast<T>(start + step * static_cast<Wide>(k));
+    return FL_OK;
+}
+
 int copy(fl_call *call) {
     if (call->p[0] != call->p[1] && call->i[0] > 0) {
         std::memcpy(call->p[1], call->p[0], static_cast<size_t>(call->i[0]));
@@ -142,6 +151,7 @@ extern const fl_entry fill_table[] = {
     {"fill.i32", fill<int32_t>, "x|zi||a"},
     {"fill.i64", fill<int64_t>, "x|zi||a"},
     {"fill.u8", fill<uint8_t>, "x|zi||a"},
+    FL_TYPED("range", range, "xxx|z||1,1,a")
     {"copy", copy, "xx|z||aB,aB"},
     FL_CASTS("f32", float)
     FL_CASTS("f64", double)

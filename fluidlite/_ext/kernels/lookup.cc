@@ -66,7 +66,16 @@ template <class T> using Ranked = std::pair<T, int64_t>;
 /* What is not a number comes last: sorting needs an order. */
 template <class T> bool above(T a, T b) { return a > b || (b != b && a == a); }
 
-/* The order of equal values is that of the standard library's partial sort, which Fluid uses too. */
+/* The largest of a row, or less than any of it where one of them is no number. */
+template <class T> T largest(const T *x, int64_t n) {
+    T most = -std::numeric_limits<T>::infinity();
+#pragma omp simd reduction(max : most)
+    for (int64_t j = 0; j < n; ++j) most = x[j] > most ? x[j] : most;
+    return most;
+}
+
+/* The order of equal values is that of the standard library's partial sort, which Fluid uses too: this is how that finds
+ * them, but it looks at blocks of elements, most of which have none that is above the least of the best so far. */
 template <class T> int top_k(fl_call *call) {
     const T *x = at<T>(call, 0);
     T *out = at<T>(call, 1);
@@ -84,16 +93,28 @@ template <class T> int top_k(fl_call *call) {
         }
         return FL_OK;
     }
-    const int64_t bytes = n * static_cast<int64_t>(sizeof(Ranked<T>));
-    Ranked<T> *ranked = static_cast<Ranked<T> *>(scratch(call, bytes));
-    if (ranked == nullptr) return no_memory(call, bytes);
+    const int64_t bytes = (k + 1) * static_cast<int64_t>(sizeof(Ranked<T>));
+    Ranked<T> *best = static_cast<Ranked<T> *>(scratch(call, bytes)); /* a heap, the least in front; and one place more */
+    if (best == nullptr) return no_memory(call, bytes);
+    const auto before = [](const Ranked<T> &a, const Ranked<T> &b) { return above(a.first, b.first); };
+    constexpr int64_t block = 64;
     for (int64_t r = 0; r < rows; ++r, x += n) {
-        for (int64_t j = 0; j < n; ++j) ranked[j] = {x[j], j};
-        std::partial_sort(ranked, ranked + k, ranked + n,
-                          [](const Ranked<T> &a, const Ranked<T> &b) { return above(a.first, b.first); });
+        for (int64_t j = 0; j < k; ++j) best[j] = {x[j], j};
+        std::make_heap(best, best + k, before);
+        for (int64_t begin = k; k > 0 && begin < n; begin += block) {
+            const int64_t end = n - begin < block ? n : begin + block;
+            const T least = best[0].first;
+            if (least == least && !(largest(x + begin, end - begin) > least)) continue;
+            for (int64_t j = begin; j < end; ++j) {
+                if (!above(x[j], best[0].first)) continue;
+                best[k] = {x[j], j};
+                std::pop_heap(best, best + k + 1, before);
+            }
+        }
+        std::sort_heap(best, best + k, before);
         for (int64_t j = 0; j < k; ++j) {
-            *out++ = ranked[j].first;
-            *indices++ = ranked[j].second;
+            *out++ = best[j].first;
+            *indices++ = best[j].second;
         }
     }
     return FL_OK;

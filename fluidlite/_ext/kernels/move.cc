@@ -218,7 +218,8 @@ int slice_grad(fl_call *call) {
     return FL_OK;
 }
 
-/* Calls row(x offset, out offset) for every row of x repeated; x stands still along an axis that repeats it. */
+/* Calls row(x offset, out offset, length, times) for every row of x, repeated so often; x stands still along an axis that
+ * repeats it. */
 template <class Row> void walk_expanded(int rank, const int64_t *shape, const int64_t *times, const Row &row) {
     int64_t index[max_rank] = {};
     int64_t rows = 1;
@@ -231,11 +232,23 @@ template <class Row> void walk_expanded(int rank, const int64_t *shape, const in
     for (int64_t r = 0; r < rows; ++r) {
         int64_t x = 0;
         for (int k = 0; k < rank - 1; ++k) x = x * shape[k] + index[k] % shape[k];
-        for (int64_t t = 0; t < repeat; ++t, out += length) row(x * length, out, length);
+        row(x * length, out, length, repeat);
+        out += length * repeat;
         for (int k = rank - 2; k >= 0; --k) {
             if (++index[k] < shape[k] * times[k]) break;
             index[k] = 0;
         }
+    }
+}
+
+/* Writes `bytes` bytes `times` times, one behind the other: what is there already is copied at once. */
+void repeat_bytes(char *out, const char *x, int64_t bytes, int64_t times) {
+    const int64_t whole = bytes * times;
+    std::memcpy(out, x, static_cast<size_t>(bytes));
+    for (int64_t done = bytes; done < whole;) {
+        const int64_t next = done < whole - done ? done : whole - done;
+        std::memcpy(out + done, out, static_cast<size_t>(next));
+        done += next;
     }
 }
 
@@ -244,8 +257,8 @@ int expand(fl_call *call) {
     const int rank = static_cast<int>(call->i[1]);
     const char *x = at<char>(call, 0);
     char *out = at<char>(call, 1);
-    walk_expanded(rank, call->i + 2, call->i + 2 + rank, [&](int64_t from, int64_t to, int64_t length) {
-        std::memcpy(out + to * itemsize, x + from * itemsize, static_cast<size_t>(length * itemsize));
+    walk_expanded(rank, call->i + 2, call->i + 2 + rank, [&](int64_t from, int64_t to, int64_t length, int64_t times) {
+        repeat_bytes(out + to * itemsize, x + from * itemsize, length * itemsize, times);
     });
     return FL_OK;
 }
@@ -257,8 +270,10 @@ template <class T> int expand_grad(fl_call *call) {
     int64_t total = 1;
     for (int k = 0; k < rank; ++k) total *= call->i[1 + k];
     for (int64_t k = 0; k < total; ++k) dx[k] = 0;
-    walk_expanded(rank, call->i + 1, call->i + 1 + rank, [&](int64_t to, int64_t from, int64_t length) {
-        for (int64_t j = 0; j < length; ++j) dx[to + j] += g[from + j];
+    walk_expanded(rank, call->i + 1, call->i + 1 + rank, [&](int64_t to, int64_t from, int64_t length, int64_t times) {
+        for (int64_t t = 0; t < times; ++t, from += length) {
+            for (int64_t j = 0; j < length; ++j) dx[to + j] += g[from + j];
+        }
     });
     return FL_OK;
 }

@@ -61,6 +61,12 @@ struct Smallest {
 struct Product {
     template <class T> static FL_INLINE T join(T a, T b) { return static_cast<T>(a * b); }
 };
+struct All {
+    template <class T> static FL_INLINE T join(T a, T b) { return a & b; }
+};
+struct Any {
+    template <class T> static FL_INLINE T join(T a, T b) { return a | b; }
+};
 
 /* Out = x[0] joined with x[1], x[2], ... */
 template <class Op, class T> int reduce_join(fl_call *call) {
@@ -164,6 +170,8 @@ extern const fl_entry reduce_table[] = {
     FL_TYPED("reduce_max", "xx|zzz||abc,ac", reduce_join<Largest,)
     FL_TYPED("reduce_min", "xx|zzz||abc,ac", reduce_join<Smallest,)
     FL_TYPED("reduce_prod", "xx|zzz||abc,ac", reduce_join<Product,)
+    {"reduce_all.u8", reduce_join<All, uint8_t>, "xx|zzz||abcB,acB"},
+    {"reduce_any.u8", reduce_join<Any, uint8_t>, "xx|zzz||abcB,acB"},
     FL_TYPED("arg_max", "xx|zzz||abc,acL", arg_best<Largest,)
     FL_TYPED("arg_min", "xx|zzz||abc,acL", arg_best<Smallest,)
     FL_REAL("reduce_fill", reduce_fill, "xx|zzz|f|ac,abc")

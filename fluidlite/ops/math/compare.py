@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.shapes import same_shape
-from ..broadcast import broadcast_shape, operands
+from ..broadcast import broadcast_shape, middle, operands
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
 from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
@@ -24,10 +24,11 @@ def _infer_compare(op: OpView) -> None:
 
 def _compare(kernel: str) -> Selector:
     def select(op: OpView) -> Call | None:
-        name = typed(op, kernel, ("X", "Y"), NUMERIC)
-        if name is None or not same_shape(op.shape("X"), op.shape("Y")):
-            return None
-        return Call(name, [op.name("X"), op.name("Y"), op.name("Out")], [numel(op, "X")])
+        x, y = op.shape("X"), op.shape("Y")
+        same = same_shape(x, y)
+        layout = [numel(op, "X")] if same else middle(x, y, op.attr("axis"))
+        name = typed(op, kernel if same else f"{kernel}_mid", ("X", "Y"), NUMERIC)
+        return Call(name, [op.name("X"), op.name("Y"), op.name("Out")], layout) if name and layout else None
 
     return select
 
@@ -141,7 +142,10 @@ _register_question(
     "isnan", lambda xp, X: xp.isnan(X).any().reshape(1), "Whether any element is not a number."
 )
 _register_question(
-    "is_empty", lambda xp, X: xp.full((1,), X.size == 0, dtype="bool"), "Whether there are no elements."
+    "is_empty",
+    lambda xp, X: xp.full((1,), X.size == 0, dtype="bool"),
+    "Whether there are no elements.",
+    lambda op: Call("fill.u8", [op.name("Out")], [1, int(numel(op, "X") == 0)]),
 )
 
 

@@ -13,7 +13,8 @@ from ...base.shapes import same_shape
 from .. import by_row, copies
 from ..broadcast import broadcast_shape, middle, operands, reduced
 from ..infer import grads_like_inputs, require_same_dtype
-from ..native import NUMERIC, REAL, Selector, numel, typed
+from ..native import INTEGERS, NUMERIC, Selector, numel, typed
+from ..native_errors import division_by_zero
 from ..ranges import forbid
 from ..registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register, standard_grad
 from ..tensor import selected_rows as rows
@@ -94,7 +95,7 @@ def _register(
             native=_native(op_type, native),
             inplace=(("Out", "X"),),
             rows=by_rows,
-            cuda=f"elementwise.forward:{name}" if native else None,
+            cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None,
             by_row=by_row.with_operand,
             doc=doc,
         )
@@ -172,10 +173,9 @@ def _register_twice(op_type: str, second: Kernel) -> None:
     )
 
 
-# The C kernels know no error, so that integers are divided here, where a 0 is noticed.
 def _truncated(xp: Any, name: str, x: Any, y: Any) -> Any:
     """The quotient of integers rounded towards zero, for `elementwise_<name>`."""
-    forbid(y == 0, f"operator elementwise_{name}: integer division by zero: Y must not hold 0")
+    forbid(y == 0, division_by_zero(f"elementwise_{name}"))
     quotient = xp.floor_divide(x, y)
     return quotient + ((quotient < 0) & (quotient * y != x))
 
@@ -268,7 +268,6 @@ _register(
     ),
     needs=("Y", "Y Out"),
     needs_out=True,
-    native=REAL,
 )
 _register(
     "max",
@@ -291,6 +290,6 @@ _register(
     "mod",
     _mod,
     "The remainder of X over Y: integers have the sign of X, floats that of Y.",
-    native=(),
+    native=INTEGERS,
 )
-_register("floordiv", _floordiv, "The quotient of the integers X and Y, rounded towards 0.", native=())
+_register("floordiv", _floordiv, "The quotient of the integers X and Y, rounded towards 0.", native=INTEGERS)

@@ -9,7 +9,7 @@ from ...base.dtypes import VarType
 from ...base.shapes import around
 from ...base.shapes import reduced_axes as axes_of
 from ..infer import grads_like_inputs, normalize_axis, same_as
-from ..native import NUMERIC, REAL, Selector, numel, typed
+from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
 from ..pairs import Rule, applied_again, or_zeros, register_twice, twice
 from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 
@@ -157,7 +157,7 @@ def _register_reduction(
             grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
             native=_native(native, types, mean) if native else None,
             frozen=() if grad else ("Out",),
-            cuda=f"reductions.forward:{name}" if native else None,
+            cuda=f"reductions.forward:{name}" if native and types is not BYTES else None,
             **others,
             doc=doc,
         )
@@ -290,6 +290,8 @@ _register_reduction(
     "all",
     lambda xp, x, axes: x.all(axis=axes),
     "Whether all elements over the dimensions `dim` are true.",
+    native="reduce_all",
+    types=BYTES,
     out_dtype=VarType.BOOL,
     counted=False,
 )
@@ -297,6 +299,8 @@ _register_reduction(
     "any",
     lambda xp, x, axes: x.any(axis=axes),
     "Whether any element over the dimensions `dim` is true.",
+    native="reduce_any",
+    types=BYTES,
     out_dtype=VarType.BOOL,
     counted=False,
 )

@@ -239,14 +239,16 @@ register(
 def _count(start: Any, end: Any, step: Any) -> int:
     if step == 0:
         raise ValueError("the step of range must not be 0")
-    return max(0, math.ceil((end - start) / step))
+    if isinstance(start, float) or isinstance(end, float) or isinstance(step, float):
+        return max(0, math.ceil((end - start) / step))
+    return max(0, -((start - end) // step))
 
 
 def _range_infer(op: OpView) -> None:
     known = [op.value(slot) for slot in ("Start", "End", "Step")]
     count = -1
     if all(value is not None for value in known):
-        count = _count(*(value.reshape(-1)[0].item() for value in known))  # type: ignore[union-attr]
+        count = _count(*(value.reshape(-1).tolist()[0] for value in known))  # type: ignore[union-attr]
     op.set("Out", (count,), op.dtype("Start"))
 
 
@@ -255,12 +257,19 @@ def _range(xp: Any, Start: Any, End: Any, Step: Any) -> Any:
     return (start + step * xp.arange(_count(start, end, step))).astype(Start.dtype)
 
 
+def _range_native(op: OpView) -> Call | None:
+    kernel = native.typed(op, "range", ("Start", "Step"), native.NUMERIC)
+    count = native.numel(op, "Out")
+    return Call(kernel, [op.name("Start"), op.name("Step"), op.name("Out")], [count]) if kernel else None
+
+
 register(
     OpDef(
         "range",
         inputs=("Start", "End", "Step"),
         infer=_range_infer,
         kernel=_range,
+        native=_range_native,
         doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
         lod_from=None,
     )
