@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..base.errors import EnforceNotMet
 from ..base.sizes import current_shape
 from ..framework import Block, Operator, Program
 from ..ops.registry import VERSION, OpView
-from . import branching, failures, sparse
+from . import branching, failures, halves, sparse
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 from .scope import Scope
@@ -55,6 +55,7 @@ class Analysis:
         branches: bool = False,
     ) -> None:
         self.feed_names = list(feed)
+        self._native = branches
         self.meta = ExactMeta(block, scope, feed, varying, later)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
@@ -88,8 +89,9 @@ class Analysis:
             try:
                 if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
                     raise CannotPlan("a branch looks at SelectedRows")
-                for ready in sparse.densified(op, self.meta):
-                    steps += self._step(ready, once, writes)
+                for dense in sparse.densified(op, self.meta):
+                    for ready in self._ready(dense, bool(around)):
+                        steps += self._step(ready, once, writes)
             except (CannotPlan, EnforceNotMet) as refusal:
                 if not around:
                     raise
@@ -98,6 +100,10 @@ class Analysis:
             if op.definition is branching.END:
                 around.pop()
         return steps
+
+    def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
+        """What to run for `op`. What a branch casts is not there when another one is taken."""
+        return [op] if in_branch or not self._native else halves.widened(op, self.meta, self.feed_names)
 
     def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
         for name in op.writes():

@@ -216,7 +216,8 @@ class OpDef:
         """Run the reference kernel: lists of arrays by input slot in, one result (or None) per output slot out.
 
         Slot `X` arrives as keyword `X`, slot `Out@GRAD` as `Out_grad`; lists for list slots, None for missing ones.
-        SelectedRows are made dense unless the operator has a rule for them.
+        SelectedRows are made dense unless the operator has a rule for them. NumPy's float16 arrives as float32, and
+        results may be that.
         A result is an array, a `LodArray`, or a list of them for a list slot.
 
         With `direct` what the operator has by this name is called instead, on arrays of NumPy.
@@ -249,6 +250,8 @@ class OpDef:
             kernel, (slots, words) = self.rows.kernel, self._rows_takes
         elif _sparse(inputs):
             inputs = {name: [as_dense(value, xp) for value in given] for name, given in inputs.items()}
+        if xp is np and not (self.host or self.updates or self.view):
+            inputs = _in_single(inputs)
         arguments = self._arguments(inputs, attrs, slots, words)
         if self.lod:
             arguments["lod"] = lods or {}
@@ -315,6 +318,20 @@ def check_result(op_type: str, value: Any, shape: Sequence[int], dtype: np.dtype
 def _sparse(inputs: dict[str, list[Any]]) -> bool:
     """Whether there are SelectedRows among the inputs."""
     return any(type(value) is SelectedRows for given in inputs.values() for value in given)
+
+
+_HALF = np.dtype(np.float16)
+
+
+def _in_single(inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The inputs with float32 for float16, which the CPU stores and does not compute with; callers narrow results."""
+    if not any(getattr(value, "dtype", None) is _HALF for given in inputs.values() for value in given):
+        return inputs
+    return {name: list(map(_single, given)) for name, given in inputs.items()}
+
+
+def _single(value: Any) -> Any:
+    return value.astype(np.float32) if type(value) is np.ndarray and value.dtype is _HALF else value
 
 
 _OPS: dict[str, OpDef] = {}

@@ -103,3 +103,23 @@ def test_isfinite(kind, target):
         out = np.full(1, 9, np.uint8)
         kernels.call(f"isfinite.{kind}", [*xs, out], [x.size for x in xs], target=target)
         assert out[0] == (bad is None)
+
+
+@each_target
+def test_halves(target):
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = np.empty(halves.size, np.float32)
+    kernels.call("cast.f16.f32", [halves, wide], [halves.size], target=target)
+    np.testing.assert_array_equal(wide, halves.astype(np.float32))
+    back = np.empty_like(halves)
+    kernels.call("cast.f32.f16", [wide, back], [halves.size], target=target)
+    np.testing.assert_array_equal(back, halves)
+    # Those between two halves, just beside the middle and on it, beyond the largest and below the smallest.
+    middle = wide[np.isfinite(wide)]
+    middle = ((middle[:-1].astype(float) + middle[1:]) / 2).astype(np.float32)
+    odd = np.array([65519.99, 65520, 1e30, -1e30, 2.0**-25, 2.0**-25 * 1.001, 1e-40, -0.0], np.float32)
+    single = np.concatenate([middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf), odd])
+    back = np.empty(single.size, np.float16)
+    kernels.call("cast.f32.f16", [single, back], [single.size], target=target)
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_array_equal(back.view(np.uint16), single.astype(np.float16).view(np.uint16))

@@ -118,6 +118,49 @@ template <class From, class To> int cast(fl_call *call) {
     return FL_OK;
 }
 
+float widened(uint16_t half) {
+    const uint32_t magnitude = half & 0x7fffu;
+    const uint32_t scaled = magnitude << 13, special = scaled | 0x7f800000u;
+    float value;
+    std::memcpy(&value, &scaled, 4);
+    value *= 0x1p112f; /* from the bias of one exponent to that of the other; exact, also for denormal numbers */
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    bits = (magnitude >= 0x7c00u ? special : bits) | (half & 0x8000u) << 16;
+    std::memcpy(&value, &bits, 4);
+    return value;
+}
+
+uint16_t narrowed(float single) {
+    uint32_t bits;
+    std::memcpy(&bits, &single, 4);
+    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    float small;
+    std::memcpy(&small, &magnitude, 4);
+    small += 0.5f; /* leaves the bits that a denormal half has, rounded to even */
+    uint32_t denormal;
+    std::memcpy(&denormal, &small, 4);
+    denormal -= 0x3f000000u;
+    const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+    const uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | (magnitude >> 13 & 0x3ffu) : 0x7c00u;
+    const uint32_t finite = magnitude < 0x38800000u ? denormal : normal;
+    return static_cast<uint16_t>((magnitude >= 0x47800000u ? special : finite) | sign);
+}
+
+int from_half(fl_call *call) {
+    const uint16_t *x = at<uint16_t>(call, 0);
+    float *out = at<float>(call, 1);
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = widened(x[k]);
+    return FL_OK;
+}
+
+int to_half(fl_call *call) {
+    const float *x = at<float>(call, 0);
+    uint16_t *out = at<uint16_t>(call, 1);
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = narrowed(x[k]);
+    return FL_OK;
+}
+
 template <class T> int all_finite(fl_call *call) {
     const int count = call->n_p - 1;
     bool finite = true;
@@ -158,6 +201,8 @@ extern const fl_entry fill_table[] = {
     FL_CASTS("i32", int32_t)
     FL_CASTS("i64", int64_t)
     FL_CASTS("u8", uint8_t)
+    {"cast.f16.f32", from_half, "xx|z||a,a"},
+    {"cast.f32.f16", to_half, "xx|z||a,a"},
     FL_CASTS("b1", Bool)
     {"isfinite.f32", all_finite<float>, "(x)x|(z)||(@)1B"},
     {"isfinite.f64", all_finite<double>, "(x)x|(z)||(@)1B"},

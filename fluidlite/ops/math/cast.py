@@ -10,6 +10,7 @@ from ..infer import same_as
 from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register
 
 _SUFFIX = {
+    VarType.FP16: "f16",
     VarType.FP32: "f32",
     VarType.FP64: "f64",
     VarType.INT32: "i32",
@@ -17,6 +18,8 @@ _SUFFIX = {
     VarType.UINT8: "u8",
     VarType.BOOL: "b1",
 }
+_NO_KERNELS = [{"f16", suffix} for suffix in _SUFFIX.values() if suffix != "f32"]
+"""Types that kernels do not convert one to the other."""
 
 
 def _cast_grad(op: OpView) -> list[OpSpec]:
@@ -26,7 +29,7 @@ def _cast_grad(op: OpView) -> list[OpSpec]:
 
 def _cast_native(op: OpView) -> Call | None:
     source, target = _SUFFIX.get(op.dtype("X")), _SUFFIX.get(op.dtype("Out"))
-    if source is None or target is None:
+    if source is None or target is None or (source != target and {source, target} in _NO_KERNELS):
         return None
     operands = [op.name("X"), op.name("Out")]
     if source == target:
