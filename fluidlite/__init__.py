@@ -101,6 +101,7 @@ from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .no_longer import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
 from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
+from .reader.feed_description import DataFeedDesc
 from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
 
 Tensor = LoDTensor
@@ -121,6 +122,7 @@ __all__ = [
     "Conv3D",
     "Conv3DTranspose",
     "DataFeeder",
+    "DataFeedDesc",
     "DatasetFactory",
     "Dropout",
     "Embedding",

@@ -17,6 +17,7 @@ ALIASES = {
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
     "fluid.dataset": "fluidlite.reader.slot_datasets",
+    "fluid.data_feed_desc": "fluidlite.reader.feed_description",
     "fluid.dygraph.dygraph_to_static": "fluidlite.dygraph.jit",
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }
@@ -24,6 +25,8 @@ ALIASES = {
 
 
 ADVICE = {
+    "fluid.dataset.BoxPSDataset": "it feeds BoxPS, a server that exists inside Baidu only: use InMemoryDataset",
+    "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",
     "paddle.amp": "everything is computed in the types that it is in; leave auto_cast and GradScaler away",
     "paddle.distributed": "train in one process, without init_parallel_env, spawn and fleet; several places of one "
     "machine work together by fluid.CompiledProgram.with_data_parallel",

@@ -20,7 +20,7 @@ from ..ops.registry import GRAD
 from . import failures, readers
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed, unshared
-from .from_dataset import FetchHandler, run_over
+from .from_dataset import FetchHandler, Step, run_over
 from .interpret import Interpreter
 from .lod_tensor import LoDTensorArray
 from .pieces import Blocks
@@ -73,6 +73,7 @@ class Executor:
         self.place: Place = place if place is not None else mode._current_expected_place()
         self._device = device_at(self.place)
         self._closed = False
+        self._copies: WeakKeyDictionary[Program, tuple[Any, list[Program]]] = WeakKeyDictionary()
 
     def close(self) -> None:
         """Wait for what has been given to a GPU, and refuse to run anything from now on.
@@ -179,36 +180,60 @@ class Executor:
     ) -> None:
         """Run `program` on every batch of a data set of files (`fluid.DatasetFactory`).
 
+        Threads update the same parameters without waiting for each other, as Fluid's do: with more than one the order
+        of updates, and so the last digits, are others each time. A CompiledProgram is run by one thread.
+
         Args:
             program: a Program or CompiledProgram; the default main program if None.
             dataset: a `QueueDataset` or `InMemoryDataset`.
             scope: where parameters live; the global scope if None.
-            thread, debug: accepted; batches are computed one after the other, as Fluid does with one thread.
-            fetch_list, fetch_info: Variables whose values are printed every `print_period` batches, and what is printed
-                before each (by default their names).
+            thread: how many threads train; 0 for as many as the data set says (`set_thread`). Those of a `QueueDataset`
+                are as many as that says, and not more than its files.
+            debug: accepted.
+            fetch_list, fetch_info: Variables whose values are printed every `print_period` batches of the first thread,
+                and the text that is printed before each.
             fetch_handler: looks at variables from time to time.
 
         Raises:
             RuntimeError: no data set was given.
             AssertionError: `fetch_info` does not belong to `fetch_list`.
+            ValueError: `print_period` is below 1.
             FormatError: a line of a file is no sample; and what `run` raises.
         """
         if dataset is None:
-            raise RuntimeError("dataset is needed: make one with fluid.DatasetFactory().create_dataset(...)")
+            raise RuntimeError("dataset is need and should be initialized: see fluid.DatasetFactory")
         fetches = [fetch_list] if isinstance(fetch_list, (str, Variable)) else list(fetch_list or [])
-        if fetch_info is None:
-            info: list[str] = list(fetch_names(fetches))
-        else:
-            info = [fetch_info] if isinstance(fetch_info, str) else list(fetch_info)
+        info = [fetch_info] if isinstance(fetch_info, str) else list(fetch_info or [])
         assert len(info) == len(fetches), (
             f"{len(fetches)} variables in fetch_list, {len(info)} texts in fetch_info"
         )
+        if print_period < 1:
+            raise ValueError(f"print_period must be at least 1, got {print_period}")
+        program = default_main_program() if program is None else program
+        scope = global_scope() if scope is None else scope
+        # Threads run copies of the program: a plan serves one at a time.
+        shares = dataset._shares(int(thread), single=not isinstance(program, Program))
+        steps = [self._step_of(each, scope) for each in [program, *self._copies_of(program, len(shares) - 1)]]
+        run_over(
+            shares, steps, list(zip(info, fetch_names(fetches), strict=True)), print_period, fetch_handler
+        )
 
-        def step(feed: dict[str, Any], wanted: list[Any]) -> list[Any]:
-            found = self.run(program, feed=feed, fetch_list=wanted, scope=scope, return_numpy=False)
-            return [np.asarray(to_host(tensor.array)) for tensor in found]
+    def _step_of(self, program: Any, scope: Scope) -> Step:
+        def step(feed: dict[str, Any], wanted: Sequence[Any]) -> list[Any]:
+            return self.run(program, feed=feed, fetch_list=wanted, scope=scope, return_numpy=False)
 
-        run_over(dataset, step, fetches, info, print_period, fetch_handler)
+        return step
+
+    def _copies_of(self, program: Any, count: int) -> list[Program]:
+        """So many copies of a program, kept as long as the program stays as it is."""
+        if count < 1:
+            return []
+        version, copies = self._copies.get(program, (None, []))
+        if version != program._version:
+            copies = []
+            self._copies[program] = program._version, copies
+        copies += [program.clone() for _ in range(count - len(copies))]
+        return copies[:count]
 
     infer_from_dataset = train_from_dataset
     """The same: what a program computes, and whether it updates parameters, depends on its operators."""

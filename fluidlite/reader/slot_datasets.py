@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import random
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from .._ext.slots import Engine, Records
 from ..base import missing
-from .slot_files import Sample, Slot, samples_of
-from .threaded import buffered
+from ..base.context import Slot as Ambient
+from .feed_description import FeedDescription, SlotDescription, whole
+from .slot_files import Slot, SlotReader
+from .slot_reading import Feed, Loading, Share, batches_of_files, feed_of
 
 __all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
 
-BATCHES_AHEAD = 8
-"""How many batches a thread reads ahead."""
+DEFAULT_BATCH_SIZE = 32
+
+_engine = Ambient("engine of shuffles", Engine())
 
 
 class DatasetFactory:
     """Makes data sets by name (`fluid.DatasetFactory`)."""
 
     def create_dataset(self, datafeed_class: str = "QueueDataset") -> DatasetBase:
-        """A `QueueDataset` or `InMemoryDataset`; ValueError for another name."""
+        """A `QueueDataset` or `InMemoryDataset`; NotSupportedError for Fluid's others, ValueError for another name."""
         kinds: dict[str, type[DatasetBase]] = {
             "QueueDataset": QueueDataset,
             "InMemoryDataset": InMemoryDataset,
         }
+        if datafeed_class in ("BoxPSDataset", "FileInstantDataset"):
+            raise missing.NotSupportedError(missing.explain(f"fluid.dataset.{datafeed_class}"))
         if datafeed_class not in kinds:
             raise ValueError(f"there is no data set class {datafeed_class!r}, only {', '.join(kinds)}")
         return kinds[datafeed_class]()
@@ -33,18 +40,17 @@ class DatasetFactory:
 class DatasetBase:
     """Files of samples for `Executor.train_from_dataset`; see `slot_files` for their format.
 
-    `Executor.train_from_dataset` computes batch after batch, in the order of the files, whatever `set_thread` says; a
-    thread reads ahead.
+    `proto_desc`: what `desc` prints. `filelist`, `thread_num`: what was set.
     """
 
     _feed = ""
 
     def __init__(self) -> None:
+        self.proto_desc = FeedDescription(self._feed, pipe_command="cat")
         self.filelist: list[str] = []
         self.thread_num = 1
-        self._batch_size = 1
-        self._pipe_command = "cat"
         self._slots: list[Slot] = []
+        self._text_slots: dict[str, bool] = {}
 
     def set_use_var(self, var_list: Iterable[Any]) -> None:
         """The variables to feed, in the order of the slots on a line; those with lod_level 0 are dense.
@@ -52,12 +58,25 @@ class DatasetBase:
         Raises ValueError for another dtype than float32 and int64.
         """
         self._slots = [Slot.of(var) for var in var_list]
+        self.proto_desc.slots = [
+            SlotDescription(
+                slot.name,
+                "float" if slot.real else "uint64",
+                None if slot.shape is None else True,
+                True,
+                [] if slot.shape is None else [-1, *slot.shape],
+            )
+            for slot in self._slots
+        ]
 
     def set_batch_size(self, batch_size: int) -> None:
-        """How many lines are a batch; the last one of an epoch may have fewer."""
-        if int(batch_size) < 1:
+        """How many lines are a batch, 32 if nobody says; the last one of an epoch may have fewer.
+
+        Raises TypeError unless it is an integer, ValueError if it is below 1.
+        """
+        if whole(batch_size, "batch_size") < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        self._batch_size = int(batch_size)
+        self.proto_desc.batch_size = int(batch_size)
 
     def set_filelist(self, filelist: Sequence[str]) -> None:
         """The files to read, in this order."""
@@ -68,117 +87,245 @@ class DatasetBase:
 
         Under `python -m fluidlite` a `python` in it knows `paddle` as well.
         """
-        self._pipe_command = pipe_command
+        self.proto_desc.pipe_command = str(pipe_command)
 
     def set_thread(self, thread_num: int) -> None:
-        """Accepted; see the class."""
-        self.thread_num = int(thread_num)
+        """How many threads read files, and train in `train_from_dataset`."""
+        self.thread_num = whole(thread_num, "thread_num")
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
         """Raises NotSupportedError: files are local."""
         raise missing.NotSupportedError("fluidlite reads local files only: copy them from HDFS first")
 
+    def set_download_cmd(self, download_cmd: str) -> None:
+        """Accepted: files are local."""
+
+    def set_rank_offset(self, rank_offset: str) -> None:
+        """Accepted; it is in `desc`."""
+        self.proto_desc.rank_offset = str(rank_offset)
+
+    def set_pv_batch_size(self, pv_batch_size: int) -> None:
+        """Accepted; it is in `desc`."""
+        self.proto_desc.pv_batch_size = whole(pv_batch_size, "pv_batch_size")
+
+    def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
+        """Raises NotImplementedError: only an InMemoryDataset has samples to draw from."""
+        if fea_eval:
+            raise NotImplementedError(
+                f"{type(self).__name__} does not support slots_shuffle, use InMemoryDataset"
+            )
+
+    def slots_shuffle(self, slots: Iterable[str]) -> None:
+        """Raises NotImplementedError, as `set_fea_eval`."""
+        self.set_fea_eval(0)
+
     def desc(self) -> str:
         """The configuration, in the text form that Fluid prints."""
-        lines = [f'name: "{self._feed}"']
-        if self._batch_size != 1 or self._slots:
-            lines.append(f"batch_size: {self._batch_size}")
-        if self._slots:
-            lines.append("multi_slot_desc {")
-            for slot in self._slots:
-                kind = "float" if slot.dtype.kind == "f" else "uint64"
-                lines += ["  slots {", f'    name: "{slot.name}"', f'    type: "{kind}"']
-                lines += ["    is_dense: true"] * (slot.shape is not None) + ["    is_used: true"]
-                lines += [f"    shape: {n}" for n in (-1, *(slot.shape or ()))] * (slot.shape is not None)
-                lines.append("  }")
-            lines.append("}")
-        return "\n".join([*lines, f'pipe_command: "{self._pipe_command}"', ""])
+        return str(self.proto_desc)
 
-    def _samples(self) -> Iterator[Sample]:
-        for path in self.filelist:
-            yield from samples_of(path, self._pipe_command, self._slots)
+    @property
+    def _batch_size(self) -> int:
+        return self.proto_desc.batch_size or DEFAULT_BATCH_SIZE
 
-    def _feeds(self) -> Iterator[dict[str, Any]]:
-        """The feeds of one epoch. Raises ValueError if no variables are set, and what `samples_of` raises."""
+    def _reader(self) -> SlotReader:
         if not self._slots:
             raise ValueError("the data set has no variables to feed: call set_use_var first")
+        return SlotReader(self._slots, self.proto_desc.pipe_command or "", sum(self._text_slots.values()))
 
-        def batches() -> Iterator[dict[str, Any]]:
-            batch: list[Sample] = []
-            for sample in self._samples():
-                batch.append(sample)
-                if len(batch) == self._batch_size:
-                    yield self._feed_of(batch)
-                    batch = []
-            if batch:
-                yield self._feed_of(batch)
+    def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
+        """The batches of an epoch, for each of the threads that are to compute; for one if `single`.
 
-        return iter(buffered(batches, BATCHES_AHEAD)())
+        `threads`: what `train_from_dataset` was told; 0 for nothing.
+        """
+        raise NotImplementedError
 
-    def _feed_of(self, batch: list[Sample]) -> dict[str, Any]:
-        columns = zip(*batch, strict=True)
-        return {slot.name: slot.batch(column) for slot, column in zip(self._slots, columns, strict=True)}
+    def _feeds(self) -> Iterator[Feed]:
+        """The feeds of an epoch in order. ValueError if no variables are set; and what `SlotReader.read` raises."""
+        return iter(self._shares(single=True)[0])
 
 
 class QueueDataset(DatasetBase):
-    """Reads its files anew in each epoch (`fluid.dataset.QueueDataset`)."""
+    """Reads its files anew in each epoch (`fluid.dataset.QueueDataset`).
+
+    With several threads each takes a file when it has read one; batches do not go across threads.
+    """
 
     _feed = "MultiSlotDataFeed"
 
     def local_shuffle(self) -> None:
         """Raises NotImplementedError, as in Fluid: what is not in memory cannot be shuffled."""
-        raise NotImplementedError("QueueDataset does not support local shuffle, use InMemoryDataset")
+        raise NotImplementedError(
+            "QueueDataset does not support local shuffle, please use InMemoryDataset for local_shuffle"
+        )
 
     def global_shuffle(self, fleet: Any = None) -> None:
         """Raises NotImplementedError, as in Fluid."""
-        raise NotImplementedError("QueueDataset does not support global shuffle, use InMemoryDataset")
+        raise NotImplementedError(
+            "QueueDataset does not support global shuffle, please use InMemoryDataset for global_shuffle"
+        )
+
+    def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
+        paths = deque(self.filelist)
+        shares = []
+        for _ in range(1 if single else max(1, min(self.thread_num, len(paths)))):
+            reader = self._reader()
+            shares.append(Share(partial(batches_of_files, reader, paths, self._batch_size), reader.stop))
+        return shares
 
 
 class InMemoryDataset(DatasetBase):
-    """Keeps its samples in memory, where they can be shuffled (`fluid.dataset.InMemoryDataset`)."""
+    """Keeps its samples in memory, where they can be shuffled (`fluid.dataset.InMemoryDataset`).
+
+    As in Fluid, samples that an epoch has gone through keep their order: until the next `load_into_memory` or
+    `slots_shuffle`, `local_shuffle` does nothing, `get_memory_data_size` is 0 and `get_shuffle_data_size` their number.
+    """
 
     _feed = "MultiSlotInMemoryDataFeed"
 
     def __init__(self) -> None:
         super().__init__()
-        self._memory: list[Sample] = []
+        self._records = Records(())
+        self._loading: Loading | None = None
+        self._gone_through = False
+        self._unmixed: Records | None = None
+        self._candidates = 0
+
+    def set_feed_type(self, data_feed_type: str) -> None:
+        """Accepted; it is in `desc`."""
+        self.proto_desc.name = str(data_feed_type)
 
     def load_into_memory(self) -> None:
-        """Read all files; what was in memory before goes."""
-        self._memory = list(super()._samples())
+        """Read all files, `thread_num` at a time; what was in memory before goes.
+
+        Raises ValueError if no variables are set, FileNotFoundError, FormatError for a line that is no sample,
+        RuntimeError if the pipe command fails. What was in memory stays then.
+        """
+        self.preload_into_memory(self.thread_num)
+        self.wait_preload_done()
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
-        """The same as `load_into_memory`; `wait_preload_done` then has nothing to wait for."""
-        self.load_into_memory()
+        """Begin to read all files, with `thread_num` threads; `wait_preload_done` waits for the end."""
+        if self._loading is not None:
+            self._loading.stop()
+        count = min(thread_num or self.thread_num, len(self.filelist))
+        self._loading = Loading([self._reader() for _ in range(max(1, count))], self.filelist)
 
     def wait_preload_done(self) -> None:
-        """Nothing is left to wait for after `preload_into_memory`."""
+        """Wait until everything is read; raises what `load_into_memory` does."""
+        loading, self._loading = self._loading, None
+        if loading is None:
+            return
+        found = loading.wait()
+        self.release_memory()
+        self._records = Records(slot.real for slot in self._slots)
+        for records in found:
+            self._records.join(records)
 
     def local_shuffle(self) -> None:
-        """Put the samples into a random order, drawn from the module `random`."""
-        random.shuffle(self._memory)
+        """Put the samples into a random order: that of Fluid 1.8, the same in each new process; see the class."""
+        if not self._gone_through:
+            self._records.shuffle(_engine.get())
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """`local_shuffle`: there is one process."""
-        self.local_shuffle()
+        """Nothing, as in Fluid without its parameter servers: there is nobody to exchange samples with."""
 
     def release_memory(self) -> None:
         """Forget the samples."""
-        self._memory = []
+        self._records = Records(slot.real for slot in self._slots)
+        self._unmixed, self._gone_through = None, False
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
-        """How many samples are in memory."""
-        return len(self._memory)
+        """How many samples are in memory; see the class."""
+        return 0 if self._gone_through else len(self._records)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
-        """How many samples have been shuffled: those in memory."""
-        return len(self._memory)
+        """How many samples an epoch has gone through; see the class."""
+        return len(self._records) if self._gone_through else 0
+
+    def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
+        """Among how many samples `slots_shuffle` draws; `fea_eval=False` has it do nothing."""
+        self._candidates = whole(record_candidate_size, "record_candidate_size") if fea_eval else -1
+
+    def slots_shuffle(self, slots: Iterable[str]) -> None:
+        """Give each sample the integers that another one has in these slots, drawn at random as Fluid draws them.
+
+        The samples as they were loaded are the ones to draw from, also the next time.
+
+        Raises ValueError if `set_fea_eval` was not called, or for a name that no slot has.
+        """
+        names = set(slots)
+        if self._candidates == 0:
+            raise ValueError("slots_shuffle needs to know among how many samples to draw: call set_fea_eval")
+        unknown = names - {slot.name for slot in self._slots}
+        if unknown:
+            raise ValueError(
+                f"there is no slot {sorted(unknown)[0]!r}, only {[slot.name for slot in self._slots]}"
+            )
+        if self._candidates < 0 or not len(self._records):
+            return
+        if self._unmixed is None:
+            self._unmixed = self._records
+        chosen = [slot.name in names for slot in self._slots]
+        self._records = self._unmixed.mixed(chosen, self._candidates, _engine.get())
+        self._gone_through = False
+
+    def set_parse_ins_id(self, parse_ins_id: bool) -> None:
+        """Whether a count and as many words stand before the slots of each line, which are left out."""
+        self._text_slots["ins_id"] = bool(parse_ins_id)
+
+    def set_parse_content(self, parse_content: bool) -> None:
+        """The same once more."""
+        self._text_slots["content"] = bool(parse_content)
 
     def set_queue_num(self, queue_num: int) -> None:
-        """Accepted and without effect: one thread reads ahead."""
+        """Accepted: each thread has a queue."""
 
-    def _samples(self) -> Iterator[Sample]:
-        return iter(self._memory)
+    def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
+        """Accepted: there is nobody to send samples to."""
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
+        """Accepted."""
+
+    def set_merge_by_sid(self, merge_by_sid: bool) -> None:
+        """Accepted: it is about page views, which `set_enable_pv_merge` would make."""
+
+    def set_current_phase(self, current_phase: int) -> None:
+        """Accepted, as `set_merge_by_sid`."""
+
+    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
+        """NotSupportedError: samples are not merged."""
+        raise missing.NotSupportedError(
+            "set_merge_by_lineid: fluidlite does not merge samples; let files have them whole"
+        )
+
+    def set_enable_pv_merge(self, enable_pv_merge: bool) -> None:
+        """NotSupportedError for True: samples are not merged."""
+        if enable_pv_merge:
+            raise missing.NotSupportedError(
+                "set_enable_pv_merge: fluidlite does not merge samples into page views"
+            )
+
+    def set_parse_logkey(self, parse_logkey: bool) -> None:
+        """NotSupportedError for True: see `set_enable_pv_merge`."""
+        if parse_logkey:
+            raise missing.NotSupportedError(
+                "set_parse_logkey: fluidlite does not merge samples into page views"
+            )
+
+    def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
+        if not self._slots:
+            self._reader()  # says what is missing
+        self._gone_through = True
+        count = len(self._records)
+        threads = 1 if single else threads or self.thread_num
+        share = count if threads <= 1 else count // threads + 1
+        starts = range(0, count, share) if count else (0,)
+        return [Share(partial(self._batches, start, min(start + share, count))) for start in starts]
+
+    def _batches(self, start: int, end: int) -> Iterator[Feed]:
+        slots, records, size = list(self._slots), self._records, self._batch_size
+        for first in range(start, end, size):
+            yield feed_of(slots, records.batch(first, min(first + size, end)))
 
 
 __getattr__ = missing.reporter(__name__)

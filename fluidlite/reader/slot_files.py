@@ -6,25 +6,24 @@ import atexit
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from .._ext.slots import PROBLEMS, Parser
 from ..base.dtypes import VarType, to_numpy
 from ..base.errors import FormatError
 from ..executor import LoDTensor
-
-Sample = list[np.ndarray]
-"""The numbers of each slot."""
 
 
 @dataclass(frozen=True)
@@ -46,97 +45,109 @@ class Slot:
             )
         return cls(var.name, np.dtype(to_numpy(var.dtype)), None if var.lod_level else tuple(var.shape[1:]))
 
-    def parse(self, words: Sequence[str]) -> np.ndarray:
-        """The numbers that `words` are; ValueError if one is none, or for another count than a dense slot has.
+    @property
+    def real(self) -> bool:
+        return self.dtype.kind == "f"
 
-        Integers beyond int64 are hashes: their bits are kept.
-        """
-        if self.shape is not None and len(words) != prod(self.shape) and min(self.shape) >= 0:
-            raise ValueError(
-                f"has {len(words)} numbers, but its variable has shape [-1, {str(self.shape)[1:-1]}]"
-            )
-        try:
-            with np.errstate(over="ignore"):
-                return np.array(words, self.dtype)
-        except OverflowError:
-            return np.array([int(word) % 2**64 for word in words], np.uint64).view(np.int64)
+    @property
+    def width(self) -> int:
+        """How many numbers a sample has; -1 for any."""
+        return -1 if self.shape is None or min(self.shape, default=0) < 0 else prod(self.shape)
 
-    def batch(self, samples: Sequence[np.ndarray]) -> Any:
-        """What is fed for these samples: a LoDTensor of sequences [numbers, 1], or an array."""
-        joined = np.concatenate(samples)
+    def batch(self, numbers: np.ndarray, offsets: np.ndarray) -> Any:
+        """What is fed for the numbers of some samples: a LoDTensor of sequences [numbers, 1], or an array."""
         if self.shape is not None:
-            return joined.reshape(len(samples), *self.shape)
-        tensor = LoDTensor.wrap(joined.reshape(-1, 1))
-        tensor.set_recursive_sequence_lengths([[len(sample) for sample in samples]])
-        return tensor
+            return numbers.reshape(len(offsets) - 1, *self.shape)
+        return LoDTensor.wrap(numbers.reshape(-1, 1), (offsets,))
 
 
-def parse_line(line: str, slots: Sequence[Slot], where: str) -> Sample:
-    """The sample on a line; what follows the last slot is ignored, as in Fluid.
+class SlotReader:
+    """Reads slot files one after the other.
 
-    Raises FormatError naming `where` and the slot if a count or number is missing, or is none.
+    `text_slots`: how many slots of text stand before the numbers on each line; they are left out.
     """
-    words = line.split()
-    at = 0
-    sample = []
-    for slot in slots:
-        try:
-            count = int(words[at]) if at < len(words) else 0
-            if count < 1:
-                raise ValueError(
-                    "needs a count of at least 1 before its numbers; let the generator pad empty slots"
-                )
-            at += 1 + count
-            if at > len(words):
-                raise ValueError(
-                    f"should have {count} numbers, but the line ends after {count - (at - len(words))}"
-                )
-            sample.append(slot.parse(words[at - count : at]))
-        except ValueError as error:
-            raise FormatError(f"{where}: slot {slot.name!r} {error}: {line.strip()[:100]!r}") from None
-    return sample
 
+    def __init__(self, slots: Sequence[Slot], command: str, text_slots: int = 0) -> None:
+        self.slots, self._command = slots, command
+        self.parser = Parser([slot.real for slot in slots], [slot.width for slot in slots], text_slots)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
 
-def samples_of(path: str, command: str, slots: Sequence[Slot]) -> Iterator[Sample]:
-    """The samples in what the shell command `command` makes of file `path`.
+    def stop(self) -> None:
+        """Have whoever reads stop soon; may be called by another thread."""
+        self._stopped = True
+        self.parser.stop()
+        if self._process is not None:
+            _kill(self._process)
 
-    Raises FileNotFoundError, FormatError for a line that is no sample, RuntimeError if the command fails.
-    """
-    with _opened(path, command) as lines:
-        for number, line in enumerate(lines, 1):
-            yield parse_line(
-                line, slots, f"{path}, line {number}" + (f" of {command!r}" if lines.name != path else "")
+    def read(self, path: str, records: int) -> Iterator[None]:
+        """Parse what the command makes of a file; comes back whenever the parser holds as many `records`.
+
+        Raises FileNotFoundError, FormatError for a line that is no sample, RuntimeError if the command fails.
+        """
+        self.parser.begin()
+        with self._opened(path) as file:
+            while not self.parser.read(file, records):
+                yield
+            fault = self.parser.fault
+            if fault is not None:
+                yield  # the samples before the line go first
+                raise FormatError(self._explained(fault, path))
+
+    def _explained(self, fault: tuple[int, int, int, int, int, bytes, bytes], path: str) -> str:
+        line, number, problem, expected, found, word, text = fault
+        slot, shown = self.slots[number], word.decode("utf8", "replace")
+        if problem == PROBLEMS["count"]:
+            what = "needs a count of at least 1 before its numbers; let the generator pad empty slots"
+        elif problem == PROBLEMS["short"]:
+            what = f"should have {expected} numbers, but the line ends after {found}"
+        elif problem == PROBLEMS["width"]:
+            what = (
+                f"has {found} numbers, but its variable has shape [-1, {str(slot.shape)[1:-1].rstrip(',')}]"
             )
+        else:
+            what = f"expects a {'number' if slot.real else 'whole number'}, got {shown!r}"
+        where = f"{path}, line {line}" + ("" if self._plain() else f" of {self._command!r}")
+        return f"{where}: slot {slot.name!r} {what}: {text.decode('utf8', 'replace').strip()!r}"
+
+    def _plain(self) -> bool:
+        return self._command.strip() in ("", "cat")
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[int]:
+        with open(path, "rb", buffering=0) as source:
+            if self._plain():
+                yield source.fileno()
+                return
+            environment = {
+                **os.environ,
+                "PATH": os.pathsep.join([*_interpreters(), os.environ.get("PATH", "")]),
+            }
+            # In a session of its own, so that everything the command has started can be ended with it.
+            process = self._process = subprocess.Popen(
+                self._command, shell=True, stdin=source, stdout=subprocess.PIPE, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+            assert process.stdout is not None
+            try:
+                if self._stopped:
+                    return
+                yield process.stdout.fileno()
+                if process.wait() and not self._stopped:
+                    raise RuntimeError(
+                        f"the pipe command {self._command!r} failed on {path} with status {process.returncode}"
+                    )
+            finally:
+                process.stdout.close()
+                _kill(process)
+                process.wait()
+                self._process = None
 
 
-@contextmanager
-def _opened(path: str, command: str) -> Iterator[IO[str]]:
-    with open(path, encoding="utf8", errors="replace") as source:
-        if command.strip() in ("", "cat"):
-            yield source
-            return
-        environment = {**os.environ, "PATH": os.pathsep.join([*_interpreters(), os.environ.get("PATH", "")])}
-        process = subprocess.Popen(
-            command,
-            shell=True,
-            stdin=source,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf8",
-            errors="replace",
-            env=environment,
-        )
-        assert process.stdout is not None
-        try:
-            yield process.stdout
-            if process.wait():
-                raise RuntimeError(
-                    f"the pipe command {command!r} failed on {path} with status {process.returncode}"
-                )
-        finally:
-            process.stdout.close()
-            process.kill()
-            process.wait()
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _interpreters() -> list[str]:
