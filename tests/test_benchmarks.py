@@ -14,6 +14,7 @@ TINY = {
     "eager": ["--seconds", "0.02"],
     "guide2": ["--images", "128", "--epochs", "1", "--only", "PTB", "--only", "as much Python"],
     "loader": ["--batches", "2", "--epochs", "1", "--only", "samples", "--only", "1.6 MB batches"],
+    "from_files": ["--lines", "200"],
     "dataset_loader": ["--batches", "3", "--epochs", "1", "--only", "samples"],
     "workers": ["--batches", "3", "--epochs", "1", "--only", "samples"],
     "soak": ["--batches", "30"],
