@@ -20,6 +20,7 @@ constexpr size_t kShown = 100;  // of a line in a message
 inline bool space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 inline const char* skip_space(const char* at, const char* end) {
+    if (*at == ' ') ++at;
     while (at != end && space(*at)) ++at;
     return at;
 }
@@ -29,22 +30,70 @@ inline const char* word_end(const char* at, const char* end) {
     return at;
 }
 
-// The whole number that a word is, its bits if it is beyond int64; beyond 64 bits it is the largest, as strtoull has it.
-inline bool whole(const char*& at, const char* end, int64_t* out) {
-    const char* p = at;
-    bool negative = p != end && *p == '-';
-    if (p != end && (*p == '-' || *p == '+')) ++p;
-    const char* first = p;
-    uint64_t value = 0;
-    bool over = false;
-    for (unsigned digit; p != end && (digit = static_cast<unsigned char>(*p) - unsigned{'0'}) < 10; ++p) {
-        if (p - first >= 19)
-            over = over || value > (std::numeric_limits<uint64_t>::max() - digit) / 10;
-        value = value * 10 + digit;
+constexpr uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+// Digits are looked at eight at a time, so that bytes behind a word are read as well, and the character behind a line
+// must be none.
+constexpr size_t kPad = 8;
+
+// How many of the eight characters from `at` on are digits, up to the first that is none; `value`: the number they are.
+inline int digits(const char* at, uint64_t* value) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t chunk;
+    std::memcpy(&chunk, at, sizeof chunk);
+    chunk ^= 0x3030303030303030u;
+    uint64_t others = ((chunk + 0x7676767676767676u) | chunk) & 0x8080808080808080u;
+    int count = others ? __builtin_ctzll(others) >> 3 : 8;
+    if (!count) return 0;
+    chunk <<= 64 - 8 * count;  // zeros in front
+    chunk = (chunk * 10 + (chunk >> 8)) & 0x00FF00FF00FF00FFu;
+    chunk = (chunk * 100 + (chunk >> 16)) & 0x0000FFFF0000FFFFu;
+    *value = (chunk * 10000 + (chunk >> 32)) & 0xFFFFFFFFu;
+    return count;
+#else
+    int count = 0;
+    uint64_t found = 0;
+    for (unsigned digit; count < 8 && (digit = static_cast<unsigned char>(at[count]) - unsigned{'0'}) < 10; ++count)
+        found = found * 10 + digit;
+    *value = found;
+    return count;
+#endif
+}
+
+// The digits from `at` on, of which there may be `most` at the most: how many, and the number that they are.
+inline int number(const char* at, int most, uint64_t* value) {
+    uint64_t found = 0;
+    int count = digits(at, &found);
+    for (int last = count; last == 8 && count <= most;) {
+        uint64_t more = 0;
+        last = digits(at + count, &more);
+        found = found * kTens[last] + more;
+        count += last;
     }
-    if (p == first || (p != end && !space(*p))) return false;
-    if (over) value = std::numeric_limits<uint64_t>::max();
-    else if (negative) value = 0 - value;
+    *value = found;
+    return count;
+}
+
+// The whole number that a word is, its bits if it is beyond int64; beyond 64 bits it is the largest, as strtoull has it.
+inline bool whole(const char*& at, int64_t* out) {
+    const char* p = at;
+    bool negative = *p == '-';
+    if (negative || *p == '+') ++p;
+    uint64_t value = 0;
+    int count = number(p, 19, &value);
+    if (!count) return false;
+    if (count > 19) {
+        bool over = false;
+        value = 0;
+        count = 0;
+        for (unsigned digit; (digit = static_cast<unsigned char>(p[count]) - unsigned{'0'}) < 10; ++count) {
+            over = over || value > (std::numeric_limits<uint64_t>::max() - digit) / 10;
+            value = value * 10 + digit;
+        }
+        if (over) value = std::numeric_limits<uint64_t>::max(), negative = false;
+    }
+    p += count;
+    if (!space(*p)) return false;
+    if (negative) value = 0 - value;
     std::memcpy(out, &value, sizeof value);
     at = p;
     return true;
@@ -61,39 +110,30 @@ bool any_real(const char*& at, const char* end, float* out) {
     return true;
 }
 
-constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr double kPowers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                              1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
 // The float nearest to the number that a word is.
 inline bool real(const char*& at, const char* end, float* out) {
     const char* p = at;
-    bool negative = p != end && *p == '-';
-    if (p != end && (*p == '-' || *p == '+')) ++p;
-    uint64_t digits = 0;
-    int count = 0, behind = 0;
-    bool point = false;
-    for (; p != end; ++p) {
-        unsigned digit = static_cast<unsigned char>(*p) - unsigned{'0'};
-        if (digit < 10) {
-            digits = digits * 10 + digit;
-            count += digits != 0;
-            behind += point;
-        } else if (*p == '.' && !point) {
-            point = true;
-        } else {
-            break;
-        }
+    bool negative = *p == '-';
+    if (negative || *p == '+') ++p;
+    uint64_t value = 0, fraction = 0;
+    int count = number(p, 15, &value), behind = 0;
+    p += count;
+    if (*p == '.') {
+        behind = number(++p, 15, &fraction);
+        p += behind;
     }
-    bool seen = p - at > (negative || *at == '+') + point;
     // With few digits the quotient of two exact doubles is the nearest double; rounded once more it is the nearest float
     // unless it lies half way between two.
-    if (!seen || (p != end && !space(*p)) || count > 15 || behind > 22) return any_real(at, end, out);
-    double value = static_cast<double>(digits) / kPowers[behind];
+    if (count + behind == 0 || count + behind > 15 || !space(*p)) return any_real(at, end, out);
+    double power = kPowers[behind];
+    double nearest = (static_cast<double>(value) * power + static_cast<double>(fraction)) / power;
     uint64_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    bool half = (bits & 0x1FFFFFFF) == 0x10000000;
-    if (half || (value != 0 && (value < 1e-37 || value > 3e38))) return any_real(at, end, out);
-    *out = static_cast<float>(negative ? -value : value);
+    std::memcpy(&bits, &nearest, sizeof bits);
+    if ((bits & 0x1FFFFFFF) == 0x10000000) return any_real(at, end, out);
+    *out = static_cast<float>(negative ? -nearest : nearest);
     at = p;
     return true;
 }
@@ -130,7 +170,7 @@ bool SlotParser::line(const char* at, const char* end) {
         at = skip_space(at, end);
         const char* counted = at;
         bool none = at == end;
-        if (!none && !whole(at, end, &count)) return wrong(Problem::kNumber, slot, counted, end, 0, 0);
+        if (!none && !whole(at, &count)) return wrong(Problem::kNumber, slot, counted, end, 0, 0);
         if (none || count < 1) return wrong(Problem::kCount, slot, counted, end, 1, count);
         int64_t width = number < skip_ ? -1 : widths_[slot];
         if (width >= 0 && count != width) return wrong(Problem::kWidth, slot, counted, end, width, count);
@@ -147,7 +187,7 @@ bool SlotParser::line(const char* at, const char* end) {
                 to += sizeof value;
             } else {
                 int64_t value;
-                if (!whole(at, end, &value)) return wrong(Problem::kNumber, slot, word, end, 0, 0);
+                if (!whole(at, &value)) return wrong(Problem::kNumber, slot, word, end, 0, 0);
                 std::memcpy(to, &value, sizeof value);
                 to += sizeof value;
             }
@@ -169,6 +209,7 @@ bool SlotParser::read(int file, size_t rows) {
         const char* stopped = first_ == last_ ? nullptr : static_cast<const char*>(std::memchr(begin, '\n', last_ - first_));
         if (!stopped && ended_) {
             if (first_ == last_) return true;
+            text_[last_] = '\n';
             stopped = end;
         }
         if (stopped) {
@@ -188,7 +229,7 @@ bool SlotParser::read(int file, size_t rows) {
             first_ = 0;
         }
         if (text_.size() - last_ < kChunk / 2) text_.resize(std::max(kChunk, 2 * text_.size()));
-        ssize_t got = ::read(file, text_.data() + last_, text_.size() - last_);
+        ssize_t got = ::read(file, text_.data() + last_, text_.size() - kPad - last_);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             error = errno;
