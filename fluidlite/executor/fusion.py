@@ -1,101 +1,212 @@
-"""Joins instructions of a plan that one native kernel can do together."""
+"""The fuser: puts one instruction in the place of several. What it can put there is said by whom the plan is for.
+
+A *pass* gets all instructions and gives those that take their place. There are two kinds that plans of the host and of
+GPUs share: neighbours of which each works on what the one before makes (`grown`), and instructions that are alike,
+wherever they stand (`Gathering`).
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from itertools import groupby
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
 
 from ..framework import Operator
-from ..ops.math import gemm
-from ..ops.optimizers import updates as optim
-from ..ops.registry import Call, OpDef
+from ..ops.registry import OpView
+from .form import Instruction, Uses
 
-Instruction = tuple[Operator, "Call | OpDef | Callable[[], None]"]
+Pass = Callable[[list[Instruction], Uses], list[Instruction]]
+Rule = Callable[[Instruction, Instruction, Uses], Instruction | None]
+"""One instruction for two that follow each other, if there is one: `rule(before, after, uses)`."""
 
 
 def fuse(
-    instructions: list[Instruction], touched: Callable[[Operator, Any], Sequence[str]], root: Callable[[str], str],
-    keep: Collection[str],
-) -> tuple[list[Instruction], list[list[Operator]]]:  # fmt: skip
-    """Join products with bias and activation, and runs of like optimizer updates.
+    instructions: list[Instruction],
+    needed: Iterable[str],
+    passes: Iterable[Pass],
+    root: Callable[[str], str] = lambda name: name,
+) -> list[Instruction]:
+    """The instructions after all passes. `needed`, `root`: see `Uses`."""
+    needed = list(needed)
+    for each in passes:
+        instructions = each(instructions, Uses(instructions, needed, root))
+    return instructions
 
-    `touched(op, action)`: the variables of an instruction; `root(name)`: the variable whose memory a name means;
-    `keep`: variables that must have their values in the end. What nobody else looks at is not computed any more.
-    Returns the instructions, and the operators that each stands for.
+
+@dataclass(frozen=True)
+class Partial:
+    """Stands for the action of operators that can be joined only if the next one fits as well."""
+
+    views: tuple[OpView, ...]
+
+
+@runtime_checkable
+class Shaping(Protocol):
+    """An action that can give something of the right shape for results that it does not make any more."""
+
+    def shaping(self, names: Sequence[str]) -> Any:
+        """The action that also gives, under these names, arrays of which nobody reads the elements."""
+        ...
+
+
+def joined(
+    before: Instruction, after: Instruction, action: Any, reads: Iterable[str], writes: Iterable[str]
+) -> Instruction:
+    """The instruction that does `action` for what two stand for."""
+    ops: dict[int, Operator] = {id(op): op for op in (*before.ops, *after.ops)}
+    return Instruction(tuple(ops.values()), tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), action)
+
+
+def grown(*rules: Rule) -> Pass:
+    """A pass that joins neighbours by rules, as many as fit.
+
+    What is not made any more must be of no use to others; a rule does not ask that.
     """
-    uses = Counter(root(name) for op, action in instructions for name in touched(op, action))
-    uses.update(root(name) for name in keep)
-    out: list[Instruction] = []
-    stands_for: list[list[Operator]] = []
-    for op, action in instructions:
-        joined = None
-        if out and isinstance(action, Call) and isinstance(out[-1][1], Call):
-            joined = _joined(out[-1][1], action, op.definition.epilogue, root, uses)
-        if joined is not None:
-            out[-1] = (out[-1][0], joined)
-            stands_for[-1].append(op)
-        else:
-            out.append((op, action))
-            stands_for.append([op])
-    return _join_updates(out, stands_for)
+
+    def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        out: list[Instruction] = []
+        position = 0
+        while position < len(instructions):
+            found = _longest(instructions, position, uses, rules)
+            out.append(found[0])
+            position += found[1]
+        return out
+
+    return run
 
 
-def named(ops: Sequence[Operator]) -> str:
-    """What an instruction or launch is called that stands for these operators: `mul+elementwise_add`, `4 sgd`."""
-    types = Counter(op.type for op in ops)
-    return "+".join(name if count == 1 else f"{count} {name}" for name, count in types.items())
+def _longest(
+    instructions: Sequence[Instruction], position: int, uses: Uses, rules: Sequence[Rule]
+) -> tuple[Instruction, int]:
+    """What takes the place of the instruction at a position and of those behind it; how many these are in all."""
+    inside = [instructions[position]]
+    current = inside[0]
+    found = current, 1
+    for after in islice(instructions, position + 1, None):
+        longer = next((made for rule in rules if (made := rule(current, after, uses)) is not None), None)
+        if longer is None:
+            break
+        inside.append(after)
+        lost = set((*current.writes, *after.writes)).difference(longer.writes)
+        seen = {name: uses.private(name, inside) for name in lost}
+        if not all(private for private, _ in seen.values()):
+            break
+        shapes = [name for name, (_, shape_wanted) in seen.items() if shape_wanted]
+        if shapes:
+            if not isinstance(longer.action, Shaping):
+                break
+            longer = replace(longer, writes=(*longer.writes, *shapes), action=longer.action.shaping(shapes))
+        current = longer
+        if not isinstance(longer.action, Partial):
+            found = longer, len(inside)
+    return found
 
 
-def operands(ops: Sequence[Operator]) -> tuple[list[str], list[str]]:
-    """What operators that are one instruction read and write; what they hand to each other is left out."""
-    reads: dict[str, None] = {}
-    writes: dict[str, None] = {}
-    for op in ops:
-        for name in op.input_arg_names:
-            if name in writes:
-                del writes[name]
-            else:
-                reads[name] = None
-        writes.update(dict.fromkeys(op.output_arg_names))
-    return list(reads), list(writes)
+@dataclass
+class Member:
+    """Instructions that belong to one of those that are alike: `main`, and what it makes superfluous before and after.
+
+    `key`: what those have in common that one instruction can do; `detail`: what else the pass knows of it.
+    """
+
+    key: Any
+    main: Instruction
+    before: tuple[Instruction, ...] = ()
+    after: tuple[Instruction, ...] = ()
+    detail: Any = None
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        return (*self.before, self.main, *self.after)
 
 
-def _joined(
-    before: Call, action: Call, epilogue: int, root: Callable[[str], str], uses: Counter[str]
-) -> Call | None:
-    """One call for two, if only the second reads what the first makes."""
-    if not gemm.is_product(before):
-        return None
-    result, source = before.operands[2], action.operands[0]
-    if source is None or result is None or root(source) != root(result) or uses[root(result)] != 2:
-        return None
-    return gemm.with_bias(before, action) or gemm.with_activation(before, action, epilogue)
+@dataclass
+class Group:
+    """Members that can be put together, at the place of the last one; what they read and write."""
+
+    place: int
+    members: list[Any] = field(default_factory=list)
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+
+    def meets(self, reads: set[str], writes: set[str]) -> bool:
+        """Whether the order between the group and something else matters."""
+        return bool(self.writes & (reads | writes) or self.reads & writes)
 
 
-def _join_updates(
-    instructions: list[Instruction], stands_for: list[list[Operator]]
-) -> tuple[list[Instruction], list[list[Operator]]]:
-    """Join each run of optimizer updates of the same kind into one call over many parameters."""
-    out: list[Instruction] = []
-    ops: list[list[Operator]] = []
-    position = 0
-    for updates, group in groupby(instructions, key=_is_update):
-        run = list(group)
-        counts = [1] * len(run)
-        if updates:
-            calls, counts = optim.fuse([call for _, call in run if isinstance(call, Call)])
-            firsts = itertools.accumulate(counts, initial=0)
-            run = [(run[first][0], call) for first, call in zip(firsts, calls, strict=False)]
-        out += run
-        for count in counts:
-            ops.append([op for each in stands_for[position : position + count] for op in each])
-            position += count
-    return out, ops
+class Gathering:
+    """A pass that puts alike instructions in one, with the last of them.
 
+    One is done later than where it stood only if nothing in between touches what it works on.
+    """
 
-def _is_update(item: Instruction) -> bool:
-    op, action = item
-    return isinstance(action, Call) and op._is_optimize_op()
+    def __init__(
+        self, instructions: list[Instruction], uses: Uses, root: Callable[[str], str] | None = None
+    ) -> None:
+        self.instructions = instructions
+        self.uses = uses
+        self.root = root or uses.root
+
+    @classmethod
+    def run(cls, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        return cls(instructions, uses).gathered()
+
+    def member(self, position: int) -> Member | None:
+        """What may be put together with others, if the instruction at a position is such."""
+        raise NotImplementedError
+
+    def together(self, members: list[Any]) -> list[Instruction]:
+        """What takes the place of members of one key."""
+        raise NotImplementedError
+
+    def follows(self, position: int, groups: Iterable[Group]) -> bool:
+        """Whether a member of one of the groups has taken over the instruction at a position."""
+        return False
+
+    def gathered(self) -> list[Instruction]:
+        found = {
+            position: member
+            for position in range(len(self.instructions))
+            if (member := self.member(position)) is not None
+        }
+        if not found:
+            return self.instructions
+        places = {id(each): position for position, each in enumerate(self.instructions)}
+        replaced = {places[id(part)] for member in found.values() for part in member.before} | set(found)
+        groups: list[Group] = []
+        fillable: dict[Any, Group] = {}
+        for position, instruction in enumerate(self.instructions):
+            member = found.get(position)
+            if instruction.jumps:
+                fillable.clear()
+            if member is None and position in replaced:
+                continue
+            if member is None and not fillable:
+                continue
+            if self.follows(position, fillable.values()):
+                replaced.add(position)
+                continue
+            parts = member.instructions if member is not None else (instruction,)
+            reads = {self.root(name) for part in parts for name in part.reads}
+            writes = {self.root(name) for part in parts for name in part.writes}
+            for key in [key for key, group in fillable.items() if group.meets(reads, writes)]:
+                del fillable[key]
+            if member is None:
+                continue
+            if member.key not in fillable:
+                groups.append(fillable.setdefault(member.key, Group(position)))
+            group = fillable[member.key]
+            group.place = position
+            group.members.append(member)
+            group.reads |= reads
+            group.writes |= writes
+        at: dict[int, list[Instruction]] = defaultdict(list)
+        for group in groups:
+            at[group.place] += self.together(group.members)
+        return [
+            each
+            for position, instruction in enumerate(self.instructions)
+            for each in (*(() if position in replaced else (instruction,)), *at.get(position, ()))
+        ]

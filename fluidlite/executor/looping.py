@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,7 +12,8 @@ from ..base.dtypes import VarType
 from ..base.sizes import is_fixed
 from ..framework import Block, Operator, Program
 from ..ops.registry import Call, OpView, find
-from .plan import Instruction, Plan
+from .form import Instruction
+from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope
 
@@ -33,6 +33,8 @@ class LoopPlan(Plan):
     Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
     beginning.
     """
+
+    results_apart = True
 
     def __init__(
         self,
@@ -58,14 +60,13 @@ class LoopPlan(Plan):
         for name in self.carried:
             result = self._results[name]
             if self._lives_in_feed(instructions, name, result):
-                self._aliases = {
-                    other: name if root == result else root for other, root in self._aliases.items()
-                }
-                self._aliases[result] = name
+                aliases = self._lowering.aliases
+                aliases.update((other, name) for other, root in [*aliases.items()] if root == result)
+                aliases[result] = name
             else:
                 op = _assign(self._like, result, name)
-                instructions.append((op, Call("copy", [result, name], [self._bytes(name)])))
-                self._stands_for.append([op])
+                call = Call("copy", [result, name], [self._bytes(name)])
+                instructions.append(self._lowering.native(op, call))
         return instructions
 
     def _check(self) -> None:
@@ -87,16 +88,13 @@ class LoopPlan(Plan):
         if meta.dtypes[result] != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
             raise CannotPlan(f"the condition {self._condition!r} is not one bool")
 
-    def _may_share(self, out: str, source: str, written: Counter[str]) -> bool:
-        return out not in self._results.values() and super()._may_share(out, source, written)
-
     def _lives_in_feed(self, instructions: list[Instruction], name: str, result: str) -> bool:
         """Whether the end value of a variable can be made where its feed is: nobody wants that any more by then."""
         if not self._temporary(result):
             return False
         first, last = len(instructions), -1
-        for step, (op, action) in enumerate(instructions):
-            for touched in map(self._root, self._touched(op, action)):
+        for step, instruction in enumerate(instructions):
+            for touched in map(self._root, instruction.touches):
                 if touched == result:
                     first = min(first, step)
                 elif touched == name:
@@ -105,7 +103,7 @@ class LoopPlan(Plan):
 
     def _updates(self, instruction: Instruction, name: str, result: str) -> bool:
         """Whether an instruction may write `result` over the `name` that it reads."""
-        op, action = instruction
+        op, action = instruction.op, instruction.action
         if not isinstance(action, Call) or [self._root(n) for n in action.operands if n].count(name) != 1:
             return False
         return any(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass
@@ -13,11 +13,6 @@ class Storage:
     """
 
     bytes: int
-    names: list[str] = field(default_factory=list)
-    first: int = -1
-    last: int = -1
-
-    def touch(self, step: int) -> None:
-        if self.first < 0:
-            self.first = step
-        self.last = max(self.last, step)
+    names: list[str]
+    first: int
+    last: int

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -20,15 +18,15 @@ from ..base.dtypes import to_numpy
 from ..base.sizes import Real, Size, always_equal, current, current_shape, formula
 from ..framework import Block, Operator, Program
 from ..ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
-from . import branching, failures, fusion, memory, sparse
+from . import branching, failures, fusion, memory, native_forms
 from .analysis import Analysis, ScopeFollower, lasting_tensors
 from .forking import watch
+from .form import Instruction, lifetimes
 from .lod_tensor import LoDTensor
+from .lowering import Lowering
 from .planning import CannotPlan
 from .registers import Registers
 from .scope import Scope
-
-Instruction = tuple[Operator, "Call | OpDef | Callable[[], None]"]
 
 
 class Plan(ScopeFollower):
@@ -51,6 +49,9 @@ class Plan(ScopeFollower):
 
     branches = True
     """Whether blocks of branches may stand in line with other operators."""
+
+    results_apart = False
+    """Whether what is fetched has memory of its own."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Plan(ScopeFollower):
         self.levels = [self.meta.lod(name) for name in fetches]
         self.has_levels = any(self.levels)
         fetches = [*fetches, *(name for levels in self.levels for name in levels)]
-        instructions = self._lower(analysis.steps, fetches)
+        self.instructions = instructions = self._lower(analysis.steps, fetches)
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
         self._allocate(instructions, fetches)
         self._emit(instructions)
@@ -142,114 +143,36 @@ class Plan(ScopeFollower):
         self._sign(len(names))
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
-        """Choose a native kernel or the reference kernel for each operator; fuse; find views."""
-        from .._ext import kernels
-
-        written = Counter(name for op, _ in steps for name in op.output_arg_names)
-        self._aliases: dict[str, str] = {}
-        out: list[Instruction] = []
-        for op, view in steps:
-            if self._is_view(op, written):
-                continue
-            if op.definition is branching.BEGIN or op.definition is branching.END:
-                out.append((op, op.definition))
-                continue
-            by_rows = sparse.rule(op, view)
-            select = op.definition.native if by_rows is None else by_rows.native
-            calls = None
-            if select is not None and not _overwrites_input(op):
-                try:
-                    calls = select(view)
-                except Exception as error:
-                    raise failures.in_operator(op, error) from error
-            listed = [calls] if isinstance(calls, Call) else calls
-            if listed is not None and all(kernels.available(call.kernel) for call in listed):
-                out += [(op, call) for call in listed if not self._is_part_view(op, call, written)]
-            elif by_rows is not None:
-                raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
-            elif op.definition.lod and not op.definition.carried:
-                raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
-            else:
-                out.append((op, self._python(op)))
-        instructions, self._stands_for = fusion.fuse(out, self._touched, self._root, fetches)
-        return instructions
-
-    def _is_view(self, op: Operator, written: Counter[str]) -> bool:
-        view = op.definition.view
-        if view is None:
-            return False
-        (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
-        return self._may_share(out, source, written)
-
-    def _is_part_view(self, op: Operator, call: Call, written: Counter[str]) -> bool:
-        """Whether `call` only copies into one of the arrays of SelectedRows, or all rows of what gets other sequences;
-        that then is a view.
-        """
-        if call.kernel != "copy":
-            return False
-        source, out = call.operands
-        assert source is not None and out is not None
-        whole = always_equal(self._bytes(out), self._bytes(source)) and always_equal(
-            self._bytes(out), call.ints[0]
-        )
-        if out not in self.meta.part_of and not (op.definition.lod and whole):
-            return False
-        return self._may_share(out, source, written)
-
-    def _may_share(self, out: str, source: str, written: Counter[str]) -> bool:
-        """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
-        if out == source or written[out] > 1 or written[source] > 1 or self.meta.lasting(out):
-            return False
-        if self.meta.lasting(source) and written[source]:
-            return False
-        self._aliases[out] = self._root(source)
-        return True
+        """The instructions, fused."""
+        self._lowering = lowering = Lowering(self.meta, fetches if self.results_apart else ())
+        made = lowering.instructions(steps, self._python)
+        lasting = filter(self.meta.lasting, {name for each in made for name in each.writes})
+        return fusion.fuse(made, [*fetches, *lasting], native_forms.PASSES, lowering.root)
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
-        return self._aliases.get(name, name)
+        return self._lowering.root(name)
 
     def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
-        """Slots for everything; places in the arena for temporaries."""
-        end = len(instructions)
-        for step, (op, action) in enumerate(instructions):
-            for name in self._touched(op, action):
-                root = self._root(name)
-                if self._temporary(root):
-                    self._storage(root).touch(step)
-        for name in fetches:
-            if self._temporary(self._root(name)):
-                self._storage(self._root(name)).touch(end)
+        """Places in the arena for temporaries."""
+        for name, (first, last) in lifetimes(instructions, self._root, fetches).items():
+            if self._temporary(name):
+                self._storages[name] = memory.Storage(self._bytes(name), [name], first, last)
         self._share_in_place(instructions)
-
-    def _touched(self, op: Operator, action: Any) -> list[str]:
-        if isinstance(action, Call):
-            return [name for name in action.operands if name is not None]
-        names = [n for n in (*op.input_arg_names, *op.output_arg_names) if n in self.meta.shapes]
-        return names + ([level for n in names for level in self._levels(n)] if op.definition.lod else [])
-
-    def _levels(self, name: str) -> Sequence[str]:
-        """The arrays of offsets of a variable, outermost level first."""
-        return self.meta.lods.get(name, ())
 
     def _temporary(self, name: str) -> bool:
         return name not in self.meta.known and name not in self._fed and not self.meta.lasting(name)
 
-    def _storage(self, name: str) -> memory.Storage:
-        storage = self._storages.get(name)
-        if storage is None:
-            storage = self._storages[name] = memory.Storage(self._bytes(name), [name])
-        return storage
-
     def _bytes(self, name: str) -> int:
-        return math.prod(self.meta.shapes[name]) * to_numpy(self.meta.dtypes[name]).itemsize
+        return self._lowering.bytes(name)
 
     def _bytes_now(self, name: str) -> int:
         return current(self._bytes(name)) if name in self.meta.shapes else 0
 
     def _share_in_place(self, instructions: list[Instruction]) -> None:
         """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
-        for step, (op, action) in enumerate(instructions):
+        for step, instruction in enumerate(instructions):
+            op, action = instruction.op, instruction.action
             if not isinstance(action, Call):
                 continue
             for out_slot, in_slot in op.definition.inplace:
@@ -286,14 +209,15 @@ class Plan(ScopeFollower):
             *self._storages,
         ):
             self._slot(name)
-        self.ops = [op for op, _ in instructions]
-        self.is_native = [isinstance(action, (Call, OpDef)) for _, action in instructions]
+        self.ops = [each.op for each in instructions]
+        self.is_native = [isinstance(each.action, (Call, OpDef)) for each in instructions]
         branches: list[int] = []  # where those begin that have not ended
         self.engine = engine.Engine(len(self._slots), self._registers.found)
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._views: dict[str, np.ndarray] = {}
         self._generation = -1
-        for at, (op, action) in enumerate(instructions):
+        for at, instruction in enumerate(instructions):
+            op, action = instruction.op, instruction.action
             if isinstance(action, Call):
                 slots = [-1 if name is None else self._slot(name) for name in action.operands]
                 ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
@@ -311,7 +235,7 @@ class Plan(ScopeFollower):
                 self.engine.set_target(at, at + 1)
             elif not isinstance(action, OpDef):
                 self.engine.add_python(action)
-                for name in self._touched(op, action):
+                for name in instruction.touches:
                     self._shapes[name] = self._registers.shape(self.meta.shapes[name])
         for name, array in self.meta.known.items():
             self.engine.bind(self._slots[name], array)
@@ -411,9 +335,9 @@ class Plan(ScopeFollower):
     def _named_runs(self) -> list[tuple[str, int, int]]:
         """Each operator, or those that are joined, with its first and last instruction."""
         runs: list[tuple[str, int, int]] = []
-        for ops, run in groupby(enumerate(self._stands_for), key=lambda item: item[1]):
-            places = [place for place, _ in run]
-            runs.append((fusion.named(ops), places[0], places[-1]))
+        for _, run in groupby(enumerate(self.instructions), key=lambda item: item[1].ops):
+            found = list(run)
+            runs.append((found[0][1].name, found[0][0], found[-1][0]))
         return runs
 
     def fetch(self) -> list[np.ndarray]:
@@ -442,10 +366,8 @@ class Plan(ScopeFollower):
         lines = [f"{count} on the CPU for {shapes or 'no feeds'}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
-        for ops, native in zip(self._stands_for, self.is_native, strict=True):
-            kind = "native" if native else "reference"
-            reads, writes = fusion.operands(ops)
-            lines.append(f"  {fusion.named(ops)}({', '.join(reads)}) -> {', '.join(writes)}; {kind}")
+        for each, native in zip(self.instructions, self.is_native, strict=True):
+            lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
         return "\n".join(lines)
 
     def _array(self, name: str) -> np.ndarray:
@@ -472,7 +394,7 @@ class Plan(ScopeFollower):
             lods = None
             if definition.lod:
                 lods = {
-                    slot: [tuple(map(self._array, self._levels(name))) for name in names]
+                    slot: [tuple(map(self._array, self._lowering.levels(name))) for name in names]
                     for slot, names in op.inputs.items()
                 }
             try:
@@ -493,7 +415,7 @@ class Plan(ScopeFollower):
     def _store(self, op: Operator, name: str, value: Any) -> None:
         """Copy what a reference kernel made to where a variable is; it must be of that variable's shape and type."""
         if isinstance(value, LodArray):
-            for level, offsets in zip(self._levels(name), value.lod, strict=False):
+            for level, offsets in zip(self._lowering.levels(name), value.lod, strict=False):
                 if level.startswith(name + LEVEL):  # its own, not an input's
                     self._store(op, level, offsets)
             value = value.array
@@ -503,20 +425,3 @@ class Plan(ScopeFollower):
         except OperatorError as error:
             raise failures.in_operator(op, error) from None
         np.copyto(array, value, casting="same_kind")
-
-
-def _overwrites_input(op: Operator) -> bool:
-    """Whether `op` writes a variable that it also reads, other than in the ways its kernels are made for.
-
-    Those are updates (`Param` and `ParamOut`) and the pairs of slots its declaration allows to share memory.
-    """
-    read = {name for names in op.inputs.values() for name in names}
-    if all(read.isdisjoint(names) for names in op.outputs.values()) or op._is_optimize_op():
-        return False
-    for out_slot, names in op.outputs.items():
-        for in_slot, sources in op.inputs.items():
-            if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.inplace:
-                continue
-            if not set(names).isdisjoint(sources):
-                return True
-    return False

@@ -9,7 +9,7 @@ import pytest
 
 from fluidlite import layers, optimizer
 from fluidlite.executor.device import chains as device_chains
-from fluidlite.executor.device import uses as device_uses
+from fluidlite.executor.device import launch as device_launch
 from fluidlite.framework import default_main_program
 from fluidlite.framework.backward import append_backward
 
@@ -131,7 +131,7 @@ def test_arrays_that_do_not_fit_run_one_by_one(monkeypatch):
 
     def noted(*given):
         counted.append(1)
-        return device_uses.one_by_one(*given)
+        return device_launch.one_by_one(*given)
 
     monkeypatch.setattr(device_chains.launch, "real", lambda *arrays: False)
     monkeypatch.setattr(device_chains, "one_by_one", noted)

@@ -70,7 +70,7 @@ def joined(fetches=(), feed=None, program: Program | None = None):
         feed = expanded(as_feed(main, batches(1)[0] if feed is None else feed))
         names = [fetch if isinstance(fetch, str) else fetch.name for fetch in fetches]
         plan = DevicePlan(main, global_scope(), feed, names, device(0))
-        return [Counter(op.type for op in (launch.op, *launch.joined)) for launch in plan.launches]
+        return [Counter(op.type for op in each.ops) for each in plan.instructions]
 
 
 def test_five_small_layers_with_adam_take_few_kernels(simulation):

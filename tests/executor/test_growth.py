@@ -10,6 +10,7 @@ from fluidlite.executor.analysis import Analysis
 from fluidlite.executor.device import fusion as device_fusion
 from fluidlite.executor.device.launch import of_operator
 from fluidlite.executor.feeding import as_feed, expanded
+from fluidlite.executor.fusion import fuse
 from fluidlite.executor.interpret import Interpreter
 from fluidlite.executor.plan import Plan
 from fluidlite.optimizer import Adam
@@ -87,7 +88,7 @@ def _stages(network, size):
         given = expanded(fed)
         counts["plan"], plan = _calls(lambda: Plan(main, scope, given, [loss.name]))
         counts["fuse on a GPU"], _ = _calls(
-            lambda: device_fusion.fuse(_launches(main, scope, given), [loss.name])
+            lambda: fuse(_launches(main, scope, given), [loss.name], device_fusion.PASSES)
         )
         counts["interpret"], _ = _calls(lambda: Interpreter(main, scope, fed).run())
     return counts

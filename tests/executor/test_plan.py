@@ -390,3 +390,23 @@ def test_results_in_place_that_no_kernel_is_made_for_get_memory_of_their_own():
         ("scale", True),
         ("elementwise_sub", True),
     ]
+
+
+def test_what_lasts_is_made_although_a_product_could_go_on_without():
+    """A variable that the user lets last, so as to look at it afterwards, between a product and its bias."""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), unique_name.guard():
+        x = fluid.data("x", [None, 4], "float32")
+        product = L.fc(x, 3, bias_attr=False)
+        product.persistable = True
+        out = L.relu(L.elementwise_add(product, L.create_parameter([3], "float32"), axis=1))
+    exe = fluid.Executor()
+    exe.run(startup, scope=scope)
+    (weight,) = (p.name for p in main.all_parameters() if p.shape == (4, 3))
+    for step in range(4):
+        given = np.full([2, 4], step + 1, "float32")
+        exe.run(main, feed={"x": given}, fetch_list=[out], scope=scope)
+        found = np.array(scope.find_var(product.name).get_tensor())
+        expected = given @ np.array(scope.find_var(weight).get_tensor())
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert "instructions on the CPU for x[" in exe.describe(main, scope)

@@ -174,33 +174,25 @@ def _adam(param, rate="lr", beta1=0.9, size=4):
     return Call("adam.f32", names, [size], [beta1, 0.999, 1e-8])
 
 
-def test_fuse_joins_neighbours_that_agree():
-    calls = [
-        _adam("a"),
-        _adam("b", size=7),
-        _adam("c", beta1=0.8),
-        _adam("d", rate="lr2"),
-        _adam("e", rate="lr2"),
-    ]
-    (first, second, third), counts = optim.fuse(calls)
+def test_updates_that_agree_are_of_one_kind():
+    calls = [_adam("a"), _adam("b", size=7), _adam("c", beta1=0.8), _adam("d", rate="lr2")]
+    kinds = [optim.update_kind(call) for call in calls]
+    assert kinds[0] == kinds[1] and len(set(kinds)) == 3
+    assert optim.update_kind(Call("scale.f32", ["p", "p"], [1, 1], [0.9, 0.0])) is None
+    first = optim.joined(calls[:2])
     assert list(first.operands) == [*_adam("a").operands, *_adam("b").operands[1:]]
     assert list(first.ints) == [4, 7]
-    assert second is calls[2]
-    assert list(third.ints) == [4, 4]
-    assert third.operands[0] == "lr2"
+    assert list(optim.joined([calls[3], _adam("e", rate="lr2")]).ints) == [4, 4]
+    assert optim.joined(calls[2:3]) is calls[2]
 
 
-def test_fuse_keeps_other_kernels_and_the_order():
-    other = Call("scale.f32", ["p", "p"], [1, 1], [0.9, 0.0])
-    calls = [_adam("a"), other, _adam("b"), other, other]
-    assert optim.fuse(calls) == (calls, [1] * len(calls))
-
-
-def test_fuse_momentum_needs_the_same_variant():
+def test_momentum_has_two_kinds():
     def momentum(param, nesterov):
         return Call("momentum.f32", ["lr", param, param + "@GRAD", param + "_v"], [nesterov, 3], [0.9])
 
-    (joined, alone), _ = optim.fuse([momentum("a", 1), momentum("b", 1), momentum("c", 0)])
+    calls = [momentum("a", 1), momentum("b", 1), momentum("c", 0)]
+    kinds = [optim.update_kind(call) for call in calls]
+    assert kinds[0] == kinds[1] != kinds[2]
+    joined = optim.joined(calls[:2])
     assert list(joined.ints) == [1, 3, 3]
     assert list(joined.operands) == ["lr", "a", "a@GRAD", "a_v", "b", "b@GRAD", "b_v"]
-    assert list(alone.ints) == [0, 3]

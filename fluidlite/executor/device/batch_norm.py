@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...ops.registry import OpView, grad_name
-from .joining import Joining
-from .launch import Get, Launch
-from .uses import one_by_one
+from ..form import Instruction, Uses
+from ..fusion import joined
+from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -20,66 +20,50 @@ _OWN = ("X", "Scale", "Mean", "Variance")
 _HOW = ("is_test", "epsilon", "data_layout", "use_global_stats", "trainable_statistics")
 
 
-def join_batch_norms(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
-    """The launches with normalisations joined to what follows them. `needed`: see `fusion.fuse`."""
-    joined = _BatchNorms(launches, needed).gradients()
-    return _BatchNorms(joined, needed).forward()
-
-
-class _BatchNorms(Joining):
-    """Finds `batch_norm`, `elementwise_add` of an image of the same shape, `relu`; and their gradients."""
-
-    def forward(self) -> list[Launch]:
-        """With normalisation, sum and relu joined: all of them, or without the sum, or without the relu."""
-        return self._joined(self._normalized)
-
-    def gradients(self) -> list[Launch]:
-        """With the gradients of relu and normalisation joined."""
-        return self._joined(self._gradient)
-
-    def _normalized(self, position: int) -> tuple[Launch, int] | None:
-        view = self._view(position, ("batch_norm",))
-        if view is None or any(view.name(out) != view.name(given) for out, given in _MOVED):
+def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """A normalisation with the sum of its result and an image of the same shape; either with a relu."""
+    view, run = after.view, before.action
+    if view is None:
+        return None
+    if not isinstance(run, _Normalized):
+        norm = before.view
+        if norm is None or norm.type != "batch_norm":
             return None
-        result, other, shapes, count = view.name("Y"), None, [], 1
-        add = self._view(position + 1, ("elementwise_add",))
-        if add is not None and result in (add.name("X"), add.name("Y")) and add.shape("X") == add.shape("Y"):
-            private, shape_wanted = self._between(result, self.launches[position + 1])
-            other = add.name("Y") if add.name("X") == result else add.name("X")
-            if not private or other == result or add.dtype("X") != add.dtype("Y"):
-                return None
-            shapes += [result] if shape_wanted else []
-            result, count = add.name("Out"), 2
-        relu = self._view(position + count, ("relu",))
-        if relu is not None and relu.name("X") == result:
-            private, shape_wanted = self._between(result, self.launches[position + count])
-            if private:
-                shapes += [result] if shape_wanted else []
-                result, count = relu.name("Out"), count + 1
-            else:
-                relu = None
-        else:
-            relu = None
-        if count == 1:
+        if any(norm.name(out) != norm.name(given) for out, given in _MOVED):
             return None
-        parts = tuple(self.launches[position : position + count])
-        reads = (*parts[0].reads, *(() if other is None else (other,)))
-        kept = [name for name in parts[0].writes if name != view.name("Y")]
-        writes = tuple(dict.fromkeys((result, *shapes, *kept)))
-        run = _Normalized(parts, view, other, relu is not None, (result, *shapes))
-        return self._launch(position, count, tuple(dict.fromkeys(reads)), writes, run), count
+        run = _Normalized((before,), norm, None, False, (norm.name("Y"),))
+    if run.relu:
+        return None
+    result, parts = run.results[0], (*run.parts, after)
+    if view.type == "relu" and view.name("X") == result:
+        run = replace(run, parts=parts, relu=True, results=(view.name("Out"), *run.results[1:]))
+        return joined(before, after, run, before.reads, _replaced(before.writes, result, run.results[0]))
+    names = view.names("X") + view.names("Y")
+    if view.type != "elementwise_add" or run.other is not None or names.count(result) != 1:
+        return None
+    if view.shape("X") != view.shape("Y") or view.dtype("X") != view.dtype("Y"):
+        return None
+    other = names[1 - names.index(result)]
+    run = replace(run, parts=parts, other=other, results=(view.name("Out"), *run.results[1:]))
+    return joined(
+        before, after, run, (*before.reads, other), _replaced(before.writes, result, run.results[0])
+    )
 
-    def _gradient(self, position: int) -> tuple[Launch, int] | None:
-        relu = self._view(position, ("relu_grad",))
-        view = self._view(position + 1, ("batch_norm_grad",))
-        if relu is None or view is None or relu.name_or_none(_X_GRAD) != view.name(_Y_GRAD):
-            return None
-        if not self._only_next(position, relu.name(_X_GRAD)):
-            return None
-        parts = tuple(self.launches[position : position + 2])
-        reads = (*parts[0].reads, *(name for name in parts[1].reads if name != view.name(_Y_GRAD)))
-        run = _Gradient(parts, view, relu.name("Out"), relu.name(_OUT_GRAD))
-        return self._launch(position, 2, tuple(dict.fromkeys(reads)), parts[1].writes, run), 2
+
+def _replaced(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+    return tuple(new if name == old else name for name in names)
+
+
+def normalized_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """The gradient of a normalisation with that of the relu behind it."""
+    relu, view = before.view, after.view
+    if relu is None or view is None or relu.type != "relu_grad" or view.type != "batch_norm_grad":
+        return None
+    given = view.name(_Y_GRAD)
+    if relu.name_or_none(_X_GRAD) != given:
+        return None
+    run = _Gradient((before, after), view, relu.name("Out"), relu.name(_OUT_GRAD))
+    return joined(before, after, run, (*before.reads, *(n for n in after.reads if n != given)), after.writes)
 
 
 def _given(view: OpView, get: Get, slots: Sequence[str], attrs: Sequence[str]) -> dict[str, Any]:
@@ -93,11 +77,14 @@ def _given(view: OpView, get: Get, slots: Sequence[str], attrs: Sequence[str]) -
 class _Normalized:
     """Runs a normalisation and what follows. The arrays of `results` after the first are for their shapes only."""
 
-    parts: tuple[Launch, ...]
+    parts: tuple[Instruction, ...]
     view: OpView
     other: str | None
     relu: bool
     results: tuple[str, ...]
+
+    def shaping(self, names: Sequence[str]) -> _Normalized:
+        return replace(self, results=(*self.results, *names))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
         from ...backend.cupy_.batch_norm import forward
@@ -116,7 +103,7 @@ class _Normalized:
 class _Gradient:
     """Runs the gradients of a relu and of the normalisation before it."""
 
-    parts: tuple[Launch, ...]
+    parts: tuple[Instruction, ...]
     view: OpView
     out: str
     dout: str

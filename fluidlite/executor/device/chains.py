@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ from ...base.dtypes import VarType
 from ...base.shapes import middle, product
 from ...framework import OpRole
 from ...ops.registry import OpView, grad_name
-from .launch import Get, Launch
-from .uses import Uses, one_by_one
+from ..form import Instruction, Uses
+from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -40,10 +40,9 @@ class _Made:
 _Value = _Given | _Made | None
 
 
-def join_chains(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
+def join_chains(launches: list[Instruction], uses: Uses) -> list[Instruction]:
     """The launches with runs of elementwise operators on results of one shape joined."""
-    uses = Uses(launches, needed)
-    out: list[Launch] = []
+    out: list[Instruction] = []
     run = _Run(uses)
     for each in launches:
         if run.take(each):
@@ -61,15 +60,15 @@ class _Run:
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
         self._kind: Any = None
-        self._launches: list[Launch] = []
+        self._launches: list[Instruction] = []
         self._steps: list[tuple[str, tuple[_Value, ...], tuple[float, ...]]] = []
         self._working = 0
         self.values: dict[str, _Value] = {}
 
-    def take(self, each: Launch) -> bool:
+    def take(self, each: Instruction) -> bool:
         """Add a launch; False if it is not elementwise, or does not go with the others."""
         view = each.view
-        rule = _rule(view) if view is not None and not each.joined else None
+        rule = _rule(view) if view is not None else None
         if view is None or rule is None or any(self._uses.written[name] != 1 for name in each.writes):
             return False
         meta, shape, dtype = view.meta, view.meta.shape(each.writes[0]), view.meta.dtype(each.writes[0])
@@ -94,7 +93,7 @@ class _Run:
         self.values.update({name: value for name, value in made.items() if name in each.writes})
         return True
 
-    def _full(self, each: Launch) -> bool:
+    def _full(self, each: Instruction) -> bool:
         arrays = len({name for launch in (*self._launches, each) for name in (*launch.reads, *launch.writes)})
         return arrays > chains.MOST_ARRAYS or len(self._steps) + len(each.reads) > chains.MOST_STEPS
 
@@ -114,7 +113,7 @@ class _Run:
         self._steps.append((function, tuple(operands), tuple(numbers)))
         return _Made(len(self._steps) - 1)
 
-    def finished(self) -> list[Launch]:
+    def finished(self) -> list[Instruction]:
         """One launch for all, or the launches as they are if that is no gain."""
         if self._working < 2:
             return self._launches
@@ -137,11 +136,11 @@ class _Run:
         chain = self._chain(list(given), list(stored))
         numbers = [number for _, _, numbers in self._steps for number in numbers]
         joined = _Joined(chain, list(given), results, stored, numbers, self._kind[0], self._launches)
-        ops = [each.op for each in self._launches]
+        ops = tuple(each.op for each in self._launches)
         reads = dict.fromkeys(
             name for each in self._launches for name in each.reads if name not in self.values
         )
-        return [Launch(ops[0], tuple(reads), tuple(results), joined, tuple(ops[1:]))]
+        return [Instruction(ops, tuple(reads), tuple(results), joined)]
 
     def _chain(self, given: list[_Given], stored: list[_Value]) -> chains.Chain:
         def number(value: _Value) -> int | None:
@@ -168,7 +167,7 @@ class _Joined:
         stored: Mapping[_Value, int],
         numbers: Sequence[float],
         shape: tuple[int, ...],
-        launches: Sequence[Launch],
+        launches: Sequence[Instruction],
     ) -> None:
         self._chain, self._given, self._numbers, self._shape = chain, given, numbers, shape
         self._results, self._stored, self._launches = results, stored, launches

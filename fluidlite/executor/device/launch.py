@@ -1,14 +1,13 @@
-"""`Launch`: one step of a program on a GPU."""
+"""Instructions for a GPU: functions that queue the work of operators on the device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...framework import Operator
 from ...ops.registry import LodArray, OpView
-from ..fusion import named
+from ..form import Instruction
 from .calls import call
 
 if TYPE_CHECKING:
@@ -17,44 +16,12 @@ if TYPE_CHECKING:
 Get = Callable[[str], Any]
 """Gives the array of a variable."""
 
-_SHOWN = 6
-"""How many variables of a launch are named in its description."""
+Run = Callable[["CudaDevice", Get], Mapping[str, Any]]
+"""`Instruction.action` for a GPU: has the work queued on the device's compute stream, which must be current, and
+returns the arrays of `writes` by name; updates return the arrays that `get` gave them."""
 
 
-@dataclass(frozen=True)
-class Launch:
-    """What to do on a device for operator `op`, or for several operators of which `op` is the first.
-
-    `view`: the operator with exact shapes and dtypes. `reads`, `writes`: the variables concerned. `run(device, get)`
-    has the work queued on the device's compute stream, which must be current, and returns the arrays of `writes` by
-    name; updates return the arrays that `get` gave them.
-    """
-
-    op: Operator
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    run: Callable[[CudaDevice, Get], Mapping[str, Any]]
-    joined: tuple[Operator, ...] = ()
-    """The other operators that this launch stands for."""
-    view: OpView | None = None
-
-    @property
-    def name(self) -> str:
-        """What to call this: the operators, how many of each type."""
-        return named((self.op, *self.joined))
-
-    def describe(self) -> str:
-        """The operators, how many of each type, and the variables, as one line."""
-        return f"{self.name}({_some(self.reads)}) -> {_some(self.writes)}"
-
-
-def _some(names: Sequence[str]) -> str:
-    """Names with commas between; of many only the first."""
-    left = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {left} more" if left > 0 else "")
-
-
-def of_operator(op: Operator, view: OpView) -> Launch:
+def of_operator(op: Operator, view: OpView) -> Instruction:
     """The launch of one operator: its launcher, or its reference kernel on arrays of the device."""
     definition = op.definition
 
@@ -69,4 +36,12 @@ def of_operator(op: Operator, view: OpView) -> Launch:
         return made
 
     reads, writes = tuple(dict.fromkeys(op.input_arg_names)), tuple(dict.fromkeys(op.output_arg_names))
-    return Launch(op, reads, writes, run, view=view)
+    return Instruction((op,), reads, writes, run, view)
+
+
+def one_by_one(launches: Iterable[Instruction], device: CudaDevice, get: Get) -> Mapping[str, Any]:
+    """Run launches in order; returns what all of them write."""
+    made: dict[str, Any] = {}
+    for launch in launches:
+        made.update(launch.action(device, lambda name: made[name] if name in made else get(name)))
+    return made

@@ -8,86 +8,73 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
 from ...ops.registry import OpView, grad_name
-from .joining import Joining
-from .launch import Get, Launch
-from .uses import one_by_one
+from ..form import Instruction, Uses
+from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
-_TYPES = ("lookup_table_grad", "lookup_table_v2_grad")
 _OUT_GRAD, _W_GRAD = grad_name("Out"), grad_name("W")
 
 
-def join_lookups(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
-    """The launches with the gradients of lookups in one table and their sum joined, at the place of the sum.
+def join_lookups(launches: list[Instruction], uses: Uses) -> list[Instruction]:
+    """The launches with gradients of lookups in one table made together where they are summed."""
+    at: dict[int, Instruction] = {}
+    absorbed: set[int] = set()
+    places = {id(launch): place for place, launch in enumerate(launches)}
+    for position, launch in enumerate(launches):
+        parts = _parts(launch, uses)
+        if parts is None:
+            continue
+        found = sorted(places[id(part)] for part in parts)
+        if any(_written(launches[start + 1 : position], launches[start].reads) for start in found):
+            continue
+        at[position] = _together([launches[place] for place in found], launch)
+        absorbed.update(found)
+    return [at.get(place, launch) for place, launch in enumerate(launches) if place not in absorbed]
 
-    `needed`: see `fusion.fuse`.
-    """
-    return _Lookups(launches, needed).gradients()
+
+def _parts(total: Instruction, uses: Uses) -> list[Instruction] | None:
+    """What makes the gradients that are summed, if these can be made there as well."""
+    view = total.view
+    if view is None or view.type != "sum" or view.count("X") < 2:
+        return None
+    terms = view.names("X")
+    if len({*terms}) != len(terms) or any(uses.private(name, [total]) != (True, False) for name in terms):
+        return None
+    parts = [uses.makers[name] for name in terms]
+    views = [part.view for part in parts if _dense(part)]
+    tables = {view.name("W") for view in views if view is not None}
+    return parts if len(views) == len(terms) and len(tables) == 1 else None
 
 
-class _Lookups(Joining):
-    def __init__(self, launches: Sequence[Launch], needed: Collection[str]) -> None:
-        super().__init__(launches, needed)
-        self._made_at = {name: k for k, launch in enumerate(launches) for name in launch.writes}
+def _written(launches: Sequence[Instruction], names: Collection[str]) -> bool:
+    """Whether one of `names` is written by launches."""
+    return any(not set(names).isdisjoint(launch.writes) for launch in launches)
 
-    def gradients(self) -> list[Launch]:
-        """With gradients of lookups made together where they are summed."""
-        at: dict[int, Launch] = {}
-        absorbed: set[int] = set()
-        for position in range(len(self.launches)):
-            parts = self._parts(position)
-            if parts is not None:
-                at[position] = self._together([*parts, position])
-                absorbed |= {*parts}
-        return [at.get(k, launch) for k, launch in enumerate(self.launches) if k not in absorbed]
 
-    def _parts(self, position: int) -> list[int] | None:
-        """Where the gradients are made that the sum at `position` is of, if they can be made there as well."""
-        total = self._view(position, ("sum",))
-        if total is None or total.count("X") < 2:
-            return None
-        terms = total.names("X")
-        if any(self._between(name, self.launches[position]) != (True, False) for name in terms):
-            return None
-        parts = sorted({self._made_at[name] for name in terms})
-        views = [self._dense(k) for k in parts]
-        if len(parts) != len(terms) or any(view is None for view in views):
-            return None
-        if len({view.name("W") for view in views if view is not None}) != 1:
-            return None
-        if any(self._written(self.launches[k].reads, k, position) for k in parts):
-            return None
-        return parts
+def _dense(launch: Instruction) -> bool:
+    """Whether a launch is the gradient of a lookup that kernels take."""
+    view = launch.view
+    if view is None or launch.kind != "lookup_grad" or view.attr("is_sparse") or not view.has(_W_GRAD):
+        return False
+    kinds = view.dtype("W"), view.dtype(_OUT_GRAD)
+    ids = view.dtype("Ids") in (VarType.INT32, VarType.INT64)
+    return ids and kinds[0] == kinds[1] and kinds[0] in (VarType.FP32, VarType.FP64)
 
-    def _written(self, names: Collection[str], start: int, end: int) -> bool:
-        """Whether one of `names` is written between two positions."""
-        return any(not set(names).isdisjoint(launch.writes) for launch in self.launches[start + 1 : end])
 
-    def _dense(self, position: int) -> OpView | None:
-        """The gradient of a lookup at a position if kernels take it."""
-        view = self._view(position, _TYPES)
-        if view is None or view.attr("is_sparse") or not view.has(_W_GRAD):
-            return None
-        kinds = view.dtype("W"), view.dtype(_OUT_GRAD)
-        ids = view.dtype("Ids") in (VarType.INT32, VarType.INT64)
-        return view if ids and kinds[0] == kinds[1] and kinds[0] in (VarType.FP32, VarType.FP64) else None
-
-    def _together(self, positions: list[int]) -> Launch:
-        """One launch for gradients and, at the last of `positions`, their sum."""
-        launches = tuple(self.launches[k] for k in positions)
-        views = tuple(launch.view for launch in launches[:-1] if launch.view is not None)
-        run = _Sum(views, launches[-1].op.outputs["Out"][0], launches)
-        ops = [launch.op for launch in launches]
-        return Launch(ops[0], run.reads, (run.total,), run, tuple(ops[1:]))
+def _together(parts: list[Instruction], total: Instruction) -> Instruction:
+    """One launch for gradients and their sum."""
+    views = tuple(part.view for part in parts if part.view is not None)
+    run = _Sum(views, total.op.outputs["Out"][0], (*parts, total))
+    return Instruction(tuple(each.op for each in run.launches), run.reads, (run.total,), run)
 
 
 @dataclass(frozen=True)
 class _Sum:
     views: tuple[OpView, ...]
     total: str
-    launches: tuple[Launch, ...]
+    launches: tuple[Instruction, ...]
 
     @property
     def reads(self) -> tuple[str, ...]:

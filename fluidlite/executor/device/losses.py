@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
 from ...base.shapes import product, rows_along
 from ...ops.registry import OpView, grad_name
-from .joining import Joining
-from .launch import Get, Launch
+from ..form import Instruction, Uses
+from ..fusion import Partial, joined
+from .launch import Get
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -19,117 +20,100 @@ _OUT_GRAD, _X_GRAD, _Y_GRAD, _LOSS_GRAD = (grad_name(slot) for slot in ("Out", "
 _FUSED = "softmax_with_cross_entropy"
 
 
-def join_losses(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
-    """The launches with softmax, cross entropy of class numbers and mean joined.
-
-    `needed`: see `fusion.fuse`.
-    """
-    joined = _Losses(launches, needed).gradients()
-    return _Losses(joined, needed).forward()
-
-
-class _Losses(Joining):
-    def forward(self) -> list[Launch]:
-        """With softmax, cross entropy and the mean of the losses joined, where at least two of these meet."""
-        return self._joined(self._loss)
-
-    def gradients(self) -> list[Launch]:
-        """With their gradients joined."""
-        return self._joined(self._gradient)
-
-    def _loss(self, position: int) -> tuple[Launch, int] | None:
-        first = self._view(position, ("softmax", _FUSED))
-        if first is None:
+def loss(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """Softmax with the cross entropy of class numbers; either, or both as one operator, with the mean of the losses."""
+    view = after.view
+    if view is None:
+        return None
+    run = before.action if isinstance(before.action, _Loss) else None
+    if before.kind == "softmax" and after.kind == "entropy" and view.name("X") == before.writes[0]:
+        run = _loss(before.view, "X", "Out", view, "Y")
+    else:
+        if before.kind == _FUSED:
+            run = _loss(before.view, "Logits", "Softmax", before.view, "Loss")
+        if run is None or run.mean is not None or view.type != "mean" or view.name("X") != run.loss[0]:
             return None
-        if first.type == "softmax":
-            view, count, logits, loss = self._view(position + 1, _ENTROPIES), 2, "X", "Y"
-            if view is None or view.name("X") != first.name("Out"):
-                return None
-        else:
-            view, count, logits, loss = first, 1, "Logits", "Loss"
-        rows = _rows(first, logits, view)
-        if rows is None or not view.has(loss):
-            return None
-        mean = self._view(position + count, ("mean",))
-        if mean is not None and mean.name("X") == view.name(loss):
-            count += 1
-        else:
-            mean = None
-        if count == 1:
-            return None
-        run = _Loss(
-            (first.name(logits), view.name("Label")),
-            view.type,
-            rows,
-            int(view.attr("ignore_index")),
-            first.name_or_none("Out" if first is not view else "Softmax"),
-            (view.name(loss), tuple(view.shape(loss))),
-            _shaped(view, "MatchX"),
-            _shaped(view, "XShape"),
-            mean.name("Out") if mean is not None else None,
-        )
-        return self._launch(position, count, run.reads, run.writes, run), count
-
-    def _gradient(self, position: int) -> tuple[Launch, int] | None:
-        start, factor = position, 1.0
-        mean = self._view(position, ("mean_grad",))
-        if mean is not None:
-            if not self._only_next(position, mean.name_or_none(_X_GRAD)) or not product(mean.shape("X")):
-                return None
-            factor = 1 / product(mean.shape("X"))
-            position += 1
-        view = self._view(position, (*_ENTROPY_GRADS, _FUSED + "_grad"))
-        if view is None:
-            return None
-        last, softmax, given, result = view, "Softmax", _LOSS_GRAD, grad_name("Logits")
-        if view.type != _FUSED + "_grad":
-            behind = self._view(position + 1, ("softmax_grad",))
-            if behind is None or not self._follows(position, view, behind):
-                return None
-            last, softmax, given, result = behind, "Out", _Y_GRAD, _X_GRAD
-            position += 1
-        if position == start or not last.has(result):
-            return None
-        if mean is not None and mean.name(_X_GRAD) != view.name(given):
-            return None
-        rows = _rows(last, softmax, view)
-        if rows is None:
-            return None
-        run = _Gradient(
-            last.name(softmax),
-            view.name("Label"),
-            mean.name(_OUT_GRAD) if mean is not None else view.name(given),
-            last.name(result),
-            view.type,
-            rows,
-            int(view.attr("ignore_index")),
-            factor,
-        )
-        count = position + 1 - start
-        return self._launch(start, count, run.reads, (run.result,), run), count
-
-    def _follows(self, position: int, view: OpView, last: OpView) -> bool:
-        """Whether `last` is the gradient of the softmax whose cross entropy `view` is the gradient of."""
-        softmax = last.name("Out")
-        if last.name(_OUT_GRAD) != view.name(_X_GRAD) or not self._only_next(position, view.name(_X_GRAD)):
-            return False
-        if view.has("X"):
-            return view.name("X") == softmax
-        # This one has the probabilities of the labels only: who made these?
-        match = view.name("MatchX")
-        makers = [launch.view for launch in self.launches if match in launch.writes]
-        written = self.uses.written
-        return (
-            len(makers) == 1
-            and makers[0] is not None
-            and makers[0].type == "cross_entropy2"
-            and makers[0].name("X") == softmax
-            and written[softmax] == 1
-        )
+        run = replace(run, mean=view.name("Out"))
+    return None if run is None else joined(before, after, run, run.reads, run.writes)
 
 
-_ENTROPIES = ("cross_entropy", "cross_entropy2")
-_ENTROPY_GRADS = ("cross_entropy_grad", "cross_entropy_grad2")
+def _loss(first: OpView | None, logits: str, softmax: str, view: OpView | None, result: str) -> _Loss | None:
+    assert first is not None and view is not None
+    rows = _rows(first, logits, view)
+    if rows is None or not view.has(result):
+        return None
+    return _Loss(
+        (first.name(logits), view.name("Label")),
+        view.type,
+        rows,
+        int(view.attr("ignore_index")),
+        first.name_or_none(softmax),
+        (view.name(result), tuple(view.shape(result))),
+        _shaped(view, "MatchX"),
+        _shaped(view, "XShape"),
+        None,
+    )
+
+
+def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """The gradients of mean and cross entropy, and of the softmax."""
+    view = after.view
+    if view is None:
+        return None
+    views = before.action.views if isinstance(before.action, Partial) else (before.view,)
+    mean = views[0] if views[0] is not None and views[0].type == "mean_grad" else None
+    if before.view is mean and mean is not None:
+        given = {"entropy_grad": _Y_GRAD, _FUSED + "_grad": _LOSS_GRAD}.get(after.kind)
+        if given is None or mean.name_or_none(_X_GRAD) != view.name(given) or not product(mean.shape("X")):
+            return None
+        if after.kind == "entropy_grad":
+            return joined(before, after, Partial((mean, view)), before.reads + after.reads, after.writes)
+        run = _gradient(mean, view, view, "Softmax", _LOSS_GRAD, grad_name("Logits"))
+    else:
+        entropy = views[-1]
+        if entropy is None or entropy.definition.role != "entropy_grad" or view.type != "softmax_grad":
+            return None
+        if not _follows(entropy, view, uses):
+            return None
+        run = _gradient(mean, entropy, view, "Out", _Y_GRAD, _X_GRAD)
+    return None if run is None else joined(before, after, run, run.reads, (run.result,))
+
+
+def _gradient(
+    mean: OpView | None, view: OpView, last: OpView, softmax: str, given: str, result: str
+) -> _Gradient | None:
+    rows = _rows(last, softmax, view)
+    if rows is None or not last.has(result):
+        return None
+    return _Gradient(
+        last.name(softmax),
+        view.name("Label"),
+        mean.name(_OUT_GRAD) if mean is not None else view.name(given),
+        last.name(result),
+        view.type,
+        rows,
+        int(view.attr("ignore_index")),
+        1.0 if mean is None else 1 / product(mean.shape("X")),
+    )
+
+
+def _follows(view: OpView, last: OpView, uses: Uses) -> bool:
+    """Whether `last` is the gradient of the softmax whose cross entropy `view` is the gradient of."""
+    softmax = last.name("Out")
+    if last.name(_OUT_GRAD) != view.name_or_none(_X_GRAD):
+        return False
+    if view.has("X"):
+        return view.name("X") == softmax
+    # This one has the probabilities of the labels only: who made these?
+    match = view.name("MatchX")
+    maker = uses.makers.get(match)
+    return (
+        maker is not None
+        and maker.view is not None
+        and maker.kind == "entropy"
+        and maker.view.name("X") == softmax
+        and uses.written[match] == uses.written[softmax] == 1
+    )
 
 
 def _rows(view: OpView, slot: str, entropy: OpView) -> tuple[int, int] | None:

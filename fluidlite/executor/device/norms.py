@@ -2,79 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
 from ...base.shapes import product
 from ...ops.registry import OpView
-from .joining import Joining
-from .launch import Get, Launch
+from ..form import Instruction
+from ..fusion import Gathering, Member
+from .launch import Get
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 
-def join_norms(launches: Sequence[Launch], needed: Collection[str]) -> list[Launch]:
-    """The launches with runs of sums of squares, and of products with one number, joined. `needed`: see
-    `fusion.fuse`."""
-    joined = _Norms(launches, needed).squares()
-    return _Norms(joined, needed).products()
+class Squares(Gathering):
+    """Sums of the squares of at least two arrays."""
 
-
-class _Norms(Joining):
-    def squares(self) -> list[Launch]:
-        """With `square` and `reduce_sum` of at least two arrays joined."""
-        return self._joined(lambda position: self._run(position, 2, self._sum, _Squares))
-
-    def products(self) -> list[Launch]:
-        """With products of at least two arrays and the same number joined."""
-        return self._joined(lambda position: self._run(position, 1, self._product, _Products))
-
-    def _run(
-        self, position: int, step: int, find: Callable[[int], _Part | None], kind: Callable[..., Any]
-    ) -> tuple[Launch, int] | None:
-        """The launch for as many parts of `step` launches as are alike, next to each other and independent."""
-        parts: list[_Part] = []
-        written: set[str] = set()
-        while (part := find(position + step * len(parts))) is not None:
-            if written & {part.source, part.by} or (
-                parts and (part.kind, part.by) != (parts[0].kind, parts[0].by)
-            ):
-                break
-            parts.append(part)
-            written |= {
-                name for k in range(step) for name in self._writes(position + step * len(parts) - 1 - k)
-            }
-        if len(parts) < 2:
+    def member(self, position: int) -> Member | None:
+        total = self.instructions[position]
+        square = self.instructions[position - 1] if position else total
+        if square.kind != "square" or total.kind != "reduce_sum" or total.view is None or square.view is None:
             return None
-        run = kind(tuple(parts))
-        count = step * len(parts)
-        return self._launch(position, count, run.reads, tuple(part.target for part in parts), run), count
-
-    def _writes(self, position: int) -> tuple[str, ...]:
-        return self.launches[position].writes
-
-    def _sum(self, position: int) -> _Part | None:
-        square, total = self._view(position, ("square",)), self._view(position + 1, ("reduce_sum",))
-        if square is None or total is None or total.name("X") != square.name("Out"):
-            return None
-        dims = total.attr("dim")
+        dims, rank = total.view.attr("dim"), len(total.view.shape("X"))
         listed = [dims] if isinstance(dims, int) else dims
-        rank = len(total.shape("X"))
-        whole = total.attr("reduce_all") or len({axis % rank for axis in listed}) == rank
-        if not whole or not self._only_next(position, square.name("Out")):
+        whole = total.view.attr("reduce_all") or len({axis % rank for axis in listed}) == rank
+        middle = square.view.name("Out")
+        if not whole or total.view.name("X") != middle or self.uses.private(middle, [total]) != (True, False):
             return None
-        return _part(square, total.name("Out"), tuple(total.shape("Out")))
+        part = _part(square.view, total.view.name("Out"), tuple(total.view.shape("Out")))
+        return None if part is None else Member(part.key, total, before=(square,), detail=part)
 
-    def _product(self, position: int) -> _Part | None:
-        view = self._view(position, ("elementwise_mul",))
-        if view is None or product(tuple(view.shape("Y"))) != 1 or view.dtype("Y") != view.dtype("X"):
+    def together(self, members: list[Member]) -> list[Instruction]:
+        return _together(members, _Squares)
+
+
+class Products(Gathering):
+    """Products of at least two arrays with the same number."""
+
+    def member(self, position: int) -> Member | None:
+        instruction = self.instructions[position]
+        view = instruction.view
+        if view is None or view.type != "elementwise_mul" or product(tuple(view.shape("Y"))) != 1:
             return None
-        if tuple(view.shape("Out")) != tuple(view.shape("X")):
+        shape = tuple(view.shape("Out"))
+        if view.dtype("Y") != view.dtype("X") or shape != tuple(view.shape("X")):
             return None
-        return _part(view, view.name("Out"), tuple(view.shape("Out")), view.name("Y"))
+        part = _part(view, view.name("Out"), shape, view.name("Y"))
+        return None if part is None else Member(part.key, instruction, detail=part)
+
+    def together(self, members: list[Member]) -> list[Instruction]:
+        return _together(members, _Products)
+
+
+def _together(members: list[Member], kind: Callable[..., Any]) -> list[Instruction]:
+    """One launch for several; those of a single member as they are."""
+    launches = [each for member in members for each in member.instructions]
+    if len(members) < 2:
+        return launches
+    run = kind(tuple(member.detail for member in members))
+    ops = tuple(op for each in launches for op in each.ops)
+    return [Instruction(ops, run.reads, tuple(part.target for part in run.parts), run)]
 
 
 @dataclass(frozen=True)
@@ -86,6 +75,11 @@ class _Part:
     target: str
     shape: tuple[int, ...]
     by: str | None = None
+
+    @property
+    def key(self) -> tuple[VarType, str | None]:
+        """What those have in common that are made together."""
+        return self.kind, self.by
 
 
 def _part(view: OpView, target: str, shape: tuple[int, ...], by: str | None = None) -> _Part | None:

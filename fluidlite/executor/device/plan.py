@@ -17,13 +17,15 @@ from ...base.dtypes import to_numpy
 from ...framework import Operator, Program
 from ..analysis import Analysis, ScopeFollower, lasting_tensors
 from ..forking import watch
+from ..form import Instruction
+from ..fusion import fuse
 from ..lod_tensor import LoDTensor
 from ..planning import CannotPlan
 from ..scope import Scope
 from .calls import needs_host
 from .feeds import FeedSlots, Fetcher, Layout, Pace
-from .fusion import fuse
-from .launch import Launch, of_operator
+from .fusion import PASSES
+from .launch import of_operator
 from .resources import Resources
 from .run import LaunchList
 
@@ -71,11 +73,11 @@ class DevicePlan(ScopeFollower):
         self.fetched = analysis.fetches
         launches = [of_operator(op, view) for op, view in analysis.steps]
         lasting = {n for launch in launches for n in launch.writes if analysis.meta.lasting(n)}
-        self.launches = self._fused(launches, {*analysis.fetches, *lasting})
+        self.instructions = self._fused(launches, {*analysis.fetches, *lasting})
         self.uncaptured_reason = self._reason(capture)
         self._resources = Resources(device, self.lock)
         self._list = LaunchList(
-            self.launches,
+            self.instructions,
             self.meta,
             lasting,
             analysis.fetches,
@@ -103,8 +105,8 @@ class DevicePlan(ScopeFollower):
         self._fetcher = Fetcher(device, [self._layout(name) for name in self.fetched])
         weakref.finalize(self, self._resources.release).atexit = False
 
-    def _fused(self, launches: list[Launch], needed: set[str]) -> list[Launch]:
-        return fuse(launches, needed)
+    def _fused(self, launches: list[Instruction], needed: set[str]) -> list[Instruction]:
+        return fuse(launches, needed, PASSES)
 
     def _layout(self, name: str) -> Layout:
         return self.meta.shapes[name], to_numpy(self.meta.dtypes[name])
@@ -115,7 +117,7 @@ class DevicePlan(ScopeFollower):
             return "its feeds are used where they are"
         if not flags.cuda_graphs():
             return "FLUIDLITE_CUDA_GRAPHS=0"
-        found = [needs_host(op) for launch in self.launches for op in (launch.op, *launch.joined)]
+        found = [needs_host(op) for launch in self.instructions for op in launch.ops]
         return next((reason for reason in found if reason is not None), None)
 
     def follow(self, names: Sequence[str]) -> None:
@@ -266,6 +268,6 @@ class DevicePlan(ScopeFollower):
             head = "will be captured in its next step" if self._resources.warm else "has not run yet"
         shapes = ", ".join(f"{name}{list(self._layouts[name][0])}" for name in self.feed_names)
         lines = [
-            f"{len(self.launches)} launches on GPU {self.device.number} for {shapes or 'no feeds'}; {head}"
+            f"{len(self.instructions)} launches on GPU {self.device.number} for {shapes or 'no feeds'}; {head}"
         ]
-        return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.launches)])
+        return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.instructions)])

@@ -18,8 +18,9 @@ from ...base.dtypes import to_numpy
 from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures
+from ..form import Instruction, lifetimes
 from ..planning import ExactMeta
-from .launch import Get, Launch
+from .launch import Get
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -39,7 +40,7 @@ class LaunchList:
 
     def __init__(
         self,
-        launches: Sequence[Launch],
+        launches: Sequence[Instruction],
         meta: ExactMeta,
         lasting: AbstractSet[str],
         fetches: Sequence[str],
@@ -62,17 +63,12 @@ class LaunchList:
     def _last_uses(self) -> list[list[str]]:
         """For each launch the variables that nobody looks at after it."""
         part_of = self._meta.part_of
-        last: dict[str, int] = {}
-        for k, launch in enumerate(self.launches):
-            for name in (*launch.reads, *launch.writes):
-                last[part_of.get(name, name)] = k
-        self._used = {*last, *self._fetches}
-        kept = {part_of.get(name, name) for name in self._fetches}
-        dead: list[list[str]] = [[] for _ in self.launches]
-        for name, k in last.items():
-            if name not in kept:
-                dead[k].append(name)
-        return dead
+        lives = lifetimes(self.launches, lambda name: part_of.get(name, name), self._fetches)
+        self._used = {*lives, *self._fetches}
+        dead: list[list[str]] = [[] for _ in (*self.launches, None)]
+        for name, (_, last) in lives.items():
+            dead[last].append(name)
+        return dead[:-1]
 
     def run(self) -> list[Any]:
         """Give all launches to the compute stream, which must be active; returns the fetches, contiguous."""
@@ -118,7 +114,7 @@ class LaunchList:
 
         return get
 
-    def _one(self, launch: Launch, env: dict[str, Any], get: Get, written: set[int]) -> None:
+    def _one(self, launch: Instruction, env: dict[str, Any], get: Get, written: set[int]) -> None:
         try:
             with library.errors(f"operator {launch.op.type}"):
                 made = self._made(launch, get)
@@ -133,7 +129,7 @@ class LaunchList:
             raise located from error
 
     def _one_between_events(
-        self, begun: list[_Begun], launch: Launch, env: dict[str, Any], get: Get, written: set[int]
+        self, begun: list[_Begun], launch: Instruction, env: dict[str, Any], get: Get, written: set[int]
     ) -> None:
         """`_one`, noting when it was given to the GPU, and events before and after it."""
         stream, event = self._device.compute, self._device.xp.cuda.Event
@@ -155,14 +151,14 @@ class LaunchList:
                 there = begun[0][1] + int(offset * 1e6), int(since(before, after) * 1e6)
             recorder.add(name, begin, end, device=there)
 
-    def _made(self, launch: Launch, get: Get) -> Mapping[str, Any]:
+    def _made(self, launch: Instruction, get: Get) -> Mapping[str, Any]:
         try:
-            return launch.run(self._device, get)
+            return launch.action(self._device, get)
         except (MemoryError, self._device.xp.cuda.memory.OutOfMemoryError):
             if self._device.recording is not None or not self._lasting.isdisjoint(launch.writes):
                 raise  # it may have written already
             pools.relieve(self._device)
-            return launch.run(self._device, get)
+            return launch.action(self._device, get)
 
     def _store(self, name: str, value: Any, env: dict[str, Any], written: set[int]) -> None:
         """Keep a result: with the planned type, and not in the memory of a variable that may be written later on."""

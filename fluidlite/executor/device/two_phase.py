@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import library
 from ...framework import OpRole, Program
+from ..form import Instruction
+from ..fusion import fuse
 from ..scope import Scope
-from .fusion import fuse
-from .launch import Launch
+from .fusion import PASSES
 from .plan import DevicePlan
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ class DeviceTwoPhasePlan(DevicePlan):
         self.follow(held)
         self._values: dict[str, Any] = {}
 
-    def _fused(self, launches: list[Launch], needed: set[str]) -> list[Launch]:
+    def _fused(self, launches: list[Instruction], needed: set[str]) -> list[Instruction]:
         """The two parts, each fused for itself."""
         roles = [launch.op.attrs.get("op_role", 0) & OpRole.Backward for launch in launches]
         cut = next((k for k, role in enumerate(roles) if role), len(roles))
         read = {name for launch in launches[cut:] for name in launch.reads}
-        first = fuse(launches[:cut], needed | read)
+        first = fuse(launches[:cut], needed | read, PASSES)
         self._cut = len(first)
-        return [*first, *fuse(launches[cut:], needed)]
+        return [*first, *fuse(launches[cut:], needed, PASSES)]
 
     def run_first(self) -> list[Any]:
         """Run the forward operators on what `accepts` has taken; returns copies of the fetches, on the device."""
@@ -67,7 +68,7 @@ class DeviceTwoPhasePlan(DevicePlan):
         with self.device.active():
             for name, array in zip(self._late, arrays, strict=True):
                 self._values[name] = self.device.put(array)
-            self._list.advance(self._values, self._cut, len(self.launches))
+            self._list.advance(self._values, self._cut, len(self.instructions))
             return self._copies(self._second)
 
     def _copies(self, names: Sequence[str]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from ...framework import Block, Operator, Program
 from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView
 from .. import failures
-from ..plan import Instruction, Plan
+from ..form import Instruction
+from ..plan import Plan
 from ..planning import CannotPlan
 from ..scope import Scope
 from .stacks import Stack
@@ -30,6 +32,8 @@ class TurnsPlan(Plan):
         made: what is wanted of all turns; it is written where stacks have it.
         sums: what is added up over the turns.
     """
+
+    results_apart = True
 
     def __init__(
         self,
@@ -68,16 +72,12 @@ class TurnsPlan(Plan):
         slots += [self._slots[self._outside[name]] for name in self._wanted]
         self.engine.set_turns(slots, roots, expected)
 
-    def _may_share(self, out: str, source: str, written: object) -> bool:
-        return out not in self._results and super()._may_share(out, source, written)  # type: ignore[arg-type]
-
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
-        self._results = list(fetches)
         self._changes = {name for op, _ in steps for name in op.output_arg_names}
         results = dict(zip([*self._wanted, *self._added], fetches, strict=False))
         if any(not self.meta.shapes[name] for name in fetches):
             raise CannotPlan("it makes numbers without dimensions")
-        instructions = [self._unflipped(op, action) for op, action in super()._lower(steps, fetches)]
+        instructions = [self._unflipped(each) for each in super()._lower(steps, fetches)]
         for name in self._wanted:
             result = results[name]
             if self._temporary(result) and result not in self._outside.values():
@@ -85,7 +85,7 @@ class TurnsPlan(Plan):
             else:
                 self._outside[name] = self._twin(result, name + MADE)
                 call = Call("copy", [result, name + MADE], [self._bytes(result)])
-                self._add(instructions, call)
+                instructions.append(self._lowering.native(self._like, call))
         for name in self._added:
             result = results[name]
             if self.meta.dtypes[result] not in (VarType.FP32, VarType.FP64):
@@ -93,22 +93,20 @@ class TurnsPlan(Plan):
             suffix = "f32" if self.meta.dtypes[result] == VarType.FP32 else "f64"
             self._outside[name + SUM] = total = self._twin(result, name + SUM)
             count = self._bytes(result) // to_numpy(self.meta.dtypes[result]).itemsize
-            self._add(instructions, Call(f"elementwise_add.{suffix}", [total, result, total], [count]))
+            call = Call(f"elementwise_add.{suffix}", [total, result, total], [count])
+            instructions.append(self._lowering.native(self._like, call))
         return instructions
-
-    def _add(self, instructions: list[Instruction], call: Call) -> None:
-        instructions.append((self._like, call))
-        self._stands_for.append([self._like])
 
     def _twin(self, name: str, twin: str) -> str:
         """A name for memory of the shape and type of a variable."""
         self.meta.shapes[twin], self.meta.dtypes[twin] = self.meta.shapes[name], self.meta.dtypes[name]
         return twin
 
-    def _unflipped(self, op: Operator, action: object) -> Instruction:
+    def _unflipped(self, instruction: Instruction) -> Instruction:
         """Products with the transpose of a matrix that stays: that is transposed once, before the turns."""
+        action = instruction.action
         if not isinstance(action, Call) or not is_product(action) or not action.ints[4]:
-            return op, action  # type: ignore[return-value]
+            return instruction
         a, b, *others = action.operands
         if (
             b is None
@@ -116,15 +114,16 @@ class TurnsPlan(Plan):
             or self._temporary(self._root(b))
             or b in self.meta.known
         ):
-            return op, action
+            return instruction
         columns, depth = action.ints[1], action.ints[2]
         if isinstance(columns, Size) or isinstance(depth, Size) or self._written(b):
-            return op, action
+            return instruction
         flipped = b + FLIPPED
         self.meta.shapes[flipped], self.meta.dtypes[flipped] = (depth, columns), self.meta.dtypes[b]
         self._flipped[flipped] = self._root(b), columns, depth
         ints = [*action.ints[:4], 0, *action.ints[5:]]
-        return op, Call(action.kernel, [a, flipped, *others], ints, action.floats)
+        call = Call(action.kernel, [a, flipped, *others], ints, action.floats)
+        return replace(instruction, reads=(*instruction.reads, flipped), action=call)
 
     def _written(self, name: str) -> bool:
         return name in self._changes

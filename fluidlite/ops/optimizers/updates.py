@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any
 
 from ...base.dtypes import rest
@@ -75,27 +74,18 @@ _LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
 """Kernels that update many parameters in one call, and how many integers they take before the sizes."""
 
 
-def fuse(calls: list[Call]) -> tuple[list[Call], list[int]]:
-    """Join neighbouring updates of the same kind, rate and constants into one call over many parameters.
-
-    Returns the calls, and of how many each was made.
-    """
-    runs = [(kind[1], list(run)) for kind, run in groupby(calls, _update_kind)]
-    return [_joined(leading, run) for leading, run in runs], [len(run) for _, run in runs]
-
-
-def _update_kind(call: Call) -> tuple[Any, ...]:
-    """What updates have in common that one call can make, and how many integers they have in common."""
+def update_kind(call: Call) -> tuple[Any, ...] | None:
+    """What updates have in common that one call can make; None if a kernel updates one parameter at a time."""
     leading = _LEADING_INTS.get(call.kernel.split(".")[0])
-    if leading is None:
-        return object(), None  # like no other
-    return call.kernel, leading, call.operands[0], *call.floats, *call.ints[:leading]
+    return None if leading is None else (call.kernel, call.operands[0], *call.floats, *call.ints[:leading])
 
 
-def _joined(leading: int | None, calls: list[Call]) -> Call:
+def joined(calls: Sequence[Call]) -> Call:
+    """One call for updates of the same kind."""
     first = calls[0]
-    if leading is None or len(calls) == 1:
+    if len(calls) == 1:
         return first
+    leading = _LEADING_INTS[first.kernel.split(".")[0]]
     operands = [first.operands[0], *(name for call in calls for name in call.operands[1:])]
     sizes = [number for call in calls for number in call.ints[leading:]]
     return Call(first.kernel, operands, [*first.ints[:leading], *sizes], first.floats)

@@ -1,0 +1,102 @@
+"""The fuser on instructions of no particular target: what neighbours become, and what is gathered from everywhere."""
+
+from types import SimpleNamespace
+
+from fluidlite.executor.form import Instruction, lifetimes
+from fluidlite.executor.fusion import Gathering, Member, Partial, fuse, grown, joined
+from fluidlite.framework import Program
+
+
+def instruction(kind, reads, writes):
+    """One that stands for an operator of its own; the action is its name."""
+    block = Program().global_block()
+    block.create_var(name="b", shape=[1], dtype="float32")
+    op = block.append_op("fill_constant", outputs={"Out": ["b"]}, attrs={"shape": [1], "value": 0.0})
+    return Instruction((op,), tuple(reads), tuple(writes), kind)
+
+
+def one_of(*kinds):
+    """A rule that joins instructions whose actions follow each other in `kinds`; the last one completes them."""
+
+    def rule(before, after, uses):
+        known = before.action.views if isinstance(before.action, Partial) else (before.action,)
+        now = (*known, after.action)
+        if kinds[: len(now)] != now:
+            return None
+        action = "+".join(now) if now == kinds else Partial(now)
+        reads = [*before.reads, *(name for name in after.reads if name not in before.writes)]
+        return joined(before, after, action, reads, after.writes)
+
+    return rule
+
+
+def actions(instructions):
+    return [each.action for each in instructions]
+
+
+CHAIN = [instruction("f", "x", "y"), instruction("g", "y", "z"), instruction("h", "z", "w")]
+
+
+def test_neighbours_are_joined_if_nobody_else_wants_what_is_between():
+    grow = grown(one_of("f", "g"))
+    (first, last) = fuse(CHAIN, ["w"], [grow])
+    assert (first.action, first.reads, first.writes, len(first.ops)) == ("f+g", ("x",), ("z",), 2)
+    assert last.action == "h"
+    assert actions(fuse(CHAIN, ["w", "y"], [grow])) == ["f", "g", "h"]
+    read_later = [*CHAIN, instruction("k", "y", "v")]
+    assert actions(fuse(read_later, ["w", "v"], [grow])) == ["f", "g", "h", "k"]
+    written_again = [*CHAIN, instruction("k", "x", "y")]
+    assert actions(fuse(written_again, ["w"], [grow])) == ["f", "g", "h", "k"]
+
+
+def test_three_are_joined_or_none():
+    grow = grown(one_of("f", "g", "h"))
+    assert actions(fuse(CHAIN, ["w"], [grow])) == ["f+g+h"]
+    assert actions(fuse(CHAIN[:2], ["z"], [grow])) == ["f", "g"]
+    assert actions(fuse(CHAIN, ["w", "z"], [grow])) == ["f", "g", "h"]
+
+
+def test_names_for_the_same_memory_are_one_variable():
+    root = {"y2": "y"}
+    chain = [instruction("f", ["x"], ["y"]), instruction("g", ["y2"], ["z"]), instruction("h", ["y2"], ["w"])]
+    found = fuse(chain, ["z", "w"], [grown(one_of("f", "g"))], lambda name: root.get(name, name))
+    assert actions(found) == ["f", "g", "h"]
+
+
+class Updates(Gathering):
+    def member(self, position):
+        found = self.instructions[position]
+        return Member(found.action, found) if found.action in "uv" else None
+
+    def together(self, members):
+        writes = [name for member in members for name in member.main.writes]
+        return [SimpleNamespace(action=members[0].key * len(members), writes=writes)]
+
+
+def update(kind, name):
+    return instruction(kind, [name, name + "@GRAD"], [name])
+
+
+def test_what_is_alike_is_done_with_the_last_of_its_kind():
+    chain = [
+        update("u", "a"),
+        instruction("f", "x", "y"),
+        update("v", "b"),
+        update("u", "c"),
+        update("u", "d"),
+    ]
+    found = fuse(chain, "abcdy", [Updates.run])
+    assert actions(found) == ["f", "v", "uuu"]
+    assert found[-1].writes == ["a", "c", "d"]
+
+
+def test_nothing_is_moved_past_who_reads_or_writes_it():
+    for meeting in (instruction("f", "a", "y"), instruction("f", "x", ["a@GRAD"]), update("u", "a")):
+        found = fuse([update("u", "a"), meeting, update("u", "b")], "aby", [Updates.run])
+        assert found[0].action == "u" and len(found) == 2 + (meeting.action == "f")
+
+
+def test_lifetimes_span_all_names_of_a_variable():
+    root = {"y2": "y"}
+    found = lifetimes(CHAIN, lambda name: root.get(name, name), ["y2", "given"])
+    assert found == {"x": (0, 0), "y": (0, 3), "z": (1, 2), "w": (2, 2), "given": (3, 3)}
