@@ -35,6 +35,7 @@ from .descent import (
     SGDOptimizer,
 )
 from .lookahead import LookaheadOptimizer
+from .pipeline import DGCMomentumOptimizer, PipelineOptimizer
 from .recompute import RecomputeOptimizer
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "AdamOptimizer",
     "Adamax",
     "AdamaxOptimizer",
+    "DGCMomentumOptimizer",
     "DecayedAdagrad",
     "DecayedAdagradOptimizer",
     "Dpsgd",
@@ -63,6 +65,7 @@ __all__ = [
     "Momentum",
     "MomentumOptimizer",
     "Optimizer",
+    "PipelineOptimizer",
     "RMSProp",
     "RMSPropOptimizer",
     "RecomputeOptimizer",
