@@ -197,37 +197,58 @@ def _infer_transposed(op: OpView) -> None:
     op.set("Output", _layout(op, shape[0], weights[1] * groups, image), op.dtype("Input"))
 
 
-def _sizes(op: OpView) -> list[int] | None:
-    """The integers every convolution kernel takes; None if there is no kernel for the case."""
-    shape, weights = op.shape("Input"), op.shape("Filter")
+def _sizes(op: OpView, transposed: bool) -> list[int] | None:
+    """The integers every convolution kernel takes; None if there is no kernel for the case.
+
+    A transposed convolution is the gradient of one whose images are its outputs.
+    """
+    shape, weights, groups = op.shape("Input"), op.shape("Filter"), op.attr("groups")
     plain = op.attr("data_format") not in ("NHWC", "NDHWC") and element(op, "Input", "Filter") == "f32"
     if len(shape) != 4 or not plain or op.has("Bias"):
         return None
-    g = _geometry(op, shape[2:], weights[2:])
+    g = _geometry(op, shape[2:], weights[2:], transposed)
     pads = [side for pair in g.pads for side in pair]
-    return [*shape, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, op.attr("groups")]
+    images = (shape[0], weights[1] * groups, *g.image) if transposed else shape
+    return [*images, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, groups]
 
 
 def _native(op: OpView) -> Call | None:
-    sizes = _sizes(op)
+    sizes = _sizes(op, transposed=False)
     if sizes is None:
         return None
     return Call("conv2d.f32", [op.name("Input"), op.name("Filter"), None, op.name("Output")], sizes)
 
 
 def _native_grad(op: OpView) -> list[Call] | None:
-    sizes = _sizes(op)
+    sizes = _sizes(op, transposed=False)
     if sizes is None:
         return None
+    x, weights, dout = op.name("Input"), op.name("Filter"), op.name(DOUTPUT)
     calls = []
     if op.has(DINPUT):
-        calls.append(
-            Call("conv2d_grad_input.f32", [op.name("Filter"), op.name(DOUTPUT), op.name(DINPUT)], sizes)
-        )
+        calls.append(Call("conv2d_grad_input.f32", [weights, dout, op.name(DINPUT)], sizes))
     if op.has(DFILTER):
-        calls.append(
-            Call("conv2d_grad_filter.f32", [op.name("Input"), op.name(DOUTPUT), op.name(DFILTER)], sizes)
-        )
+        calls.append(Call("conv2d_grad_filter.f32", [x, dout, op.name(DFILTER)], sizes))
+    return calls
+
+
+def _native_transposed(op: OpView) -> Call | None:
+    sizes = _sizes(op, transposed=True)
+    if sizes is None:
+        return None
+    return Call("conv2d_grad_input.f32", [op.name("Filter"), op.name("Input"), op.name("Output")], sizes)
+
+
+def _native_transposed_grad(op: OpView) -> list[Call] | None:
+    sizes = _sizes(op, transposed=True)
+    if sizes is None:
+        return None
+    x, weights, dout = op.name("Input"), op.name("Filter"), op.name(DOUTPUT)
+    calls = []
+    if op.has(DINPUT):
+        calls.append(Call("conv2d.f32", [dout, weights, None, op.name(DINPUT)], sizes))
+    if op.has(DFILTER):
+        calls.append(Call("conv2d_grad_filter.f32", [dout, x, op.name(DFILTER)], sizes))
     return calls
 
 
@@ -247,7 +268,7 @@ def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
 
 def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
     attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
-    native = dims == 2 and not transposed
+    native = (_native_transposed, _native_transposed_grad) if transposed else (_native, _native_grad)
     register(
         OpDef(
             op_type,
@@ -257,7 +278,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             infer=_infer_transposed if transposed else _infer,
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
-            native=_native if native else None,
+            native=native[0] if dims == 2 else None,
             lod_from=None if transposed else FIRST,
             cuda="convolution.transposed" if transposed else "convolution.forward",
             doc=doc,
@@ -272,7 +293,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             infer=grads_like_inputs,
             kernel=convolve_transposed_grad if transposed else convolve_grad,
             grad=twice("Output", ("Input", "Filter")),
-            native=_native_grad if native else None,
+            native=native[1] if dims == 2 else None,
             cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
             doc=f"The gradients of {op_type} for images, filters and bias.",
         )
