@@ -49,6 +49,12 @@ def _field(names):
     return sizes
 
 
+def _scattered(ints, size):
+    """Bytes of base, index, updates and result of updates at points."""
+    points, width, item, _, *sizes = ints
+    return [size * width * prod(sizes), points * len(sizes) * item, size * points * width, size * width * prod(sizes)]
+
+
 # Kernels whose sizes are no products of their integers: bytes of each operand from the integers and the element's size.
 _ODD_SIZES = {
     "concat": lambda i, _: [*[i[0] * n for n in i[1:]], i[0] * sum(i[1:])],
@@ -66,6 +72,7 @@ _ODD_SIZES = {
     "linear_chain_crf": _field("rows offsets lengths moves label rows rows moves costs"),
     "linear_chain_crf_grad": _field("rows offsets lengths moves label costs rows moves"),
     "crf_decoding": _field("rows offsets lengths moves label label"),
+    "scatter_nd": _scattered,
     "gather_nd": lambda i, size: [i[1] * prod(i[2:]), i[0] * (len(i) - 2) * size, i[0] * i[1]],
     "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],
 }

@@ -1,5 +1,5 @@
 /* Elements chosen by conditions (bytes, 0 or not): where, its gradient, and the gradient of masked_select; by places:
- * gather_nd and gather_tree; by scores: beam_search. */
+ * gather_nd, its reverse scatter_nd, and gather_tree; by scores: beam_search. */
 #ifndef FL_NS
 
 #include "kernels/topics.h"
@@ -177,6 +177,54 @@ template <class I> int gather_nd(fl_call *call) {
     return FL_OK;
 }
 
+enum ScatterMode { scatter_overwrites = 0, scatter_adds = 1, scatter_replaces = 2 };
+
+/* Base (NULL: zeros) with updates at the points of Index: the last of each place, added to it, or their sum instead of it.
+ * ints: points, elements of one, bytes of an index, mode, size of each indexed dimension. */
+template <class T, class I> int scatter_points(fl_call *call) {
+    const T *base = at<T>(call, 0), *updates = at<T>(call, 2);
+    const I *index = at<I>(call, 1);
+    T *out = at<T>(call, 3);
+    const int64_t points = call->i[0], width = call->i[1], mode = call->i[3], *sizes = call->i + 4;
+    const int depth = call->n_i - 4;
+    int64_t places = 1;
+    for (int k = 0; k < depth; ++k) places *= sizes[k];
+    for (int64_t k = 0; k < points * depth; ++k) {
+        const int64_t value = static_cast<int64_t>(index[k]), size = sizes[k % depth];
+        if (value < 0 || value >= size) return out_of_range(call, value, k, size);
+    }
+    const size_t bytes = static_cast<size_t>(places * width) * sizeof(T);
+    if (base == nullptr) {
+        if (bytes > 0) std::memset(out, 0, bytes);
+    } else if (base != out && bytes > 0) {
+        std::memcpy(out, base, bytes);
+    }
+    const auto row = [&](int64_t point) {
+        int64_t place = 0;
+        for (int k = 0; k < depth; ++k) place = place * sizes[k] + static_cast<int64_t>(index[point * depth + k]);
+        return out + place * width;
+    };
+    for (int64_t point = 0; mode == scatter_replaces && point < points; ++point) {
+        T *to = row(point);
+        for (int64_t j = 0; j < width; ++j) to[j] = 0;
+    }
+    for (int64_t point = 0; point < points; ++point, updates += width) {
+        T *to = row(point);
+        if (mode == scatter_overwrites) {
+            FL_LOOP
+            for (int64_t j = 0; j < width; ++j) to[j] = updates[j];
+        } else {
+            FL_LOOP
+            for (int64_t j = 0; j < width; ++j) to[j] = static_cast<T>(to[j] + updates[j]);
+        }
+    }
+    return FL_OK;
+}
+
+template <class T> int scatter_nd(fl_call *call) {
+    return call->i[2] == 4 ? scatter_points<T, int32_t>(call) : scatter_points<T, int64_t>(call);
+}
+
 }  // namespace
 
 extern const fl_entry choose_table[] = {
@@ -189,6 +237,10 @@ extern const fl_entry choose_table[] = {
     {"gather_tree.i64", gather_tree<int64_t>, "xxx|zzz||abc,abc,abc"},
     {"gather_nd.i32", gather_nd<int32_t>, "xxx|zz(z)||?"},
     {"gather_nd.i64", gather_nd<int64_t>, "xxx|zz(z)||?"},
+    {"scatter_nd.f32", scatter_nd<float>, "nxxx|zzdi(z)||?"},
+    {"scatter_nd.f64", scatter_nd<double>, "nxxx|zzdi(z)||?"},
+    {"scatter_nd.i32", scatter_nd<int32_t>, "nxxx|zzdi(z)||?"},
+    {"scatter_nd.i64", scatter_nd<int64_t>, "nxxx|zzdi(z)||?"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

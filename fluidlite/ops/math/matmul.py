@@ -9,7 +9,7 @@ from .. import by_row
 from ..infer import grads_like_inputs, product, require_same_dtype
 from ..native import typed
 from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
-from .gemm import gemm
+from .gemm import batched, gemm
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 MUL_ATTRS = {"x_num_col_dims": 1, "y_num_col_dims": 1}
@@ -235,20 +235,6 @@ def _matmul_layout(op: OpView) -> tuple[tuple[int, int, int], int, int, int] | N
     return (m, n, k), batch, m * k if len(x) > 2 else 0, k * n if len(y) > 2 else 0
 
 
-def _product(
-    op: OpView, name: str, operands: tuple[str, str, str], sizes: tuple[int, int, int],
-    trans: tuple[bool, bool], batch: int, strides: tuple[int, int, int],
-) -> Call:  # fmt: skip
-    a, b, c = operands
-    alpha = float(op.attr("alpha"))
-    if batch == 1:
-        return gemm(name, a, b, c, sizes, trans, alpha)
-    flags = [int(trans[0]), int(trans[1])]
-    return Call(
-        name.replace("gemm", "gemm_batched"), [a, b, c], [*sizes, *flags, batch, *strides], [alpha, 0.0]
-    )
-
-
 def _matmul_native(op: OpView) -> Call | None:
     name, layout = typed(op, "gemm", ("X", "Y")), _matmul_layout(op)
     if name is None or layout is None:
@@ -256,7 +242,7 @@ def _matmul_native(op: OpView) -> Call | None:
     (m, n, k), batch, stride_x, stride_y = layout
     trans = (op.attr("transpose_X"), op.attr("transpose_Y"))
     names = (op.name("X"), op.name("Y"), op.name("Out"))
-    return _product(op, name, names, (m, n, k), trans, batch, (stride_x, stride_y, m * n))
+    return batched(name, *names, (m, n, k), trans, op.attr("alpha"), batch, (stride_x, stride_y, m * n))
 
 
 def _matmul_grad_native(op: OpView) -> list[Call] | None:
@@ -266,18 +252,18 @@ def _matmul_grad_native(op: OpView) -> list[Call] | None:
     (m, n, k), batch, sx, sy = layout
     if batch != 1 and not (sx and sy):
         return None  # One gradient is a sum over the batch.
-    sg = m * n
+    sg, alpha = m * n, op.attr("alpha")
     tx, ty = bool(op.attr("transpose_X")), bool(op.attr("transpose_Y"))
     x, y, g = op.name("X"), op.name("Y"), op.name(DOUT)
     calls = []
     if op.has(DX) and tx:
-        calls.append(_product(op, name, (y, g, op.name(DX)), (k, m, n), (ty, True), batch, (sy, sg, sx)))
+        calls.append(batched(name, y, g, op.name(DX), (k, m, n), (ty, True), alpha, batch, (sy, sg, sx)))
     elif op.has(DX):
-        calls.append(_product(op, name, (g, y, op.name(DX)), (m, k, n), (False, not ty), batch, (sg, sy, sx)))
+        calls.append(batched(name, g, y, op.name(DX), (m, k, n), (False, not ty), alpha, batch, (sg, sy, sx)))
     if op.has(DY) and ty:
-        calls.append(_product(op, name, (g, x, op.name(DY)), (n, k, m), (True, tx), batch, (sg, sx, sy)))
+        calls.append(batched(name, g, x, op.name(DY), (n, k, m), (True, tx), alpha, batch, (sg, sx, sy)))
     elif op.has(DY):
-        calls.append(_product(op, name, (x, g, op.name(DY)), (k, n, m), (not tx, False), batch, (sx, sg, sy)))
+        calls.append(batched(name, x, g, op.name(DY), (k, n, m), (not tx, False), alpha, batch, (sx, sg, sy)))
     return calls
 
 

@@ -7,8 +7,12 @@ from typing import Any
 from ...backend.products import matmul
 from ..broadcast import reduced
 from ..infer import normalize_axis, require_same_dtype
+from ..native import typed
 from ..pairs import bilinear_twice, register_pair, register_twice, twice
-from ..registry import OpView
+from ..registry import Call, OpView, grad_name
+from .gemm import batched
+
+DOUT, DX, DY = (grad_name(slot) for slot in ("Out", "X", "Y"))
 
 
 def _bmm(xp: Any, X: Any, Y: Any) -> Any:
@@ -28,6 +32,31 @@ def _infer_bmm(op: OpView) -> None:
     op.set("Out", (max(x[0], y[0]), x[1], y[2]), require_same_dtype(op, "X", "Y"))
 
 
+def _bmm_native(op: OpView) -> Call | None:
+    name, (batch, m, k), n = typed(op, "gemm", ("X", "Y")), op.shape("X"), op.shape("Y")[2]
+    if name is None:
+        return None
+    strides = (m * k, k * n, m * n)
+    return batched(
+        name, op.name("X"), op.name("Y"), op.name("Out"), (m, n, k), (False, False), 1.0, batch, strides
+    )
+
+
+def _bmm_grad_native(op: OpView) -> list[Call] | None:
+    name, (batch, m, k), n = typed(op, "gemm", ("X", "Y", DOUT)), op.shape("X"), op.shape("Y")[2]
+    if name is None:
+        return None
+    x, y, g = m * k, k * n, m * n
+    calls = []
+    if op.has(DX):
+        of_x = (op.name(DOUT), op.name("Y"), op.name(DX), (m, k, n), (False, True))
+        calls.append(batched(name, *of_x, 1.0, batch, (g, y, x)))
+    if op.has(DY):
+        of_y = (op.name("X"), op.name(DOUT), op.name(DY), (k, n, m), (True, False))
+        calls.append(batched(name, *of_y, 1.0, batch, (x, g, y)))
+    return calls
+
+
 register_pair(
     "bmm",
     ("X", "Y"),
@@ -35,6 +64,7 @@ register_pair(
     _bmm_grad,
     _infer_bmm,
     "The products of the matrices of two batches.",
+    native=(_bmm_native, _bmm_grad_native),
     again=twice("Out", ("X", "Y")),
 )
 

@@ -5,11 +5,12 @@ An index out of range is an error that names the value and the number of rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...base.shapes import product
 from ..infer import grads_like_inputs, require_same_dtype
-from ..native import itemsize, typed
+from ..native import NUMERIC, Selector, itemsize, typed
 from ..pairs import applied_again
 from ..ranges import require_in_range
 from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
@@ -23,6 +24,34 @@ def _rows(xp: Any, op_type: str, slot: str, index: Any, size: int) -> Any:
     flat = index.reshape(-1)
     require_in_range(xp, op_type, slot, flat, size, "rows")
     return flat
+
+
+# How `scatter_nd` brings updates to their places.
+_OVERWRITES, _ADDS, _REPLACES = 0, 1, 2
+
+
+def _taken(op: OpView, source: str, index: str, target: str, depth: int) -> Call | None:
+    """The call that makes `target` of what is in `source` at the points of `index`, of `depth` numbers each."""
+    name = typed(op, "gather_nd", (index,), ("i32", "i64"))
+    if name is None:
+        return None
+    x = op.shape(source)
+    points = product(op.shape(index)) // depth
+    ints = [points, product(x[depth:]) * itemsize(op, source), *x[:depth]]
+    return Call(name, [op.name(source), op.name(index), op.name(target)], ints)
+
+
+def _brought(
+    op: OpView, base: str | None, index: str, updates: str, target: str, mode: int, depth: int
+) -> Call | None:
+    """The call that makes `target` of `base`, or of zeros, by bringing `updates` to the points of `index`."""
+    name = typed(op, "scatter_nd", (updates, target) if base is None else (base, updates), NUMERIC)
+    if name is None or typed(op, "", (index,), ("i32", "i64")) is None:
+        return None
+    shape = op.shape(target)
+    points = product(op.shape(index)) // depth
+    operands = [None if base is None else op.name(base), op.name(index), op.name(updates), op.name(target)]
+    return Call(name, operands, [points, product(shape[depth:]), itemsize(op, index), mode, *shape[:depth]])
 
 
 def _infer_gather(op: OpView) -> None:
@@ -54,6 +83,7 @@ register(
         kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
+        native=lambda op: _taken(op, "X", "Index", "Out", 1),
         doc="The rows of X that Index names.",
     )
 )
@@ -66,6 +96,9 @@ register(
         infer=grads_like_inputs,
         kernel=_gather_grad,
         grad=applied_again("gather"),
+        native=lambda op: _brought(
+            op, None, "Index", DOUT, DX, _OVERWRITES if op.attr("overwrite") else _ADDS, 1
+        ),
         doc="Gradient of gather; of rows taken several times the last counts, or their sum.",
     )
 )
@@ -94,15 +127,6 @@ def _gather_nd(xp: Any, X: Any, Index: Any) -> Any:
     return out if out.ndim else out.reshape(1)
 
 
-def _gather_nd_native(op: OpView) -> Call | None:
-    name = typed(op, "gather_nd", ("Index",), ("i32", "i64"))
-    if name is None:
-        return None
-    x, index = op.shape("X"), op.shape("Index")
-    ints = [product(index[:-1]), product(x[index[-1] :]) * itemsize(op, "X"), *x[: index[-1]]]
-    return Call(name, [op.name("X"), op.name("Index"), op.name("Out")], ints)
-
-
 def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
     points = _points(xp, "gather_nd", Index, X.shape)
     dx = xp.zeros_like(X)
@@ -118,7 +142,7 @@ register(
         kernel=_gather_nd,
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
-        native=_gather_nd_native,
+        native=lambda op: _taken(op, "X", "Index", "Out", op.shape("Index")[-1]),
         counted=False,
         doc="The elements or slices of X at the points that the last dimension of Index holds.",
     )
@@ -131,6 +155,7 @@ register(
         infer=grads_like_inputs,
         kernel=_gather_nd_grad,
         grad=applied_again("gather_nd"),
+        native=lambda op: _brought(op, None, "Index", DOUT, DX, _ADDS, op.shape("Index")[-1]),
         doc="Gradient of gather_nd: the sum where a point was taken several times.",
     )
 )
@@ -168,6 +193,22 @@ def _infer_scatter_grad(op: OpView) -> None:
     op.set(DUPDATES, op.shape("Updates"), op.dtype("Updates"))
 
 
+def _scatter_grad_native(index: str, depth: Callable[[OpView], int]) -> Selector:
+    """The gradients of an operator that brings updates to the points of `index`, of `depth` numbers each."""
+
+    def select(op: OpView) -> list[Call] | None:
+        taken = _taken(op, DOUT, index, DUPDATES, depth(op)) if op.has(DUPDATES) else None
+        if op.has(DUPDATES) and taken is None:
+            return None
+        calls = [taken] if taken else []
+        if op.has(DX):
+            bytes_ = product(op.shape(DOUT)) * itemsize(op, DOUT)
+            calls.append(Call("copy", [op.name(DOUT), op.name(DX)], [bytes_]))
+        return calls
+
+    return select
+
+
 register(
     OpDef(
         "scatter",
@@ -177,6 +218,10 @@ register(
         kernel=_scatter,
         grad=standard_grad(inputs=("Ids", "Updates")),
         gradable=("X", "Updates"),
+        native=lambda op: _brought(
+            op, "X", "Ids", "Updates", "Out", _OVERWRITES if op.attr("overwrite") else _REPLACES, 1
+        ),
+        inplace=(("Out", "X"),),
         doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
         lod_from=None,
     )
@@ -189,6 +234,7 @@ register(
         attrs={"overwrite": True},
         infer=_infer_scatter_grad,
         kernel=_scatter_grad,
+        native=_scatter_grad_native("Ids", lambda op: 1),
         doc="Gradients of scatter. As in Fluid 1.8 that of X includes the replaced rows.",
     )
 )
@@ -227,6 +273,8 @@ register(
         kernel=_scatter_nd_add,
         grad=standard_grad(inputs=("Index", "Updates")),
         gradable=("X", "Updates"),
+        native=lambda op: _brought(op, "X", "Index", "Updates", "Out", _ADDS, op.shape("Index")[-1]),
+        inplace=(("Out", "X"),),
         doc="X with Updates added at the points that the last dimension of Index holds.",
     )
 )
@@ -237,6 +285,7 @@ register(
         outputs=(DX, DUPDATES),
         infer=_infer_scatter_grad,
         kernel=_scatter_nd_add_grad,
+        native=_scatter_grad_native("Index", lambda op: op.shape("Index")[-1]),
         doc="Gradients of scatter_nd_add.",
     )
 )
