@@ -84,3 +84,38 @@ def test_gather_nd_takes_elements(target, kind, depth):
         index[3, -1] = wrong
         with pytest.raises(KernelFailure):
             kernels.call(f"gather_nd.{kind}", [x, index, out], ints, target=target)
+
+
+@each_target
+@pytest.mark.parametrize("kind", ["f32", "f64", "i32", "i64"])
+@pytest.mark.parametrize("item", ["i32", "i64"])
+def test_scatter_nd_brings_updates_to_points(kind, item, target):
+    sizes, width, points = (3, 4), 5, 9  # more points than places: some come twice
+    random = np.random.default_rng(2)
+    index = np.stack([random.integers(0, n, points) for n in sizes], 1).astype(f"int{item[1:]}")
+    base, updates = draw(*sizes, width, kind=kind), draw(points, width, kind=kind, seed=1)
+    places = tuple(index.T)
+    overwritten, added, replaced = base.copy(), base.copy(), base.copy()
+    for k in range(points):
+        overwritten[tuple(index[k])] = updates[k]
+    np.add.at(added, places, updates)
+    replaced[places] = 0
+    np.add.at(replaced, places, updates)
+    for mode, want in enumerate((overwritten, added, replaced)):
+        ints, out = [points, width, index.itemsize, mode, *sizes], blank(*sizes, width, kind=kind)
+        kernels.call(f"scatter_nd.{kind}", [base, index, updates, out], ints, target=target)
+        np.testing.assert_allclose(out, want, rtol=1e-6)
+        changed = base.copy()
+        kernels.call(f"scatter_nd.{kind}", [changed, index, updates, changed], ints, target=target)
+        np.testing.assert_array_equal(changed, out)
+    kernels.call(f"scatter_nd.{kind}", [None, index, updates, out], ints, target=target)
+    np.testing.assert_allclose(
+        out, np.where(np.isin(np.arange(12), index @ [4, 1]).reshape(3, 4, 1), want, 0), 1e-6
+    )
+
+
+def test_scatter_nd_changes_nothing_when_an_index_is_wrong():
+    base, index, updates = np.ones((3, 2), "float32"), np.array([[1], [3]]), np.zeros((2, 2), "float32")
+    with pytest.raises(KernelFailure):
+        kernels.call("scatter_nd.f32", [base, index, updates, base], [2, 2, 8, 0, 3])
+    assert (base == 1).all()

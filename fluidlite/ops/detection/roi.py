@@ -13,13 +13,14 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..hosting import hosted
+from ..native import typed
 from ..pairs import register_pair
-from ..registry import LodArray, OperatorError, OpView, grad_name
-from ..sequence import Lods, given
+from ..registry import Call, LodArray, OperatorError, OpView, grad_name
+from ..sequence import Lods, given, segments_of
 
 Array = np.ndarray
 
-DX = grad_name("X")
+DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def images_of(op_type: str, X: Array, ROIs: Array, lod: Lods, told: Array | None = None) -> Array:
@@ -123,6 +124,49 @@ def _infer_pooled(op: OpView) -> None:
     op.set("Argmax", shape, VarType.INT32 if op.building else VarType.INT64)
 
 
+def _native_maps(op: OpView, kernel: str, slots: tuple[str, ...]) -> tuple[str, str, list[int]] | None:
+    """Kernel, offsets and first integers of a native call; None where the reference kernel has to do or to complain."""
+    name, found = typed(op, kernel, slots), segments_of(op, "ROIs")
+    if name is None or found is None or op.has("RoisLod") or found[1] != op.shape("X")[0]:
+        return None
+    return name, found[0], [*op.shape("X"), found[2], op.attr("pooled_height"), op.attr("pooled_width")]
+
+
+def _align_native(op: OpView) -> Call | None:
+    maps = _native_maps(op, "roi_align", ("X", "ROIs"))
+    if maps is None:
+        return None
+    name, offsets, ints = maps
+    operands = [op.name("X"), op.name("ROIs"), offsets, op.name("Out")]
+    return Call(name, operands, [*ints, op.attr("sampling_ratio")], [op.attr("spatial_scale")])
+
+
+def _align_grad_native(op: OpView) -> Call | None:
+    maps = _native_maps(op, "roi_align_grad", (DOUT, "ROIs"))
+    if maps is None:
+        return None
+    name, offsets, ints = maps
+    operands = [op.name(DX), op.name("ROIs"), offsets, op.name(DOUT)]
+    return Call(name, operands, [*ints, op.attr("sampling_ratio")], [op.attr("spatial_scale")])
+
+
+def _pool_native(op: OpView) -> Call | None:
+    maps = _native_maps(op, "roi_pool", ("X", "ROIs"))
+    if maps is None:
+        return None
+    name, offsets, ints = maps
+    operands = [op.name("X"), op.name("ROIs"), offsets, op.name("Out"), op.name("Argmax")]
+    return Call(name, operands, ints, [op.attr("spatial_scale")])
+
+
+def _pool_grad_native(op: OpView) -> Call | None:
+    maps = _native_maps(op, "roi_pool_grad", (DOUT,))
+    if maps is None:
+        return None
+    name, offsets, ints = maps
+    return Call(name, [offsets, op.name("Argmax"), op.name(DOUT), op.name(DX)], ints)
+
+
 def infer_features_grad(op: OpView) -> None:
     """The gradients have the shapes of X and ROIs."""
     for slot in op.outputs:
@@ -167,6 +211,7 @@ register_pooling(
     _infer_pooled,
     "For each region the means of interpolated features in a grid of bins (He et al. 2017).",
     {"sampling_ratio": -1},
+    native=(_align_native, _align_grad_native),
 )
 
 
@@ -236,6 +281,7 @@ register_pooling(
     outputs=("Out", "Argmax"),
     keep_out=("Argmax",),
     frozen=("Argmax",),
+    native=(_pool_native, _pool_grad_native),
 )
 
 
