@@ -11,7 +11,7 @@ from .base import missing
 from .base.dtypes import VarType
 from .base.errors import ArgumentError, ArgumentTypeError
 from .framework import Block, Parameter, Program, Variable, default_main_program, mode, name_scope
-from .layer_helper import LayerHelper
+from .layer_helper import run_op
 from .ops.registry import GRAD
 
 __all__ = [
@@ -199,7 +199,7 @@ def _apply(
 ) -> Variable:
     """Append an operator to the clipping of `grad`; returns its output."""
     with param.block.program._optimized_guard([param, grad]):
-        out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=grad.dtype)
+        out: Variable = run_op(op_type, inputs, attrs=attrs)
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ class LayerHelper(LayerHelperBase):
         type: str,
         inputs: dict[str, Any] | None = None,
         outputs: dict[str, Any] | None = None,
-        attrs: dict[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
         stop_gradient: bool = False,
     ) -> Operator | None:
         """Append an operator to the current block; if its inputs (or, without any, its outputs) are eager tensors,
@@ -123,41 +123,24 @@ class LayerHelper(LayerHelperBase):
             type=type, inputs=inputs, outputs=outputs, attrs=attrs, stop_gradient=stop_gradient
         )
 
-    def apply(
+    def run(
         self,
         op_type: str,
-        inputs: dict[str, Any],
-        outputs: Sequence[str] = ("Out",),
-        attrs: dict[str, Any] | None = None,
-        dtype: Any = None,
-        frozen: Sequence[str] = (),
-        stop_gradient: bool = False,
+        inputs: Mapping[str, Any],
+        outputs: Sequence[str | tuple[str, int]] = ("Out",),
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        stop_gradient: bool | Sequence[str] = False,
+        into: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Append operator `op_type` with new temporaries for `outputs`, numbered in that order; returns them.
+        """`run_op` for this layer, whose name the results get in a program."""
+        return run_op(op_type, inputs, outputs, attrs, stop_gradient=stop_gradient, into=into, helper=self)
 
-        Runs the operator at once if the inputs are eager tensors, or if there are none in dygraph mode. `dtype`: of the
-        outputs, where the operator does not say; `frozen`: outputs that no gradient goes through.
-        """
-        given = _given(inputs)
-        if eager.mixture(given.values()) or (not given and mode.in_dygraph_mode()):
-            results = eager.apply(op_type, given, outputs, attrs)
-            for slot, result in zip(
-                outputs, results if isinstance(results, tuple) else (results,), strict=True
-            ):
-                if stop_gradient or slot in frozen:
-                    result.stop_gradient = True
-            return results
-        made = [
-            self.create_variable_for_type_inference(dtype, stop_gradient=stop_gradient or slot in frozen)
-            for slot in outputs
-        ]
-        self.append_op(
-            type=op_type,
-            inputs={slot: value for slot, value in inputs.items() if value is not None},
-            outputs={slot: [var] for slot, var in zip(outputs, made, strict=True)},
-            attrs=attrs,
-        )
-        return made[0] if len(made) == 1 else tuple(made)
+    def add_bias(self, value: Any, bias: Any, axis: int) -> Any:
+        """`value` plus `bias` along `axis`; `value` itself without a bias."""
+        if bias is None:
+            return value
+        return run_op("elementwise_add", {"X": value, "Y": bias}, attrs={"axis": axis}, helper=self)
 
     def append_bias_op(self, input_var: Variable, dim_start: int = 1, dim_end: int | None = None) -> Variable:
         """`input_var` plus a bias over its dimensions `dim_start` to `dim_end`; itself if `bias_attr` is False."""
@@ -170,9 +153,7 @@ class LayerHelper(LayerHelperBase):
             dtype=input_var.dtype,
             is_bias=True,
         )
-        return self.apply(
-            "elementwise_add", {"X": input_var, "Y": bias}, attrs={"axis": dim_start}, dtype=input_var.dtype
-        )
+        return self.add_bias(input_var, bias, dim_start)
 
     def append_activation(
         self, input_var: Variable, act: Any = None, use_cudnn: Any = None, use_mkl_dnn: Any = None
@@ -189,7 +170,7 @@ class LayerHelper(LayerHelperBase):
         elif not isinstance(act, dict):
             raise TypeError(f"act must be the name of an activation, got {act!r}")
         attrs = dict(act)
-        return self.apply(attrs.pop("type"), {"X": input_var}, attrs=attrs, dtype=input_var.dtype)
+        return self.run(attrs.pop("type"), {"X": input_var}, attrs=attrs)
 
     def _get_default_initializer(self, dtype: Any) -> Initializer:
         return XavierInitializer() if to_vartype(dtype) in FLOATS else ConstantInitializer()
@@ -202,7 +183,88 @@ class LayerHelper(LayerHelperBase):
             )
 
 
-def _given(inputs: dict[str, Any]) -> dict[str, Any]:
+def run_op(
+    op_type: str,
+    inputs: Mapping[str, Any],
+    outputs: Sequence[str | tuple[str, int]] = ("Out",),
+    attrs: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    *,
+    stop_gradient: bool | Sequence[str] = False,
+    into: Mapping[str, Any] | None = None,
+    helper: LayerHelper | None = None,
+    any_type: bool = False,
+) -> Any:
+    """The results of operator `op_type`: one tensor, or a tuple of them in the order of `outputs`.
+
+    Layers of all kinds run operators by this function. It computes at once if eager tensors are among `inputs`, or if
+    there are no inputs in dygraph mode; otherwise it appends the operator to the current block.
+
+    Args:
+        inputs: tensors or lists of them by slot; None: left out.
+        outputs: the slots wanted, `(slot, n)` for a list of n.
+        name: what names of results in a program are made from; by default numbered after the operator.
+        stop_gradient: the outputs through which no gradient goes; True: all.
+        into: tensors that take outputs, by slot, where others are made; persistable ones keep their memory.
+        helper: the layer that the operator is part of, with a name and rules for element types; None: a new one.
+        any_type: without `helper`: take all element types of the operator (Paddle 2.0), not those of Fluid's layers.
+
+    Raises TypeError for inputs that are neither tensors nor Variables, and what the operator raises.
+    """
+    if eager.mixture(inputs.values()) or (mode.in_dygraph_mode() and not _given(inputs)):
+        results = eager.apply(op_type, inputs, outputs, attrs)
+        return (
+            results if not stop_gradient and into is None else _settled(results, outputs, stop_gradient, into)
+        )
+    if helper is None:
+        helper = LayerHelper(op_type, name=name, any_type=any_type)
+    given = _given(inputs)
+    for item in _flat(given.values()):
+        if not isinstance(item, Variable):
+            raise TypeError(
+                f"{helper.layer_type} takes tensors, got {type(item).__name__}; make one with "
+                "fluid.dygraph.to_variable or paddle.to_tensor"
+            )
+    made: list[Variable] = []
+    wanted: dict[str, list[Variable]] = {}
+    for slot in _each(outputs):
+        if into is not None and slot in into:
+            made.append(into[slot])
+        else:
+            stops = stop_gradient if isinstance(stop_gradient, bool) else slot in stop_gradient
+            made.append(helper.create_variable_for_type_inference(stop_gradient=stops))
+        wanted.setdefault(slot, []).append(made[-1])
+    helper.append_op(type=op_type, inputs=given, outputs=wanted, attrs=attrs)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _settled(
+    results: Any,
+    outputs: Sequence[str | tuple[str, int]],
+    stop_gradient: bool | Sequence[str],
+    into: Mapping[str, Any] | None,
+) -> Any:
+    """What an operator has computed, put into the tensors of `into` and without gradient where it shall have none."""
+    made = list(results) if isinstance(results, tuple) else [results]
+    for k, slot in enumerate(_each(outputs)):
+        if into is not None and slot in into:
+            eager.put(into[slot], made[k])
+            made[k] = into[slot]
+        elif stop_gradient is True or (stop_gradient and slot in stop_gradient):
+            made[k].stop_gradient = True
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _each(outputs: Sequence[str | tuple[str, int]]) -> Iterator[str]:
+    """The slot of each output."""
+    for item in outputs:
+        if isinstance(item, str):
+            yield item
+        else:
+            yield from [item[0]] * item[1]
+
+
+def _given(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The slots that hold something. Tensors are not compared: that would be an operator."""
     return {
         slot: value

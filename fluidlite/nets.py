@@ -7,7 +7,7 @@ from typing import Any
 
 from .base import missing
 from .framework import Variable
-from .layer_helper import LayerHelper, check_variable
+from .layer_helper import LayerHelper, check_variable, run_op
 from .layers.nn.convolution import conv2d
 from .layers.nn.dense import fc
 from .layers.nn.normalization import batch_norm
@@ -170,12 +170,9 @@ def glu(input: Variable, dim: int = -1) -> Variable:
         outputs={"Out": parts},
         attrs={"num": 2, "sections": [], "axis": axis},
     )
-    gate = LayerHelper("sigmoid").apply("sigmoid", {"X": parts[1]}, dtype=input.dtype)
+    gate = run_op("sigmoid", {"X": parts[1]})
     attrs = {"axis": -1}
-    out: Variable = LayerHelper("elementwise_mul").apply(
-        "elementwise_mul", {"X": parts[0], "Y": gate}, attrs=attrs, dtype=input.dtype
-    )
-    return out
+    return run_op("elementwise_mul", {"X": parts[0], "Y": gate}, attrs=attrs)
 
 
 def scaled_dot_product_attention(
@@ -214,11 +211,10 @@ def scaled_dot_product_attention(
     if num_heads > 1:
         queries, keys, values = (fc(v, v.shape[-1], num_flatten_dims=2) for v in (queries, keys, values))
         queries, keys, values = (_split_heads(v, num_heads) for v in (queries, keys, values))
-    scaled = LayerHelper("scale").apply(
+    scaled = run_op(
         "scale",
         {"X": queries},
-        attrs={"scale": float(head_width**-0.5), "bias": 0.0, "bias_after_scale": True},
-        dtype=queries.dtype,
+        attrs={"scale": float(head_width ** (-0.5)), "bias": 0.0, "bias_after_scale": True},
     )
     scores = _matmul(scaled, keys, transpose_y=True)
     weights = _reshaped(_reshaped(scores, [-1, scores.shape[-1]], act="softmax"), list(scores.shape))
@@ -245,23 +241,20 @@ def _reshaped(x: Variable, shape: list[int], act: str | None = None) -> Variable
     if shape.count(-1) > 1:
         shape = _free(shape)
     helper = LayerHelper("reshape2", act=act)
-    out, _ = helper.apply("reshape2", {"X": x}, ("Out", "XShape"), attrs={"shape": shape}, dtype=x.dtype)
+    out, _ = helper.run("reshape2", {"X": x}, ("Out", "XShape"), attrs={"shape": shape})
     return helper.append_activation(out)
 
 
 def _transposed(x: Variable) -> Variable:
     out: Variable
     helper = LayerHelper("transpose")
-    out, _ = helper.apply(
-        "transpose2", {"X": x}, ("Out", "XShape"), attrs={"axis": [0, 2, 1, 3]}, dtype=x.dtype
-    )
+    out, _ = helper.run("transpose2", {"X": x}, ("Out", "XShape"), attrs={"axis": [0, 2, 1, 3]})
     return out
 
 
 def _matmul(x: Variable, y: Variable, transpose_y: bool = False) -> Variable:
     attrs = {"transpose_X": False, "transpose_Y": transpose_y, "alpha": 1.0}
-    out: Variable = LayerHelper("matmul").apply("matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op("matmul", {"X": x, "Y": y}, attrs=attrs)
 
 
 __getattr__ = missing.reporter(__name__)

@@ -20,7 +20,7 @@ from .dispatch import explain, form
 from .diverting import divert
 from .elements import as_number_list, as_numbers
 from .parameters import initial_value
-from .tensor import Parameter, Tensor, apply, apply_into, empty, to_variable
+from .tensor import Parameter, Tensor, apply, apply_into, empty, put, to_variable
 from .tracer import Tracer
 
 _core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain, plain, NUMBERS)
@@ -46,6 +46,7 @@ __all__ = [
     "mixture",
     "no_grad",
     "placing",
+    "put",
     "as_numbers",
     "as_number_list",
     "record_call",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -324,13 +324,14 @@ def empty() -> Tensor:
 
 def apply(
     op_type: str,
-    inputs: dict[str, Any],
+    inputs: Mapping[str, Any],
     outputs: Sequence[str | tuple[str, int]] = ("Out",),
-    attrs: dict[str, Any] | None = None,
+    attrs: Mapping[str, Any] | None = None,
 ) -> Any:
     """Run operator `op_type` now.
 
-    `inputs`: tensors or lists of them by slot, None for one left out; `outputs`: slots wanted, `(slot, n)` for a list.
+    `inputs`: tensors or lists of them by slot, None or an empty list for one left out; `outputs`: slots wanted,
+    `(slot, n)` for a list.
     Returns one tensor, or a tuple of them in the order of `outputs`. What is recorded depends on the inputs'
     `stop_gradient` and on `no_grad`. Raises the operator's error for inputs that do not fit.
     """
@@ -340,6 +341,8 @@ def apply(
         if value is None:
             continue
         if isinstance(value, (list, tuple)):
+            if not value:
+                continue
             slots.append((slot, len(value)))
             tensors += value
         else:
@@ -350,12 +353,9 @@ def apply(
 
 
 def apply_into(
-    op_type: str, inputs: dict[str, Any], outputs: dict[str, Any], attrs: dict[str, Any] | None = None
+    op_type: str, inputs: dict[str, Any], outputs: dict[str, Any], attrs: Mapping[str, Any] | None = None
 ) -> None:
-    """Run operator `op_type` and give its results to the tensors in `outputs`.
-
-    Tensors that last keep their memory, which is overwritten; others become what was computed.
-    """
+    """Run operator `op_type` and give its results to the tensors in `outputs`, as `put` does."""
     targets: list[Tensor] = []
     wanted: list[tuple[str, int]] = []
     for slot, value in outputs.items():
@@ -364,12 +364,17 @@ def apply_into(
         targets += given
     made = apply(op_type, inputs, wanted, attrs)
     for target, result in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
-        if result.array is None:
-            continue
-        if target.persistable and target.array is not None:
-            placing.overwrite(target.array, result.array)
-        else:
-            target.take_over(result)
+        put(target, result)
+
+
+def put(target: Tensor, result: Tensor) -> None:
+    """Give what was computed to `target`: persistable tensors keep their memory, which others may hold."""
+    if result.array is None:
+        return
+    if not target.persistable or target.array is None:
+        target.take_over(result)
+    elif result.array is not target.array:
+        placing.overwrite(target.array, result.array)
 
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Tensor:

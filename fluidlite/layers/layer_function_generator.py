@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ..base import missing
 from ..base.errors import ArgumentError
 from ..framework.op_protos import OpProto, OpProtoHolder
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, run_op
 
 __all__ = ["autodoc", "deprecated", "generate_activation_fn", "generate_layer_fn", "templatedoc"]
 
@@ -45,14 +45,12 @@ def generate_layer_fn(op_type: str) -> Callable[..., Any]:
             raise IndexError(
                 f"{op_type} takes {[_snake(slot.name) for slot in proto.inputs]}, got none of them"
             )
-        first = next(iter(inputs.values()))
-        dtype = (first[0] if isinstance(first, (list, tuple)) else first).dtype
         out = kwargs.pop(_snake(outputs[0].name), None)
         names = {attr.name for attr in proto.attrs}
         attrs = {key: value for key, value in kwargs.items() if key in names}
         if out is None:
             slots = [outputs[0].name, *(slot.name for slot in proto.outputs if slot.intermediate)]
-            return helper.append_activation(helper.apply(op_type, inputs, slots, attrs, dtype))
+            return helper.append_activation(helper.run(op_type, inputs, slots, attrs))
         helper.append_op(type=op_type, inputs=inputs, outputs={outputs[0].name: [out]}, attrs=attrs)
         return helper.append_activation(out)
 
@@ -66,7 +64,7 @@ def generate_activation_fn(op_type: str) -> Callable[..., Any]:
     proto = OpProtoHolder.instance().get_op_proto(op_type)
 
     def activation(x: Any, name: str | None = None) -> Any:
-        return LayerHelper(op_type, name=name).apply(op_type, {"X": x}, dtype=x.dtype)
+        return run_op(op_type, {"X": x}, name=name)
 
     activation.__name__ = op_type
     activation.__doc__ = _documentation(proto)

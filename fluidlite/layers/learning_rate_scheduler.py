@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ..base import missing
 from ..base.errors import ArgumentError
 from ..framework import Variable, default_main_program, mode
-from ..layer_helper import LayerHelper
+from ..layer_helper import run_op
 from ..optimizer import schedules
 from .control_flow.counter import autoincreased_step_counter
 from .control_flow.switch import Switch
@@ -66,10 +66,7 @@ def _decay_step_counter(begin: int = 0) -> Variable:
 
 
 def _apply(op_type: str, x: Variable, y: Variable | None = None) -> Variable:
-    inputs = {"X": x} if y is None else {"X": x, "Y": y}
-    attrs = {} if y is None else {"axis": -1}
-    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op(op_type, {"X": x, "Y": y}, attrs=None if y is None else {"axis": -1})
 
 
 def _periods(decay_steps: int, staircase: bool) -> Variable:

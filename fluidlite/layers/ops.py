@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..base import missing
 from ..framework import Variable
-from ..layer_helper import LayerHelper, check_variable
+from ..layer_helper import check_variable, run_op
 
 __all__ = [
     "abs",
@@ -40,8 +40,7 @@ def _applied(op_type: str, x: Variable, name: str | None = None, **attrs: float 
     """`op_type` of `x`; attributes that are None keep their defaults."""
     check_variable(x, "x", op_type)
     given = {key: value for key, value in attrs.items() if value is not None}
-    out: Variable = LayerHelper(op_type, name=name).apply(op_type, {"X": x}, attrs=given, dtype=x.dtype)
-    return out
+    return run_op(op_type, {"X": x}, attrs=given, name=name)
 
 
 def sigmoid(x: Variable, name: str | None = None) -> Variable:

@@ -11,7 +11,7 @@ from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..base.errors import ArgumentError
 from ..framework import Variable
-from ..layer_helper import LayerHelper, check_variable
+from ..layer_helper import LayerHelper, check_variable, run_op
 from .checks import INTEGERS, check_choice, check_dtype
 
 __all__ = [
@@ -49,8 +49,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
     check_dtype(input, "input", "sequence_pool")
     kinds = ("average", "sum", "sqrt", "max", "last", "first")
     check_choice(pool_type.lower(), "pool_type", kinds, "sequence_pool")
-    helper = LayerHelper("sequence_pool")
-    out, index = helper.apply(
+    out, index = run_op(
         "sequence_pool",
         {"X": input},
         ("Out", "MaxIndex"),
@@ -76,8 +75,7 @@ def sequence_last_step(input: Variable) -> Variable:
 def _applied(
     op_type: str, inputs: dict[str, Any], like: Variable, out: str, name: str | None, **attrs: Any
 ) -> Variable:
-    helper = LayerHelper(op_type, name=name)
-    made: Variable = helper.apply(op_type, inputs, (out,), attrs=attrs, dtype=like.dtype)
+    made: Variable = run_op(op_type, inputs, (out,), attrs=attrs, name=name)
     made.lod_level = max(like.lod_level, 1)
     return made
 
@@ -156,7 +154,7 @@ def sequence_conv(
         "contextStart": -(filter_size // 2) if padding_start is None else padding_start,
         "contextLength": filter_size,
     }
-    out = helper.apply("sequence_conv", {"X": input, "Filter": weights}, attrs=attrs, dtype=input.dtype)
+    out = helper.run("sequence_conv", {"X": input, "Filter": weights}, attrs=attrs)
     out.lod_level = max(input.lod_level, 1)
     result = helper.append_activation(helper.append_bias_op(out))
     result.lod_level = out.lod_level
@@ -184,12 +182,12 @@ def sequence_pad(
     """
     check_variable(x, "x", "sequence_pad")
     check_variable(pad_value, "pad_value", "sequence_pad")
-    helper = LayerHelper("sequence_pad", name=name)
-    out, length = helper.apply(
+    out, length = run_op(
         "sequence_pad",
         {"X": x, "PadValue": pad_value},
         ("Out", "Length"),
         attrs={"padded_length": -1 if maxlen is None else maxlen},
+        name=name,
     )
     pad_value.stop_gradient = length.stop_gradient = True
     return out, length
@@ -225,13 +223,12 @@ def sequence_mask(
         [*shape of x, maxlen].
     """
     check_variable(x, "x", "sequence_mask")
-    helper = LayerHelper("sequence_mask", name=name)
     inputs, attrs = {"X": x}, {"maxlen": -1, "out_dtype": int(to_vartype(dtype))}
     if isinstance(maxlen, Variable):
         inputs["MaxLenTensor"] = maxlen
     elif maxlen is not None:
         attrs["maxlen"] = maxlen
-    out: Variable = helper.apply("sequence_mask", inputs, ("Y",), attrs=attrs, dtype=dtype)
+    out: Variable = run_op("sequence_mask", inputs, ("Y",), attrs=attrs, name=name)
     out.stop_gradient = True
     return out
 

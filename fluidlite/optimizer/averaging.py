@@ -19,7 +19,7 @@ from ..framework import (
     program_guard,
 )
 from ..initializer import Constant
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, run_op
 from .base import Optimizer
 from .descent import number
 from .eager import programs_only
@@ -233,7 +233,7 @@ def _global(name: str, shape: Any, dtype: Any, value: float) -> Variable:
 
 
 def _apply(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any] | None = None) -> Variable:
-    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=dtype)
+    out: Variable = run_op(op_type, inputs, attrs=attrs)
     return out
 
 

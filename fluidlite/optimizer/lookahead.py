@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..framework import (
     Operator,
     Program,
@@ -13,7 +11,7 @@ from ..framework import (
     program_guard,
 )
 from ..initializer import Constant
-from ..layer_helper import LayerHelper
+from ..layer_helper import LayerHelper, run_op
 from .base import Optimizer, ParamGrad
 from .eager import programs_only
 
@@ -78,15 +76,14 @@ class LookaheadOptimizer:
         default_main_program().global_block().append_op(
             type="increment", inputs={"X": [step]}, outputs={"Out": [step]}, attrs={"step": 1.0}
         )
-        zero = LayerHelper("fill_constant").apply(
+        zero = run_op(
             "fill_constant",
             {},
             attrs={"shape": [1], "dtype": int(step.dtype), "value": 0.0},
-            dtype=step.dtype,
             stop_gradient=True,
         )
-        rest = _apply("elementwise_mod", {"X": step, "Y": k}, step.dtype, axis=-1)
-        return _apply("equal", {"X": rest, "Y": zero}, "bool", axis=-1).astype("float32")
+        rest = run_op("elementwise_mod", {"X": step, "Y": k}, attrs={"axis": -1})
+        return run_op("equal", {"X": rest, "Y": zero}, attrs={"axis": -1}).astype("float32")
 
 
 def _follow(fast: Variable, slow: Variable, alpha: Variable, due: Variable) -> None:
@@ -103,11 +100,6 @@ def _follow(fast: Variable, slow: Variable, alpha: Variable, due: Variable) -> N
             outputs={"Out": [target]},
             attrs={"axis": -1},
         )
-
-
-def _apply(op_type: str, inputs: dict[str, Any], dtype: Any, **attrs: Any) -> Variable:
-    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=dtype)
-    return out
 
 
 def _state(name: str, dtype: str, value: float) -> Variable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -11,41 +11,20 @@ import numpy as np
 
 from .. import layers
 from ..base.dtypes import to_numpy, to_vartype
-from ..eager import Tensor, apply, mixture, placing
+from ..eager import Tensor, mixture, placing
 from ..framework import Variable, mode
-from ..layer_helper import LayerHelper, check_variable
+from ..layer_helper import run_op
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def run(
-    op_type: str,
-    inputs: dict[str, Any],
-    outputs: Sequence[str] = ("Out",),
-    attrs: dict[str, Any] | None = None,
-    name: str | None = None,
-    frozen: Sequence[str] = (),
-) -> Any:
-    """The results of an operator: at once for eager tensors, appended to the program for its Variables.
-
-    Inputs that are None are left out. `frozen`: outputs without gradient; `name`: what results of a program are called.
-    Raises TypeError for an input that is no tensor.
-    """
-    values = inputs.values()
-    if mixture(values):
-        return apply(op_type, inputs, outputs, attrs)
-    for slot, value in inputs.items():
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            if item is not None:
-                check_variable(item, slot, op_type)
-    return LayerHelper(op_type, name=name, any_type=True).apply(
-        op_type, inputs, outputs, attrs, frozen=frozen
-    )
+run = functools.partial(run_op, any_type=True)
+"""`run_op` for the functions of Paddle 2.0."""
 
 
 def reshaped(op_type: str, x: Any, attrs: dict[str, Any], name: str | None = None) -> Any:
     """The result of `reshape2`, `squeeze2`, `unsqueeze2` or `transpose2`, whose gradients need to know the shape."""
-    return run(op_type, {"X": x}, ("Out", "XShape"), attrs, name, frozen=("XShape",))[0]
+    return run(op_type, {"X": x}, ("Out", "XShape"), attrs, name, stop_gradient=("XShape",))[0]
 
 
 def follows(*values: Any) -> bool:

@@ -69,7 +69,9 @@ class Accuracy(Metric):
 
         `pred` is [N, classes], `label` class numbers [N] or [N, 1], or one-hot rows [N, classes].
         """
-        likeliest = run("top_k", {"X": pred}, ("Out", "Indices"), {"k": self.maxk}, frozen=("Indices",))[1]
+        likeliest = run(
+            "top_k", {"X": pred}, ("Out", "Indices"), {"k": self.maxk}, stop_gradient=("Indices",)
+        )[1]
         if len(label.shape) == 1:
             label = unsqueeze(label, -1)
         elif label.shape[-1] != 1:

@@ -346,5 +346,5 @@ def test_layers_go_away_without_the_garbage_collector():
 
 def test_layers_refuse_arrays():
     for layer in (Linear(2, 2), BatchNorm(2)):
-        with pytest.raises(TypeError, match=f"{layer.full_name()} takes tensors, got ndarray; make one with"):
+        with pytest.raises(TypeError, match="works on eager tensors, got ndarray; make one with"):
             layer(np.ones((2, 2), "float32"))

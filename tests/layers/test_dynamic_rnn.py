@@ -9,7 +9,7 @@ from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.executor import Executor
 from fluidlite.framework.backward import append_backward
-from fluidlite.layer_helper import LayerHelper
+from fluidlite.layer_helper import run_op
 from fluidlite.optimizer import Adam
 from fluidlite.param_attr import ParamAttr
 from tests.layers.slopes import check_slopes, ragged, runner
@@ -45,7 +45,7 @@ def simple(x, **options):
 
 def pooled(x, kind):
     """`sequence_pool` of float64, which the layer refuses."""
-    return LayerHelper("pool", any_type=True).apply("sequence_pool", {"X": x}, attrs={"pooltype": kind})
+    return run_op("sequence_pool", {"X": x}, attrs={"pooltype": kind}, any_type=True)
 
 
 def values(run, *names):

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...initializer import ConstantInitializer
 from ..layers import Layer
-from .running import run
 
 __all__ = ["PRelu"]
 
@@ -55,7 +54,7 @@ class PRelu(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, H, W] for 'channel'; the result has its shape."""
-        return run(self, "prelu", {"X": input, "Alpha": self.weight}, attrs={"mode": self._mode})
+        return self._helper.run("prelu", {"X": input, "Alpha": self.weight}, attrs={"mode": self._mode})
 
     def extra_repr(self) -> str:
         return f"mode={self._mode}"

@@ -7,7 +7,6 @@ from typing import Any
 from ...layers.checks import check_switch, numbers
 from ...layers.nn.filters import check_groups, filter_initializer, filter_shape, operator_type
 from ..layers import Layer
-from .running import activated, plus_bias, run
 
 __all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
@@ -67,8 +66,8 @@ class _Convolution(Layer):
     def forward(self, input: Any) -> Any:
         """`input` is [N, num_channels, ...] with two or three spatial axes, the result [N, num_filters, ...]."""
         inputs = {"Input": input, "Filter": self.weight}
-        out = run(self, self._l_type, inputs, ("Output",), self._attrs)
-        return activated(self, self._act, plus_bias(self, out, self.bias, 1))
+        out = self._helper.run(self._l_type, inputs, ("Output",), self._attrs)
+        return self._helper.append_activation(self._helper.add_bias(out, self.bias, 1), self._act)
 
     def extra_repr(self) -> str:
         return (

@@ -6,7 +6,6 @@ from typing import Any
 
 from ...framework import default_main_program
 from ..layers import Layer
-from .running import run
 
 __all__ = ["Dropout"]
 
@@ -53,7 +52,7 @@ class Dropout(Layer):
             "seed": seed or 0,
             "dropout_implementation": self._dropout_implementation,
         }
-        out, _ = run(self, "dropout", {"X": input}, ("Out", "Mask"), attrs, frozen=("Mask",))
+        out, _ = self._helper.run("dropout", {"X": input}, ("Out", "Mask"), attrs, stop_gradient=("Mask",))
         return out
 
     def extra_repr(self) -> str:

@@ -13,7 +13,6 @@ from ...layers.loss.sampled import alias_table
 from ...ops.loss.nce import SAMPLERS
 from ...param_attr import ParamAttr
 from ..layers import Layer
-from .running import run
 
 __all__ = ["NCE", "Embedding"]
 
@@ -56,7 +55,7 @@ class Embedding(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is int64 of any shape; the result has one more axis, [..., columns]."""
-        return run(self, "lookup_table_v2", {"Ids": input, "W": self.weight}, attrs=self._attrs)
+        return self._helper.run("lookup_table_v2", {"Ids": input, "W": self.weight}, attrs=self._attrs)
 
     def extra_repr(self) -> str:
         return f"{self._size[0]}, {self._size[1]}"
@@ -145,5 +144,5 @@ class NCE(Layer):
             **self._distribution,
         }
         drawn = ("SampleLogits", "SampleLabels")
-        cost, *_ = run(self, "nce", inputs, ("Cost", *drawn), self._attrs, frozen=drawn)
+        cost, *_ = self._helper.run("nce", inputs, ("Cost", *drawn), self._attrs, stop_gradient=drawn)
         return cost / (self._num_neg_samples + 1)

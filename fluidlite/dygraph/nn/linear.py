@@ -6,7 +6,6 @@ from typing import Any
 
 from ...eager import Tensor, form
 from ..layers import Layer
-from .running import activated, plus_bias, run
 
 __all__ = ["BilinearTensorProduct", "Linear"]
 
@@ -51,9 +50,9 @@ class Linear(Layer):
             if bias is not None:
                 out = _add(out, bias)
         else:
-            out = run(self, "matmul", {"X": input, "Y": weight}, attrs=_PRODUCT)
-            out = plus_bias(self, out, bias, len(out.shape) - 1)
-        return activated(self, self._act, out)
+            out = self._helper.run("matmul", {"X": input, "Y": weight}, attrs=_PRODUCT)
+            out = self._helper.add_bias(out, bias, len(out.shape) - 1)
+        return self._helper.append_activation(out, self._act)
 
     def extra_repr(self) -> str:
         return f"in_features={self._sizes[0]}, out_features={self._sizes[1]}"
@@ -95,4 +94,4 @@ class BilinearTensorProduct(Layer):
     def forward(self, x: Any, y: Any) -> Any:
         """`x` is [N, input1_dim], `y` [N, input2_dim], the result [N, output_dim]."""
         inputs = {"X": x, "Y": y, "Weight": self.weight, "Bias": self.bias}
-        return activated(self, self._act, run(self, "bilinear_tensor_product", inputs))
+        return self._helper.append_activation(self._helper.run("bilinear_tensor_product", inputs), self._act)

@@ -6,7 +6,6 @@ from typing import Any
 
 from ...layers import reduce_mean, reduce_sum
 from ..layers import Layer
-from .running import run
 
 __all__ = ["BCELoss", "L1Loss", "MSELoss", "NLLLoss"]
 
@@ -41,7 +40,7 @@ class MSELoss(_Loss):
 
     def forward(self, input: Any, label: Any) -> Any:
         """`input` and `label` have the same shape; so has the result for 'none', otherwise it is [1]."""
-        return self._reduced(run(self, "square", {"X": input - label}))
+        return self._reduced(self._helper.run("square", {"X": input - label}))
 
 
 class L1Loss(_Loss):
@@ -52,7 +51,7 @@ class L1Loss(_Loss):
 
     def forward(self, input: Any, label: Any) -> Any:
         """`input` and `label` have the same shape; so has the result for 'none', otherwise it is [1]."""
-        return self._reduced(run(self, "abs", {"X": input - label}))
+        return self._reduced(self._helper.run("abs", {"X": input - label}))
 
 
 class BCELoss(_Loss):
@@ -68,7 +67,7 @@ class BCELoss(_Loss):
 
     def forward(self, input: Any, label: Any) -> Any:
         """`input` (in [0, 1]) and `label` have the same shape; so has the result for 'none', otherwise it is [1]."""
-        losses = run(self, "bce_loss", {"X": input, "Label": label})
+        losses = self._helper.run("bce_loss", {"X": input, "Label": label})
         return self._reduced(losses if self.weight is None else losses * self.weight)
 
 
@@ -93,12 +92,16 @@ class NLLLoss(_Loss):
         attrs = {"ignore_index": self.ignore_index, "reduction": self.reduction}
         shape, classes = list(label.shape), input.shape[1]
         if len(input.shape) not in (2, 4):
-            input = run(
-                self, "reshape2", {"X": input}, ("Out", "XShape"), {"shape": [shape[0], classes, 1, -1]}
+            input = self._helper.run(
+                "reshape2", {"X": input}, ("Out", "XShape"), {"shape": [shape[0], classes, 1, -1]}
             )[0]
-            label = run(self, "reshape2", {"X": label}, ("Out", "XShape"), {"shape": [shape[0], 1, -1]})[0]
+            label = self._helper.run(
+                "reshape2", {"X": label}, ("Out", "XShape"), {"shape": [shape[0], 1, -1]}
+            )[0]
         inputs = {"X": input, "Label": label, "Weight": self.weight}
-        loss, _ = run(self, "nll_loss", inputs, ("Out", "Total_weight"), attrs, frozen=("Total_weight",))
+        loss, _ = self._helper.run(
+            "nll_loss", inputs, ("Out", "Total_weight"), attrs, stop_gradient=("Total_weight",)
+        )
         if self.reduction == "none" and list(loss.shape) != shape:
-            loss = run(self, "reshape2", {"X": loss}, ("Out", "XShape"), {"shape": shape})[0]
+            loss = self._helper.run("reshape2", {"X": loss}, ("Out", "XShape"), {"shape": shape})[0]
         return loss

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
-from ...eager import placing
 from ...initializer import ConstantInitializer, NormalInitializer
 from ...layers.checks import FORMATS, check_choice
 from ...param_attr import ParamAttr
 from ..layers import Layer
-from .running import activated, is_eager, run
 
 __all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "SpectralNorm"]
 
@@ -107,7 +105,7 @@ class BatchNorm(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...] (or [N, ..., C]), two to five axes; the result has its shape."""
-        return activated(self, self._act, self._normalised(input))
+        return self._helper.append_activation(self._normalised(input), self._act)
 
     def _normalised(self, input: Any) -> Any:
         mean, variance = self._mean, self._variance
@@ -119,30 +117,9 @@ class BatchNorm(Layer):
             "data_layout": self._data_layout,
             "use_global_stats": self._use_global_stats or (self._tested_with_gradients and not self.training),
         }
-        if is_eager(self, input):
-            outputs = ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")
-            out, *moved = run(self, "batch_norm", inputs, outputs, attrs)
-            # Optimizers and other holders of the averages' memory must see them move.
-            for target, value in zip((mean, variance), moved, strict=False):
-                if value.array is not target.array:
-                    placing.overwrite(target.array, value.array)
-            return out
-        helper = self._helper
-        saved = [helper.create_variable_for_type_inference(mean.dtype, stop_gradient=True) for _ in range(2)]
-        out = helper.create_variable_for_type_inference(input.dtype)
-        helper.append_op(
-            type="batch_norm",
-            inputs={slot: [value] for slot, value in inputs.items()},
-            outputs={
-                "Y": [out],
-                "MeanOut": [mean],
-                "VarianceOut": [variance],
-                "SavedMean": saved[:1],
-                "SavedVariance": saved[1:],
-            },
-            attrs=attrs,
-        )
-        return out
+        saved, moved = ("SavedMean", "SavedVariance"), {"MeanOut": mean, "VarianceOut": variance}
+        outputs = (*saved, "Y", *moved)
+        return self._helper.run("batch_norm", inputs, outputs, attrs, stop_gradient=saved, into=moved)[2]
 
     def extra_repr(self) -> str:
         return f"num_channels={self.weight.shape[0]}, momentum={self._momentum}, epsilon={self._epsilon}"
@@ -193,8 +170,8 @@ class LayerNorm(Layer):
         inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
         attrs = {"epsilon": self._epsilon, "begin_norm_axis": begin}
         saved = ("Mean", "Variance")
-        out, *_ = run(self, "layer_norm", inputs, ("Y", *saved), attrs, frozen=saved)
-        return activated(self, self._act, out)
+        out, *_ = self._helper.run("layer_norm", inputs, ("Y", *saved), attrs, stop_gradient=saved)
+        return self._helper.append_activation(out, self._act)
 
     def extra_repr(self) -> str:
         return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
@@ -238,8 +215,8 @@ class GroupNorm(Layer):
         inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
         attrs = {"epsilon": self._epsilon, "groups": self._groups}
         saved = ("Mean", "Variance")
-        out, *_ = run(self, "group_norm", inputs, ("Y", *saved), attrs, frozen=saved)
-        return activated(self, self._act, out)
+        out, *_ = self._helper.run("group_norm", inputs, ("Y", *saved), attrs, stop_gradient=saved)
+        return self._helper.append_activation(out, self._act)
 
     def extra_repr(self) -> str:
         return f"channels={self._channels}, groups={self._groups}, epsilon={self._epsilon}"
@@ -277,7 +254,9 @@ class InstanceNorm(Layer):
         """`input` is [N, C, ...], and so is the result."""
         inputs = {"X": input, "Scale": self.scale, "Bias": self.bias}
         saved = ("SavedMean", "SavedVariance")
-        out, *_ = run(self, "instance_norm", inputs, ("Y", *saved), {"epsilon": self._epsilon}, frozen=saved)
+        out, *_ = self._helper.run(
+            "instance_norm", inputs, ("Y", *saved), {"epsilon": self._epsilon}, stop_gradient=saved
+        )
         return out
 
     def extra_repr(self) -> str:
@@ -319,4 +298,4 @@ class SpectralNorm(Layer):
     def forward(self, weight: Any) -> Any:
         """`weight` has shape `weight_shape`, and so has the result."""
         inputs = {"Weight": weight, "U": self.weight_u, "V": self.weight_v}
-        return run(self, "spectral_norm", inputs, attrs=self._attrs)
+        return self._helper.run("spectral_norm", inputs, attrs=self._attrs)

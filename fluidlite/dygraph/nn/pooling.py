@@ -6,7 +6,6 @@ from typing import Any
 
 from ...layers.checks import check_choice, check_switch, numbers
 from ..layers import Layer
-from .running import run
 
 __all__ = ["Pool2D"]
 
@@ -56,7 +55,7 @@ class Pool2D(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, H, W]; the result has the same N and C."""
-        return run(self, "pool2d", {"X": input}, attrs=self._attrs)
+        return self._helper.run("pool2d", {"X": input}, attrs=self._attrs)
 
     def extra_repr(self) -> str:
         return f"{self._attrs['pooling_type']}, size={self._attrs['ksize']}, stride={self._attrs['strides']}"

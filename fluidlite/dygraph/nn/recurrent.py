@@ -8,7 +8,6 @@ from typing import Any
 from ...layers.checks import check_choice
 from ...ops.rnn.unit import ACTIVATIONS
 from ..layers import Layer
-from .running import run
 
 __all__ = ["GRUUnit"]
 
@@ -62,5 +61,7 @@ class GRUUnit(Layer):
         """
         inputs = {"Input": input, "HiddenPrev": hidden, "Weight": self.weight, "Bias": self.bias}
         attrs = {"activation": self.activation, "gate_activation": self.gate_activation}
-        gate, reset, updated = run(self, "gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs)
+        gate, reset, updated = self._helper.run(
+            "gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs
+        )
         return updated, reset, gate

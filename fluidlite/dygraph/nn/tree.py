@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..layers import Layer
-from .running import activated, plus_bias, run
 
 __all__ = ["TreeConv"]
 
@@ -48,5 +47,5 @@ class TreeConv(Layer):
         counted from 1. The result is [N, nodes, output_size, num_filters].
         """
         inputs = {"NodesVector": nodes_vector, "EdgeSet": edge_set, "Filter": self.weight}
-        out = run(self, "tree_conv", inputs, attrs=self._attrs)
-        return activated(self, self._act, plus_bias(self, out, self.bias, 3))
+        out = self._helper.run("tree_conv", inputs, attrs=self._attrs)
+        return self._helper.append_activation(self._helper.add_bias(out, self.bias, 3), self._act)

@@ -54,6 +54,6 @@ def Print(
         "serial": next(_serial),
     }
     helper = LayerHelper(f"print_{input.name}")
-    out: Variable = helper.apply("print", {"In": input}, attrs=attrs, dtype=input.dtype)
+    out: Variable = helper.run("print", {"In": input}, attrs=attrs)
     out.lod_level = input.lod_level
     return out

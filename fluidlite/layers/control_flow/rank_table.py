@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...base import unique_name
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 
 __all__ = ["reorder_lod_tensor_by_rank"]
 
@@ -43,8 +43,7 @@ def max_sequence_len(rank_table: Variable) -> Variable:
     """
     check_table(rank_table, "max_sequence_len")
     helper = LayerHelper("max_seqence_len")  # Fluid's spelling, which names are made from
-    out: Variable = helper.apply("max_sequence_len", {"RankTable": rank_table}, dtype="int64")
-    return out
+    return helper.run("max_sequence_len", {"RankTable": rank_table})
 
 
 def check_table(table: object, layer: str) -> None:
@@ -73,10 +72,7 @@ def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
     """
     check_variable(x, "x", "reorder_lod_tensor_by_rank")
     check_table(rank_table, "reorder_lod_tensor_by_rank")
-    helper = LayerHelper("reorder_lod_tensor_by_rank")
-    out: Variable = helper.apply(
-        "reorder_lod_tensor_by_rank", {"X": x, "RankTable": rank_table}, dtype=x.dtype
-    )
+    out: Variable = run_op("reorder_lod_tensor_by_rank", {"X": x, "RankTable": rank_table})
     out.lod_level = x.lod_level
     return out
 
@@ -120,8 +116,7 @@ def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
     """
     check_variable(x, "x", "array_to_lod_tensor")
     check_table(table, "array_to_lod_tensor")
-    helper = LayerHelper("array_to_lod_tensor")
-    out: Variable = helper.apply("array_to_lod_tensor", {"X": x, "RankTable": table}, dtype=x.dtype)
+    out: Variable = run_op("array_to_lod_tensor", {"X": x, "RankTable": table})
     out.lod_level = x.lod_level + 1
     return out
 
@@ -140,6 +135,6 @@ def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
     check_variable(i, "i", "shrink_memory")
     check_table(table, "shrink_memory")
     helper = LayerHelper("shrink_memory")
-    out: Variable = helper.apply("shrink_rnn_memory", {"X": x, "I": i, "RankTable": table}, dtype=x.dtype)
+    out: Variable = helper.run("shrink_rnn_memory", {"X": x, "I": i, "RankTable": table})
     out.lod_level = x.lod_level
     return out

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ..checks import check_dtype
 
 __all__ = ["anchor_generator", "density_prior_box", "prior_box"]
@@ -35,11 +35,7 @@ def _pair(steps: Any, name: str, layer: str) -> list[float]:
 def _boxes(
     op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], name: str | None, out: str = "Boxes"
 ) -> tuple[Variable, Variable]:
-    helper = LayerHelper(op_type, name=name)
-    made: tuple[Variable, Variable] = helper.apply(
-        op_type, inputs, (out, "Variances"), attrs=attrs, dtype=inputs["Input"].dtype, stop_gradient=True
-    )
-    return made
+    return run_op(op_type, inputs, (out, "Variances"), attrs=attrs, stop_gradient=True, name=name)
 
 
 def prior_box(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import check_variable, run_op
 from ..checks import check_dtype
 
 __all__ = [
@@ -28,10 +28,8 @@ def iou_similarity(
     """
     check_dtype(x, "x", "iou_similarity")
     check_dtype(y, "y", "iou_similarity")
-    helper = LayerHelper("iou_similarity", name=name)
     attrs = {"box_normalized": box_normalized}
-    made: Variable = helper.apply("iou_similarity", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
-    return made
+    return run_op("iou_similarity", {"X": x, "Y": y}, attrs=attrs, name=name)
 
 
 def box_coder(
@@ -74,9 +72,7 @@ def box_coder(
         attrs["variance"] = [float(v) for v in prior_box_var]
     else:
         raise TypeError(f"'prior_box_var' of box_coder must be a Variable or a list, got {prior_box_var!r}")
-    helper = LayerHelper("box_coder", name=name)
-    made: Variable = helper.apply("box_coder", inputs, ("OutputBox",), attrs=attrs, dtype=prior_box.dtype)
-    return made
+    return run_op("box_coder", inputs, ("OutputBox",), attrs=attrs, name=name)
 
 
 def box_decoder_and_assign(
@@ -106,15 +102,13 @@ def box_decoder_and_assign(
     check_dtype(prior_box, "prior_box", "box_decoder_and_assign")
     for name_of, var in (("target_box", target_box), ("box_score", box_score)):
         check_dtype(var, name_of, "box_decoder_and_assign")
-    helper = LayerHelper("box_decoder_and_assign", name=name)
-    made: tuple[Variable, Variable] = helper.apply(
+    return run_op(
         "box_decoder_and_assign",
         {"PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score},
         ("DecodeBox", "OutputAssignBox"),
         attrs={"box_clip": box_clip},
-        dtype=prior_box.dtype,
+        name=name,
     )
-    return made
 
 
 def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Variable:
@@ -125,10 +119,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
     """
     check_dtype(input, "input", "box_clip")
     check_dtype(im_info, "im_info", "box_clip")
-    helper = LayerHelper("box_clip", name=name)
-    made: Variable = helper.apply(
-        "box_clip", {"Input": input, "ImInfo": im_info}, ("Output",), dtype=input.dtype
-    )
+    made: Variable = run_op("box_clip", {"Input": input, "ImInfo": im_info}, ("Output",), name=name)
     made.lod_level = input.lod_level
     return made
 
@@ -140,6 +131,4 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
     """
     check_variable(input, "input", "polygon_box_transform")
     check_dtype(input, "input", "polygon_box_transform")
-    helper = LayerHelper("polygon_box_transform", name=name)
-    made: Variable = helper.apply("polygon_box_transform", {"Input": input}, ("Output",), dtype=input.dtype)
-    return made
+    return run_op("polygon_box_transform", {"Input": input}, ("Output",), name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ..checks import check_dtype
 
 __all__ = ["bipartite_match", "target_assign"]
@@ -35,20 +35,18 @@ def bipartite_match(
         TypeError, OperatorError: for arguments that do not fit.
     """
     check_dtype(dist_matrix, "dist_matrix", "bipartite_match")
-    helper = LayerHelper("bipartite_match", name=name)
     attrs: dict[str, Any] = {}
     if match_type is not None:
         attrs["match_type"] = match_type
     if dist_threshold is not None:
         attrs["dist_threshold"] = dist_threshold
-    made: tuple[Variable, Variable] = helper.apply(
+    return run_op(
         "bipartite_match",
         {"DistMat": dist_matrix},
         ("ColToRowMatchIndices", "ColToRowMatchDist"),
         attrs=attrs,
-        dtype=dist_matrix.dtype,
+        name=name,
     )
-    return made
 
 
 def target_assign(
@@ -73,13 +71,11 @@ def target_assign(
     Raises:
         OperatorError: for arguments that do not fit.
     """
-    helper = LayerHelper("target_assign", name=name)
     inputs = {"X": input, "MatchIndices": matched_indices, "NegIndices": negative_indices}
-    made: tuple[Variable, Variable] = helper.apply(
+    return run_op(
         "target_assign",
         inputs,
         ("Out", "OutWeight"),
         attrs={"mismatch_value": mismatch_value or 0},
-        dtype=input.dtype,
+        name=name,
     )
-    return made

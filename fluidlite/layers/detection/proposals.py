@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 from ..tensor.shapes import reshape
 from ..tensor.slicing import gather
@@ -81,9 +81,7 @@ def generate_proposals(
         "eta": eta,
     }
     outputs = ("RpnRois", "RpnRoiProbs", "RpnRoisLod")
-    made: tuple[Variable, ...] = LayerHelper(layer, name=name).apply(
-        layer, inputs, outputs, attrs=attrs, dtype=bbox_deltas.dtype, stop_gradient=True
-    )
+    made: tuple[Variable, ...] = run_op(layer, inputs, outputs, attrs=attrs, stop_gradient=True, name=name)
     return made if return_rois_num else made[:2]
 
 
@@ -152,9 +150,7 @@ def targets(
     """Predicted scores and offsets where there are targets, then the targets."""
     for what, var in (("bbox_pred", bbox_pred), ("cls_logits", cls_logits), *inputs.items()):
         check_variable(var, what, layer)
-    location, score, *targets = LayerHelper(layer).apply(
-        layer, inputs, outputs, attrs=attrs, dtype=inputs["Anchor"].dtype, stop_gradient=True
-    )
+    location, score, *targets = run_op(layer, inputs, outputs, attrs=attrs, stop_gradient=True)
     logits = reshape(cls_logits, shape=(-1, classes))
     offsets = reshape(bbox_pred, shape=(-1, 4))
     return [gather(logits, score), gather(offsets, location), *targets]
@@ -208,7 +204,7 @@ def generate_proposal_labels(
     check_dtype(is_crowd, "is_crowd", layer, (VarType.INT32,))
     if not isinstance(class_nums, int):
         raise TypeError(f"'class_nums' of {layer} must be an integer, got {class_nums!r}")
-    made: tuple[Variable, ...] = LayerHelper(layer).apply(
+    return run_op(
         layer,
         {
             "RpnRois": rpn_rois,
@@ -230,10 +226,8 @@ def generate_proposal_labels(
             "is_cls_agnostic": is_cls_agnostic,
             "is_cascade_rcnn": is_cascade_rcnn,
         },
-        dtype=rpn_rois.dtype,
         stop_gradient=True,
     )
-    return made
 
 
 def distribute_fpn_proposals(
@@ -310,13 +304,13 @@ def collect_fpn_proposals(
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"'{what}' of {layer} must be a list of Variables, got {given!r:.80}")
     count = max_level - min_level + 1
-    made: Variable = LayerHelper(layer, name=name).apply(
+    made: Variable = run_op(
         layer,
         {"MultiLevelRois": list(multi_rois[:count]), "MultiLevelScores": list(multi_scores[:count])},
         ("FpnRois",),
         attrs={"post_nms_topN": post_nms_top_n},
-        dtype=multi_rois[0].dtype,
         stop_gradient=True,
+        name=name,
     )
     made.lod_level = multi_rois[0].lod_level
     return made

@@ -9,7 +9,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...initializer import NormalInitializer
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype, numbers
 
 __all__ = [
@@ -47,7 +47,7 @@ def _pooled(
         raise TypeError(f"'spatial_scale' of {op_type} must be a float, got {attrs['spatial_scale']!r}")
     features = inputs["X"]
     assert features is not None
-    return LayerHelper(op_type, name=name).apply(op_type, inputs, outputs, attrs=attrs, dtype=features.dtype)
+    return run_op(op_type, inputs, outputs, attrs=attrs, name=name)
 
 
 def roi_align(
@@ -254,7 +254,7 @@ def deformable_conv(
     if modulated:
         check_variable(mask, "mask", layer)
         inputs["Mask"] = mask
-    out = helper.apply(
+    out = helper.run(
         "deformable_conv" if modulated else "deformable_conv_v1",
         inputs,
         ("Output",),
@@ -266,7 +266,6 @@ def deformable_conv(
             "deformable_groups": 1 if deformable_groups is None else deformable_groups,
             "im2col_step": 64 if im2col_step is None else im2col_step,
         },
-        dtype=input.dtype,
     )
     return helper.append_bias_op(out, dim_start=1, dim_end=2)
 
@@ -318,7 +317,7 @@ def deformable_roi_pooling(
             raise TypeError(f"'{what}' of {layer} must be a list or tuple, got {pair!r}")
     groups = list(group_size)
     channels = input.shape[1] // (groups[0] * groups[1]) if position_sensitive else input.shape[1]
-    out, _ = LayerHelper("deformable_psroi_pooling", name=name).apply(
+    out, _ = run_op(
         "deformable_psroi_pooling",
         {"Input": input, "ROIs": rois, "Trans": trans},
         ("Output", "TopCount"),
@@ -333,7 +332,7 @@ def deformable_roi_pooling(
             "sample_per_part": sample_per_part,
             "trans_std": trans_std,
         },
-        dtype=input.dtype,
+        name=name,
     )
     made: Variable = out
     return made

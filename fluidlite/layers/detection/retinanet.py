@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ..checks import check_dtype
 from .proposals import TARGETS, targets
 
@@ -35,13 +35,7 @@ def sigmoid_focal_loss(
     check_dtype(x, "x", layer)
     check_dtype(label, "label", layer, (VarType.INT32,))
     check_dtype(fg_num, "fg_num", layer, (VarType.INT32,))
-    made: Variable = LayerHelper(layer).apply(
-        layer,
-        {"X": x, "Label": label, "FgNum": fg_num},
-        attrs={"gamma": gamma, "alpha": alpha},
-        dtype=x.dtype,
-    )
-    return made
+    return run_op(layer, {"X": x, "Label": label, "FgNum": fg_num}, attrs={"gamma": gamma, "alpha": alpha})
 
 
 def retinanet_target_assign(
@@ -120,7 +114,7 @@ def retinanet_detection_output(
     for what, given in (("bboxes", bboxes), ("scores", scores), ("anchors", anchors)):
         if not isinstance(given, (list, tuple)):
             raise TypeError(f"'{what}' of {layer} must be a list of Variables, got {given!r:.80}")
-    made: Variable = LayerHelper(layer).apply(
+    return run_op(
         layer,
         {"BBoxes": list(bboxes), "Scores": list(scores), "Anchors": list(anchors), "ImInfo": im_info},
         ("Out",),
@@ -131,7 +125,5 @@ def retinanet_detection_output(
             "keep_top_k": keep_top_k,
             "nms_eta": nms_eta,
         },
-        dtype=bboxes[0].dtype,
         stop_gradient=True,
     )
-    return made

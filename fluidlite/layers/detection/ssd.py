@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
@@ -131,7 +130,7 @@ def ssd_loss(
     images.stop_gradient = True
     cost = reshape(cost, shape=(-1, 0), actual_shape=images)  # type: ignore[arg-type]
     cost.stop_gradient = True
-    negatives, indices = helper.apply(
+    negatives, indices = helper.run(
         "mine_hard_examples",
         {"ClsLoss": cost, "MatchIndices": indices, "MatchDist": similarity},
         ("NegIndices", "UpdatedMatchIndices"),
@@ -141,7 +140,6 @@ def ssd_loss(
             "mining_type": mining_type,
             "sample_size": sample_size or 0,
         },
-        dtype=VarType.INT32,
     )
 
     offsets = box_coder(prior_box, prior_box_var, gt_box, code_type="encode_center_size")  # type: ignore[arg-type]

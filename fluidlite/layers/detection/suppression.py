@@ -34,12 +34,11 @@ def detected(
     for number in ("score_threshold", "nms_threshold", "nms_eta"):
         if not isinstance(attrs.get(number, 0.0), (int, float)):
             raise TypeError(f"'{number}' of {op_type} must be a number, got {attrs[number]!r}")
-    made = LayerHelper(layer or op_type, name=name).apply(
+    made = LayerHelper(layer or op_type, name=name).run(
         op_type,
         {"BBoxes": bboxes, "Scores": scores},
         ("Out", "Index") if op_type in _INDEXED else ("Out",),
         attrs=attrs,
-        dtype=bboxes.dtype,
         stop_gradient=True,
     )
     results = made if isinstance(made, tuple) else (made,)

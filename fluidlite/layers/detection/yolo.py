@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ..checks import check_dtype
 
 __all__ = ["yolo_box", "yolov3_loss"]
@@ -67,7 +67,7 @@ def yolov3_loss(
     _check(use_label_smooth, "use_label_smooth", layer, bool, "True or False")
     if gt_score is not None:
         check_dtype(gt_score, "gt_score", layer)
-    loss, _, _ = LayerHelper(layer, name=name).apply(
+    loss, _, _ = run_op(
         layer,
         {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score},
         ("Loss", "ObjectnessMask", "GTMatchMask"),
@@ -80,7 +80,7 @@ def yolov3_loss(
             "use_label_smooth": use_label_smooth,
             "scale_x_y": scale_x_y,
         },
-        dtype=x.dtype,
+        name=name,
     )
     made: Variable = loss
     return made
@@ -122,7 +122,7 @@ def yolo_box(
     _check(anchors, "anchors", layer, (list, tuple), "a list")
     _check(class_num, "class_num", layer, int, "an integer")
     _check(conf_thresh, "conf_thresh", layer, float, "a float")
-    made: tuple[Variable, Variable] = LayerHelper(layer, name=name).apply(
+    return run_op(
         layer,
         {"X": x, "ImgSize": img_size},
         ("Boxes", "Scores"),
@@ -134,6 +134,5 @@ def yolo_box(
             "clip_bbox": clip_bbox,
             "scale_x_y": scale_x_y,
         },
-        dtype=x.dtype,
+        name=name,
     )
-    return made

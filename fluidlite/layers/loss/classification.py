@@ -7,7 +7,7 @@ from typing import Any
 from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_choice, check_dtype
 
 __all__ = [
@@ -49,14 +49,9 @@ def cross_entropy(
     inputs = {"X": input, "Label": label}
     if soft_label:
         helper = LayerHelper("cross_entropy")
-        out: Variable = helper.apply(
-            "cross_entropy", inputs, ("Y",), attrs={**attrs, "soft_label": True}, dtype=input.dtype
-        )
-        return out
+        return helper.run("cross_entropy", inputs, ("Y",), attrs={**attrs, "soft_label": True})
     helper = LayerHelper("cross_entropy2")
-    out, _, _ = helper.apply(
-        "cross_entropy2", inputs, ("Y", "XShape", "MatchX"), attrs=attrs, dtype=input.dtype
-    )
+    out, _, _ = helper.run("cross_entropy2", inputs, ("Y", "XShape", "MatchX"), attrs=attrs)
     return out
 
 
@@ -90,12 +85,8 @@ def softmax_with_cross_entropy(
         "numeric_stable_mode": numeric_stable_mode,
         "axis": axis,
     }
-    softmax, loss = LayerHelper("softmax_with_cross_entropy").apply(
-        "softmax_with_cross_entropy",
-        {"Logits": logits, "Label": label},
-        ("Softmax", "Loss"),
-        attrs=attrs,
-        dtype=logits.dtype,
+    softmax, loss = run_op(
+        "softmax_with_cross_entropy", {"Logits": logits, "Label": label}, ("Softmax", "Loss"), attrs=attrs
     )
     return (loss, softmax) if return_softmax else loss
 
@@ -105,9 +96,8 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
     check_variable(input, "input", "square_error_cost")
     check_variable(label, "label", "square_error_cost")
     helper = LayerHelper("square_error_cost")
-    difference = helper.apply("elementwise_sub", {"X": input, "Y": label}, dtype=input.dtype)
-    out: Variable = helper.apply("square", {"X": difference}, dtype=input.dtype)
-    return out
+    difference = helper.run("elementwise_sub", {"X": input, "Y": label})
+    return helper.run("square", {"X": difference})
 
 
 def mse_loss(input: Variable, label: Variable) -> Variable:
@@ -119,8 +109,7 @@ def mse_loss(input: Variable, label: Variable) -> Variable:
 def _reduced(op_type: str, x: Variable, dims: list[int] | None = None) -> Variable:
     """A reduction over all dimensions, or over `dims`."""
     attrs = {"dim": dims or [0], "keep_dim": False, "reduce_all": dims is None}
-    out: Variable = LayerHelper(op_type).apply(op_type, {"X": x}, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op(op_type, {"X": x}, attrs=attrs)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -144,9 +133,7 @@ def _pairwise(
     """One operator with one result, after checking that all inputs are Variables."""
     for slot, var in inputs.items():
         check_variable(var, slot.lower(), op_type)
-    dtype = next(var.dtype for slot, var in inputs.items() if not slot.startswith("Label"))
-    made: Variable = LayerHelper(op_type, name=name).apply(op_type, inputs, (out,), attrs=attrs, dtype=dtype)
-    return made
+    return run_op(op_type, inputs, (out,), attrs=attrs, name=name)
 
 
 def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
@@ -154,9 +141,7 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     check_dtype(input, "input", "huber_loss")
     check_variable(label, "label", "huber_loss")
     out: Variable
-    _, out = LayerHelper("huber_loss").apply(
-        "huber_loss", {"X": input, "Y": label}, ("Residual", "Out"), attrs={"delta": delta}, dtype=input.dtype
-    )
+    _, out = run_op("huber_loss", {"X": input, "Y": label}, ("Residual", "Out"), attrs={"delta": delta})
     return out
 
 
@@ -195,12 +180,12 @@ def margin_rank_loss(
     for var, what in ((label, "label"), (left, "left"), (right, "right")):
         check_variable(var, what, "margin_rank_loss")
     out: Variable
-    out, _ = LayerHelper("margin_rank_loss", name=name).apply(
+    out, _ = run_op(
         "margin_rank_loss",
         {"Label": label, "X1": left, "X2": right},
         ("Out", "Activated"),
         attrs={"margin": margin},
-        dtype=left.dtype,
+        name=name,
     )
     return out
 
@@ -237,18 +222,18 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
         check_dtype(var, what, "npair_loss")
     rows = labels.shape[0]
     helper = LayerHelper("npair_loss")
-    column, _ = helper.apply("reshape2", {"X": labels}, ("Out", "XShape"), attrs={"shape": [rows, 1]})
-    grid = helper.apply("expand", {"X": column}, attrs={"expand_times": [1, rows]})
-    turned, _ = helper.apply("transpose2", {"X": grid}, ("Out", "XShape"), attrs={"axis": [1, 0]})
-    same = helper.apply("equal", {"X": grid, "Y": turned}, attrs={"axis": -1}).astype("float32")
-    sums = helper.apply("reduce_sum", {"X": same}, attrs={"dim": [1], "keep_dim": True, "reduce_all": False})
+    column, _ = helper.run("reshape2", {"X": labels}, ("Out", "XShape"), attrs={"shape": [rows, 1]})
+    grid = helper.run("expand", {"X": column}, attrs={"expand_times": [1, rows]})
+    turned, _ = helper.run("transpose2", {"X": grid}, ("Out", "XShape"), attrs={"axis": [1, 0]})
+    same = helper.run("equal", {"X": grid, "Y": turned}, attrs={"axis": -1}).astype("float32")
+    sums = helper.run("reduce_sum", {"X": same}, attrs={"dim": [1], "keep_dim": True, "reduce_all": False})
     weights = same / sums
     lengths = [
-        _reduced("reduce_mean", _reduced("reduce_sum", helper.apply("square", {"X": var}), [1]))
+        _reduced("reduce_mean", _reduced("reduce_sum", helper.run("square", {"X": var}), [1]))
         for var in (anchor, positive)
     ]
     penalty = (lengths[0] + lengths[1]) * 0.25 * l2_reg
-    scores = helper.apply("matmul", {"X": anchor, "Y": positive}, attrs={"transpose_Y": True})
+    scores = helper.run("matmul", {"X": anchor, "Y": positive}, attrs={"transpose_Y": True})
     cost = softmax_with_cross_entropy(scores, weights, soft_label=True)
     return penalty + _reduced("reduce_mean", _reduced("reduce_sum", weights * cost, [0]))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import LayerHelper, run_op
 from ..checks import check_dtype
 
 __all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
@@ -48,7 +48,7 @@ def linear_chain_crf(
         "Length": length,
     }
     outputs = ("Alpha", "EmissionExps", "TransitionExps", "LogLikelihood")
-    *_, cost = helper.apply("linear_chain_crf", inputs, outputs, dtype=input.dtype)
+    *_, cost = helper.run("linear_chain_crf", inputs, outputs)
     result: Variable = cost
     return result
 
@@ -78,7 +78,7 @@ def crf_decoding(
         "Label": label,
         "Length": length,
     }
-    path: Variable = helper.apply("crf_decoding", inputs, ("ViterbiPath",), dtype=VarType.INT64)
+    path: Variable = helper.run("crf_decoding", inputs, ("ViterbiPath",))
     if length is None:
         path.lod_level = input.lod_level
     return path
@@ -111,10 +111,9 @@ def chunk_eval(
     """
     check_dtype(input, "input", "chunk_eval", _INT64)
     check_dtype(label, "label", "chunk_eval", _INT64)
-    helper = LayerHelper("chunk_eval")
     shares = ("Precision", "Recall", "F1-Score")
     counts = ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
-    made: tuple[Variable, ...] = helper.apply(
+    return run_op(
         "chunk_eval",
         {"Inference": input, "Label": label, "SeqLength": seq_length},
         (*shares, *counts),
@@ -124,4 +123,3 @@ def chunk_eval(
             "excluded_chunk_types": list(excluded_chunk_types or []),
         },
     )
-    return made

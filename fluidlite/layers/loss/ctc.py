@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import LayerHelper, run_op
 from ..checks import check_dtype
 from ..nn.probability import topk
 from ..tensor.shapes import squeeze
@@ -50,9 +50,7 @@ def warpctc(
     }
     attrs = {"blank": blank, "norm_by_times": norm_by_times}
     loss: Variable
-    loss, _ = LayerHelper("warpctc").apply(
-        "warpctc", inputs, ("Loss", "WarpCTCGrad"), attrs=attrs, dtype=input.dtype
-    )
+    loss, _ = run_op("warpctc", inputs, ("Loss", "WarpCTCGrad"), attrs=attrs)
     return loss
 
 
@@ -83,15 +81,10 @@ def ctc_greedy_decoder(
     _, best = topk(input, k=1)
     if input_length is None:
         attrs = {"merge_repeated": True, "blank": blank}
-        rows: Variable = helper.apply(
-            "ctc_align", {"Input": best}, ("Output",), attrs=attrs, dtype=VarType.INT64
-        )
-        return rows
+        return helper.run("ctc_align", {"Input": best}, ("Output",), attrs=attrs)
     attrs = {"merge_repeated": True, "blank": blank, "padding_value": padding_value}
     inputs = {"Input": squeeze(best, [2]), "InputLength": input_length}
-    out, count = helper.apply(
-        "ctc_align", inputs, ("Output", "OutputLength"), attrs=attrs, dtype=VarType.INT64
-    )
+    out, count = helper.run("ctc_align", inputs, ("Output", "OutputLength"), attrs=attrs)
     return out, count
 
 
@@ -125,15 +118,11 @@ def edit_distance(
     if ignored_tokens:
         input, label = (_without(var, ignored_tokens, helper) for var in (input, label))
     inputs = {"Hyps": input, "Refs": label, "HypsLength": input_length, "RefsLength": label_length}
-    out, count = helper.apply(
-        "edit_distance", inputs, ("Out", "SequenceNum"), attrs={"normalized": normalized}, dtype=VarType.FP32
-    )
+    out, count = helper.run("edit_distance", inputs, ("Out", "SequenceNum"), attrs={"normalized": normalized})
     return out, count
 
 
 def _without(var: Variable, tokens: Sequence[int], helper: LayerHelper) -> Variable:
-    rest: Variable = helper.apply(
-        "sequence_erase", {"X": var}, attrs={"tokens": list(tokens)}, dtype=VarType.INT64
-    )
+    rest: Variable = helper.run("sequence_erase", {"X": var}, attrs={"tokens": list(tokens)})
     rest.lod_level = var.lod_level
     return rest

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import check_variable, run_op
 from ..checks import INTEGERS, check_dtype
 from ..nn.probability import one_hot
 
@@ -21,14 +20,9 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
     """
     check_dtype(input, "input", "log_loss")
     check_dtype(label, "label", "log_loss")
-    out: Variable = LayerHelper("log_loss", name=name).apply(
-        "log_loss",
-        {"Predicted": input, "Labels": label},
-        ("Loss",),
-        attrs={"epsilon": epsilon},
-        dtype=input.dtype,
+    return run_op(
+        "log_loss", {"Predicted": input, "Labels": label}, ("Loss",), attrs={"epsilon": epsilon}, name=name
     )
-    return out
 
 
 def smooth_l1(
@@ -47,12 +41,11 @@ def smooth_l1(
     check_dtype(x, "X", "smooth_l1_loss")
     check_variable(y, "Y", "smooth_l1_loss")
     out: Variable
-    _, out = LayerHelper("smooth_l1_loss").apply(
+    _, out = run_op(
         "smooth_l1_loss",
         {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight},
         ("Diff", "Out"),
         attrs={"sigma": 1.0 if sigma is None else sigma},
-        dtype=x.dtype,
     )
     return out
 
@@ -75,10 +68,7 @@ def label_smooth(
         raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
     label.stop_gradient = True
     inputs = {"X": label, "PriorDist": prior_dist}
-    out: Variable = LayerHelper("label_smooth", name=name).apply(
-        "label_smooth", inputs, attrs={"epsilon": float(epsilon)}, dtype=to_vartype(dtype)
-    )
-    return out
+    return run_op("label_smooth", inputs, attrs={"epsilon": float(epsilon)}, name=name)
 
 
 def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05) -> Variable:
@@ -93,13 +83,9 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05) -> Varia
 
     def total(x: Variable) -> Variable:
         attrs = {"dim": dims, "keep_dim": False, "reduce_all": False}
-        out: Variable = LayerHelper("reduce_sum").apply("reduce_sum", {"X": x}, attrs=attrs, dtype=x.dtype)
-        return out
+        return run_op("reduce_sum", {"X": x}, attrs=attrs)
 
     overlap = total(input * wanted)
     score = 1 - overlap * 2 / (total(input) + total(wanted) + epsilon)
     attrs = {"dim": [0], "keep_dim": False, "reduce_all": True}
-    mean: Variable = LayerHelper("reduce_mean").apply(
-        "reduce_mean", {"X": score}, attrs=attrs, dtype=score.dtype
-    )
-    return mean
+    return run_op("reduce_mean", {"X": score}, attrs=attrs)

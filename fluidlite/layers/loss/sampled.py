@@ -118,7 +118,7 @@ def nce(
         "is_sparse": is_sparse,
         "remote_prefetch": False,
     }
-    cost, _, _ = helper.apply("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=attrs)
+    cost, _, _ = helper.run("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=attrs)
     result: Variable = cost * (1.0 / (negatives + 1))
     return result
 
@@ -173,12 +173,11 @@ def hsigmoid(
             attr=helper.bias_attr, shape=[nodes, 1], dtype=input.dtype, is_bias=True
         )
         inputs["Bias"] = [bias]
-    out, _ = helper.apply(
+    out, _ = helper.run(
         "hierarchical_sigmoid",
         inputs,
         ("Out", "PreOut"),
         attrs={"num_classes": num_classes, "is_sparse": is_sparse},
-        dtype=input.dtype,
     )
     result: Variable = out
     return result
@@ -249,12 +248,11 @@ def sampled_softmax_with_cross_entropy(
     helper.append_op(
         type="one_hot", inputs={"X": labels}, attrs={"depth": num_samples + 1}, outputs={"Out": soft}
     )
-    loss, _ = helper.apply(
+    loss, _ = helper.run(
         "softmax_with_cross_entropy",
         {"Logits": scores, "Label": soft},
         ("Loss", "Softmax"),
         attrs={"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False},
-        dtype=logits.dtype,
     )
     result: Variable = loss / num_true
     return result

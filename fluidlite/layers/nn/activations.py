@@ -9,7 +9,7 @@ from ...base.dtypes import FLOATS, VarType
 from ...eager import as_numbers
 from ...framework import Variable
 from ...initializer import Constant
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_choice, check_dtype
 
 __all__ = [
@@ -37,8 +37,7 @@ def _applied(op_type: str, x: Variable, name: str | None, **attrs: float | None)
     """`op_type` of the float Variable `x`; attributes that are None keep their defaults."""
     check_dtype(x, "x", op_type)
     given = {key: float(value) for key, value in attrs.items() if value is not None}
-    out: Variable = LayerHelper(op_type, name=name).apply(op_type, {"X": x}, attrs=given, dtype=x.dtype)
-    return out
+    return run_op(op_type, {"X": x}, attrs=given, name=name)
 
 
 def relu(x: Variable, name: str | None = None) -> Variable:
@@ -142,8 +141,7 @@ def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) ->
         inputs["FactorTensor"] = factor
     else:
         attrs["factor"] = float(as_numbers(factor))
-    out: Variable = LayerHelper("pow", name=name).apply("pow", inputs, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op("pow", inputs, attrs=attrs, name=name)
 
 
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
@@ -169,8 +167,7 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
     elif mode == "element":
         shape = [1, *x.shape[1:]]
     alpha = helper.create_parameter(helper.param_attr, shape, "float32", default_initializer=Constant(0.25))
-    out: Variable = helper.apply("prelu", {"X": x, "Alpha": alpha}, attrs={"mode": mode}, dtype=x.dtype)
-    return out
+    return helper.run("prelu", {"X": x, "Alpha": alpha}, attrs={"mode": mode})
 
 
 def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> Variable:
@@ -188,5 +185,4 @@ def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> 
     check_variable(x, "x", "maxout")
     check_choice(axis, "axis", (1, -1, 3), "maxout")
     attrs = {"groups": groups, "axis": 3 if axis == -1 else axis}
-    out: Variable = LayerHelper("maxout", name=name).apply("maxout", {"X": x}, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op("maxout", {"X": x}, attrs=attrs, name=name)

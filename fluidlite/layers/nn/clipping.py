@@ -8,7 +8,7 @@ import numpy as np
 
 from ...eager import as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..tensor.variables import assign
 
 __all__ = ["clip", "clip_by_norm", "sign"]
@@ -46,5 +46,4 @@ def sign(x: Variable | np.ndarray) -> Variable:
     if isinstance(x, np.ndarray):
         x = assign(x)
     check_variable(x, "x", "sign")
-    out: Variable = LayerHelper("sign").apply("sign", {"X": x}, dtype=x.dtype)
-    return out
+    return run_op("sign", {"X": x})

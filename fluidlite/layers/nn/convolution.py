@@ -166,7 +166,7 @@ def _conv(
         "data_format": data_format,
     }
     inputs = {"Input": input, "Filter": filters}
-    out = helper.apply(op_type, inputs, ("Output",), attrs=attrs, dtype=input.dtype)
+    out = helper.run(op_type, inputs, ("Output",), attrs=attrs)
     return _with_bias(helper, out, data_format)
 
 
@@ -314,5 +314,5 @@ def _transposed(
         "data_format": data_format,
     }
     inputs = {"Input": input, "Filter": filters}
-    out = helper.apply(op_type, inputs, ("Output",), attrs=attrs, dtype=input.dtype)
+    out = helper.run(op_type, inputs, ("Output",), attrs=attrs)
     return _with_bias(helper, out, data_format)

@@ -61,8 +61,8 @@ def fc(
             )
         weight = helper.create_parameter(attr=attr, shape=[math.prod(var.shape[lead:]), size], dtype=dtype)
         attrs = {"x_num_col_dims": lead, "y_num_col_dims": 1}
-        products.append(helper.apply("mul", {"X": var, "Y": weight}, attrs=attrs, dtype=dtype))
-    total = products[0] if len(products) == 1 else helper.apply("sum", {"X": products}, dtype=dtype)
+        products.append(helper.run("mul", {"X": var, "Y": weight}, attrs=attrs))
+    total = products[0] if len(products) == 1 else helper.run("sum", {"X": products})
     biased = helper.append_bias_op(total, dim_start=len(total.shape) - 1)
     return helper.append_activation(biased)
 
@@ -130,5 +130,4 @@ def looked_up(
         "remote_prefetch": bool(is_sparse and not is_distributed),
         "padding_idx": row,
     }
-    out: Variable = helper.apply(op_type, {"Ids": input, "W": table}, attrs=attrs, dtype=kind)
-    return out
+    return helper.run(op_type, {"Ids": input, "W": table}, attrs=attrs)

@@ -76,26 +76,14 @@ def batch_norm(
         "data_layout": data_layout,
         "use_global_stats": use_global_stats,
     }
-    inputs = {"X": [input], "Scale": [scale], "Bias": [bias], "Mean": [mean], "Variance": [variance]}
+    inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
     if isinstance(momentum, Variable):
-        inputs["MomentumTensor"] = [momentum]
+        inputs["MomentumTensor"] = momentum
     else:
         attrs["momentum"] = momentum
-    saved_mean = helper.create_variable_for_type_inference(dtype, stop_gradient=True, like=input)
-    saved_variance = helper.create_variable_for_type_inference(dtype, stop_gradient=True, like=input)
-    out = helper.create_variable_for_type_inference(input.dtype, like=input)
-    helper.append_op(
-        type="batch_norm",
-        inputs=inputs,
-        outputs={
-            "Y": [out],
-            "MeanOut": [mean],
-            "VarianceOut": [variance],
-            "SavedMean": [saved_mean],
-            "SavedVariance": [saved_variance],
-        },
-        attrs=attrs,
-    )
+    saved, moved = ("SavedMean", "SavedVariance"), {"MeanOut": mean, "VarianceOut": variance}
+    outputs = (*saved, "Y", *moved)
+    out = helper.run("batch_norm", inputs, outputs, attrs, stop_gradient=saved, into=moved)[2]
     return helper.append_activation(out)
 
 
@@ -158,13 +146,12 @@ def layer_norm(
         inputs["Bias"] = helper.create_parameter(
             attr=helper.bias_attr, shape=shape, dtype=input.dtype, is_bias=True
         )
-    _, _, out = helper.apply(
+    _, _, out = helper.run(
         "layer_norm",
         inputs,
         ("Mean", "Variance", "Y"),
         attrs={"epsilon": epsilon, "begin_norm_axis": begin_norm_axis},
-        dtype=input.dtype,
-        frozen=("Mean", "Variance"),
+        stop_gradient=("Mean", "Variance"),
     )
     return helper.append_activation(out)
 
@@ -226,13 +213,12 @@ def instance_norm(
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     scale, bias = _scale_and_bias(helper, [input.shape[1]], input.dtype)
     saved = ("SavedMean", "SavedVariance")
-    _, _, out = helper.apply(
+    _, _, out = helper.run(
         "instance_norm",
         {"X": input, "Scale": scale, "Bias": bias},
         (*saved, "Y"),
         attrs={"epsilon": epsilon},
-        dtype=input.dtype,
-        frozen=saved,
+        stop_gradient=saved,
     )
     result: Variable = out
     return result
@@ -247,9 +233,7 @@ def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: st
     helper = LayerHelper("l2_normalize", name=name)
     along = 0 if len(x.shape) == 1 else 1 if axis is None else axis
     out: Variable
-    out, _ = helper.apply(
-        "norm", {"X": x}, ("Out", "Norm"), attrs={"axis": along, "epsilon": epsilon}, dtype=x.dtype
-    )
+    out, _ = helper.run("norm", {"X": x}, ("Out", "Norm"), attrs={"axis": along, "epsilon": epsilon})
     return out
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ..checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
 
 __all__ = ["adaptive_pool2d", "adaptive_pool3d", "pool2d", "pool3d"]
@@ -127,8 +127,7 @@ def _pool(
         "exclusive": exclusive,
         "data_format": data_format,
     }
-    out: Variable = LayerHelper(layer, name=name).apply(layer, {"X": input}, attrs=attrs, dtype=input.dtype)
-    return out
+    return run_op(layer, {"X": input}, attrs=attrs, name=name)
 
 
 def adaptive_pool2d(
@@ -184,13 +183,10 @@ def _adaptive(
         # Fluid takes the operator that finds the places even where nobody asks for them.
         op_type = f"max_pool{dims}d_with_index"
         attrs["pooling_type"] = pool_type
-        made: tuple[Variable, Variable] = LayerHelper(op_type, name=name).apply(
-            op_type, {"X": input}, ("Out", "Mask"), attrs=attrs, frozen=("Mask",)
+        made: tuple[Variable, Variable] = run_op(
+            op_type, {"X": input}, ("Out", "Mask"), attrs=attrs, stop_gradient=("Mask",), name=name
         )
         return made if require_index else made[0]
     op_type = f"pool{dims}d"
     attrs["pooling_type"] = pool_type
-    out: Variable = LayerHelper(op_type, name=name).apply(
-        op_type, {"X": input}, attrs=attrs, dtype=input.dtype
-    )
-    return out
+    return run_op(op_type, {"X": input}, attrs=attrs, name=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ..checks import check_dtype
 
 __all__ = ["add_position_encoding"]
@@ -22,9 +22,8 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(input, "input", "add_position_encoding")
-    helper = LayerHelper("add_position_encoding", name=name)
-    out: Variable = helper.apply(
-        "add_position_encoding", {"X": input}, attrs={"alpha": alpha, "beta": beta}, dtype=input.dtype
+    out: Variable = run_op(
+        "add_position_encoding", {"X": input}, attrs={"alpha": alpha, "beta": beta}, name=name
     )
     out.lod_level = input.lod_level
     return out

@@ -8,7 +8,7 @@ from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...eager import Tensor, as_numbers
 from ...framework import Variable, mode
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import INTEGERS, check_choice, check_dtype
 
 __all__ = ["dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
@@ -18,10 +18,7 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
     """Exponentials divided by their sum along `axis` (`fluid.layers.softmax`); `use_cudnn` has no effect."""
     check_dtype(input, "input", "softmax")
     attrs = {"axis": axis, "use_cudnn": use_cudnn}
-    out: Variable = LayerHelper("softmax", name=name).apply(
-        "softmax", {"X": input}, attrs=attrs, dtype=input.dtype
-    )
-    return out
+    return run_op("softmax", {"X": input}, attrs=attrs, name=name)
 
 
 def log_softmax(
@@ -37,12 +34,9 @@ def log_softmax(
         kind = to_vartype(dtype)
         check_choice(kind, "dtype", (VarType.FP32, VarType.FP64), "log_softmax")
         attrs = {"in_dtype": int(input.dtype), "out_dtype": int(kind)}
-        input = helper.apply("cast", {"X": input}, attrs=attrs, dtype=kind)
-    shares = helper.apply(
-        "softmax", {"X": input}, attrs={"axis": -1 if axis is None else axis}, dtype=input.dtype
-    )
-    out: Variable = helper.apply("log", {"X": shares}, dtype=input.dtype)
-    return out
+        input = helper.run("cast", {"X": input}, attrs=attrs)
+    shares = helper.run("softmax", {"X": input}, attrs={"axis": -1 if axis is None else axis})
+    return helper.run("log", {"X": shares})
 
 
 def dropout(
@@ -124,8 +118,7 @@ def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_r
         inputs["depth_tensor"] = depth
     else:
         attrs["depth"] = int(as_numbers(depth))
-    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=VarType.FP32)
-    return out
+    return run_op(op_type, inputs, attrs=attrs)
 
 
 def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[Variable, Variable]:
@@ -156,11 +149,9 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
     """
     for var, what in ((input, "Predictions"), (label, "Labels")):
         check_dtype(var, what, "mean_iou", INTEGERS)
-    helper = LayerHelper("mean_iou")
-    made: tuple[Variable, Variable, Variable] = helper.apply(
+    return run_op(
         "mean_iou",
         {"Predictions": input, "Labels": label},
         ("OutMeanIou", "OutWrong", "OutCorrect"),
         attrs={"num_classes": num_classes},
     )
-    return made

@@ -96,8 +96,7 @@ def image_resize(
     if actual_shape is not None:
         actual_shape.stop_gradient = True
         inputs["OutSize"] = actual_shape
-    out: Variable = helper.apply(f"{method}_interp", inputs, attrs=attrs, dtype=input.dtype)
-    return out
+    return helper.run(f"{method}_interp", inputs, attrs=attrs)
 
 
 def _given_sizes(

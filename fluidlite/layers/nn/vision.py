@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_choice, check_dtype, numbers
 
 __all__ = [
@@ -28,10 +28,7 @@ def _applied(
     op_type: str, x: Variable, attrs: dict[str, Any], name: str | None, out: str = "Out"
 ) -> Variable:
     check_dtype(x, "x", op_type)
-    made: Variable = LayerHelper(op_type, name=name).apply(
-        op_type, {"X": x}, (out,), attrs=attrs, dtype=x.dtype
-    )
-    return made
+    return run_op(op_type, {"X": x}, (out,), attrs=attrs, name=name)
 
 
 def _integer(value: Any, name: str, layer: str) -> int:
@@ -104,7 +101,7 @@ def im2sequence(
     if input_image_size is not None:
         attrs["out_stride"] = numbers(out_stride, 2, "out_stride", layer)
     check_dtype(input, "input", layer)
-    out: Variable = LayerHelper(layer, name=name).apply(layer, inputs, attrs=attrs, dtype=input.dtype)
+    out: Variable = run_op(layer, inputs, attrs=attrs, name=name)
     out.lod_level = 1
     return out
 
@@ -151,7 +148,7 @@ def affine_channel(
     check_choice(data_layout, "data_layout", ("NCHW", "NHWC"), "affine_channel")
     helper = LayerHelper("affine_channel", name=name, act=act)
     inputs = {"X": x, "Scale": scale, "Bias": bias}
-    out = helper.apply("affine_channel", inputs, attrs={"data_layout": data_layout}, dtype=x.dtype)
+    out = helper.run("affine_channel", inputs, attrs={"data_layout": data_layout})
     return helper.append_activation(out)
 
 
@@ -174,9 +171,7 @@ def affine_grid(theta: Variable, out_shape: Variable | Sequence[int], name: str 
         attrs["output_shape"] = [int(n) for n in out_shape]
     else:
         raise ArgumentError("The 'out_shape' of affine_grid should be a list, a tuple or a Variable")
-    helper = LayerHelper("affine_grid", name=name)
-    out: Variable = helper.apply("affine_grid", inputs, ("Output",), attrs=attrs, dtype=theta.dtype)
-    return out
+    return run_op("affine_grid", inputs, ("Output",), attrs=attrs, name=name)
 
 
 def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
@@ -192,10 +187,7 @@ def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variab
     """
     check_dtype(x, "x", "grid_sampler")
     check_dtype(grid, "grid", "grid_sampler")
-    out: Variable = LayerHelper("grid_sampler", name=name).apply(
-        "grid_sampler", {"X": x, "Grid": grid}, ("Output",), attrs={"use_cudnn": True}, dtype=x.dtype
-    )
-    return out
+    return run_op("grid_sampler", {"X": x, "Grid": grid}, ("Output",), attrs={"use_cudnn": True}, name=name)
 
 
 def lrn(
@@ -215,7 +207,5 @@ def lrn(
     check_choice(data_format, "data_format", ("NCHW", "NHWC"), "lrn")
     attrs = {"n": n, "k": float(k), "alpha": float(alpha), "beta": float(beta), "data_format": data_format}
     out: Variable
-    _, out = LayerHelper("lrn", name=name).apply(
-        "lrn", {"X": input}, ("MidOut", "Out"), attrs=attrs, dtype=input.dtype, frozen=("MidOut",)
-    )
+    _, out = run_op("lrn", {"X": input}, ("MidOut", "Out"), attrs=attrs, stop_gradient=("MidOut",), name=name)
     return out

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 from ..nn.activations import log
 from ..nn.probability import softmax, topk
@@ -173,9 +173,7 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
     integers = [VarType.INT32, VarType.INT64]
     check_dtype(ids, "ids", "gather_tree", integers)
     check_dtype(parents, "parents", "gather_tree", integers)
-    helper = LayerHelper("gather_tree")
-    out: Variable = helper.apply("gather_tree", {"Ids": ids, "Parents": parents}, dtype=ids.dtype)
-    return out
+    return run_op("gather_tree", {"Ids": ids, "Parents": parents})
 
 
 def beam_search(

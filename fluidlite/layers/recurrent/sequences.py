@@ -75,7 +75,7 @@ def dynamic_lstm(
         "candidate_activation": candidate_activation,
     }
     outs = ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")
-    hidden, cell, *_ = helper.apply("lstm", inputs, outs, attrs=attrs, dtype=dtype)
+    hidden, cell, *_ = helper.run("lstm", inputs, outs, attrs=attrs)
     hidden.lod_level = cell.lod_level = input.lod_level
     return hidden, cell
 
@@ -218,7 +218,7 @@ def dynamic_gru(
         "origin_mode": origin_mode,
     }
     outs = ("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden")
-    hidden: Variable = helper.apply("gru", inputs, outs, attrs=attrs, dtype=input.dtype)[0]
+    hidden: Variable = helper.run("gru", inputs, outs, attrs=attrs)[0]
     hidden.lod_level = input.lod_level
     return hidden
 
@@ -283,9 +283,7 @@ def lstm(
         "seed": seed,
     }
     inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight}
-    out, last_h, last_c = helper.apply(
-        "cudnn_lstm", inputs, ("Out", "last_h", "last_c"), attrs=attrs, dtype=input.dtype
-    )
+    out, last_h, last_c = helper.run("cudnn_lstm", inputs, ("Out", "last_h", "last_c"), attrs=attrs)
     return out, last_h, last_c
 
 

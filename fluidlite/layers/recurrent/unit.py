@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import LayerHelper, run_op
 from ...ops.rnn.unit import ACTIVATIONS
 from ..checks import check_choice, check_dtype
 from ..nn.dense import fc
@@ -70,9 +70,7 @@ def gru_unit(
         "gate_activation": ACTIVATIONS.index("sigmoid"),
         "origin_mode": origin_mode,
     }
-    gate, reset, updated = helper.apply(
-        "gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs=attrs, dtype=input.dtype
-    )
+    gate, reset, updated = helper.run("gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs=attrs)
     return updated, reset, gate
 
 
@@ -104,15 +102,14 @@ def lstm_unit(
         check_dtype(var, what, "lstm_unit")
         if len(var.shape) != 2:
             raise ArgumentError(f"'{what}' of lstm_unit must have 2 dimensions, got shape {list(var.shape)}")
-    helper = LayerHelper("lstm_unit", name=name)
     joined = concat([x_t, hidden_t_prev], axis=1)
     gates = fc(joined, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
-    cell, state = helper.apply(
+    cell, state = run_op(
         "lstm_unit",
         {"X": gates, "C_prev": cell_t_prev},
         ("C", "H"),
         attrs={"forget_bias": forget_bias},
-        dtype=x_t.dtype,
+        name=name,
     )
     return state, cell
 
@@ -132,7 +129,7 @@ def row_conv(
     helper = LayerHelper("row_conv", param_attr=param_attr, act=act)
     shape = [future_context_size + 1, input.shape[-1]]
     weights = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype)
-    out = helper.apply("row_conv", {"X": input, "Filter": weights}, dtype=input.dtype)
+    out = helper.run("row_conv", {"X": input, "Filter": weights})
     if isinstance(input, Variable):
         out.lod_level = input.lod_level
     return helper.append_activation(out)

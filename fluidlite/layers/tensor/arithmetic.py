@@ -8,7 +8,7 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...eager import as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 
 __all__ = [
     "elementwise_add",
@@ -35,7 +35,7 @@ def _binary(op_type: str, x: Variable, y: Variable, axis: int, act: Any, name: s
     check_variable(x, "x", op_type)
     check_variable(y, "y", op_type)
     helper = LayerHelper(op_type, name=name, act=act)
-    out = helper.apply(op_type, {"X": x, "Y": y}, attrs={"axis": axis}, dtype=x.dtype)
+    out = helper.run(op_type, {"X": x, "Y": y}, attrs={"axis": axis})
     return helper.append_activation(out)
 
 
@@ -135,8 +135,7 @@ def sums(input: Variable | Sequence[Variable], out: Variable | None = None) -> V
 def sum(x: Variable | Sequence[Variable]) -> Variable:
     """The sum of Variables of one shape and type (`fluid.layers.sum`)."""
     items = _summands(x, "x", "sum")
-    out: Variable = LayerHelper("sum").apply("sum", {"X": items}, dtype=items[0].dtype)
-    return out
+    return run_op("sum", {"X": items})
 
 
 def scale(
@@ -165,4 +164,4 @@ def scale(
         inputs["ScaleTensor"] = scale
     else:
         attrs["scale"] = float(as_numbers(scale))
-    return helper.append_activation(helper.apply("scale", inputs, attrs=attrs, dtype=x.dtype))
+    return helper.append_activation(helper.run("scale", inputs, attrs=attrs))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 
 __all__ = [
@@ -124,14 +124,12 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
 def where(condition: Variable) -> Variable:
     """The indices of the true elements of the bool `condition`, int64 [n, rank] (`fluid.layers.where`)."""
     check_variable(condition, "condition", "where")
-    out: Variable = LayerHelper("where_index").apply("where_index", {"Condition": condition}, dtype="int64")
-    return out
+    return run_op("where_index", {"Condition": condition})
 
 
 def _asked(op_type: str, layer: str, x: Variable) -> Variable:
     check_variable(x, "x", layer)
-    out: Variable = LayerHelper(op_type).apply(op_type, {"X": x}, dtype="bool")
-    return out
+    return run_op(op_type, {"X": x})
 
 
 def isfinite(x: Variable) -> Variable:

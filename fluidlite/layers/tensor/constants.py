@@ -10,7 +10,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...eager import Tensor, as_number_list, as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from .variables import assign, cast, known_shape
 
 __all__ = [
@@ -192,8 +192,7 @@ def fill_constant_batch_size_like(
 
 def _frozen(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any]) -> Variable:
     """The output of an operator that no gradient goes through."""
-    out: Variable = LayerHelper(op_type).apply(op_type, inputs, attrs=attrs, dtype=dtype, stop_gradient=True)
-    return out
+    return run_op(op_type, inputs, attrs=attrs, stop_gradient=True)
 
 
 def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
@@ -263,8 +262,7 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
             f"The data type of 'dtype' in linspace must be float32 or float64, but received {dtype}"
         )
     inputs = {"Start": _element(start, kind), "Stop": _element(stop, kind), "Num": _element(num, "int32")}
-    out: Variable = LayerHelper("linspace").apply("linspace", inputs, dtype=kind)
-    return out
+    return run_op("linspace", inputs)
 
 
 def _element(value: Any, dtype: Any) -> Variable:
@@ -294,8 +292,7 @@ def eye(
     kind = to_vartype(dtype)
     out = _frozen("eye", {}, kind, {"num_rows": num_rows, "num_columns": columns, "dtype": int(kind)})
     for size in reversed(batch_shape or ()):
-        helper = LayerHelper("stack")
-        out = helper.apply("stack", {"X": [out] * size}, outputs=("Y",), attrs={"axis": 0}, dtype=kind)
+        out = run_op("stack", {"X": [out] * size}, outputs=("Y",), attrs={"axis": 0})
     return out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 from .shapes import transpose
 from .variables import assign
@@ -39,18 +39,14 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     """The entries of `input` along `dim` that the integers in `index` name (`fluid.layers.index_select`)."""
     check_variable(input, "input", "index_select")
     check_dtype(index, "index", "index_select", _WHOLE)
-    out: Variable = LayerHelper("index_select").apply(
-        "index_select", {"X": input, "Index": index}, attrs={"dim": dim}, dtype=input.dtype
-    )
-    return out
+    return run_op("index_select", {"X": input, "Index": index}, attrs={"dim": dim})
 
 
 def index_sample(x: Variable, index: Variable) -> Variable:
     """Of each row of `x` [N, m] the elements that that row of `index` [N, k] names (`fluid.layers.index_sample`)."""
     check_variable(x, "x", "index_sample")
     check_dtype(index, "index", "index_sample", _WHOLE)
-    out: Variable = LayerHelper("index_sample").apply("index_sample", {"X": x, "Index": index}, dtype=x.dtype)
-    return out
+    return run_op("index_sample", {"X": x, "Index": index})
 
 
 def diag_embed(input: Variable | np.ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
@@ -62,10 +58,7 @@ def diag_embed(input: Variable | np.ndarray, offset: int = 0, dim1: int = -2, di
         input = assign(input)
     check_variable(input, "input", "diag_embed")
     attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}
-    out: Variable = LayerHelper("diag_embed").apply(
-        "diag_embed", {"Input": input}, attrs=attrs, dtype=input.dtype
-    )
-    return out
+    return run_op("diag_embed", {"Input": input}, attrs=attrs)
 
 
 def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variable]:
@@ -87,8 +80,7 @@ def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int]
     """
     check_variable(input, "input", "roll")
     attrs = {"shifts": _list(shifts), "dims": [] if dims is None else _list(dims)}
-    out: Variable = LayerHelper("roll").apply("roll", {"X": input}, attrs=attrs, dtype=input.dtype)
-    return out
+    return run_op("roll", {"X": input}, attrs=attrs)
 
 
 def _list(value: int | Sequence[int]) -> list[int]:
@@ -102,10 +94,7 @@ def _triangle(layer: str, input: Variable, diagonal: int, name: str | None) -> V
             f"'input' of {layer} must have at least 2 dimensions, got shape {list(input.shape)}"
         )
     attrs = {"diagonal": diagonal, "lower": layer == "tril"}
-    out: Variable = LayerHelper(layer, name=name).apply(
-        "tril_triu", {"X": input}, attrs=attrs, dtype=input.dtype
-    )
-    return out
+    return LayerHelper(layer, name=name).run("tril_triu", {"X": input}, attrs=attrs)
 
 
 def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
@@ -139,20 +128,17 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Any:
     truth = (
         input
         if input.dtype == VarType.BOOL
-        else helper.apply(
-            "cast",
-            {"X": input},
-            attrs={"in_dtype": int(input.dtype), "out_dtype": int(VarType.BOOL)},
-            dtype=VarType.BOOL,
+        else helper.run(
+            "cast", {"X": input}, attrs={"in_dtype": int(input.dtype), "out_dtype": int(VarType.BOOL)}
         )
     )
-    found = helper.apply("where_index", {"Condition": truth}, dtype=VarType.INT64)
+    found = helper.run("where_index", {"Condition": truth})
     if not as_tuple:
         return found
     parts = []
     for axis in range(len(input.shape)):
         attrs = {"axes": [1], "starts": [axis], "ends": [axis + 1]}
-        parts.append(LayerHelper("slice").apply("slice", {"Input": found}, attrs=attrs, dtype=VarType.INT64))
+        parts.append(run_op("slice", {"Input": found}, attrs=attrs))
     return tuple(parts)
 
 
@@ -163,11 +149,7 @@ def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
     """
     check_variable(x, "x", "unique")
     kind = to_vartype(dtype)
-    helper = LayerHelper("unique")
-    out: tuple[Variable, Variable] = helper.apply(
-        "unique", {"X": x}, ("Out", "Index"), attrs={"dtype": int(kind)}
-    )
-    return out
+    return run_op("unique", {"X": x}, ("Out", "Index"), attrs={"dtype": int(kind)})
 
 
 def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
@@ -176,10 +158,7 @@ def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Var
     kind = to_vartype(dtype)
     if kind not in _WHOLE:
         raise TypeError(f"'dtype' of unique_with_counts must be int32 or int64, got {dtype}")
-    out: tuple[Variable, Variable, Variable] = LayerHelper("unique_with_counts").apply(
-        "unique_with_counts", {"X": x}, ("Out", "Index", "Count"), attrs={"dtype": int(kind)}
-    )
-    return out
+    return run_op("unique_with_counts", {"X": x}, ("Out", "Index", "Count"), attrs={"dtype": int(kind)})
 
 
 def shard_index(
@@ -194,10 +173,7 @@ def shard_index(
     if not 0 <= shard_id < nshards:
         raise ArgumentError(f"'shard_id' of shard_index must be in [0, {nshards}), got {shard_id}")
     attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
-    out: Variable = LayerHelper("shard_index").apply(
-        "shard_index", {"X": input}, attrs=attrs, dtype=input.dtype, stop_gradient=True
-    )
-    return out
+    return run_op("shard_index", {"X": input}, attrs=attrs, stop_gradient=True)
 
 
 def randperm(
@@ -234,7 +210,4 @@ def sampling_id(
     """
     check_dtype(x, "x", "sampling_id")
     attrs = {"min": float(min), "max": float(max), "seed": seed}
-    out: Variable = LayerHelper("sampling_id").apply(
-        "sampling_id", {"X": x}, attrs=attrs, dtype=VarType.INT64, stop_gradient=True
-    )
-    return out
+    return run_op("sampling_id", {"X": x}, attrs=attrs, stop_gradient=True)

@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 from .dims import has_variables, known, one_by_one
 
@@ -55,10 +55,7 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         inputs["AxisTensor"] = axis
     else:
         attrs["axis"] = as_numbers(axis)
-    out: Variable = LayerHelper("concat", name=name).apply(
-        "concat", inputs, attrs=attrs, dtype=items[0].dtype
-    )
-    return out
+    return run_op("concat", inputs, attrs=attrs, name=name)
 
 
 def _array(given: Any) -> Variable | None:
@@ -150,10 +147,7 @@ def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
     if array is not None:
         return _joined("stack", array, axis, True)
     items = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
-    out: Variable = LayerHelper("stack").apply(
-        "stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)}, items[0].dtype
-    )
-    return out
+    return run_op("stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)})
 
 
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
@@ -194,7 +188,4 @@ def multiplex(inputs: Sequence[Variable], index: Variable) -> Variable:
     if len(items) < 2:
         raise ArgumentError(f"multiplex needs at least 2 inputs, got {len(items)}")
     check_dtype(index, "index", "multiplex", [VarType.INT32, VarType.INT64])
-    out: Variable = LayerHelper("multiplex").apply(
-        "multiplex", {"Ids": index, "X": items}, dtype=items[0].dtype
-    )
-    return out
+    return run_op("multiplex", {"Ids": index, "X": items})

@@ -52,4 +52,4 @@ def lod_append(x: Variable, level: Sequence[int] | Variable) -> Variable:
 
 def _reset(layer: str, x: Variable, y: Variable | None, target_lod: Sequence[int], append: bool) -> Any:
     attrs = {"target_lod": [int(offset) for offset in target_lod], "append": append}
-    return LayerHelper(layer).apply("lod_reset", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
+    return LayerHelper(layer).run("lod_reset", {"X": x, "Y": y}, attrs=attrs)

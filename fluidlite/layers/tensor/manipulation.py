@@ -8,7 +8,7 @@ from typing import Any
 from ...base.errors import ArgumentAssertion
 from ...eager import as_number_list, as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_choice
 from .dims import check_list, has_variables, known, one_by_one
 
@@ -47,25 +47,21 @@ def expand(
         attrs["expand_times"] = known(expand_times)
         if has_variables(expand_times):
             inputs["expand_times_tensor"] = one_by_one(helper, expand_times)
-    out: Variable = helper.apply("expand", inputs, attrs=attrs, dtype=x.dtype)
-    return out
+    return helper.run("expand", inputs, attrs=attrs)
 
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
     """`x` repeated until it has the shape of `target_tensor` (`fluid.layers.expand_as`)."""
     check_variable(x, "x", "expand_as")
     check_variable(target_tensor, "target_tensor", "expand_as")
-    helper = LayerHelper("expand_as", name=name)
-    out: Variable = helper.apply("expand_as", {"X": x, "target_tensor": target_tensor}, dtype=x.dtype)
-    return out
+    return run_op("expand_as", {"X": x, "target_tensor": target_tensor}, name=name)
 
 
 def reverse(x: Variable, axis: int | Sequence[int]) -> Variable:
     """`x` with the order along the dimensions `axis` reversed (`fluid.layers.reverse`)."""
     check_variable(x, "x", "reverse")
     axes = [axis] if isinstance(axis, int) else list(axis)
-    out: Variable = LayerHelper("reverse").apply("reverse", {"X": x}, attrs={"axis": axes}, dtype=x.dtype)
-    return out
+    return run_op("reverse", {"X": x}, attrs={"axis": axes})
 
 
 def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Variable:
@@ -78,9 +74,7 @@ def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Varia
         raise TypeError(
             f"The type of 'dims' in flip must be a list or tuple, but received {type(dims).__name__}"
         )
-    helper = LayerHelper("flip", name=name)
-    out: Variable = helper.apply("flip", {"X": input}, attrs={"dims": list(dims)}, dtype=input.dtype)
-    return out
+    return run_op("flip", {"X": input}, attrs={"dims": list(dims)}, name=name)
 
 
 def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str | None = None) -> Variable:
@@ -90,8 +84,7 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
     """
     check_variable(x, "x", "pad")
     attrs = {"paddings": as_number_list(paddings), "pad_value": float(as_numbers(pad_value))}
-    out: Variable = LayerHelper("pad", name=name).apply("pad", {"X": x}, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op("pad", {"X": x}, attrs=attrs, name=name)
 
 
 def pad2d(
@@ -125,8 +118,7 @@ def pad2d(
         attrs["paddings"] = []
     else:
         attrs["paddings"] = list(paddings)
-    out: Variable = LayerHelper("pad2d", name=name).apply("pad2d", inputs, attrs=attrs, dtype=input.dtype)
-    return out
+    return run_op("pad2d", inputs, attrs=attrs, name=name)
 
 
 def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
@@ -137,6 +129,4 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
     check_variable(x, "x", "pad_constant_like")
     check_variable(y, "y", "pad_constant_like")
     attrs = {"pad_value": float(pad_value)}
-    helper = LayerHelper("pad_constant_like", name=name)
-    out: Variable = helper.apply("pad_constant_like", {"X": x, "Y": y}, attrs=attrs, dtype=y.dtype)
-    return out
+    return run_op("pad_constant_like", {"X": x, "Y": y}, attrs=attrs, name=name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...eager import Tensor
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import LayerHelper, run_op
 from ..checks import check_dtype
 
 __all__ = ["bilinear_tensor_product", "fsp_matrix", "matmul", "mul"]
@@ -41,9 +41,7 @@ def matmul(
     check_dtype(x, "x", "matmul")
     check_dtype(y, "y", "matmul")
     attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
-    out: Variable = LayerHelper("matmul", name=name).apply(
-        "matmul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype
-    )
+    out: Variable = run_op("matmul", {"X": x, "Y": y}, attrs=attrs, name=name)
     if isinstance(out, Tensor):
         out.be_generated()
     return out
@@ -72,8 +70,7 @@ def mul(
     check_dtype(x, "x", "mul")
     check_dtype(y, "y", "mul")
     attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
-    out: Variable = LayerHelper("mul", name=name).apply("mul", {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op("mul", {"X": x, "Y": y}, attrs=attrs, name=name)
 
 
 def bilinear_tensor_product(
@@ -131,5 +128,4 @@ def fsp_matrix(x: Variable, y: Variable) -> Variable:
     check_dtype(x, "x", "fsp_matrix")
     check_dtype(y, "y", "fsp_matrix")
     helper = LayerHelper("fsp_matrix")
-    made: Variable = helper.apply("fsp", {"X": x, "Y": y}, dtype=x.dtype)
-    return made
+    return helper.run("fsp", {"X": x, "Y": y})

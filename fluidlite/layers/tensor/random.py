@@ -12,7 +12,7 @@ from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...initializer import ConstantInitializer
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from .constants import shape_inputs
 from .variables import known_shape
 
@@ -174,8 +174,7 @@ def _like(
         "dtype": int(kind),
         **attrs,
     }
-    out: Variable = LayerHelper(op_type).apply(op_type, {"Input": input}, attrs=attrs, dtype=kind)
-    return out
+    return run_op(op_type, {"Input": input}, attrs=attrs)
 
 
 def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...eager import as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 from ..nn.activations import log
 from ..ops import exp
@@ -31,8 +31,7 @@ Dim = int | Sequence[int] | None
 def mean(x: Variable, name: str | None = None) -> Variable:
     """The mean of all elements of the float `x`, of shape [1] (`fluid.layers.mean`)."""
     check_dtype(x, "x", "mean")
-    out: Variable = LayerHelper("mean", name=name).apply("mean", {"X": x}, dtype=x.dtype)
-    return out
+    return run_op("mean", {"X": x}, name=name)
 
 
 def _reduced(op_type: str, input: Variable, dim: Dim, keep_dim: bool, name: str | None) -> Variable:
@@ -50,9 +49,7 @@ def _reduced(op_type: str, input: Variable, dim: Dim, keep_dim: bool, name: str 
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     everything = not dims or len(dims) == len(input.shape) == 1
     attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": everything}
-    helper = LayerHelper(op_type, name=name)
-    out: Variable = helper.apply(op_type, {"X": input}, attrs=attrs, dtype=input.dtype)
-    return out
+    return run_op(op_type, {"X": input}, attrs=attrs, name=name)
 
 
 def reduce_sum(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 
 __all__ = ["argmax", "argmin", "argsort"]
 
@@ -22,10 +22,7 @@ def argmin(x: Variable, axis: int = 0) -> Variable:
 def _arg(layer: str, op_type: str, x: Variable, axis: int) -> Variable:
     check_variable(x, "x", layer)
     attrs = {"axis": axis}
-    out: Variable = LayerHelper(op_type).apply(
-        op_type, {"X": x}, attrs=attrs, dtype=VarType.INT64, stop_gradient=True
-    )
-    return out
+    return run_op(op_type, {"X": x}, attrs=attrs, stop_gradient=True)
 
 
 def argsort(

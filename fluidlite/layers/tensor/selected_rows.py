@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import check_variable, run_op
 
 __all__ = ["get_tensor_from_selected_rows", "merge_selected_rows"]
 
@@ -29,5 +29,4 @@ def _append(op_type: str, x: Variable, name: str | None) -> Variable:
     check_variable(x, "x", op_type)
     if x.type != VarType.SELECTED_ROWS:
         raise TypeError(f"The type of 'x' in {op_type} must be SELECTED_ROWS, but {x.name!r} is {x.type}")
-    out: Variable = LayerHelper(op_type, name=name).apply(op_type, {"X": x}, dtype=x.dtype)
-    return out
+    return run_op(op_type, {"X": x}, name=name)

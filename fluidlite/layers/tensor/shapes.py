@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor, as_number_list
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from .dims import check_list, has_variables, known, one_by_one
 from .variables import assign
 
@@ -102,7 +102,7 @@ def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Va
             f"The type of 'axes' in squeeze must be a list or tuple, but received {type(axes).__name__}"
         )
     helper = LayerHelper("squeeze", name=name)
-    out, _ = helper.apply("squeeze2", {"X": input}, ("Out", "XShape"), {"axes": list(axes)}, input.dtype)
+    out, _ = helper.run("squeeze2", {"X": input}, ("Out", "XShape"), {"axes": list(axes)})
     return out
 
 
@@ -127,7 +127,7 @@ def unsqueeze(
         inputs["AxesTensorList"] = one_by_one(helper, places)
     else:
         attrs["axes"] = known(places)
-    out, _ = helper.apply("unsqueeze2", inputs, ("Out", "XShape"), attrs, input.dtype)
+    out, _ = helper.run("unsqueeze2", inputs, ("Out", "XShape"), attrs)
     return out
 
 
@@ -140,9 +140,7 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     check_variable(x, "x", "flatten")
     if not isinstance(axis, int) or not 0 <= axis <= len(x.shape):
         raise ArgumentError(f"'axis' of flatten must be an integer from 0 to {len(x.shape)}, got {axis!r}")
-    out, _ = LayerHelper("flatten", name=name).apply(
-        "flatten2", {"X": x}, ("Out", "XShape"), {"axis": axis}, x.dtype
-    )
+    out, _ = LayerHelper("flatten", name=name).run("flatten2", {"X": x}, ("Out", "XShape"), {"axis": axis})
     return out
 
 
@@ -161,8 +159,8 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
             f"'perm' of transpose must name each of the {len(x.shape)} dimensions of x {list(x.shape)} once, "
             f"got {list(perm)}"
         )
-    out, _ = LayerHelper("transpose", name=name).apply(
-        "transpose2", {"X": x}, ("Out", "XShape"), {"axis": list(perm)}, x.dtype
+    out, _ = LayerHelper("transpose", name=name).run(
+        "transpose2", {"X": x}, ("Out", "XShape"), {"axis": list(perm)}
     )
     return out
 
@@ -170,8 +168,7 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
 def shape(input: Variable) -> Variable:
     """The shape of `input` when the program runs, int32 [rank] (`fluid.layers.shape`)."""
     check_variable(input, "input", "shape")
-    out: Variable = LayerHelper("shape").apply("shape", {"Input": input}, dtype="int32")
-    return out
+    return run_op("shape", {"Input": input})
 
 
 def rank(input: Variable) -> Variable:
@@ -183,5 +180,4 @@ def rank(input: Variable) -> Variable:
 def size(input: Variable) -> Variable:
     """The number of elements of `input` when the program runs, int64 [1] (`fluid.layers.size`)."""
     check_variable(input, "input", "size")
-    out: Variable = LayerHelper("size").apply("size", {"Input": input}, dtype="int64")
-    return out
+    return run_op("size", {"Input": input})

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...eager import as_number_list
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import INTEGERS, check_dtype
 from .constants import fill_constant
 from .dims import check_list, has_variables, known, one_by_one
@@ -81,10 +81,7 @@ def slice(input: Variable, axes: Sequence[int], starts: Numbers, ends: Numbers) 
             raise ArgumentError(f"'{name}' of slice must be a Variable, list or tuple, got {value!r}")
     helper = LayerHelper("slice")
     inputs, attrs = _bounds(helper, {"starts": starts, "ends": ends}, len(axes))
-    out: Variable = helper.apply(
-        "slice", {"Input": input, **inputs}, attrs={"axes": list(axes), **attrs}, dtype=input.dtype
-    )
-    return out
+    return helper.run("slice", {"Input": input, **inputs}, attrs={"axes": list(axes), **attrs})
 
 
 def strided_slice(
@@ -100,10 +97,7 @@ def strided_slice(
         check_list(value, name, "strided_slice")
     helper = LayerHelper("strided_slice")
     inputs, attrs = _bounds(helper, {"starts": starts, "ends": ends, "strides": strides}, len(axes))
-    out: Variable = helper.apply(
-        "strided_slice", {"Input": input, **inputs}, attrs={"axes": list(axes), **attrs}, dtype=input.dtype
-    )
-    return out
+    return helper.run("strided_slice", {"Input": input, **inputs}, attrs={"axes": list(axes), **attrs})
 
 
 def crop(
@@ -137,8 +131,7 @@ def crop(
         inputs["Offsets"] = offsets
     else:
         attrs["offsets"] = list(offsets)
-    out: Variable = LayerHelper("crop", name=name).apply("crop", inputs, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op("crop", inputs, attrs=attrs, name=name)
 
 
 def crop_tensor(
@@ -192,10 +185,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     check_variable(input, "input", "gather")
     check_dtype(index, "index", "gather", INTEGERS)
     attrs = {"overwrite": overwrite}
-    out: Variable = LayerHelper("gather").apply(
-        "gather", {"X": input, "Index": index}, attrs=attrs, dtype=input.dtype
-    )
-    return out
+    return run_op("gather", {"X": input, "Index": index}, attrs=attrs)
 
 
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
@@ -206,9 +196,7 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     """
     check_variable(input, "input", "gather_nd")
     check_dtype(index, "index", "gather_nd", INTEGERS)
-    helper = LayerHelper("gather_nd", name=name)
-    out: Variable = helper.apply("gather_nd", {"X": input, "Index": index}, dtype=input.dtype)
-    return out
+    return run_op("gather_nd", {"X": input, "Index": index}, name=name)
 
 
 def scatter(
@@ -227,9 +215,7 @@ def scatter(
     check_dtype(index, "index", "scatter", INTEGERS)
     check_variable(updates, "updates", "scatter")
     inputs = {"X": input, "Ids": index, "Updates": updates}
-    helper = LayerHelper("scatter", name=name)
-    out: Variable = helper.apply("scatter", inputs, attrs={"overwrite": overwrite}, dtype=input.dtype)
-    return out
+    return run_op("scatter", inputs, attrs={"overwrite": overwrite}, name=name)
 
 
 def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
@@ -251,11 +237,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
         raise ArgumentError(
             f"ref and updates of scatter_nd_add must have one data type, got {ref.dtype} and {updates.dtype}"
         )
-    helper = LayerHelper("scatter_nd_add", name=name)
-    out: Variable = helper.apply(
-        "scatter_nd_add", {"X": ref, "Index": index, "Updates": updates}, dtype=ref.dtype
-    )
-    return out
+    return run_op("scatter_nd_add", {"X": ref, "Index": index, "Updates": updates}, name=name)
 
 
 def scatter_nd(index: Variable, updates: Variable, shape: Sequence[int], name: str | None = None) -> Variable:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 
 __all__ = [
@@ -30,9 +29,7 @@ def _pair(
 ) -> Variable:
     check_variable(x, "x", op_type)
     check_variable(y, "y", op_type)
-    helper = LayerHelper(op_type, name=name)
-    out: Variable = helper.apply(op_type, {"X": x, "Y": y}, attrs=attrs, dtype=x.dtype)
-    return out
+    return run_op(op_type, {"X": x, "Y": y}, attrs=attrs, name=name)
 
 
 def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -75,7 +72,7 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     check_variable(Y, "Y", "cos_sim")
     outputs = ("Out", "XNorm", "YNorm")
     out: Variable
-    out, _, _ = LayerHelper("cos_sim").apply("cos_sim", {"X": X, "Y": Y}, outputs, dtype=X.dtype)
+    out, _, _ = run_op("cos_sim", {"X": X, "Y": Y}, outputs)
     return out
 
 
@@ -91,10 +88,7 @@ def addmm(
     for var, what in ((input, "input"), (x, "x"), (y, "y")):
         check_variable(var, what, "addmm")
     attrs = {"Alpha": float(alpha), "Beta": float(beta)}
-    out: Variable = LayerHelper("addmm", name=name).apply(
-        "addmm", {"Input": input, "X": x, "Y": y}, attrs=attrs, dtype=x.dtype
-    )
-    return out
+    return run_op("addmm", {"Input": input, "X": x, "Y": y}, attrs=attrs, name=name)
 
 
 def addcmul(
@@ -139,8 +133,7 @@ def clamp(
             attrs[key] = float(limit)
     helper = LayerHelper("clamp", name=name)
     if output is None:
-        made: Variable = helper.apply("clip", inputs, attrs=attrs, dtype=input.dtype)
-        return made
+        return helper.run("clip", inputs, attrs=attrs)
     helper.append_op(type="clip", inputs=inputs, outputs={"Out": [output]}, attrs=attrs)
     return output
 
@@ -160,10 +153,7 @@ def allclose(
     check_dtype(input, "input", "allclose")
     check_dtype(other, "other", "allclose")
     attrs = {"rtol": float(rtol), "atol": float(atol), "equal_nan": equal_nan}
-    out: Variable = LayerHelper("allclose", name=name).apply(
-        "allclose", {"Input": input, "Other": other}, attrs=attrs, dtype=VarType.BOOL
-    )
-    return out
+    return run_op("allclose", {"Input": input, "Other": other}, attrs=attrs, name=name)
 
 
 def trace(
@@ -181,7 +171,6 @@ def trace(
     check_variable(input, "input", "trace")
     helper, attrs = LayerHelper("trace", name=name), {"offset": offset, "dim1": dim1, "dim2": dim2}
     if out is None:
-        made: Variable = helper.apply("trace", {"Input": input}, attrs=attrs, dtype=input.dtype)
-        return made
+        return helper.run("trace", {"Input": input}, attrs=attrs)
     helper.append_op(type="trace", inputs={"Input": [input]}, outputs={"Out": [out]}, attrs=attrs)
     return out

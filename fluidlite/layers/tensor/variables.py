@@ -11,7 +11,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...eager import Tensor, as_numbers, placing
 from ...framework import Parameter, Variable, mode
 from ...initializer import Constant, Initializer
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ...param_attr import ParamAttr
 
 __all__ = ["assign", "cast", "create_global_var", "create_parameter", "create_tensor"]
@@ -92,8 +92,7 @@ def cast(x: Variable, dtype: Any) -> Variable:
     check_variable(x, "x", "cast")
     target = to_vartype(dtype)
     attrs = {"in_dtype": int(x.dtype), "out_dtype": int(target)}
-    out: Variable = LayerHelper("cast").apply("cast", {"X": x}, attrs=attrs, dtype=target)
-    return out
+    return run_op("cast", {"X": x}, attrs=attrs)
 
 
 _VALUES = {

@@ -130,7 +130,7 @@ def empty(shape: Shape, dtype: Any = None, name: str | None = None) -> Any:
 def full_like(x: Any, fill_value: float, dtype: Any = None, name: str | None = None) -> Any:
     """A tensor shaped as `x` filled with a number (`paddle.full_like`). `dtype`: by default that of `x`."""
     attrs = {"value": float(fill_value), "dtype": int(to_vartype(x.dtype if dtype is None else dtype))}
-    return run("fill_any_like", {"X": x}, attrs=attrs, name=name, frozen=("Out",))
+    return run("fill_any_like", {"X": x}, attrs=attrs, name=name, stop_gradient=("Out",))
 
 
 def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Any:

@@ -71,22 +71,22 @@ def _into(out: Any, found: Any) -> Any:
 
 def logical_and(x: Any, y: Any, out: Any = None, name: str | None = None) -> Any:
     """Where both are true, or not zero, bool, into `out` if given (`paddle.logical_and`)."""
-    return _into(out, run("logical_and", {"X": _truth(x), "Y": _truth(y)}, name=name, frozen=("Out",)))
+    return _into(out, run("logical_and", {"X": _truth(x), "Y": _truth(y)}, name=name, stop_gradient=("Out",)))
 
 
 def logical_or(x: Any, y: Any, out: Any = None, name: str | None = None) -> Any:
     """Where either or both are true, or not zero, bool, into `out` if given (`paddle.logical_or`)."""
-    return _into(out, run("logical_or", {"X": _truth(x), "Y": _truth(y)}, name=name, frozen=("Out",)))
+    return _into(out, run("logical_or", {"X": _truth(x), "Y": _truth(y)}, name=name, stop_gradient=("Out",)))
 
 
 def logical_xor(x: Any, y: Any, out: Any = None, name: str | None = None) -> Any:
     """Where just one is true, or not zero, bool, into `out` if given (`paddle.logical_xor`)."""
-    return _into(out, run("logical_xor", {"X": _truth(x), "Y": _truth(y)}, name=name, frozen=("Out",)))
+    return _into(out, run("logical_xor", {"X": _truth(x), "Y": _truth(y)}, name=name, stop_gradient=("Out",)))
 
 
 def logical_not(x: Any, out: Any = None, name: str | None = None) -> Any:
     """Where `x` is false, or zero, bool, into `out` if given (`paddle.logical_not`)."""
-    return _into(out, run("logical_not", {"X": _truth(x)}, name=name, frozen=("Out",)))
+    return _into(out, run("logical_not", {"X": _truth(x)}, name=name, stop_gradient=("Out",)))
 
 
 def equal_all(x: Any, y: Any, name: str | None = None) -> Any:

@@ -75,7 +75,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 def shape(input: Any) -> Any:
     """The shape as an int32 tensor (`paddle.shape`)."""
-    return run("shape", {"Input": input}, frozen=("Out",))
+    return run("shape", {"Input": input}, stop_gradient=("Out",))
 
 
 def rank(input: Any) -> Any:
@@ -306,9 +306,9 @@ def scatter(x: Any, index: Any, updates: Any, overwrite: bool = True, name: str 
     """`x` with rows `index` replaced by `updates`, or by their sums if not `overwrite` (`paddle.scatter`)."""
     if not x.stop_gradient:
         # The operator of Fluid 1.8 lets gradients through to the rows that were replaced.
-        kept = run("fill_any_like", {"X": x}, attrs={"value": 1.0}, frozen=("Out",))
-        gone = run("fill_any_like", {"X": updates}, attrs={"value": 0.0}, frozen=("Out",))
-        x = x * run("scatter", {"X": kept, "Ids": index, "Updates": gone}, frozen=("Out",))
+        kept = run("fill_any_like", {"X": x}, attrs={"value": 1.0}, stop_gradient=("Out",))
+        gone = run("fill_any_like", {"X": updates}, attrs={"value": 0.0}, stop_gradient=("Out",))
+        x = x * run("scatter", {"X": kept, "Ids": index, "Updates": gone}, stop_gradient=("Out",))
     return run(
         "scatter", {"X": x, "Ids": index, "Updates": updates}, attrs={"overwrite": overwrite}, name=name
     )

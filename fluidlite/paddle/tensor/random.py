@@ -9,7 +9,7 @@ from ... import layers
 from ...base.dtypes import to_vartype
 from ...eager import Tensor
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import run_op
 from ...ops.tensor.random_ import reseed
 from ..calls import in_mode_of, run
 from ..dtypes import get_default_dtype
@@ -104,7 +104,7 @@ def randint_like(
 def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Any:
     """The numbers below `n` in random order (`paddle.randperm`)."""
     with in_mode_of():
-        return LayerHelper("randperm").apply("randperm", {}, attrs={"n": n, "dtype": int(to_vartype(dtype))})
+        return run_op("randperm", {}, attrs={"n": n, "dtype": int(to_vartype(dtype))})
 
 
 def bernoulli(x: Any, name: str | None = None) -> Any:
@@ -134,5 +134,5 @@ def multinomial(x: Any, num_samples: int = 1, replacement: bool = False, name: s
         whole = run("reduce_sum", {"X": x}, attrs={"dim": [-1], "keep_dim": True})
         drawn = uniform([*rows, num_samples, 1], x.dtype, 0.0, 1.0)
         below = reshape(share / whole, [*rows, 1, count]) <= drawn
-        found = run("reduce_sum", {"X": below.astype("int64")}, attrs={"dim": [-1]}, frozen=("Out",))
+        found = run("reduce_sum", {"X": below.astype("int64")}, attrs={"dim": [-1]}, stop_gradient=("Out",))
         return found

@@ -29,10 +29,10 @@ def _arg(op_type: str, x: Any, axis: int | None, keepdim: bool, dtype: Any, name
     rank = len(x.shape)
     if axis is None:
         x, axis = reshape(x, [-1]), 0
-        found = run(op_type, {"X": x}, attrs={"axis": 0}, name=name, frozen=("Out",))
+        found = run(op_type, {"X": x}, attrs={"axis": 0}, name=name, stop_gradient=("Out",))
         found = reshape(found, [1] * rank) if keepdim else found
     else:
-        found = run(op_type, {"X": x}, attrs={"axis": axis}, name=name, frozen=("Out",))
+        found = run(op_type, {"X": x}, attrs={"axis": axis}, name=name, stop_gradient=("Out",))
         if keepdim and rank > 1:
             found = reshaped("unsqueeze2", found, {"axes": [axis % rank]})
     return found if dtype in ("int64", VarType.INT64) else found.astype(dtype)
@@ -54,7 +54,7 @@ def argmin(
 
 def _ordered(x: Any, axis: int, descending: bool, name: str | None) -> Any:
     attrs = {"axis": axis, "descending": descending}
-    return run("argsort", {"X": x}, ("Out", "Indices"), attrs, name, frozen=("Indices",))
+    return run("argsort", {"X": x}, ("Out", "Indices"), attrs, name, stop_gradient=("Indices",))
 
 
 def argsort(x: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> Any:
@@ -80,18 +80,20 @@ def topk(
     axis = rank - 1 if axis is None else axis % rank
     # The operator of Fluid 1.8 has no gradient; sorting has.
     if largest and axis == rank - 1 and x.stop_gradient and not isinstance(k, Variable):
-        return run("top_k", {"X": x}, ("Out", "Indices"), {"k": int(k)}, name, frozen=("Indices",))
+        return run("top_k", {"X": x}, ("Out", "Indices"), {"k": int(k)}, name, stop_gradient=("Indices",))
     values, numbers = _ordered(x, axis, largest, name)
     attrs = {"axes": [axis], "starts": [0], "ends": [int(k)]}
     return run("slice", {"Input": values}, attrs=attrs), run(
-        "slice", {"Input": numbers}, attrs=attrs, frozen=("Out",)
+        "slice", {"Input": numbers}, attrs=attrs, stop_gradient=("Out",)
     )
 
 
 def nonzero(x: Any, as_tuple: bool = False) -> Any:
     """The places of what is not zero, int64 [count, rank]; `as_tuple`: one [count, 1] for each axis
     (`paddle.nonzero`)."""
-    places = run("where_index", {"Condition": x if x.dtype == VarType.BOOL else x != 0}, frozen=("Out",))
+    places = run(
+        "where_index", {"Condition": x if x.dtype == VarType.BOOL else x != 0}, stop_gradient=("Out",)
+    )
     if not as_tuple:
         return places
     return tuple(

@@ -136,4 +136,4 @@ def numel(x: Any, name: str | None = None) -> Any:
     """How many elements `x` has, int64 of shape [1] (`paddle.numel`)."""
     if isinstance(x, Tensor):
         return constant([x.array.size], x, "int64")
-    return run("size", {"Input": x}, name=name, frozen=("Out",))
+    return run("size", {"Input": x}, name=name, stop_gradient=("Out",))

@@ -8,7 +8,7 @@ from .... import layers
 from ....base.dtypes import VarType
 from ....eager import Tensor
 from ....framework import default_main_program
-from ....layer_helper import LayerHelper
+from ....layer_helper import run_op
 from ....layers.checks import check_choice, padding_row
 from ....ops.tensor.random_ import is_reseeded
 from ...calls import axes_of, by_arguments, in_mode_of, run
@@ -92,13 +92,13 @@ def dropout(
         "dropout_implementation": "upscale_in_train" if upscale else "downgrade_in_infer",
     }
     inputs = {"X": x, "Seed": _fresh_seed(x) if training and is_reseeded() and not seed else None}
-    return run("dropout", inputs, ("Out", "Mask"), attrs, name, frozen=("Mask",))[0]
+    return run("dropout", inputs, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",))[0]
 
 
 def _fresh_seed(x: Any) -> Any:
     """A seed that follows from `paddle.seed`; without it the operator draws faster, from a stream of its own."""
     with in_mode_of(x):
-        return LayerHelper("seed").apply("seed", {}, dtype=VarType.INT32, stop_gradient=True)
+        return run_op("seed", {}, stop_gradient=True)
 
 
 def _kept(x: Any, p: float, axes: list[int]) -> Any:

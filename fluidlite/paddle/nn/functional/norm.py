@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....layer_helper import LayerHelper
 from ....layers.checks import check_choice
-from ...calls import constant, in_mode_of, reshaped, run
+from ...calls import constant, reshaped, run
 from ...tensor.manipulation import squeeze, unsqueeze
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm"]
@@ -40,35 +39,23 @@ def batch_norm(
     """
     last = len(data_format) > 2 and data_format[-1] == "C"
     count = x.shape[-1 if last else 1]
-    helper = LayerHelper("batch_norm", name=name)
-    with in_mode_of(x):
-        out = helper.create_variable_for_type_inference(x.dtype)
-        saved = [helper.create_variable_for_type_inference(x.dtype, stop_gradient=True) for _ in range(2)]
-        helper.append_op(
-            type="batch_norm",
-            inputs={
-                "X": x,
-                "Scale": _filled(weight, x, count, 1.0),
-                "Bias": _filled(bias, x, count, 0.0),
-                "Mean": running_mean,
-                "Variance": running_var,
-            },
-            outputs={
-                "Y": out,
-                "MeanOut": running_mean,
-                "VarianceOut": running_var,
-                "SavedMean": saved[0],
-                "SavedVariance": saved[1],
-            },
-            attrs={
-                "momentum": momentum,
-                "epsilon": epsilon,
-                "is_test": not training,
-                "data_layout": "NHWC" if last else "NCHW",
-                "use_global_stats": not training if use_global_stats is None else use_global_stats,
-            },
-        )
-    return out
+    inputs = {
+        "X": x,
+        "Scale": _filled(weight, x, count, 1.0),
+        "Bias": _filled(bias, x, count, 0.0),
+        "Mean": running_mean,
+        "Variance": running_var,
+    }
+    attrs = {
+        "momentum": momentum,
+        "epsilon": epsilon,
+        "is_test": not training,
+        "data_layout": "NHWC" if last else "NCHW",
+        "use_global_stats": not training if use_global_stats is None else use_global_stats,
+    }
+    saved, moved = ("SavedMean", "SavedVariance"), {"MeanOut": running_mean, "VarianceOut": running_var}
+    outputs = ("Y", *saved, *moved)
+    return run("batch_norm", inputs, outputs, attrs, name, stop_gradient=saved, into=moved)[0]
 
 
 def layer_norm(
@@ -92,7 +79,7 @@ def layer_norm(
     flat = {slot: _flat(value, math.prod(sizes)) for slot, value in (("Scale", weight), ("Bias", bias))}
     attrs = {"epsilon": epsilon, "begin_norm_axis": begin}
     saved = ("Mean", "Variance")
-    return run("layer_norm", {"X": x, **flat}, ("Y", *saved), attrs, name, frozen=saved)[0]
+    return run("layer_norm", {"X": x, **flat}, ("Y", *saved), attrs, name, stop_gradient=saved)[0]
 
 
 def _flat(value: Any, count: int) -> Any:
@@ -120,7 +107,7 @@ def instance_norm(
     count = x.shape[1]
     inputs = {"X": x, "Scale": _filled(weight, x, count, 1.0), "Bias": _filled(bias, x, count, 0.0)}
     saved = ("SavedMean", "SavedVariance")
-    return run("instance_norm", inputs, ("Y", *saved), {"epsilon": eps}, name, frozen=saved)[0]
+    return run("instance_norm", inputs, ("Y", *saved), {"epsilon": eps}, name, stop_gradient=saved)[0]
 
 
 def group_norm(
@@ -137,7 +124,7 @@ def group_norm(
     saved = ("Mean", "Variance")
     attrs = {"groups": num_groups, "epsilon": epsilon}
     inputs = {"X": x, "Scale": weight, "Bias": bias}
-    return run("group_norm", inputs, ("Y", *saved), attrs, name, frozen=saved)[0]
+    return run("group_norm", inputs, ("Y", *saved), attrs, name, stop_gradient=saved)[0]
 
 
 def local_response_norm(
@@ -155,4 +142,4 @@ def local_response_norm(
     if len(x.shape) == 3:
         return squeeze(local_response_norm(unsqueeze(x, 2), size, alpha, beta, k, "NCHW", name), 2)
     attrs = {"n": size, "alpha": alpha / size, "beta": beta, "k": k}
-    return run("lrn", {"X": x}, ("Out", "MidOut"), attrs, name, frozen=("MidOut",))[0]
+    return run("lrn", {"X": x}, ("Out", "MidOut"), attrs, name, stop_gradient=("MidOut",))[0]

@@ -52,7 +52,9 @@ def _pool(
         "paddings": around,
     }
     if mask:
-        return run(f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, frozen=("Mask",))
+        return run(
+            f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",)
+        )
     attrs |= {
         "pooling_type": kind,
         "padding_algorithm": algorithm,
@@ -192,7 +194,9 @@ def _adaptive(
     sizes = [have if want is None else int(want) for have, want in zip(spatial, wanted, strict=True)]
     attrs: dict[str, Any] = {"ksize": sizes, "adaptive": True}
     if mask:
-        return run(f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, frozen=("Mask",))
+        return run(
+            f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",)
+        )
     return run(
         f"pool{dims}d", {"X": x}, attrs=attrs | {"pooling_type": kind, "data_format": data_format}, name=name
     )
