@@ -219,12 +219,14 @@ def run_op(
     if helper is None:
         helper = LayerHelper(op_type, name=name, any_type=any_type)
     given = _given(inputs)
-    for item in _flat(given.values()):
-        if not isinstance(item, Variable):
-            raise TypeError(
-                f"{helper.layer_type} takes tensors, got {type(item).__name__}; make one with "
-                "fluid.dygraph.to_variable or paddle.to_tensor"
-            )
+    for slot, value in given.items():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if not isinstance(item, Variable):
+                raise TypeError(
+                    f"{helper.layer_type} takes tensors, got {type(item).__name__}; make one with "
+                    "fluid.dygraph.to_variable or paddle.to_tensor, or a Variable of a program "
+                    f"({slot} is {item!r:.60})"
+                )
     made: list[Variable] = []
     wanted: dict[str, list[Variable]] = {}
     for slot in _each(outputs):

@@ -4,63 +4,57 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...layers.checks import check_switch, numbers
-from ...layers.nn.filters import check_groups, filter_initializer, filter_shape, operator_type
+from ...layers.checks import numbers
+from ...layers.nn.convolution import Convolution
 from ..layers import Layer
 
 __all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 
+def _described(
+    layer: _Convolution,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int | None,
+    use_cudnn: bool,
+    output_size: Any = None,
+) -> Convolution:
+    """What `layer` is; its padding is a number for each axis, as in Fluid."""
+    who = type(layer).__name__
+    kind = layer._kind
+    padding = numbers(padding, int(kind[4]), "padding", who)
+    return Convolution(kind, stride, padding, dilation, groups, None, use_cudnn, output_size, who)
+
+
 class _Convolution(Layer):
     """What the four have in common: filters, bias, activation."""
 
-    _dims: int
     _kind: str
-    _transposed: bool
 
     def _prepare(
         self,
+        conv: Convolution,
         num_channels: int,
         num_filters: int,
         filter_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
         groups: int | None,
         param_attr: Any,
         bias_attr: Any,
-        use_cudnn: bool,
         act: str | None,
-        dtype: Any,
-        output_size: Any = None,
     ) -> None:
-        who, dims = type(self).__name__, self._dims
+        who, dtype = conv.layer, self._dtype
         if param_attr is False:
             raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
-        check_switch(use_cudnn, "use_cudnn", who)
-        parts = groups or 1
-        check_groups(parts, who, {"num_channels": num_channels, "num_filters": num_filters})
+        conv.check_groups({"num_channels": num_channels, "num_filters": num_filters})
         self._num_channels, self._num_filters, self._groups = num_channels, num_filters, groups
-        self._filter_size, self._use_cudnn, self._act = filter_size, use_cudnn, act
-        self._stride = numbers(stride, dims, "stride", who)
-        self._padding = numbers(padding, dims, "padding", who)
-        self._dilation = numbers(dilation, dims, "dilation", who)
-        kernel = numbers(filter_size, dims, "filter_size", who)
-        self._attrs = {
-            "strides": self._stride,
-            "paddings": self._padding,
-            "dilations": self._dilation,
-            "groups": parts,
-            "use_cudnn": use_cudnn,
-        }
-        if output_size is not None:
-            self._attrs["output_size"] = numbers(output_size, dims, "output_size", who)
-        self._l_type = operator_type(
-            self._kind, num_channels, num_filters, parts, self._transposed, use_cudnn
+        self._filter_size, self._use_cudnn, self._act = filter_size, conv.use_cudnn, act
+        self._stride, self._padding, self._dilation = conv.stride, conv.padding, conv.dilation
+        self._attrs, self._l_type = conv.attrs, conv.operator(num_channels, num_filters)
+        kernel = conv.numbers(filter_size, "filter_size")
+        self.weight = conv.create_filters(
+            self.create_parameter, num_channels, num_filters, kernel, param_attr, dtype
         )
-        shape = filter_shape(num_channels, num_filters, kernel, parts, self._transposed)
-        initializer = filter_initializer(num_channels, kernel, self._transposed)
-        self.weight = self.create_parameter(shape, param_attr, dtype, default_initializer=initializer)
         self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
@@ -79,8 +73,6 @@ class _Convolution(Layer):
 class _Gathering(_Convolution):
     """The constructor of those that are not transposed."""
 
-    _transposed = False
-
     def __init__(
         self,
         num_channels: int,
@@ -97,20 +89,8 @@ class _Gathering(_Convolution):
         dtype: Any = "float32",
     ) -> None:
         super().__init__(self._kind, dtype)
-        self._prepare(
-            num_channels,
-            num_filters,
-            filter_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            param_attr,
-            bias_attr,
-            use_cudnn,
-            act,
-            dtype,
-        )
+        conv = _described(self, stride, padding, dilation, groups, use_cudnn)
+        self._prepare(conv, num_channels, num_filters, filter_size, groups, param_attr, bias_attr, act)
 
 
 class Conv2D(_Gathering):
@@ -133,13 +113,13 @@ class Conv2D(_Gathering):
         ValueError: sizes do not fit. AssertionError, as in Fluid: `param_attr` is False.
     """
 
-    _dims, _kind = 2, "conv2d"
+    _kind = "conv2d"
 
 
 class Conv3D(_Gathering):
     """Convolves volumes [N, C, D, H, W] (`fluid.dygraph.Conv3D`); arguments as for `Conv2D`, with three sizes."""
 
-    _dims, _kind = 3, "conv3d"
+    _kind = "conv3d"
 
 
 class Conv2DTranspose(_Convolution):
@@ -149,7 +129,7 @@ class Conv2DTranspose(_Convolution):
     `weight` is [num_channels, num_filters / groups, height, width].
     """
 
-    _dims, _kind, _transposed = 2, "conv2d_transpose", True
+    _kind = "conv2d_transpose"
 
     def __init__(
         self,
@@ -170,27 +150,14 @@ class Conv2DTranspose(_Convolution):
         super().__init__("conv2d_transpose", dtype)
         if output_size is not None and not isinstance(output_size, (int, list, tuple)):
             raise ValueError(f"output_size of Conv2DTranspose should be list or int, got {output_size!r}")
-        self._prepare(
-            num_channels,
-            num_filters,
-            filter_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            param_attr,
-            bias_attr,
-            use_cudnn,
-            act,
-            dtype,
-            output_size,
-        )
+        conv = _described(self, stride, padding, dilation, groups, use_cudnn, output_size)
+        self._prepare(conv, num_channels, num_filters, filter_size, groups, param_attr, bias_attr, act)
 
 
 class Conv3DTranspose(_Convolution):
     """The transpose of a convolution of volumes (`fluid.dygraph.Conv3DTranspose`); arguments as for `Conv3D`."""
 
-    _dims, _kind, _transposed = 3, "conv3d_transpose", True
+    _kind = "conv3d_transpose"
 
     def __init__(
         self,
@@ -208,17 +175,5 @@ class Conv3DTranspose(_Convolution):
         dtype: Any = "float32",
     ) -> None:
         super().__init__("conv3d_transpose", dtype)
-        self._prepare(
-            num_channels,
-            num_filters,
-            filter_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            param_attr,
-            bias_attr,
-            use_cudnn,
-            act,
-            dtype,
-        )
+        conv = _described(self, stride, padding, dilation, groups, use_cudnn)
+        self._prepare(conv, num_channels, num_filters, filter_size, groups, param_attr, bias_attr, act)

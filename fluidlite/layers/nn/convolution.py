@@ -1,17 +1,121 @@
-"""Convolution layers."""
+"""Convolutions: what they are for every API (`Convolution`), and those of programs."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...base.windows import resolve_pads
 from ...framework import Variable
+from ...initializer import NormalInitializer
 from ...layer_helper import LayerHelper
 from ..checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
-from .filters import check_groups, filter_initializer, filter_shape, operator_type
 
 __all__ = ["conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
+
+
+class Convolution:
+    """A convolution of `fluid.layers`, `fluid.dygraph` or `paddle.nn`: its operator, attributes and filters.
+
+    Args:
+        kind: the operator: 'conv2d', 'conv3d', or one of these with '_transpose'.
+        stride, padding, dilation, groups, data_format, use_cudnn, output_size: as the layers take them; None: what the
+            operator has by default.
+        layer: what messages call it, by default `kind`.
+
+    Raises ValueError and TypeError for what does not fit; they name the argument.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int | None,
+        data_format: str | None = None,
+        use_cudnn: bool | None = None,
+        output_size: Any = None,
+        layer: str | None = None,
+    ) -> None:
+        self.kind, self.layer, self.use_cudnn = kind, layer or kind, use_cudnn
+        self.dims, self.transposed, self.groups = int(kind[4]), kind.endswith("_transpose"), groups or 1
+        formats = FORMATS[self.dims]
+        if data_format is not None:
+            check_choice(data_format, "data_format", formats, self.layer)
+        if use_cudnn is not None:
+            check_switch(use_cudnn, "use_cudnn", self.layer)
+        self.channels_last = data_format == formats[1]
+        self.stride = self.numbers(stride, "stride")
+        self.padding, algorithm = paddings(padding, self.dims, self.channels_last, self.layer)
+        self.dilation = self.numbers(dilation, "dilation")
+        self.output_size = [] if output_size is None else self.numbers(output_size, "output_size")
+        given: dict[str, Any] = {
+            "strides": self.stride,
+            "paddings": self.padding,
+            "padding_algorithm": algorithm,
+            "dilations": self.dilation,
+            "groups": self.groups,
+            "use_cudnn": use_cudnn,
+            "data_format": data_format,
+            "output_size": self.output_size or None,
+        }
+        self.attrs = {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def channel_axis(self) -> int:
+        return self.dims + 1 if self.channels_last else 1
+
+    def numbers(self, value: Any, name: str) -> list[int]:
+        """Argument `name`, an integer or one for each spatial axis, as a list."""
+        return numbers(value, self.dims, name, self.layer)
+
+    def check_groups(self, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless `groups` divides all of `sizes`, which are named as the message shall name them."""
+        for name, size in sizes.items():
+            if size % self.groups:
+                raise ArgumentError(
+                    f"{name} of {self.layer} must be divisible by groups = {self.groups}, got {size}"
+                )
+
+    def operator(self, channels: int, filters: int) -> str:
+        """The operator that makes `filters` channels of `channels`; it is depthwise where Fluid has it so."""
+        if self.use_cudnn is not False or self.dims != 2 or channels != self.groups:
+            return self.kind
+        fits = filters == channels if self.transposed else filters % channels == 0
+        return f"depthwise_{self.kind}" if fits else self.kind
+
+    def create_filters(
+        self,
+        create_parameter: Callable[..., Any],
+        channels: int,
+        filters: int,
+        kernel: Sequence[int],
+        attr: Any,
+        dtype: Any,
+    ) -> Any:
+        """The parameter of the filters that make `filters` channels of `channels`, as Fluid stores it.
+
+        It starts normal with variance 2 / (channels * size of a filter), and as any other parameter if transposed.
+        """
+        first, second, start = filters, channels // self.groups, None
+        if self.transposed:
+            first, second = channels, filters // self.groups
+        else:
+            start = NormalInitializer(0.0, math.sqrt(2.0 / (channels * math.prod(kernel))), 0)
+        return create_parameter(
+            attr=attr, shape=[first, second, *kernel], dtype=dtype, default_initializer=start
+        )
+
+    def fitting_kernel(self, sizes: Sequence[int]) -> list[int]:
+        """The size of the filters with which images of `sizes` become images of `output_size`."""
+        sides = resolve_pads(
+            self.attrs["padding_algorithm"], self.padding, sizes, [1] * self.dims, self.stride
+        )
+        parts = zip(self.output_size, sizes, self.stride, self.dilation, sides, strict=True)
+        return [(out - (n - 1) * s + sum(side) - 1) // d + 1 for out, n, s, d, side in parts]
 
 
 def conv2d(
@@ -48,22 +152,10 @@ def conv2d(
     Raises:
         TypeError, ValueError: for arguments that do not fit; they name the argument.
     """
-    return _conv(
-        2,
-        "conv2d",
-        input,
-        num_filters,
-        filter_size,
-        stride,
-        padding,
-        dilation,
-        groups,
-        param_attr,
-        bias_attr,
-        use_cudnn,
-        act,
-        name,
-        data_format,
+    check_dtype(input, "input", "conv2d")
+    conv = Convolution("conv2d", stride, padding, dilation, groups, data_format, use_cudnn)
+    return _convolved(
+        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
     )
 
 
@@ -83,91 +175,11 @@ def conv3d(
     data_format: str = "NCDHW",
 ) -> Variable:
     """Convolves volumes [N, C, D, H, W] (or NDHWC); otherwise as `conv2d` (`fluid.layers.conv3d`)."""
-    return _conv(
-        3,
-        "conv3d",
-        input,
-        num_filters,
-        filter_size,
-        stride,
-        padding,
-        dilation,
-        groups,
-        param_attr,
-        bias_attr,
-        use_cudnn,
-        act,
-        name,
-        data_format,
+    check_dtype(input, "input", "conv3d")
+    conv = Convolution("conv3d", stride, padding, dilation, groups, data_format, use_cudnn)
+    return _convolved(
+        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
     )
-
-
-def _channels(layer: str, input: Variable, data_format: str, dims: int) -> int:
-    """The number of channels of `input`; ValueError if the format or the shape does not say."""
-    check_dtype(input, "input", layer)
-    check_choice(data_format, "data_format", FORMATS[dims], layer)
-    if len(input.shape) != dims + 2:
-        raise ArgumentError(
-            f"'input' of {layer} must have {dims + 2} dimensions, got shape {list(input.shape)}"
-        )
-    channels = input.shape[1 if data_format.startswith("NC") else -1]
-    if channels < 0:
-        raise ArgumentError(
-            f"{layer} needs to know the channels of {input.name!r}, got shape {list(input.shape)}"
-        )
-    return channels
-
-
-def _with_bias(helper: LayerHelper, out: Variable, data_format: str) -> Variable:
-    channel = 1 if data_format.startswith("NC") else len(out.shape) - 1
-    return helper.append_activation(helper.append_bias_op(out, dim_start=channel, dim_end=channel + 1))
-
-
-def _conv(
-    dims: int,
-    layer: str,
-    input: Variable,
-    num_filters: int,
-    filter_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int | None,
-    param_attr: Any,
-    bias_attr: Any,
-    use_cudnn: bool,
-    act: str | None,
-    name: str | None,
-    data_format: str,
-) -> Variable:
-    channels = _channels(layer, input, data_format, dims)
-    check_switch(use_cudnn, "use_cudnn", layer)
-    parts = groups or 1
-    check_groups(parts, layer, {"the channels of 'input'": channels, "'num_filters'": num_filters})
-    if param_attr is False:
-        raise ArgumentAssertion(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
-    kernel = numbers(filter_size, dims, "filter_size", layer)
-    pads, algorithm = paddings(padding, dims, data_format in ("NHWC", "NDHWC"), layer)
-    op_type = operator_type(layer, channels, num_filters, parts, False, use_cudnn)
-    helper = LayerHelper(op_type, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    filters = helper.create_parameter(
-        attr=helper.param_attr,
-        shape=filter_shape(channels, num_filters, kernel, parts, False),
-        dtype=input.dtype,
-        default_initializer=filter_initializer(channels, kernel, False),
-    )
-    attrs = {
-        "strides": numbers(stride, dims, "stride", layer),
-        "paddings": pads,
-        "dilations": numbers(dilation, dims, "dilation", layer),
-        "groups": parts,
-        "use_cudnn": use_cudnn,
-        "padding_algorithm": algorithm,
-        "data_format": data_format,
-    }
-    inputs = {"Input": input, "Filter": filters}
-    out = helper.run(op_type, inputs, ("Output",), attrs=attrs)
-    return _with_bias(helper, out, data_format)
 
 
 def conv2d_transpose(
@@ -195,23 +207,12 @@ def conv2d_transpose(
 
     The other arguments are those of `conv2d`. Raises ValueError if neither size is given or they do not fit.
     """
-    return _transposed(
-        2,
-        "conv2d_transpose",
-        input,
-        num_filters,
-        output_size,
-        filter_size,
-        padding,
-        stride,
-        dilation,
-        groups,
-        param_attr,
-        bias_attr,
-        use_cudnn,
-        act,
-        name,
-        data_format,
+    check_dtype(input, "input", "conv2d_transpose")
+    conv = Convolution(
+        "conv2d_transpose", stride, padding, dilation, groups, data_format, use_cudnn, output_size
+    )
+    return _convolved(
+        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
     )
 
 
@@ -234,85 +235,48 @@ def conv3d_transpose(
     """The transpose of a convolution of volumes; otherwise as `conv2d_transpose`
     (`fluid.layers.conv3d_transpose`).
     """
-    return _transposed(
-        3,
-        "conv3d_transpose",
-        input,
-        num_filters,
-        output_size,
-        filter_size,
-        padding,
-        stride,
-        dilation,
-        groups,
-        param_attr,
-        bias_attr,
-        use_cudnn,
-        act,
-        name,
-        data_format,
+    check_dtype(input, "input", "conv3d_transpose")
+    conv = Convolution(
+        "conv3d_transpose", stride, padding, dilation, groups, data_format, use_cudnn, output_size
+    )
+    return _convolved(
+        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
     )
 
 
-def _transposed(
-    dims: int,
-    layer: str,
-    input: Variable,
-    num_filters: int,
-    output_size: Any,
-    filter_size: Any,
-    padding: Any,
-    stride: Any,
-    dilation: Any,
-    groups: int | None,
-    param_attr: Any,
-    bias_attr: Any,
-    use_cudnn: bool,
-    act: str | None,
-    name: str | None,
-    data_format: str,
+def _convolved(
+    conv: Convolution, input: Variable, num_filters: int, filter_size: Any, **described: Any
 ) -> Variable:
-    channels = _channels(layer, input, data_format, dims)
-    check_switch(use_cudnn, "use_cudnn", layer)
-    parts = groups or 1
-    if param_attr is False:
-        raise ArgumentError(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
-    strides = numbers(stride, dims, "stride", layer)
-    dilations = numbers(dilation, dims, "dilation", layer)
-    pads, algorithm = paddings(padding, dims, data_format in ("NHWC", "NDHWC"), layer)
-    wanted = [] if output_size is None else numbers(output_size, dims, "output_size", layer)
-    if filter_size is not None:
-        kernel = numbers(filter_size, dims, "filter_size", layer)
+    """`input` convolved with new filters; `described`: attributes of parameters, activation, name."""
+    layer, shape = conv.layer, input.shape
+    if len(shape) != conv.dims + 2:
+        raise ArgumentError(
+            f"'input' of {layer} must have {conv.dims + 2} dimensions, got shape {list(shape)}"
+        )
+    channels = shape[conv.channel_axis]
+    if channels < 0:
+        raise ArgumentError(f"{layer} needs to know the channels of {input.name!r}, got shape {list(shape)}")
+    if not conv.transposed:
+        conv.check_groups({"the channels of 'input'": channels, "'num_filters'": num_filters})
+    if described["param_attr"] is False:
+        error = ArgumentError if conv.transposed else ArgumentAssertion
+        raise error(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
+    if filter_size is not None or not conv.transposed:
+        kernel = conv.numbers(filter_size, "filter_size")
+    elif not conv.output_size:
+        raise ArgumentError(f"{layer} needs 'output_size' or 'filter_size'")
     else:
-        if not wanted:
-            raise ArgumentError(f"{layer} needs 'output_size' or 'filter_size'")
-        sizes = input.shape[2:] if data_format.startswith("NC") else input.shape[1:-1]
+        sizes = [n for axis, n in enumerate(shape) if axis not in (0, conv.channel_axis)]
         if any(n < 0 for n in sizes):
             raise ArgumentError(
-                f"without 'filter_size', {layer} needs to know the size of images, got {list(input.shape)}"
+                f"without 'filter_size', {layer} needs to know the size of images, got {list(shape)}"
             )
-        sides = resolve_pads(algorithm, pads, sizes, [1] * dims, strides)
-        kernel = [
-            (out - (n - 1) * s + sum(side) - 1) // d + 1
-            for out, n, s, d, side in zip(wanted, sizes, strides, dilations, sides, strict=True)
-        ]
-    op_type = operator_type(layer, channels, num_filters, parts, True, use_cudnn)
-    helper = LayerHelper(op_type, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    filters = helper.create_parameter(
-        attr=helper.param_attr,
-        shape=filter_shape(channels, num_filters, kernel, parts, True),
-        dtype=input.dtype,
+        kernel = conv.fitting_kernel(sizes)
+    op_type = conv.operator(channels, num_filters)
+    helper = LayerHelper(op_type, **described)
+    filters = conv.create_filters(
+        helper.create_parameter, channels, num_filters, kernel, helper.param_attr, input.dtype
     )
-    attrs = {
-        "output_size": wanted,
-        "strides": strides,
-        "paddings": pads,
-        "padding_algorithm": algorithm,
-        "dilations": dilations,
-        "groups": parts,
-        "use_cudnn": use_cudnn,
-        "data_format": data_format,
-    }
-    inputs = {"Input": input, "Filter": filters}
-    out = helper.run(op_type, inputs, ("Output",), attrs=attrs)
-    return _with_bias(helper, out, data_format)
+    out = helper.run(op_type, {"Input": input, "Filter": filters}, ("Output",), conv.attrs)
+    axis = conv.channel_axis
+    return helper.append_activation(helper.append_bias_op(out, dim_start=axis, dim_end=axis + 1))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....layers.checks import FORMATS, check_choice, numbers, paddings
+from ....layers.checks import FORMATS, check_choice, numbers
+from ....layers.nn.convolution import Convolution
 from ...calls import run
 from ...tensor.manipulation import squeeze, unsqueeze
 
@@ -22,37 +23,11 @@ __all__ = [
 ]
 
 
-def _run(
-    dims: int,
-    transposed: bool,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    data_format: str,
-    more: dict[str, Any] | None = None,
-    name: str | None = None,
-) -> Any:
-    kind = f"conv{dims}d_transpose" if transposed else f"conv{dims}d"
-    check_choice(data_format, "data_format", FORMATS[dims], kind)
-    last = data_format == FORMATS[dims][1]
-    around, algorithm = paddings(padding, dims, last, kind)
-    attrs = {
-        "strides": numbers(stride, dims, "stride", kind),
-        "paddings": around,
-        "padding_algorithm": algorithm,
-        "dilations": numbers(dilation, dims, "dilation", kind),
-        "groups": groups,
-        "data_format": data_format,
-        **(more or {}),
-    }
-    out = run(kind, {"Input": x, "Filter": weight}, ("Output",), attrs, name)
+def _run(conv: Convolution, x: Any, weight: Any, bias: Any, name: str | None = None) -> Any:
+    out = run(conv.kind, {"Input": x, "Filter": weight}, ("Output",), conv.attrs, name)
     if bias is None:
         return out
-    return run("elementwise_add", {"X": out, "Y": bias}, attrs={"axis": dims + 1 if last else 1})
+    return run("elementwise_add", {"X": out, "Y": bias}, attrs={"axis": conv.channel_axis})
 
 
 def conv2d(
@@ -71,7 +46,8 @@ def conv2d(
 
     `stride` and `dilation` are a number or one for each spatial axis.
     """
-    return _run(2, False, x, weight, bias, stride, padding, dilation, groups, data_format, None, name)
+    conv = Convolution("conv2d", stride, padding, dilation, groups, data_format)
+    return _run(conv, x, weight, bias, name)
 
 
 def conv3d(
@@ -86,7 +62,8 @@ def conv3d(
     name: str | None = None,
 ) -> Any:
     """Convolves volumes; arguments as in `conv2d` (`paddle.nn.functional.conv3d`)."""
-    return _run(3, False, x, weight, bias, stride, padding, dilation, groups, data_format, None, name)
+    conv = Convolution("conv3d", stride, padding, dilation, groups, data_format)
+    return _run(conv, x, weight, bias, name)
 
 
 def along_width(value: Any, who: str) -> Any:
@@ -113,11 +90,11 @@ def conv1d(
 ) -> Any:
     """Convolves sequences `x` [N, C, L] with filters `weight` [F, C / groups, l]; other arguments as in `conv2d`
     (`paddle.nn.functional.conv1d`)."""
-    return _sequence(False, x, weight, bias, stride, padding, dilation, groups, data_format, None, name)
+    return _sequence("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format, name)
 
 
 def _sequence(
-    transposed: bool,
+    kind: str,
     x: Any,
     weight: Any,
     bias: Any,
@@ -126,74 +103,53 @@ def _sequence(
     dilation: Any,
     groups: int,
     data_format: str,
-    more: dict[str, Any] | None,
     name: str | None,
+    output_padding: Any = 0,
+    output_size: Any = None,
 ) -> Any:
-    """A sequence as an image of height 1."""
-    who = "conv1d_transpose" if transposed else "conv1d"
-    check_choice(data_format, "data_format", FORMATS[1], who)
+    """A sequence convolved as an image of height 1."""
+    check_choice(data_format, "data_format", FORMATS[1], kind)
     last = data_format == "NLC"
     axis = 1 if last else 2
-    step, spread = numbers(stride, 1, "stride", who)[0], numbers(dilation, 1, "dilation", who)[0]
-    out = _run(
-        2,
-        transposed,
-        unsqueeze(x, axis),
-        unsqueeze(weight, 2),
-        bias,
-        [1, step],
-        along_width(padding, who),
-        [1, spread],
+    step, spread = numbers(stride, 1, "stride", kind), numbers(dilation, 1, "dilation", kind)
+    conv = Convolution(
+        kind.replace("1", "2"),
+        [1, *step],
+        along_width(padding, kind),
+        [1, *spread],
         groups,
         FORMATS[2][last],
-        more,
-        name,
+        layer=kind,
     )
-    return squeeze(out, axis)
+    image, filters = unsqueeze(x, axis), unsqueeze(weight, 2)
+    if conv.transposed:
+        more = [0, *numbers(output_padding or 0, 1, "output_padding", kind)]
+        size = None if output_size is None else [1, *numbers(output_size, 1, "output_size", kind)]
+        conv = _sized(conv, image, filters, more, size)
+    return squeeze(_run(conv, image, filters, bias, name), axis)
 
 
-def _output_size(
-    dims: int, x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, output_padding: Any, last: bool
-) -> list[int]:
-    """The size of a transposed convolution with `output_padding` more at the end of each axis."""
-    who = f"conv{dims}d_transpose"
-    around, algorithm = paddings(padding, dims, last, who)
-    if algorithm != "EXPLICIT":
-        raise ValueError(f"{who} takes output_padding with numbers as padding, got {padding!r}")
-    both = (
-        [2 * side for side in around]
-        if len(around) == dims
-        else [a + b for a, b in zip(*[iter(around)] * 2, strict=True)]
-    )
-    parts = zip(
-        x.shape[1:-1] if last else x.shape[2:],
-        weight.shape[2:],
-        numbers(stride, dims, "stride", who),
-        both,
-        numbers(dilation, dims, "dilation", who),
-        numbers(output_padding, dims, "output_padding", who),
-        strict=True,
-    )
-    return [
-        (size - 1) * step - cut + spread * (reach - 1) + 1 + more
-        for size, reach, step, cut, spread, more in parts
-    ]
-
-
-def _sized(
-    dims: int, x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, output_padding: Any, output_size: Any,
-    data_format: str,
-) -> dict[str, Any] | None:  # fmt: skip
-    if output_size is not None:
-        if hasattr(output_size, "tolist"):
-            output_size = output_size.tolist()
-        return {"output_size": numbers(output_size, dims, "output_size", f"conv{dims}d_transpose")}
-    if output_padding in (0, None) or not any(
-        numbers(output_padding, dims, "output_padding", "conv_transpose")
-    ):
-        return None
-    last = data_format == FORMATS[dims][1]
-    return {"output_size": _output_size(dims, x, weight, stride, padding, dilation, output_padding, last)}
+def _sized(conv: Convolution, x: Any, weight: Any, output_padding: Any, output_size: Any) -> Convolution:
+    """The transposed `conv` with results of `output_size`, or with `output_padding` more at the end of each axis."""
+    if output_size is None:
+        more = conv.numbers(output_padding or 0, "output_padding")
+        if not any(more):
+            return conv
+        if conv.attrs["padding_algorithm"] != "EXPLICIT":
+            raise ValueError(f"{conv.layer} takes output_padding with numbers as padding")
+        sizes, sides = x.shape[1:-1] if conv.channels_last else x.shape[2:], conv.padding
+        both = (
+            [2 * side for side in sides]
+            if len(sides) == conv.dims
+            else [a + b for a, b in zip(sides[::2], sides[1::2], strict=True)]
+        )
+        parts = zip(sizes, weight.shape[2:], conv.stride, both, conv.dilation, more, strict=True)
+        output_size = [
+            (size - 1) * step - cut + spread * (reach - 1) + 1 + end
+            for size, reach, step, cut, spread, end in parts
+        ]
+    conv.attrs["output_size"] = conv.numbers(output_size, "output_size")
+    return conv
 
 
 def conv2d_transpose(
@@ -213,8 +169,8 @@ def conv2d_transpose(
 
     `output_padding`: how much larger the result is at the end of each axis; `output_size`: its spatial size instead.
     """
-    more = _sized(2, x, weight, stride, padding, dilation, output_padding, output_size, data_format)
-    return _run(2, True, x, weight, bias, stride, padding, dilation, groups, data_format, more, name)
+    conv = Convolution("conv2d_transpose", stride, padding, dilation, groups, data_format)
+    return _run(_sized(conv, x, weight, output_padding, output_size), x, weight, bias, name)
 
 
 def conv3d_transpose(
@@ -231,8 +187,8 @@ def conv3d_transpose(
     name: str | None = None,
 ) -> Any:
     """The transpose of `conv3d`; arguments as in `conv2d_transpose` (`paddle.nn.functional.conv3d_transpose`)."""
-    more = _sized(3, x, weight, stride, padding, dilation, output_padding, output_size, data_format)
-    return _run(3, True, x, weight, bias, stride, padding, dilation, groups, data_format, more, name)
+    conv = Convolution("conv3d_transpose", stride, padding, dilation, groups, data_format)
+    return _run(_sized(conv, x, weight, output_padding, output_size), x, weight, bias, name)
 
 
 def conv1d_transpose(
@@ -249,11 +205,5 @@ def conv1d_transpose(
     name: str | None = None,
 ) -> Any:
     """The transpose of `conv1d`; arguments as in `conv2d_transpose` (`paddle.nn.functional.conv1d_transpose`)."""
-    size = output_size
-    if output_size is None and output_padding not in (0, [0], (0,)):
-        last = data_format == "NLC"
-        size = _output_size(1, x, weight, stride, padding, dilation, output_padding, last)
-    more = (
-        None if size is None else {"output_size": [1, numbers(size, 1, "output_size", "conv1d_transpose")[0]]}
-    )
-    return _sequence(True, x, weight, bias, stride, padding, dilation, groups, data_format, more, name)
+    kind, described = "conv1d_transpose", (stride, padding, dilation, groups, data_format, name)
+    return _sequence(kind, x, weight, bias, *described, output_padding, output_size)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ....dygraph.layers import Layer
 from ....layers.checks import FORMATS, check_choice, numbers
-from ....layers.nn.filters import check_groups, filter_initializer, filter_shape
+from ....layers.nn.convolution import Convolution
 from ...dtypes import get_default_dtype
 from .. import functional as F
 
@@ -47,15 +47,14 @@ class _Filters(Layer):
         data_format: str,
     ) -> None:
         who = type(self).__name__
-        check_choice(data_format, "data_format", FORMATS[self._dims], who)
-        check_groups(groups, who, {"in_channels": in_channels, "out_channels": out_channels})
-        size = numbers(kernel_size, self._dims, "kernel_size", who)
+        kind = f"conv{self._dims}d_transpose" if self._transposed else f"conv{self._dims}d"
+        conv = Convolution(kind, 1, 0, 1, groups, data_format, layer=who)
+        conv.check_groups({"in_channels": in_channels, "out_channels": out_channels})
+        size = conv.numbers(kernel_size, "kernel_size")
         self._in_channels, self._out_channels, self._kernel_size = in_channels, out_channels, size
         self._groups, self._data_format = groups, data_format
-        shape = filter_shape(in_channels, out_channels, size, groups, self._transposed)
-        start = filter_initializer(in_channels, size, self._transposed)
-        dtype = get_default_dtype()
-        self.weight = self.create_parameter(shape, weight_attr, dtype, default_initializer=start)
+        dtype, create = get_default_dtype(), self.create_parameter
+        self.weight = conv.create_filters(create, in_channels, out_channels, size, weight_attr, dtype)
         self.bias = self.create_parameter([out_channels], bias_attr, dtype, is_bias=True)
 
     def extra_repr(self) -> str:
