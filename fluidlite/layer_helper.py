@@ -205,17 +205,16 @@ def run_op(
         outputs: the slots wanted, `(slot, n)` for a list of n.
         name: what names of results in a program are made from; by default numbered after the operator.
         stop_gradient: the outputs through which no gradient goes; True: all.
-        into: tensors that take outputs, by slot, where others are made; persistable ones keep their memory.
+        into: tensors that take outputs, by slot; persistable ones keep their memory. None: a new one, as elsewhere.
         helper: the layer that the operator is part of, with a name and rules for element types; None: a new one.
         any_type: without `helper`: take all element types of the operator (Paddle 2.0), not those of Fluid's layers.
 
     Raises TypeError for inputs that are neither tensors nor Variables, and what the operator raises.
     """
-    if eager.mixture(inputs.values()) or (mode.in_dygraph_mode() and not _given(inputs)):
+    targets = _given(into) if into else {}
+    if eager.mixture(inputs.values()) or _computes_without_inputs(inputs, targets):
         results = eager.apply(op_type, inputs, outputs, attrs)
-        return (
-            results if not stop_gradient and into is None else _settled(results, outputs, stop_gradient, into)
-        )
+        return _settled(results, outputs, stop_gradient, targets) if stop_gradient or targets else results
     if helper is None:
         helper = LayerHelper(op_type, name=name, any_type=any_type)
     given = _given(inputs)
@@ -230,29 +229,35 @@ def run_op(
     made: list[Variable] = []
     wanted: dict[str, list[Variable]] = {}
     for slot in _each(outputs):
-        if into is not None and slot in into:
-            made.append(into[slot])
-        else:
-            stops = stop_gradient if isinstance(stop_gradient, bool) else slot in stop_gradient
-            made.append(helper.create_variable_for_type_inference(stop_gradient=stops))
-        wanted.setdefault(slot, []).append(made[-1])
+        var = targets[slot] if slot in targets else helper.create_variable_for_type_inference()
+        if stop_gradient is True or (stop_gradient and slot in stop_gradient):
+            var.stop_gradient = True
+        made.append(var)
+        wanted.setdefault(slot, []).append(var)
     helper.append_op(type=op_type, inputs=given, outputs=wanted, attrs=attrs)
     return made[0] if len(made) == 1 else tuple(made)
+
+
+def _computes_without_inputs(inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
+    """Whether an operator computes at once because it has no inputs, as what it writes to or else the mode says."""
+    if _given(inputs):
+        return False
+    return bool(eager.mixture(targets.values())) if targets else mode.in_dygraph_mode()
 
 
 def _settled(
     results: Any,
     outputs: Sequence[str | tuple[str, int]],
     stop_gradient: bool | Sequence[str],
-    into: Mapping[str, Any] | None,
+    into: Mapping[str, Any],
 ) -> Any:
     """What an operator has computed, put into the tensors of `into` and without gradient where it shall have none."""
     made = list(results) if isinstance(results, tuple) else [results]
     for k, slot in enumerate(_each(outputs)):
-        if into is not None and slot in into:
+        if slot in into:
             eager.put(into[slot], made[k])
             made[k] = into[slot]
-        elif stop_gradient is True or (stop_gradient and slot in stop_gradient):
+        if stop_gradient is True or (stop_gradient and slot in stop_gradient):
             made[k].stop_gradient = True
     return made[0] if len(made) == 1 else tuple(made)
 

@@ -93,8 +93,7 @@ def array_length(array: Any) -> Any:
         return len(_list(array, "array_length"))
     _check_array(array, "array_length")
     helper = LayerHelper("array_length")
-    out = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True)
-    helper.append_op(type="lod_array_length", inputs={"X": [array]}, outputs={"Out": [out]})
+    out = helper.run("lod_array_length", {"X": array}, stop_gradient=True)
     return out
 
 

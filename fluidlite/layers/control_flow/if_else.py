@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from ...base import unique_name
 from ...base.errors import ArgumentError, ArgumentTypeError
 from ...framework import Block, Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..tensor.variables import assign
 from .conditional_block import ConditionalBlock
 
@@ -55,12 +55,9 @@ def merge_lod_tensor(
     """
     for name, var in (("in_true", in_true), ("in_false", in_false), ("x", x), ("mask", mask)):
         check_variable(var, name, "fluid.layers.merge_lod_tensor")
-    helper = LayerHelper("merge_lod_tensor")
-    out: Variable = helper.create_variable_for_type_inference(in_true.dtype, like=in_true)
-    helper.append_op(
-        type="merge_lod_tensor",
-        inputs={"X": x, "Mask": mask, "InTrue": in_true, "InFalse": in_false},
-        outputs={"Out": out},
+    out = run_op(
+        "merge_lod_tensor",
+        {"X": x, "Mask": mask, "InTrue": in_true, "InFalse": in_false},
         attrs={"level": level},
     )
     return out

@@ -234,7 +234,7 @@ def sampled_softmax_with_cross_entropy(
         helper.create_variable_for_type_inference(dtype) for dtype in ("int64", *[logits.dtype] * 2, "int64")
     ]
     samples, chances, scores, labels = made
-    soft = helper.create_variable_for_type_inference(logits.dtype)
+    soft = helper.create_variable_for_type_inference()
     dims = [helper.create_variable_for_type_inference(dtype) for dtype in (logits.dtype, label.dtype)]
     outputs = {
         "Samples": samples,
@@ -245,9 +245,7 @@ def sampled_softmax_with_cross_entropy(
         "LabelsDim": dims[1],
     }
     helper.append_op(type="sample_logits", inputs=_given(inputs), outputs=outputs, attrs=attrs)
-    helper.append_op(
-        type="one_hot", inputs={"X": labels}, attrs={"depth": num_samples + 1}, outputs={"Out": soft}
-    )
+    helper.run("one_hot", {"X": labels}, attrs={"depth": num_samples + 1}, into={"Out": soft})
     loss, _ = helper.run(
         "softmax_with_cross_entropy",
         {"Logits": scores, "Label": soft},

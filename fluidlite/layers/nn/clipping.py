@@ -33,12 +33,8 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
 def _limited(op_type: str, x: Variable, attrs: dict[str, Any], name: str | None) -> Variable:
     check_variable(x, "x", op_type)
     helper = LayerHelper(op_type, name=name)
-    if name is None:
-        out = helper.create_variable_for_type_inference(x.dtype, like=x)
-    else:
-        out = helper.create_variable(name=name, dtype=x.dtype, like=x)
-    helper.append_op(type=op_type, inputs={"X": [x]}, outputs={"Out": [out]}, attrs=attrs)
-    return out
+    out = None if name is None else helper.create_variable(name=name, dtype=x.dtype, like=x)
+    return helper.run(op_type, {"X": x}, attrs=attrs, into={"Out": out})
 
 
 def sign(x: Variable | np.ndarray) -> Variable:

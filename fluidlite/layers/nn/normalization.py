@@ -177,22 +177,13 @@ def group_norm(
         "group_norm", param_attr=param_attr or False, bias_attr=bias_attr or False, act=act, name=name
     )
     channels = input.shape[1 if data_layout == "NCHW" else -1]
-    inputs: dict[str, Any] = {"X": [input]}
     scale, bias = _scale_and_bias(helper, [channels], input.dtype)
-    if scale is not None:
-        inputs["Scale"] = [scale]
-    if bias is not None:
-        inputs["Bias"] = [bias]
+    attrs = {"epsilon": epsilon, "groups": groups, "data_layout": data_layout}
+    saved = ("Mean", "Variance")
     # Fluid gives these temporaries names that do not mention the layer.
-    mean = helper.create_variable(dtype=input.dtype, stop_gradient=True, like=input)
-    variance = helper.create_variable(dtype=input.dtype, stop_gradient=True, like=input)
-    out = helper.create_variable(dtype=input.dtype, like=input)
-    helper.append_op(
-        type="group_norm",
-        inputs=inputs,
-        outputs={"Y": [out], "Mean": [mean], "Variance": [variance]},
-        attrs={"epsilon": epsilon, "groups": groups, "data_layout": data_layout},
-    )
+    made = {slot: helper.create_variable(dtype=input.dtype, like=input) for slot in (*saved, "Y")}
+    inputs = {"X": input, "Scale": scale, "Bias": bias}
+    out = helper.run("group_norm", inputs, tuple(made), attrs, stop_gradient=saved, into=made)[2]
     return helper.append_activation(out)
 
 
@@ -263,11 +254,7 @@ def spectral_norm(
         for size in (rows, math.prod(weight.shape) // rows)
     ]
     # Fluid gives this result a name that does not mention the layer.
-    out = helper.create_variable(dtype=weight.dtype)
-    helper.append_op(
-        type="spectral_norm",
-        inputs={"Weight": [weight], "U": [vectors[0]], "V": [vectors[1]]},
-        outputs={"Out": [out]},
-        attrs={"dim": dim, "power_iters": power_iters, "eps": eps},
-    )
-    return out
+    out = helper.create_variable(dtype=weight.dtype, like=weight)
+    attrs = {"dim": dim, "power_iters": power_iters, "eps": eps}
+    inputs = {"Weight": weight, "U": vectors[0], "V": vectors[1]}
+    return helper.run("spectral_norm", inputs, attrs=attrs, into={"Out": out})

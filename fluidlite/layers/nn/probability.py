@@ -76,21 +76,19 @@ def dropout(
     helper = LayerHelper("dropout", name=name)
     if not seed and helper.main_program.random_seed:
         seed = helper.main_program.random_seed
-    out = helper.create_variable_for_type_inference(x.dtype, like=x)
-    mask = helper.create_variable_for_type_inference(VarType.UINT8, stop_gradient=True, like=x)
-    helper.append_op(
-        type="dropout",
-        inputs={"X": [x]},
-        outputs={"Out": [out], "Mask": [mask]},
-        attrs={
-            "dropout_prob": dropout_prob,
-            "is_test": is_test,
-            "fix_seed": seed is not None,
-            "seed": seed or 0,
-            "dropout_implementation": dropout_implementation,
-        },
-    )
-    return out
+    attrs = dropout_attrs(dropout_prob, is_test, seed, dropout_implementation)
+    return helper.run("dropout", {"X": x}, ("Out", "Mask"), attrs, stop_gradient=("Mask",))[0]
+
+
+def dropout_attrs(probability: float, is_test: bool, seed: int | None, implementation: str) -> dict[str, Any]:
+    """The attributes of `dropout`; `seed`: None draws another mask each time."""
+    return {
+        "dropout_prob": probability,
+        "is_test": is_test,
+        "fix_seed": seed is not None,
+        "seed": seed or 0,
+        "dropout_implementation": implementation,
+    }
 
 
 def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = False) -> Variable:
@@ -128,15 +126,14 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     (the second is int64) has a gradient.
     """
     check_variable(input, "input", "topk")
-    helper = LayerHelper("top_k", name=name)
-    values = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True, like=input)
-    places = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True, like=input)
     given = isinstance(k, Variable)
-    helper.append_op(
-        type="top_k",
-        inputs={"X": [input], **({"K": [k]} if given else {})},
-        outputs={"Out": [values], "Indices": [places]},
+    values, places = run_op(
+        "top_k",
+        {"X": input, **({"K": [k]} if given else {})},
+        ("Out", "Indices"),
         attrs=None if given else {"k": as_numbers(k)},
+        stop_gradient=True,
+        name=name,
     )
     return values, places
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import check_variable, run_op
 from ..checks import check_dtype
 from ..nn.activations import log
 from ..nn.probability import softmax, topk
@@ -214,19 +214,16 @@ def beam_search(
     check_dtype(pre_ids, "pre_ids", "beam_search", [VarType.INT64])
     check_variable(pre_scores, "pre_scores", "beam_search")
     check_variable(scores, "scores", "beam_search")
-    helper = LayerHelper("beam_search", name=name)
     inputs = {"pre_ids": pre_ids, "pre_scores": pre_scores, "scores": scores}
     if ids is not None:
         check_dtype(ids, "ids", "beam_search", [VarType.INT64])
         inputs["ids"] = ids
-    best = helper.create_variable_for_type_inference(dtype=pre_scores.dtype)
-    chosen = helper.create_variable_for_type_inference(dtype=pre_ids.dtype)
-    parents = helper.create_variable_for_type_inference(dtype="int32")
-    helper.append_op(
-        type="beam_search",
-        inputs=inputs,
-        outputs={"selected_ids": [chosen], "selected_scores": [best], "parent_idx": [parents]},
+    best, chosen, parents = run_op(
+        "beam_search",
+        inputs,
+        ("selected_scores", "selected_ids", "parent_idx"),
         attrs={"level": level, "beam_size": beam_size, "end_id": end_id, "is_accumulated": is_accumulated},
+        name=name,
     )
     return (chosen, best, parents) if return_parent_idx else (chosen, best)
 
@@ -246,13 +243,11 @@ def beam_search_decode(
     """
     check_variable(ids, "ids", "beam_search_decode")
     check_variable(scores, "scores", "beam_search_decode")
-    helper = LayerHelper("beam_search_decode", name=name)
-    tokens: Any = helper.create_variable_for_type_inference(dtype=ids.dtype)
-    values: Any = helper.create_variable_for_type_inference(dtype=scores.dtype)
-    helper.append_op(
-        type="beam_search_decode",
-        inputs={"Ids": ids, "Scores": scores},
-        outputs={"SentenceIds": tokens, "SentenceScores": values},
+    tokens, values = run_op(
+        "beam_search_decode",
+        {"Ids": ids, "Scores": scores},
+        ("SentenceIds", "SentenceScores"),
         attrs={"beam_size": beam_size, "end_id": end_id},
+        name=name,
     )
     return tokens, values

@@ -124,12 +124,9 @@ def _summands(value: Any, name: str, layer: str) -> list[Variable]:
 def sums(input: Variable | Sequence[Variable], out: Variable | None = None) -> Variable:
     """The sum of Variables of one shape and type, into `out` if given (`fluid.layers.sums`)."""
     items = _summands(input, "input", "sums")
-    helper = LayerHelper("sum")
-    if out is None:
-        out = helper.create_variable_for_type_inference(items[0].dtype, like=items)
-    check_variable(out, "out", "sums")
-    helper.append_op(type="sum", inputs={"X": items}, outputs={"Out": [out]})
-    return out
+    if out is not None:
+        check_variable(out, "out", "sums")
+    return run_op("sum", {"X": items}, into={"Out": out})
 
 
 def sum(x: Variable | Sequence[Variable]) -> Variable:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import check_variable, run_op
 from ..checks import check_dtype
 
 __all__ = [
@@ -34,15 +32,10 @@ def _compared(
     """A bool Variable that says how `x` compares with `y`, element by element; `cond` if given."""
     check_variable(x, "x", op_type)
     check_variable(y, "y", op_type)
-    helper = LayerHelper(op_type)
-    if cond is None:
-        cond = helper.create_variable_for_type_inference("bool", like=x)
-    else:
+    if cond is not None:
         check_variable(cond, "cond", op_type)
-    cond.stop_gradient = True
-    attrs: dict[str, Any] = {} if force_cpu is None else {"force_cpu": force_cpu}
-    helper.append_op(type=op_type, inputs={"X": [x], "Y": [y]}, outputs={"Out": [cond]}, attrs=attrs)
-    return cond
+    attrs = {} if force_cpu is None else {"force_cpu": force_cpu}
+    return run_op(op_type, {"X": x, "Y": y}, attrs=attrs, stop_gradient=True, into={"Out": cond})
 
 
 def less_than(
@@ -90,12 +83,9 @@ def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variabl
 def _logic(op_type: str, operands: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
     for slot, operand in operands.items():
         check_dtype(operand, slot.lower(), op_type, [VarType.BOOL])
-    helper = LayerHelper(op_type, name=name)
-    if out is None:
-        out = helper.create_variable_for_type_inference("bool", like=list(operands.values()))
-    check_variable(out, "out", op_type)
-    helper.append_op(type=op_type, inputs=operands, outputs={"Out": [out]})
-    return out
+    if out is not None:
+        check_variable(out, "out", op_type)
+    return run_op(op_type, operands, name=name, into={"Out": out})
 
 
 def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
@@ -150,10 +140,6 @@ def has_nan(x: Variable) -> Variable:
 def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
     """Whether `x` has no elements, bool [1], into `cond` if given (`fluid.layers.is_empty`)."""
     check_variable(x, "x", "is_empty")
-    helper = LayerHelper("is_empty")
-    if cond is None:
-        cond = helper.create_variable_for_type_inference("bool", like=x)
-    check_variable(cond, "cond", "is_empty")
-    cond.stop_gradient = True
-    helper.append_op(type="is_empty", inputs={"X": [x]}, outputs={"Out": [cond]})
-    return cond
+    if cond is not None:
+        check_variable(cond, "cond", "is_empty")
+    return run_op("is_empty", {"X": x}, stop_gradient=True, into={"Out": cond})

@@ -91,12 +91,9 @@ def _filled(
         inputs["ValueTensor"] = value
     else:
         attrs.update(_value_attrs(value, kind))
-    made = out
-    if made is None:
-        made = helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
-    check_variable(made, "out", layer)
-    helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [made]}, attrs=attrs)
-    made.stop_gradient = True
+    if out is not None:
+        check_variable(out, "out", layer)
+    made = helper.run("fill_constant", inputs, attrs=attrs, stop_gradient=True, into={"Out": out})
     if out is None and isinstance(made, Tensor):
         made.be_generated()
     return made
@@ -199,19 +196,14 @@ def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     """Zeros in the shape and type of `x` (`fluid.layers.zeros_like`)."""
     check_variable(x, "x", "zeros_like")
     helper = LayerHelper("zeros_like")
-    made = helper.create_variable_for_type_inference(x.dtype, like=x) if out is None else out
-    helper.append_op(type="fill_zeros_like", inputs={"X": [x]}, outputs={"Out": [made]})
-    made.stop_gradient = True
-    return made
+    return helper.run("fill_zeros_like", {"X": x}, stop_gradient=True, into={"Out": out})
 
 
 def ones_like(x: Variable, out: Variable | None = None) -> Variable:
     """Ones in the shape and type of `x` (`fluid.layers.ones_like`)."""
     check_variable(x, "x", "ones_like")
     helper = LayerHelper("ones_like")
-    made = helper.create_variable_for_type_inference(x.dtype, like=x) if out is None else out
-    helper.append_op(type="fill_any_like", inputs={"X": [x]}, outputs={"Out": [made]}, attrs={"value": 1.0})
-    return made
+    return helper.run("fill_any_like", {"X": x}, attrs={"value": 1.0}, into={"Out": out})
 
 
 def full_like(
@@ -227,9 +219,8 @@ def full_like(
     check_variable(input, "input", "full_like")
     kind = input.dtype if dtype is None else to_vartype(dtype)
     helper = LayerHelper("full_like", name=name)
-    made = helper.create_variable_for_type_inference(kind, like=input) if out is None else out
     attrs = {"value": float(fill_value), "dtype": int(kind)}
-    helper.append_op(type="fill_any_like", inputs={"X": [input]}, outputs={"Out": [made]}, attrs=attrs)
+    made = helper.run("fill_any_like", {"X": input}, attrs=attrs, into={"Out": out})
     made.stop_gradient = stop_gradient
     return made
 

@@ -67,10 +67,8 @@ def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variabl
         raise TypeError(f"'input' of meshgrid must be a list or a tuple, got {type(input).__name__}")
     for k, var in enumerate(input):
         check_variable(var, f"input[{k}]", "meshgrid")
-    helper = LayerHelper("meshgrid", name=name)
-    outs = [helper.create_variable_for_type_inference(var.dtype) for var in input]
-    helper.append_op(type="meshgrid", inputs={"X": list(input)}, outputs={"Out": outs})
-    return outs
+    made = run_op("meshgrid", {"X": list(input)}, [("Out", len(input))], name=name)
+    return list(made) if len(input) > 1 else [made]
 
 
 def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Variable:
@@ -191,12 +189,7 @@ def randperm(
     if n < 1:
         raise ArgumentError(f"'n' of randperm must be positive, got {n}")
     kind = to_vartype(dtype)
-    helper = LayerHelper("randperm")
-    if out is None:
-        out = helper.create_variable_for_type_inference(kind)
-    helper.append_op(
-        type="randperm", outputs={"Out": [out]}, attrs={"n": n, "dtype": int(kind), "seed": seed}
-    )
+    out = run_op("randperm", {}, attrs={"n": n, "dtype": int(kind), "seed": seed}, into={"Out": out})
     out.stop_gradient = stop_gradient
     return out
 

@@ -68,12 +68,10 @@ def _array(given: Any) -> Variable | None:
 
 def _joined(layer: str, array: Variable, axis: Any, as_stack: bool) -> Variable:
     helper = LayerHelper(layer)
-    out: Variable = helper.create_variable_for_type_inference(array.dtype)
-    sizes = helper.create_variable_for_type_inference(VarType.INT32)
-    helper.append_op(
-        type="tensor_array_to_tensor",
-        inputs={"X": [array]},
-        outputs={"Out": [out], "OutIndex": [sizes]},
+    out, sizes = helper.run(
+        "tensor_array_to_tensor",
+        {"X": array},
+        ("Out", "OutIndex"),
         attrs={"axis": as_numbers(axis), "use_stack": as_stack},
     )
     return out
@@ -131,9 +129,8 @@ def split(
         attrs["sections"] = known(num_or_sections)
         if has_variables(num_or_sections):
             inputs["SectionsTensorList"] = one_by_one(helper, num_or_sections)
-    parts = [helper.create_variable_for_type_inference(input.dtype, like=input) for _ in range(count)]
-    helper.append_op(type="split", inputs=inputs, outputs={"Out": parts}, attrs=attrs)
-    return parts
+    made = helper.run("split", inputs, [("Out", count)], attrs)
+    return list(made) if count > 1 else [made]
 
 
 def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
@@ -165,12 +162,8 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
         raise ArgumentError(
             f"unstack needs 'num' where the size of dimension {axis} is not known: x has {list(x.shape)}"
         )
-    helper = LayerHelper("unstack")
-    parts = [helper.create_variable_for_type_inference(x.dtype, like=x) for _ in range(num)]
-    helper.append_op(
-        type="unstack", inputs={"X": [x]}, outputs={"Y": parts}, attrs={"axis": axis, "num": num}
-    )
-    return parts
+    made = run_op("unstack", {"X": x}, [("Y", num)], {"axis": axis, "num": num})
+    return list(made) if num > 1 else [made]
 
 
 def multiplex(inputs: Sequence[Variable], index: Variable) -> Variable:

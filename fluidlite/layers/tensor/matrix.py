@@ -102,12 +102,11 @@ def bilinear_tensor_product(
         "bilinear_tensor_product", name=name, act=act, param_attr=param_attr, bias_attr=bias_attr
     )
     weight = helper.create_parameter(helper.param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
-    out = helper.create_variable_for_type_inference(x.dtype, like=x)
     inputs = {"X": [x], "Y": [y], "Weight": [weight]}
     if helper.bias_attr:
         bias = helper.create_parameter(helper.bias_attr, [1, size], x.dtype, is_bias=True)
         inputs["Bias"] = [bias]
-    helper.append_op(type="bilinear_tensor_product", inputs=inputs, outputs={"Out": [out]})
+    out = helper.run("bilinear_tensor_product", inputs)
     return helper.append_activation(out)
 
 

@@ -150,16 +150,9 @@ def _shaped(
     name: str | None = None,
     out: Variable | None = None,
 ) -> Variable:
-    helper = LayerHelper(op_type, name=name)
     sizes, inputs = shape_inputs(shape, op_type)
-    made = (
-        helper.create_variable_for_type_inference(kind, like=list(inputs.values()) or None)
-        if out is None
-        else out
-    )
     attrs = {"shape": sizes, "dtype": int(kind), **attrs}
-    helper.append_op(type=op_type, inputs=inputs, outputs={"Out": [made]}, attrs=attrs)
-    return made
+    return run_op(op_type, inputs, attrs=attrs, into={"Out": out}, name=name)
 
 
 def _like(
@@ -198,8 +191,5 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
             name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, shape=[1], persistable=True
         )
         seed = helper.set_variable_initializer(made, ConstantInitializer(attrs["startup_seed"]))
-    out = helper.create_variable_for_type_inference(x.dtype)
-    helper.append_op(
-        type="random_crop", inputs={"X": x, "Seed": seed}, outputs={"Out": out, "SeedOut": seed}, attrs=attrs
-    )
-    return out
+    inputs, outputs = {"X": x, "Seed": seed}, ("Out", "SeedOut")
+    return helper.run("random_crop", inputs, outputs, attrs, into={"SeedOut": seed})[0]

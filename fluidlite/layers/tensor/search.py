@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import check_variable, run_op
 
 __all__ = ["argmax", "argmin", "argsort"]
 
@@ -33,13 +32,12 @@ def argsort(
     Equal elements keep their order.
     """
     check_variable(input, "input", "argsort")
-    helper = LayerHelper("argsort", name=name)
-    out = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True, like=input)
-    ids = helper.create_variable_for_type_inference(VarType.INT64, stop_gradient=True, like=input)
-    helper.append_op(
-        type="argsort",
-        inputs={"X": [input]},
-        outputs={"Out": [out], "Indices": [ids]},
+    out, ids = run_op(
+        "argsort",
+        {"X": input},
+        ("Out", "Indices"),
         attrs={"axis": axis, "descending": descending},
+        stop_gradient=True,
+        name=name,
     )
     return out, ids

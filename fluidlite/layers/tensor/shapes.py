@@ -84,9 +84,8 @@ def reshape(
         elif actual_shape is not None:
             actual_shape.stop_gradient = True
             inputs["Shape"] = [actual_shape]
-    out = x if inplace else helper.create_variable_for_type_inference(x.dtype, like=x)
-    old = helper.create_variable_for_type_inference(x.dtype, like=x)
-    helper.append_op(type="reshape2", inputs=inputs, outputs={"Out": [out], "XShape": [old]}, attrs=attrs)
+    into = {"Out": x} if inplace else None
+    out, _ = helper.run("reshape2", inputs, ("Out", "XShape"), attrs, into=into)
     return helper.append_activation(out)
 
 

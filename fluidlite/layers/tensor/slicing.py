@@ -153,7 +153,7 @@ def crop_tensor(
     check_list(shape, "shape", "crop_tensor")
     check_list(offsets, "offsets", "crop_tensor")
     helper = LayerHelper("crop_tensor", name=name)
-    out = helper.create_variable_for_type_inference(x.dtype, like=x)
+    out = helper.create_variable_for_type_inference(like=x)  # named before those of sizes
     inputs: dict[str, Any] = {"X": [x]}
     attrs: dict[str, Any] = {}
     for key, value, unknown in (("offsets", offsets, -1), ("shape", shape, 0)):
@@ -167,8 +167,7 @@ def crop_tensor(
             attrs[key] = known(value, unknown)
             if has_variables(value):
                 inputs[f"{slot}Tensor"] = one_by_one(helper, value)
-    helper.append_op(type="crop_tensor", inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
-    return out
+    return helper.run("crop_tensor", inputs, attrs=attrs, into={"Out": out})
 
 
 def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
