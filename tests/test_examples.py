@@ -85,6 +85,20 @@ def test_while_loop(python):
     assert "at 0.0718; it should be 0.0718" in done.stdout, done.stdout
 
 
+def test_mixed_precision(python):
+    done = python("-m", "fluidlite", EXAMPLES / "mixed_precision.py", 150)
+    assert done.returncode == 0, done.stderr
+    assert "15 casts between float32 and float16\nstep 0: loss" in done.stdout
+    assert float(re.search(r"recognised (\S+) of new pictures", done.stdout)[1]) > 0.8, done.stdout
+
+
+def test_quantization_aware(python):
+    done = python("-m", "fluidlite", EXAMPLES / "quantization_aware.py", 200)
+    assert done.returncode == 0, done.stderr
+    rounded, frozen = re.search(r"recognised (\S+) with rounding, (\S+) with integers", done.stdout).groups()
+    assert rounded == frozen and float(frozen) > 0.9, done.stdout
+
+
 def test_all_examples_are_run_by_tests():
     here = Path(__file__)
     tests = here.read_text() + (here.parent / "guides" / "test_guides.py").read_text()

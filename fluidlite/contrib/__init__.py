@@ -10,6 +10,7 @@ from . import (
     model_stat,
     op_frequence,
     reader,
+    slim,
 )
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
@@ -44,6 +45,7 @@ __all__ = [
     "op_freq_statistic",
     "op_frequence",
     "reader",
+    "slim",
     "summary",
 ]
 

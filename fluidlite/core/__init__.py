@@ -15,6 +15,8 @@ from ..executor.scope import Scope
 from ..executor.scope import ScopeVariable as Variable
 from ..executor.single import BoundOperator as Operator
 from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
+from ..framework.ir_graph import Graph
+from ..framework.ir_graph import IrNode as Node
 from ..inference import *  # noqa: F403
 from . import constants, operators, profiling, settings
 from . import roles as op_proto_and_checker_maker
@@ -42,8 +44,10 @@ __all__ = [
     "EOFException",
     "EnforceNotMet",
     "GlobalVarGetterSetterRegistry",
+    "Graph",
     "LoDTensor",
     "LoDTensorArray",
+    "Node",
     "OpDesc",
     "Operator",
     "Place",

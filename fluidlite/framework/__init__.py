@@ -21,6 +21,7 @@ from ..ops.registry import grad_name as grad_var_name
 from .block import Block
 from .complex_variable import ComplexVariable
 from .devices import device_guard, switch_device
+from .ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
 from .mode import _current_expected_place as _current_expected_place
 from .mode import in_dygraph_mode
 from .names import (
@@ -67,6 +68,10 @@ __all__ = [
     "OpProtoHolder",
     "ComplexVariable",
     "OpRole",
+    "IrGraph",
+    "IrNode",
+    "IrOpNode",
+    "IrVarNode",
     "Operator",
     "Parameter",
     "Program",

@@ -1,0 +1,10 @@
+"""`fluid.contrib.slim.quantization`: training and inference with integers of few bits."""
+
+from ....base import missing
+from . import quantization_pass
+from .quantization_pass import *  # noqa: F403
+
+__all__ = ["quantization_pass"]
+__all__ += quantization_pass.__all__
+
+__getattr__ = missing.reporter(__name__)

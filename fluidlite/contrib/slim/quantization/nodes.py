@@ -1,0 +1,108 @@
+"""What the passes of quantization share: which slots count, variables with a first value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....base.dtypes import VarType, to_numpy
+from ....executor import Scope
+from ....framework.ir_graph import IrGraph, IrOpNode, IrVarNode
+from ....framework.operator import OpRole
+
+_ONE = """
+    argmax batch_norm bilinear_interp concat dropout gather leaky_relu mean nearest_interp pool2d prelu relu relu6
+    reshape reshape2 scale sigmoid softmax squeeze swish tanh transpose transpose2 trilinear_interp
+"""
+_TWO = """
+    elementwise_add elementwise_mul elementwise_sub equal greater_equal greater_than less_equal less_than matmul mul
+    not_equal
+"""
+_CONVOLUTIONS = "conv2d depthwise_conv2d"
+
+INPUTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_ONE.split(), ("X",)),
+    **dict.fromkeys(_TWO.split(), ("X", "Y")),
+    **dict.fromkeys(_CONVOLUTIONS.split(), ("Input", "Filter")),
+    "slice": ("Input",),
+}
+"""The slots that quantized operators compute with."""
+
+OUTPUTS: dict[str, str] = {
+    **dict.fromkeys(INPUTS, "Out"),
+    **dict.fromkeys(_CONVOLUTIONS.split(), "Output"),
+    "batch_norm": "Y",
+}
+"""The slot of what they compute."""
+
+FORWARD = int(OpRole.Forward)
+QUANTIZING = """
+    fake_quantize_abs_max fake_quantize_range_abs_max fake_quantize_moving_average_abs_max
+    fake_channel_wise_quantize_abs_max
+""".split()
+DEQUANTIZING = "fake_dequantize_max_abs fake_channel_wise_dequantize_max_abs".split()
+
+
+def input_names(op: IrOpNode) -> list[str]:
+    """The variables that an operator computes with."""
+    return [name for slot in INPUTS[op.name()] for name in op.input(slot)]
+
+
+def output_names(op: IrOpNode) -> list[str]:
+    """The variables that an operator computes."""
+    return op.output(OUTPUTS[op.name()])
+
+
+def skipped(op: IrOpNode, patterns: Any) -> bool:
+    """Whether the user wants an operator left alone: it was made in a name scope that says so, or is marked."""
+    listed = [patterns] if isinstance(patterns, str) else list(patterns or ())
+    scope = op._operator.attr("op_namescope") or ""
+    return bool(op._operator.attr("skip_quant")) or any(pattern in scope for pattern in listed)
+
+
+def all_computed(op: IrOpNode, lasting: Collection[str]) -> bool:
+    """Whether none of what an operator computes with lasts."""
+    return lasting_free(input_names(op), lasting)
+
+
+def lasting_free(names: Sequence[str], lasting: Collection[str]) -> bool:
+    return not any(name in lasting for name in names)
+
+
+class State:
+    """Makes variables that last, with their first values in a scope."""
+
+    def __init__(self, graph: IrGraph, scope: Scope | None, place: Any) -> None:
+        if scope is None or place is None:
+            raise AssertionError(
+                "the scope and the place must be given: variables get their first values there"
+            )
+        self.graph, self._scope, self._place = graph, scope, place
+
+    def create(
+        self, name: str, value: float, shape: Sequence[int] = (1,), dtype: VarType = VarType.FP32
+    ) -> IrVarNode:
+        node = self.graph.create_persistable_node(name, VarType.LOD_TENSOR, shape, dtype)
+        self.fill(node, np.full(tuple(shape), value, to_numpy(dtype)))
+        return node
+
+    def fill(self, node: IrVarNode, value: np.ndarray) -> None:
+        self._scope.var(node.name()).get_tensor().set(value, self._place)
+
+    def again(self, node: IrVarNode) -> IrVarNode:
+        """A node of the next value of a variable."""
+        shown = node.var()
+        assert shown is not None
+        return self.graph.create_var_node_from_desc(shown)
+
+
+def read(scope: Scope, name: str) -> np.ndarray:
+    """What a variable of the scope holds; ValueError if there is none."""
+    found = scope.find_var(name)
+    if found is None:
+        raise ValueError(
+            f"variable {name!r} is not in the scope: run the startup program, train, then freeze"
+        )
+    return np.array(found.get_tensor())

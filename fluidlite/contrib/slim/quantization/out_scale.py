@@ -1,0 +1,92 @@
+"""How large results of operators are: watched while training, written down for inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....base import unique_name
+from ....base.dtypes import FLOATS
+from ....executor import Scope
+from ....framework.ir_graph import IrGraph
+from . import nodes
+
+_WATCHED = """
+    conv2d depthwise_conv2d mul matmul relu leaky_relu relu6 sigmoid tanh prelu swish softmax batch_norm
+    elementwise_add pool2d reshape2 transpose2 concat elementwise_mul scale
+""".split()
+
+
+def _scale_name(name: str) -> str:
+    return f"{name}@scale"
+
+
+class OutScaleForTrainingPass:
+    """Keeps a mean of the largest magnitudes of results in variables `NAME@scale`
+    (`fluid.contrib.slim.quantization.OutScaleForTrainingPass`).
+
+    Args:
+        scope, place, moving_rate: see `QuantizationTransformPass`.
+    """
+
+    def __init__(self, scope: Scope | None = None, place: Any = None, moving_rate: float = 0.9) -> None:
+        self._scope, self._place, self._moving_rate = scope, place, moving_rate
+        self._is_test: bool | None = None
+
+    def apply(self, graph: IrGraph) -> IrGraph:
+        """Watch the results that `graph` has; returns it."""
+        if not isinstance(graph, IrGraph):
+            raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
+        self._is_test = graph.is_test()
+        for op in graph.all_op_nodes():
+            if op.name() not in _WATCHED:
+                continue
+            for name in nodes.output_names(op):
+                var = graph._find_node_by_name(op.outputs, name)
+                if var.dtype() not in FLOATS:
+                    continue
+                state = nodes.State(graph, self._scope, self._place)
+                inputs = {"X": var}
+                outputs = {"Out": var, "OutScale": state.create(_scale_name(name), 1.0, dtype=var.dtype())}
+                if not self._is_test:
+                    for slot in ("State", "Accum"):
+                        held = unique_name.generate(f"scale_{slot.lower()}@")
+                        inputs[f"In{slot}"] = state.create(held, 1.0, dtype=var.dtype())
+                        outputs[f"Out{slot}"] = state.again(inputs[f"In{slot}"])
+                attrs = {"moving_rate": self._moving_rate, "is_test": self._is_test, "op_role": nodes.FORWARD}
+                watching = graph.create_op_node("moving_average_abs_max_scale", attrs, inputs, outputs)
+                for node in inputs.values():
+                    graph.link_to(node, watching)
+                for slot, node in outputs.items():
+                    if slot != "Out":
+                        graph.link_to(watching, node)
+        return graph
+
+    def _scale_name(self, var_name: str) -> str:
+        return _scale_name(var_name)
+
+
+class OutScaleForInferencePass:
+    """Writes what `OutScaleForTrainingPass` has found into attributes `out_threshold`
+    (`fluid.contrib.slim.quantization.OutScaleForInferencePass`).
+
+    Args:
+        scope: where the variables `NAME@scale` are.
+    """
+
+    def __init__(self, scope: Scope | None = None) -> None:
+        self._scope = scope
+
+    def apply(self, graph: IrGraph) -> IrGraph:
+        """Write them down; returns `graph`. Raises ValueError for a result that was not watched."""
+        if not isinstance(graph, IrGraph) or self._scope is None:
+            raise AssertionError("OutScaleForInferencePass needs an IrGraph and a scope")
+        for op in graph.all_op_nodes():
+            if op.name() in _WATCHED:
+                for name in nodes.output_names(op):
+                    if graph._find_node_by_name(op.outputs, name).dtype() in FLOATS:
+                        scale = nodes.read(self._scope, _scale_name(name))
+                        op.set_attr("out_threshold", float(scale.reshape(-1)[0]))
+        return graph
+
+    def _scale_name(self, var_name: str) -> str:
+        return _scale_name(var_name)

@@ -1,0 +1,207 @@
+"""`QuantizationTransformPass`: inputs of convolutions and products go through a few bits and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ....base import unique_name
+from ....base.dtypes import VarType
+from ....base.errors import NotSupportedError
+from ....executor import Scope
+from ....framework.ir_graph import IrGraph, IrOpNode, IrVarNode
+from . import nodes
+
+_KINDS = ("abs_max", "channel_wise_abs_max", "range_abs_max", "moving_average_abs_max")
+_STEP = "@STEP_COUNTER@"
+
+
+class QuantizationTransformPass:
+    """Lets convolutions and products learn with rounded inputs
+    (`fluid.contrib.slim.quantization.QuantizationTransformPass`; Jacob et al. 2018).
+
+    Before each of them, inputs are rounded to integers times a scale. Gradients pass the rounding as if it was not
+    there.
+
+    Args:
+        scope: where parameters are, and where scales get their first values.
+        place: where to put these.
+        weight_bits, activation_bits: of parameters, and of everything else.
+        activation_quantize_type: how the scale follows: 'abs_max' is the largest magnitude, 'range_abs_max' the
+            largest of the last `window_size` steps, 'moving_average_abs_max' a mean with rate `moving_rate`.
+        weight_quantize_type: 'abs_max', or 'channel_wise_abs_max' for one scale of each filter; or one of the others.
+        skip_pattern: operators made in a name scope with this part, or one of these, are left alone.
+        quantizable_op_type: any of conv2d, depthwise_conv2d, mul and matmul. Products without parameters are left to
+            `AddQuantDequantPass`.
+        weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func: functions of the user's,
+            which are not supported, `optimizer_func` and `executor` for these.
+
+    Raises ValueError for an unknown kind, AssertionError for operators of another type.
+    """
+
+    _supported_quantizable_op_type = ("conv2d", "depthwise_conv2d", "mul", "matmul")
+
+    def __init__(
+        self,
+        scope: Scope | None = None,
+        place: Any = None,
+        weight_bits: int = 8,
+        activation_bits: int = 8,
+        activation_quantize_type: str = "abs_max",
+        weight_quantize_type: str = "abs_max",
+        window_size: int = 10000,
+        moving_rate: float = 0.9,
+        skip_pattern: str | Sequence[str] = ("skip_quant",),
+        quantizable_op_type: Sequence[str] = ("conv2d", "depthwise_conv2d", "mul"),
+        weight_quantize_func: Any = None,
+        act_quantize_func: Any = None,
+        weight_preprocess_func: Any = None,
+        act_preprocess_func: Any = None,
+        optimizer_func: Any = None,
+        executor: Any = None,
+    ) -> None:
+        if activation_quantize_type == "channel_wise_abs_max":
+            raise AssertionError("The activation quantization type does not support 'channel_wise_abs_max'.")
+        for what, kind in (("activation", activation_quantize_type), ("weight", weight_quantize_type)):
+            if kind not in _KINDS:
+                raise ValueError(
+                    f"Unknown {what}_quantize_type : '{kind}'. It can only be one of {', '.join(_KINDS)}"
+                )
+        for op_type in quantizable_op_type:
+            if op_type not in self._supported_quantizable_op_type:
+                raise AssertionError(f"{op_type} is not supported for quantization.")
+        if any((weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func)):
+            raise NotSupportedError(
+                "QuantizationTransformPass takes no functions that quantize or change variables; leave them away"
+            )
+        self._scope, self._place = scope, place
+        self._weight_bits, self._activation_bits = weight_bits, activation_bits
+        self._activation_quantize_type = activation_quantize_type
+        self._weight_quantize_type = weight_quantize_type
+        self._window_size, self._moving_rate = window_size, moving_rate
+        self._skip_pattern = skip_pattern
+        self._quantizable_ops = list(quantizable_op_type)
+
+    def apply(self, graph: IrGraph) -> IrGraph:
+        """Quantize what `graph` has; returns it."""
+        if not isinstance(graph, IrGraph):
+            raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
+        self._graph, self._is_test = graph, graph.is_test()
+        self._step: IrVarNode | None = None
+        self._rounded: dict[str, IrVarNode] = {}
+        self._lasting = {node.name() for node in graph.all_persistable_nodes()}
+        ops = graph.all_op_nodes()
+        for op in ops:
+            if op.name() in self._quantizable_ops and not self._left_alone(op):
+                self._forward(op)
+        gradients = {f"{op_type}_grad" for op_type in self._quantizable_ops}
+        for op in ops:
+            if op.name() in gradients:
+                for var in op.inputs:
+                    if var.name() in self._rounded and var.name() in op.input_arg_names():
+                        graph.update_input_link(var, self._rounded[var.name()], op)
+        return graph
+
+    def _left_alone(self, op: IrOpNode) -> bool:
+        if nodes.skipped(op, self._skip_pattern):
+            op.set_attr("skip_quant", True)
+            return True
+        return op.name() in ("mul", "matmul") and nodes.all_computed(op, self._lasting)
+
+    def _forward(self, op: IrOpNode) -> None:
+        op.set_attr("quantization_type", "qat_with_weight")
+        for var in op.inputs:
+            if var.name() not in op.input_arg_names():
+                continue
+            if var.name() not in self._rounded:
+                self._rounded[var.name()] = self._round(var, op)
+            self._graph.update_input_link(var, self._rounded[var.name()], op)
+
+    def _round(self, var: IrVarNode, op: IrOpNode) -> IrVarNode:
+        """A node of `var`, quantized and back again."""
+        weight = var.name() in self._lasting
+        bits = self._weight_bits if weight else self._activation_bits
+        kind = self._weight_quantize_type if weight else self._activation_quantize_type
+        if kind == "channel_wise_abs_max" and op.name() not in ("conv2d", "depthwise_conv2d"):
+            kind = "abs_max"
+        quantized = self._like(var, f"{var.name()}.quantized")
+        make = {
+            "abs_max": self._by_abs_max,
+            "channel_wise_abs_max": self._by_channels,
+            "range_abs_max": self._by_range,
+            "moving_average_abs_max": self._by_moving_average,
+        }[kind]
+        scale = make(var, quantized, bits)
+        rounded = self._like(var, f"{quantized.name()}.dequantized")
+        if kind == "channel_wise_abs_max":
+            attrs: dict[str, Any] = {"quant_bits": [bits]}
+            self._op(
+                "fake_channel_wise_dequantize_max_abs",
+                attrs,
+                {"X": quantized, "Scales": scale},
+                {"Out": rounded},
+            )
+        else:
+            attrs = {"max_range": float(2 ** (bits - 1) - 1)}
+            self._op("fake_dequantize_max_abs", attrs, {"X": quantized, "Scale": scale}, {"Out": rounded})
+        return rounded
+
+    def _like(self, var: IrVarNode, name: str) -> IrVarNode:
+        return self._graph.create_var_node(name, var.type(), var.shape(), var.dtype())
+
+    def _op(
+        self,
+        op_type: str,
+        attrs: dict[str, Any],
+        inputs: dict[str, IrVarNode],
+        outputs: dict[str, IrVarNode],
+    ) -> None:
+        made = self._graph.create_op_node(op_type, {**attrs, "op_role": nodes.FORWARD}, inputs, outputs)
+        for node in inputs.values():
+            self._graph.link_to(node, made)
+        for node in outputs.values():
+            self._graph.link_to(made, node)
+
+    def _by_abs_max(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+        scale = self._graph.create_var_node(f"{var.name()}.scale", var.type(), [1], var.dtype())
+        outputs = {"Out": quantized, "OutScale": scale}
+        self._op("fake_quantize_abs_max", {"bit_length": bits}, {"X": var}, outputs)
+        return scale
+
+    def _by_channels(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+        scale = self._graph.create_var_node(f"{var.name()}.scale", var.type(), var.shape()[:1], var.dtype())
+        outputs = {"Out": quantized, "OutScale": scale}
+        self._op("fake_channel_wise_quantize_abs_max", {"bit_length": bits}, {"X": var}, outputs)
+        return scale
+
+    def _by_range(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+        state = nodes.State(self._graph, self._scope, self._place)
+        scale = state.create(f"{var.name()}.scale", 0.001, dtype=var.dtype())
+        inputs, outputs = {"X": var, "InScale": scale}, {"Out": quantized, "OutScale": state.again(scale)}
+        if not self._is_test:
+            window = unique_name.generate("scales")
+            outputs["OutScales"] = state.create(window, 0.0, [self._window_size], var.dtype())
+            inputs["Iter"] = self._steps(state)
+        attrs = {"window_size": self._window_size, "bit_length": bits, "is_test": self._is_test}
+        self._op("fake_quantize_range_abs_max", attrs, inputs, outputs)
+        return outputs["OutScale"]
+
+    def _steps(self, state: nodes.State) -> IrVarNode:
+        """How many steps there have been, the current one included."""
+        if self._step is None:
+            counter = state.create(_STEP, 0, dtype=VarType.INT64)
+            self._step = state.again(counter)
+            self._op("increment", {"step": 1.0}, {"X": counter}, {"Out": self._step})
+        return self._step
+
+    def _by_moving_average(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+        state = nodes.State(self._graph, self._scope, self._place)
+        scale = state.create(f"{var.name()}.scale", 0.001, dtype=var.dtype())
+        inputs, outputs = {"X": var, "InScale": scale}, {"Out": quantized, "OutScale": state.again(scale)}
+        if not self._is_test:
+            for slot in ("State", "Accum"):
+                held = state.create(unique_name.generate(slot.lower()), 1.0, dtype=var.dtype())
+                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.again(held)
+        attrs = {"bit_length": bits, "moving_rate": self._moving_rate, "is_test": self._is_test}
+        self._op("fake_quantize_moving_average_abs_max", attrs, inputs, outputs)
+        return outputs["OutScale"]
