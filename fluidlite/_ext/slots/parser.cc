@@ -21,6 +21,7 @@ inline bool space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 inline const char* skip_space(const char* at, const char* end) {
     if (*at == ' ') ++at;
+    if (static_cast<unsigned char>(*at) > ' ') return at;
     while (at != end && space(*at)) ++at;
     return at;
 }
@@ -30,7 +31,22 @@ inline const char* word_end(const char* at, const char* end) {
     return at;
 }
 
-constexpr uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+constexpr uint64_t kTens[] = {1,
+                              10,
+                              100,
+                              1000,
+                              10000,
+                              100000,
+                              1000000,
+                              10000000,
+                              100000000,
+                              1000000000,
+                              10000000000,
+                              100000000000,
+                              1000000000000,
+                              10000000000000,
+                              100000000000000,
+                              1000000000000000};
 // Digits are looked at eight at a time, so that bytes behind a word are read as well, and the character behind a line
 // must be none.
 constexpr size_t kPad = 8;
@@ -118,8 +134,9 @@ inline bool real(const char*& at, const char* end, float* out) {
     const char* p = at;
     bool negative = *p == '-';
     if (negative || *p == '+') ++p;
-    uint64_t value = 0, fraction = 0;
-    int count = number(p, 15, &value), behind = 0;
+    uint64_t value = static_cast<unsigned char>(*p) - unsigned{'0'}, fraction = 0;
+    int count = 1, behind = 0;
+    if (p[1] != '.' || value > 9) count = number(p, 15, &value);  // else one digit, as most numbers have
     p += count;
     if (*p == '.') {
         behind = number(++p, 15, &fraction);
@@ -128,8 +145,7 @@ inline bool real(const char*& at, const char* end, float* out) {
     // With few digits the quotient of two exact doubles is the nearest double; rounded once more it is the nearest float
     // unless it lies half way between two.
     if (count + behind == 0 || count + behind > 15 || !space(*p)) return any_real(at, end, out);
-    double power = kPowers[behind];
-    double nearest = (static_cast<double>(value) * power + static_cast<double>(fraction)) / power;
+    double nearest = static_cast<double>(value * kTens[behind] + fraction) / kPowers[behind];
     uint64_t bits;
     std::memcpy(&bits, &nearest, sizeof bits);
     if ((bits & 0x1FFFFFFF) == 0x10000000) return any_real(at, end, out);
@@ -165,34 +181,41 @@ bool SlotParser::line(const char* at, const char* end) {
     char* record = records.room(room);
     char* to = record + slots * sizeof(uint32_t);
     for (size_t number = 0; number < skip_ + slots; ++number) {
-        size_t slot = number < skip_ ? 0 : number - skip_;
-        int64_t count = 0;
+        bool text = number < skip_;
+        size_t slot = text ? 0 : number - skip_;
         at = skip_space(at, end);
         const char* counted = at;
-        bool none = at == end;
-        if (!none && !whole(at, &count)) return wrong(Problem::kNumber, slot, counted, end, 0, 0);
-        if (none || count < 1) return wrong(Problem::kCount, slot, counted, end, 1, count);
-        int64_t width = number < skip_ ? -1 : widths_[slot];
+        int64_t count = static_cast<unsigned char>(*at) - int64_t{'0'};
+        if (count >= 1 && count <= 9 && at[1] == ' ') {  // as most counts are
+            ++at;
+        } else {
+            count = 0;
+            bool none = at == end;
+            if (!none && !whole(at, &count)) return wrong(Problem::kNumber, slot, counted, end, 0, 0);
+            if (none || count < 1) return wrong(Problem::kCount, slot, counted, end, 1, count);
+        }
+        int64_t width = text ? -1 : widths_[slot];
         if (width >= 0 && count != width) return wrong(Problem::kWidth, slot, counted, end, width, count);
+        bool reals = !text && real[slot];
         for (int64_t k = 0; k < count; ++k) {
             at = skip_space(at, end);
             if (at == end) return wrong(Problem::kShort, slot, counted, end, count, k);
             const char* word = at;
-            if (number < skip_) {
-                at = word_end(at, end);
-            } else if (real[slot]) {
+            if (reals) {
                 float value;
                 if (!fluidlite::real(at, end, &value)) return wrong(Problem::kNumber, slot, word, end, 0, 0);
                 std::memcpy(to, &value, sizeof value);
                 to += sizeof value;
-            } else {
+            } else if (!text) {
                 int64_t value;
                 if (!whole(at, &value)) return wrong(Problem::kNumber, slot, word, end, 0, 0);
                 std::memcpy(to, &value, sizeof value);
                 to += sizeof value;
+            } else {
+                at = word_end(at, end);
             }
         }
-        if (number >= skip_) {
+        if (!text) {
             uint32_t held = static_cast<uint32_t>(count);
             std::memcpy(record + slot * sizeof held, &held, sizeof held);
         }

@@ -1,19 +1,41 @@
 #include "slots/records.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <iterator>
+#include <new>
 
 namespace fluidlite {
 
 namespace {
-constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kPage = size_t{2} << 20;  // a large one, where the system has them
+constexpr size_t kSmall = size_t{1} << 18, kLarge = 2 * kPage;
 // Records that are left over move to a block of their own when as many bytes are held for them.
 constexpr size_t kWaste = size_t{8} << 20;
+
+// Memory for a block, from the C library.
+char* block(size_t size) {
+    void* found = nullptr;
+    if (size < kPage) {
+        found = std::malloc(size);
+    } else if (posix_memalign(&found, kPage, size)) {
+        found = nullptr;
+    }
+    if (!found) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    if (size >= kPage) madvise(found, size, MADV_HUGEPAGE);
+#endif
+    return static_cast<char*>(found);
+}
+
 }  // namespace
 
 char* Records::room(size_t size) {
     if (size_ - used_ < size) {
-        size_ = std::max(size, kBlock);
-        blocks_.emplace_back(new char[size_]);
+        // Few samples take little memory, many are in large blocks.
+        size_ = std::max(size, bytes_ < kPage ? kSmall : kLarge);
+        blocks_.emplace_back(block(size_));
         bytes_ += size_;
         used_ = 0;
     }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -24,11 +25,14 @@ class Records {
     void join(Records& other);
     void clear();
 
-    // Forget the first `count` records; `slots` and `real` say how long the others are, should they have to move.
+    // Forget the first `count` records; `real` says how long the others are, should they have to move.
     void drop(size_t count, const std::vector<uint8_t>& real);
 
   private:
-    std::vector<std::unique_ptr<char[]>> blocks_;
+    struct Free {
+        void operator()(char* block) const { std::free(block); }
+    };
+    std::vector<std::unique_ptr<char, Free>> blocks_;
     size_t used_ = 0, size_ = 0, bytes_ = 0;
 };
 
