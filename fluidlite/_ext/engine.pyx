@@ -120,6 +120,7 @@ class KernelFailure(Exception):
 
 
 include "engine/layouts.pxi"
+include "engine/elements.pxi"
 
 
 cdef class Engine:
@@ -328,6 +329,15 @@ cdef class Engine:
         if not 0 <= at < <Py_ssize_t> self.plan.size() or not 0 <= target <= <Py_ssize_t> self.plan.size():
             raise IndexError(f"a jump from {at} to {target} in a plan of {self.plan.size()} instructions")
         self.plan.set_target(at, target)
+
+    def set_root(self, int64_t register, int64_t value) -> None:
+        """Change a root of `sizes`; whatever follows from it is found when arrays are bound or instructions run."""
+        self.check_idle()
+        if not self.sizes.sizes.is_root(register):
+            raise ValueError(f"register {register} is computed: only a root of sizes can be set")
+        if self.sizes.sizes.get(register) != value:
+            self.sizes.sizes.set(register, value)
+            self.unsettled = True
 
     def vary(self, Py_ssize_t at, Py_ssize_t position, int64_t register, bint real=False) -> None:
         """Have an integer (or a real number) of the instruction `at` follow a register of `sizes`."""

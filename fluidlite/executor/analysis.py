@@ -38,6 +38,7 @@ class Analysis:
         varying: whether dimensions that the block leaves open may change from step to step.
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
         branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
+        values: feeds of a few integers that sizes are made of; nobody writes them.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -53,10 +54,11 @@ class Analysis:
         varying: bool = False,
         later: Mapping[str, str] | None = None,
         branches: bool = False,
+        values: Iterable[str] = (),
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
-        self.meta = ExactMeta(block, scope, feed, varying, later)
+        self.meta = ExactMeta(block, scope, feed, varying, later, values)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)

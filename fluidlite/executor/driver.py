@@ -18,18 +18,23 @@ from ..base import profiling
 from ..framework import Block, Operator
 from ..ops.registry import EMPTY
 from ..ops.tensor.selected_rows import parts
+from .branching import in_line
 from .control import control_function
+from .elements import READ, Missed, arrays_in, on_elements, with_samples
 from .environment import Environment
 from .feeding import Feed
 from .interpret import Interpreter
-from .looping import LoopPlan
+from .looping import LoopPiece, LoopPlan
 from .pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from .plan import Plan
-from .planning import CannotPlan
+from .planning import CannotPlan, works_alone
 from .scope import Scope
 from .turns.counted import Counted, Odd
 from .turns.form import Taken, Turns
 from .turns.run import TurnPlans
+
+FEW = 8
+"""What has more elements is not looked at for sizes."""
 
 
 class Driver(Interpreter):
@@ -81,27 +86,32 @@ class Driver(Interpreter):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
 
-    def loop(self, op: Operator, environment: Environment) -> bool:
-        """All turns of a `while` whose first one is due; False if they have to be taken one by one."""
-        pieces = self._blocks.of(op.attrs["sub_block"])
-        if pieces.no_loop or profiling.active is not None:  # which wants the time of each operator
-            return False
-        for piece in pieces.loops:
-            if piece.run(self.program, environment):
-                return True
-        try:
-            piece = self._looping(pieces, op, environment)
-        except CannotPlan as refusal:
-            if not refusal.passing:
-                pieces.no_loop = str(refusal)
-            return False
-        pieces.loops = [piece, *pieces.loops[: PIECES_KEPT - 1]]
-        return piece.run(self.program, environment)
+    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool:
+        """All turns of a `while` whose first one is due; False if they have to be taken one by one.
 
-    def _looping(self, pieces: Pieces, op: Operator, environment: Environment) -> Piece:
+        `arrays`: whether it is one that goes through arrays. Where these can be stacks, that is better (`turns`).
+        """
+        pieces = self._blocks.of(op.attrs["sub_block"])
+        if (
+            pieces.no_loop or pieces.has_arrays != arrays or profiling.active is not None
+        ):  # which wants the time of each operator
+            return False
+        try:
+            for piece in pieces.loops:
+                if piece.run(self.program, environment):
+                    return True
+            piece = self._looping(pieces, op, environment)
+            pieces.loops = [piece, *pieces.loops[: PIECES_KEPT - 1]]
+            return piece.run(self.program, environment)
+        except (CannotPlan, Missed) as refusal:
+            if isinstance(refusal, Missed) or not refusal.passing:
+                pieces.no_loop, pieces.loops = str(refusal), []
+            return False
+
+    def _looping(self, pieces: Pieces, op: Operator, environment: Environment) -> LoopPiece:
         """The turns of a loop, fit for what the environment holds now."""
-        block, ops = pieces.block, pieces.ops
-        if any(pieces.alone) or not ops:
+        block, ops = pieces.block, on_elements(pieces.block, pieces.ops)
+        if not ops or any(works_alone(each) and not in_line(each) for each in ops):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
         plain = [each for each in ops if not each.sub_blocks()]  # branches in plans change what lasts only
@@ -111,12 +121,20 @@ class Driver(Interpreter):
             if block._find_var_recursive(name) is None:
                 raise CannotPlan(f"nobody declares variable {name!r}")
             results.append(name)
-        inputs = inputs_of(ops, environment)
+        around = with_samples(arrays_in(ops, READ), environment)
+        inputs = inputs_of(ops, around)
         if any(levels is None for _, levels in inputs):
             raise CannotPlan("it reads SelectedRows")
-        feed = feed_of(inputs, environment)
-        plan = LoopPlan(self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block)
-        return Piece(len(ops), plan, inputs, results)
+        feed = feed_of(inputs, around)
+        what = self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block
+        try:
+            plan = LoopPlan(*what)
+        except CannotPlan:
+            counts = [name for name, array in feed.items() if name not in results and _counts(array)]
+            if not counts:
+                raise
+            plan = LoopPlan(*what, values=counts)
+        return LoopPiece(len(ops), plan, inputs)
 
     def counted(self, op: Operator) -> Counted | None:
         """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
@@ -177,6 +195,11 @@ class Driver(Interpreter):
         declared = pieces.block.vars
         here = {name for name in outputs if name in declared and not declared[name].persistable}
         return Piece(end, plan, inputs, outputs, here)
+
+
+def _counts(array: np.ndarray) -> bool:
+    """Whether an array may hold sizes."""
+    return array.dtype.kind == "i" and 0 < array.size <= FEW
 
 
 def _position(ops: Sequence[Operator], op: Operator | None, begin: int, end: int) -> int:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import VarType
+from .._ext.engine import OUT_OF_RANGE, Elements, KernelFailure
+from ..base.dtypes import VarType, to_numpy
 from ..base.sizes import is_fixed
 from ..framework import Block, Operator, Program
-from ..ops.registry import Call, OpView, find
+from ..ops.registry import Call, OpView, Shape, find
+from .elements import ELEMENTS, READ, WRITE, Missed, arrays_in, leave, with_samples
+from .elements import begin as elements_there
+from .environment import Environment
 from .form import Instruction
+from .pieces import Piece
 from .plan import Plan
 from .planning import CannotPlan
 from .scope import Scope
@@ -28,7 +34,8 @@ class LoopPlan(Plan):
     Args:
         results: the variables around the block that it writes; what they are in the end is fetched.
         condition: the one of them, or a lasting variable, that decides whether there is another turn.
-        ops: the block's operators.
+        ops: the block's operators, with arrays as `elements.py` has them.
+        values: feeds of a few integers that sizes are made of.
 
     Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
     beginning.
@@ -45,17 +52,23 @@ class LoopPlan(Plan):
         condition: str,
         ops: Sequence[Operator],
         block: Block,
+        values: Iterable[str] = (),
     ) -> None:
         self.carried = [name for name in results if name in feed]
-        self._wanted = list(results)
+        self.wanted = list(results)
         self._results: dict[str, str] = {}  # variable -> its value at the end of a turn
         self._condition = condition
         self._like = ops[-1]
-        super().__init__(program, scope, feed, results, ops, block)
+        self.reads = arrays_in(ops, READ)
+        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE))}
+        self._memory = {name + ELEMENTS for name in self._arrays}
+        self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
+        super().__init__(program, scope, feed, results, ops, block, values=values)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
-        self._results = dict(zip(self._wanted, fetches, strict=False))
+        self._results = dict(zip(self.wanted, fetches, strict=False))
         self._check()
+        self._check_elements(steps)
         instructions = super()._lower(steps, fetches)
         for name in self.carried:
             result = self._results[name]
@@ -88,6 +101,24 @@ class LoopPlan(Plan):
         if meta.dtypes[result] != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
             raise CannotPlan(f"the condition {self._condition!r} is not one bool")
 
+    def _check_elements(self, steps: Sequence[tuple[Operator, OpView]]) -> None:
+        """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
+        for op, view in steps:
+            if op.definition is READ or op.definition is WRITE:
+                slot = "Out" if op.definition is READ else "X"
+                kind = view.shape(slot), view.dtype(slot)
+                if self._kinds.setdefault(op.attrs["array"], kind) != kind:
+                    raise CannotPlan("elements of an array get another shape or type")
+            elif self._arrays and (op.definition.random or op.definition.host):
+                raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
+            elif self._arrays and any(map(self.meta.lasting, op.output_arg_names)):
+                raise CannotPlan("it goes through arrays, and changes what lasts")
+        for name in self._memory:
+            self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8
+
+    def _temporary(self, name: str) -> bool:
+        return name not in self._memory and super()._temporary(name)
+
     def _lives_in_feed(self, instructions: list[Instruction], name: str, result: str) -> bool:
         """Whether the end value of a variable can be made where its feed is: nobody wants that any more by then."""
         if not self._temporary(result):
@@ -112,7 +143,15 @@ class LoopPlan(Plan):
         )
 
     def _emit(self, instructions: list[Instruction]) -> None:
+        for name in self._memory:
+            self._slot(name)
         super()._emit(instructions)
+        for name, elements in self._arrays.items():
+            self.engine.set_pointer(self._slots[name + ELEMENTS], elements.address)
+        self._layouts = {
+            name: (to_numpy(dtype), self._registers.shape(shape))
+            for name, (shape, dtype) in self._kinds.items()
+        }
         turns = self.engine.add_jump(self._slot(self._results.get(self._condition, self._condition)))
         back = self.engine.add_jump()
         self.engine.set_target(turns, back + 1)
@@ -124,13 +163,38 @@ class LoopPlan(Plan):
             [self.feed_names.index(name) for name in self.carried],
         )
 
-    def own(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The arrays of the feeds with copies of those that the loop changes."""
+    def accepts(self, arrays: list[np.ndarray]) -> bool:
+        """Bind the arrays of the feeds, copies of those that the loop changes."""
         carried = frozenset(self.carried)
-        return [
-            array.copy() if name in carried else array
-            for name, array in zip(self.feed_names, arrays, strict=True)
-        ]
+        return super().accepts(
+            [
+                array.copy() if name in carried else array
+                for name, array in zip(self.feed_names, arrays, strict=True)
+            ]
+        )
+
+    def begin(self, environment: Environment) -> None:
+        """Have the loop find the elements of the arrays that it reads; comes between `accepts` and `run`."""
+        for name, elements in self._arrays.items():
+            dtype, shape = self._layout(name)
+            there = environment.find(name) if name in self.reads else None
+            elements_there(elements, math.prod(shape) * dtype.itemsize, there)
+
+    def leave(self, environment: Environment) -> None:
+        """Put what the loop has written into the arrays."""
+        for name, elements in self._arrays.items():
+            leave(elements, name, *self._layout(name), environment)
+
+    def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
+        """Type and shape of an array's elements, of the sizes at hand."""
+        dtype, shape = self._layouts[name]
+        return dtype, tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in shape])
+
+    def _failed(self, failure: KernelFailure) -> Exception:
+        op = self.ops[failure.index]
+        if failure.code == OUT_OF_RANGE and (op.definition is READ or op.definition is WRITE):
+            return Missed("it reads or writes elements of an array out of order")
+        return super()._failed(failure)
 
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()
@@ -138,6 +202,30 @@ class LoopPlan(Plan):
             f"  again while {self._condition}, with {', '.join(self.carried) or 'nothing'} of the turn before"
         )
         return "\n".join([f"loop of {first}", *lines, again])
+
+
+class LoopPiece(Piece):
+    """All turns of a loop."""
+
+    def __init__(self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]]) -> None:
+        super().__init__(end, plan, inputs, plan.wanted)
+        self._arrays = plan.reads
+
+    def run(self, program: Program, environment: Environment) -> bool:
+        """Run all turns; False if the loop does not fit what its inputs hold now.
+
+        Raises Missed or CannotPlan, with nothing done, if its turns have to be taken one by one.
+        """
+        return super().run(program, with_samples(self._arrays, environment))
+
+    def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+        assert isinstance(plan, LoopPlan)
+        if not plan.accepts(arrays):
+            return None
+        plan.begin(environment)
+        plan.run()
+        plan.leave(environment)
+        return plan.fetch()
 
 
 def _assign(like: Operator, source: str, target: str) -> Operator:

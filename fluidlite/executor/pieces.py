@@ -16,9 +16,9 @@ from ..ops.registry import LEVEL, grad_name
 from ..ops.tensor.selected_rows import parts
 from .alone import Alone
 from .branching import in_line
+from .elements import on_array
 from .environment import Environment
 from .lod_tensor import LoDTensor
-from .looping import LoopPlan
 from .plan import Plan
 from .planning import CannotPlan, live, takes_no_part, works_alone
 from .scope import Scope
@@ -72,12 +72,9 @@ class Piece:
         if arrays is None:
             return False
         with plan.lock:
-            if not plan.ready(program):
-                return False
-            if not plan.accepts(plan.own(arrays) if isinstance(plan, LoopPlan) else arrays):
-                return False
-            plan.run()
-            found = plan.fetch()
+            found = self._found(plan, arrays, environment) if plan.ready(program) else None
+        if found is None:
+            return False
         if plan.meta.sparse:
             found = self._put_rows(found, environment)
         at = len(self.outputs)
@@ -93,6 +90,13 @@ class Piece:
             else:
                 environment.put(name, array, lod)
         return True
+
+    def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+        """What the plan makes of these arrays; None if they do not fit."""
+        if not plan.accepts(arrays):
+            return None
+        plan.run()
+        return plan.fetch()
 
     def _put_rows(self, found: list[Any], environment: Environment) -> list[Any]:
         """Store the SelectedRows that a plan has made, and leave their arrays out of what it has made."""
@@ -120,6 +124,7 @@ class Pieces:
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
+        self.has_arrays = any(map(on_array, ops))
         self.counted: Counted | None = None
         self.odd = ""  # why the turns of a loop of this block cannot be taken at once
         self.turns: dict[Any, TurnPlans] = {}  # the same for loops whose turns have a number

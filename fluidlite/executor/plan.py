@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -42,6 +42,7 @@ class Plan(ScopeFollower):
         varying: whether dimensions that the block leaves open may change from step to step.
         later: what `accepts` does not take, for it is bound when part of the operators has run; of each the variable
             that it has shape and type of.
+        values: feeds of a few integers that sizes are made of; the operators do not write them.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -63,6 +64,7 @@ class Plan(ScopeFollower):
         block: Block | None = None,
         varying: bool = True,
         later: Mapping[str, str] | None = None,
+        values: Iterable[str] = (),
     ) -> None:
         self._scope = weakref.ref(
             scope
@@ -72,7 +74,15 @@ class Plan(ScopeFollower):
         watch(self)
         self._failure = engine.KernelFailure
         analysis = Analysis(
-            block or program.global_block(), scope, dict(feed), fetches, ops, varying, later, self.branches
+            block or program.global_block(),
+            scope,
+            dict(feed),
+            fetches,
+            ops,
+            varying,
+            later,
+            self.branches,
+            values,
         )
         self.feed_names = analysis.feed_names
         self._later = list(later or ())
@@ -97,6 +107,11 @@ class Plan(ScopeFollower):
         self.fetched = list(fetches)
         self.engine.set_fetches([self._entry(name) for name in fetches])
         self._sign()
+        self._values = [
+            (self.feed_names.index(name), k, n, self._registers.integer(n) if isinstance(n, Size) else -1)
+            for name, numbers in self.meta.valued.items()
+            for k, n in enumerate(numbers.flat)
+        ]
         self._registers.add_guards()
         self._settle()
 
@@ -291,6 +306,8 @@ class Plan(ScopeFollower):
         False if one has another shape or dtype, or is not plain; then no feed is bound, and the plan does not run. What
         is only read and shares memory with what the plan writes is copied.
         """
+        if not all(self._holds(arrays[at], *number) for at, *number in self._values):
+            return self.engine.bind_arrays(())
         if self.engine.bind_arrays(arrays):
             return True
         read = len(arrays) - self.followed
@@ -301,6 +318,17 @@ class Plan(ScopeFollower):
         for k in shared:
             arrays[k] = arrays[k].copy()
         return self.engine.bind_arrays(arrays)
+
+    def _holds(self, array: np.ndarray, place: int, number: Any, register: int) -> bool:
+        """Have a size be what an element of a feed says; False if that is no such size."""
+        if place >= array.size or array.dtype.kind != "i":
+            return False
+        found = array.item(place)
+        if register < 0:
+            return bool(found == number)
+        if found >= 2:
+            self.engine.set_root(register, found)
+        return bool(found >= 2)
 
     def run(self, begin: int = 0, end: int = -1) -> None:
         """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
@@ -313,8 +341,12 @@ class Plan(ScopeFollower):
             else:
                 self._run_recorded(recorder, begin, end)
         except self._failure as failure:
-            op = self.ops[failure.index]
-            raise failures.in_operator(op, failures.native(op, failure.code, failure.err)) from None
+            raise self._failed(failure) from None
+
+    def _failed(self, failure: engine.KernelFailure) -> Exception:
+        """What is to be raised when a native instruction fails."""
+        op = self.ops[failure.index]
+        return failures.in_operator(op, failures.native(op, failure.code, failure.err))
 
     def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:
         """`run` with the time of each operator recorded; the instructions of one operator are one span."""

@@ -45,6 +45,7 @@ class ExactMeta:
     `feeds`: arrays like those to come; offsets of sequences and the parts of SelectedRows under names of their own
     (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
     otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
+    `values`: feeds of a few integers that sizes are made of.
     """
 
     exact = True
@@ -56,6 +57,7 @@ class ExactMeta:
         feeds: dict[str, np.ndarray],
         varying: bool,
         later: Mapping[str, str] | None = None,
+        values: Iterable[str] = (),
     ) -> None:
         self.block = block
         self._later = later or {}
@@ -78,6 +80,14 @@ class ExactMeta:
                 self._fed_rows(name.removesuffix(ROWS))
             elif LEVEL in name:
                 self._fed_level(name)
+        self.valued = {name: self._counted(name, feeds[name]) for name in values}
+        self.sized.update(self.valued)
+
+    def _counted(self, name: str, array: np.ndarray) -> np.ndarray:
+        """The elements of a feed as sizes."""
+        made = np.empty(array.size, object)
+        made[:] = [self.sizes.root(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
+        return made.reshape(array.shape)
 
     def _varying(self, name: str, shape: Shape) -> Shape:
         """The shape of a feed, with sizes for the dimensions that may change."""

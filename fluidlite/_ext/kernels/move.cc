@@ -1,4 +1,5 @@
-/* Kernels that move elements without looking at them: concat, split, transpose, slice, expand. */
+/* Kernels that move elements without looking at them: concat, split, transpose, slice, expand; into tensor arrays and out. */
+#include "elements.h"
 #include "kernels/topics.h"
 
 namespace fl {
@@ -278,6 +279,22 @@ template <class T> int expand_grad(fl_call *call) {
     return FL_OK;
 }
 
+int element_read(fl_call *call) {
+    const Elements *elements = at<Elements>(call, 0);
+    const int64_t index = *at<int64_t>(call, 1), bytes = call->i[0];
+    const char *found = elements->bytes == bytes ? elements->find(index) : nullptr;
+    if (found == nullptr) return out_of_range(call, index, 0, elements->n_before);
+    if (bytes > 0) std::memcpy(at<char>(call, 2), found, static_cast<size_t>(bytes));
+    return FL_OK;
+}
+
+int element_write(fl_call *call) {
+    Elements *elements = at<Elements>(call, 0);
+    const int64_t index = *at<int64_t>(call, 1), bytes = call->i[0];
+    if (elements->bytes != bytes || !elements->admits(index)) return out_of_range(call, index, 0, elements->n_before);
+    return elements->write(index, at<char>(call, 2)) ? FL_OK : no_memory(call, bytes);
+}
+
 const fl_entry table[] = {
     {"concat", concat, "(x)x|z(z)||?"},
     {"split", split, "x(n)|z(z)||?"},
@@ -285,6 +302,8 @@ const fl_entry table[] = {
     {"slice", slice, "xx|dr(zzz)||?"},
     {"slice_grad", slice_grad, "xx|dr(zzz)||?"},
     {"expand", expand, "xx|dr(zz)||?"},
+    {"element_read", element_read, "xxx|z||1B,1L,aB"},
+    {"element_write", element_write, "xxx|z||1B,1L,aB"},
     {"expand_grad.f32", expand_grad<float>, "xx|r(zz)||?"},
     {"expand_grad.f64", expand_grad<double>, "xx|r(zz)||?"},
     {nullptr, nullptr, nullptr}};

@@ -43,6 +43,8 @@ def run_while(run: Run, op: Operator, environment: Environment) -> None:
             break
         if not turns and take_while(run, op, environment):
             return
+        if together and run.loop(op, environment, arrays=True):
+            break
         together = False
         turn = Environment(block, environment)
         run.run_block(block, turn)

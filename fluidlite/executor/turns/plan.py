@@ -12,7 +12,6 @@ from ...base.sizes import Size, always_equal, current_shape
 from ...framework import Block, Operator, Program
 from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView
-from .. import failures
 from ..form import Instruction
 from ..plan import Plan
 from ..planning import CannotPlan
@@ -152,8 +151,7 @@ class TurnsPlan(Plan):
         try:
             self.engine.take_turns(addresses, values)
         except self._failure as failure:
-            op = self.ops[failure.index]
-            raise failures.in_operator(op, failures.native(op, failure.code, failure.err)) from None
+            raise self._failed(failure) from None
 
     def memory_for(self, name: str) -> tuple[tuple[int, ...], np.dtype, str]:
         """Shape and type of something wanted or added, of the sizes at hand, and which of `moving` has as many rows."""

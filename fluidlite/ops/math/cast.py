@@ -27,6 +27,10 @@ def _cast_grad(op: OpView) -> list[OpSpec]:
     return [OpSpec("cast", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}, attrs)]
 
 
+def _cast(xp: Any, X: Any, out_dtype: int) -> Any:
+    return X if X.dtype == object else X.astype(to_numpy(out_dtype))  # sizes are integers of any type
+
+
 def _cast_native(op: OpView) -> Call | None:
     source, target = _SUFFIX.get(op.dtype("X")), _SUFFIX.get(op.dtype("Out"))
     if source is None or target is None or (source != target and {source, target} in _NO_KERNELS):
@@ -43,7 +47,7 @@ register(
         inputs=("X",),
         attrs={"in_dtype": int(VarType.FP32), "out_dtype": int(VarType.FP32)},
         infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("out_dtype"))),
-        kernel=lambda xp, X, out_dtype: X.astype(to_numpy(out_dtype)),
+        kernel=_cast,
         grad=_cast_grad,
         native=_cast_native,
         doc="X converted to the element type `out_dtype`; floats lose their fraction in integers.",

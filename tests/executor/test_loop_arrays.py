@@ -1,0 +1,252 @@
+"""Loops that go through arrays and end when the data say so: what the engine makes of them, operator by operator."""
+
+import re
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite._ext.engine import Elements
+from fluidlite.base import flags
+
+layers = fluid.layers
+LIMIT = 6.0
+
+
+@pytest.fixture(autouse=True)
+def quietly():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def number(value, dtype="int64"):
+    return layers.fill_constant([1], dtype, value)
+
+
+def growing(x, body):
+    """Turns of `body(i, x)`, which gives the next x and counts i, as long as x is less than LIMIT."""
+    i = number(0)
+    x = layers.scale(x, 1.0)
+    limit = number(LIMIT, "float32")
+    going = layers.less_than(layers.reduce_max(x), limit)
+    loop = layers.While(going)
+    with loop.block():
+        layers.assign(body(i, x), x)
+        layers.less_than(layers.reduce_max(x), limit, cond=going)
+    return i, x
+
+
+def grown(x, by=1.0):
+    return layers.scale(layers.abs(x), 1.5, bias=by)
+
+
+def all_of(array):
+    return layers.tensor_array_to_tensor(array, axis=0, use_stack=True)[0]
+
+
+def kept(x):
+    """What each turn has made is kept."""
+    first, out = layers.array_write(x, number(0)), layers.create_array("int64")
+
+    def body(i, x):
+        new = grown(x)
+        layers.array_write(layers.cast(new, "int64"), i, out)
+        layers.increment(i)
+        layers.array_write(new, i, first)
+        return new
+
+    i, x = growing(x, body)
+    return [x, i, all_of(first), layers.array_length(out), layers.array_length(first)]
+
+
+def states(x):
+    """A turn reads what the one before has written, and an array that was full before."""
+    state, fixed = layers.array_write(x, number(0)), layers.create_array("float32")
+    for k in range(20):
+        layers.array_write(layers.scale(x, 0.1 * k), number(k), fixed)
+
+    def body(i, x):
+        new = grown(layers.array_read(state, i)) + layers.abs(layers.array_read(fixed, i))
+        layers.increment(i)
+        layers.array_write(new, i, state)
+        return layers.elementwise_max(new, x)
+
+    i, x = growing(x, body)
+    return [x, all_of(state), layers.array_read(state, i)]
+
+
+def numbered(x):
+    """Rows are numbered in each turn; how many there are is computed outside."""
+    count = layers.cast(layers.slice(layers.shape(x), [0], [0], [1]), "int64")
+    out = layers.create_array("int64")
+
+    def body(i, x):
+        rows = layers.range(number(0), count, number(1), "int64")
+        layers.array_write(layers.elementwise_add(rows, i), i, out)
+        layers.increment(i)
+        return grown(layers.elementwise_add(x, layers.cast(rows, "float32"), axis=0), 0.7)
+
+    return [growing(x, body)[1], all_of(out)]
+
+
+def again(x):
+    """Elements are written several times."""
+    array, zero = layers.array_write(x, number(0)), number(0)
+
+    def body(i, x):
+        new = grown(layers.array_read(array, zero))
+        layers.array_write(new, zero, array)
+        layers.increment(i)
+        return new
+
+    i, x = growing(x, body)
+    return [x, i, layers.array_read(array, zero), layers.array_length(array)]
+
+
+def out_of_order(x):
+    """Indices are left out."""
+    out = layers.create_array("float32")
+
+    def body(i, x):
+        new = grown(x)
+        layers.array_write(new, i, out)
+        layers.increment(i, 2)
+        return new
+
+    i, x = growing(x, body)
+    return [x, layers.array_read(out, number(0)), layers.array_length(out)]
+
+
+def beyond_the_end(x):
+    """There is nothing beyond the end of an array, and no harm in asking."""
+    array = layers.array_write(x, number(0))
+    out = layers.create_array("bool")
+
+    def body(i, x):
+        layers.array_write(layers.is_empty(layers.array_read(array, i)), i, out)
+        layers.increment(i)
+        return grown(x)
+
+    return [growing(x, body)[1], all_of(out)]
+
+
+def several_shapes(x):
+    array = layers.array_write(x, number(0))
+    layers.array_write(layers.concat([x, x], 0), number(1), array)
+
+    def body(i, x):
+        layers.increment(i)
+        return layers.elementwise_add(grown(x), layers.array_read(array, number(0)))
+
+    return [growing(x, body)[1]]
+
+
+def local(x):
+    """An array of a turn's own."""
+
+    def body(i, x):
+        mine = layers.array_write(grown(x), number(0))
+        layers.increment(i)
+        return layers.array_read(mine, number(0))
+
+    return [growing(x, body)[1]]
+
+
+def counted_in_the_scope(x):
+    """Turns are counted in a variable that lasts, so that none may be taken twice."""
+    total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
+    out = layers.create_array("float32")
+
+    def body(i, x):
+        layers.increment(total)
+        layers.array_write(layers.scale(total, 1.0), i, out)
+        layers.increment(i, 2)
+        return grown(x)
+
+    return [growing(x, body)[1], layers.array_read(out, number(0)), total]
+
+
+BY_ENGINE = [kept, states, numbered, again]
+TURN_BY_TURN = [out_of_order, beyond_the_end, several_shapes, local, counted_in_the_scope]
+
+
+def feeds(some=None):
+    """Batches, the last but one of which has no turn."""
+    random = np.random.default_rng(0)
+    for rows, size in [(3, 1.0), (1, 0.5), (5, 1.0), (2, 0.01), (4, 100.0), (3, 1.0)][:some]:
+        yield {"x": random.uniform(-size, size, (rows, 2)).astype("float32")}
+
+
+def run(fetched, engine, some):
+    flags.set_engine(engine)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(fluid.default_startup_program())
+        try:
+            return [exe.run(feed=feed, fetch_list=fetched) for feed in feeds(some)], exe.describe()
+        finally:
+            flags.set_engine("plan")
+
+
+def as_expected(fetched, some=None):
+    expected, _ = run(fetched, "interpret", some)
+    found, text = run(fetched, "plan", some)
+    for one, other in zip(expected, found, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+    return text
+
+
+@pytest.fixture
+def x():
+    return fluid.data("x", [None, 2], "float32")
+
+
+@pytest.mark.parametrize("build", BY_ENGINE)
+def test_the_engine_takes_all_turns(x, build):
+    text = as_expected(build(x), 4 if build is numbered else None)  # whose array stays empty without a turn
+    assert re.search("loop of [0-9]+ instructions", text)
+    assert "turn by turn" not in text
+
+
+@pytest.mark.parametrize("build", TURN_BY_TURN)
+def test_turns_one_by_one(x, build):
+    text = as_expected(build(x), 4)
+    assert "loop of" not in text
+    assert "turn by turn" in text
+
+
+def test_threads_have_elements_of_their_own(x):
+    fetched = states(x)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    given = list(feeds()) * 3
+    with fluid.scope_guard(scope):
+        expected = [exe.run(feed=feed, fetch_list=fetched) for feed in given]
+    wrong = []
+
+    def work(turn):
+        for k in range(len(given)):
+            at = (k + turn) % len(given)
+            found = exe.run(feed=given[at], fetch_list=fetched, scope=scope)
+            if not all(np.array_equal(a, b) for a, b in zip(expected[at], found, strict=True)):
+                wrong.append(at)
+
+    threads = [threading.Thread(target=work, args=(turn,)) for turn in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_elements_are_given_back():
+    elements = Elements()
+    elements.begin(8, [np.arange(2, dtype="float32"), None])
+    assert (elements.first, elements.count) == (-1, 0)
+    assert elements.take("float32", (2,)).shape == (0, 2)
+    with pytest.raises(TypeError):
+        elements.begin(8, ["no array"])
