@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from . import layers
+from . import layers, metrics
 from .base import missing, unique_name
 from .framework import Program, Variable, program_guard
 from .layer_helper import LayerHelper
 
-__all__ = ["ChunkEvaluator", "EditDistance"]
+__all__ = ["ChunkEvaluator", "DetectionMAP", "EditDistance"]
 
 
 class Evaluator:
@@ -51,7 +51,7 @@ class Evaluator:
         """The figures of all batches since `reset`."""
         raise NotImplementedError
 
-    def _create_state(self, suffix: str, dtype: Any, shape: Sequence[int]) -> Variable:
+    def _create_state(self, suffix: str, dtype: Any, shape: Sequence[int] | None) -> Variable:
         """A variable that lasts, for the numbers of all batches."""
         state: Variable = self.helper.create_variable(
             name="_".join([unique_name.generate(self.helper.name), suffix]),
@@ -145,6 +145,20 @@ class EditDistance(Evaluator):
             figures = [layers.elementwise_div(x=part, y=number) for part in (total, wrong)]
             mean, share = executor.run(program, fetch_list=figures)
         return mean, share
+
+
+class DetectionMAP(Evaluator, metrics.DetectionMAP):
+    """As `fluid.metrics.DetectionMAP`, whose arguments these are (`fluid.evaluator.DetectionMAP`)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        Evaluator.__init__(self, "map_eval")
+        self._build(*args, **kwargs)
+
+    reset = metrics.DetectionMAP.reset
+
+    def _create_has_state(self) -> Variable:
+        state: Variable = self.helper.create_variable(persistable=True, dtype="int32", shape=[1])
+        return state
 
 
 __getattr__ = missing.reporter(__name__)

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .base import missing
+from . import layers
+from .base import missing, unique_name
+from .framework import Program, Variable, program_guard
+from .initializer import ConstantInitializer
+from .layer_helper import LayerHelper
 
 __all__ = [
     "Accuracy",
     "Auc",
     "ChunkEvaluator",
     "CompositeMetric",
+    "DetectionMAP",
     "EditDistance",
     "MetricBase",
     "Precision",
@@ -283,6 +288,84 @@ class Auc(MetricBase):
         step = self._stat_neg[::-1].astype(float)
         whole = hits[-1] * step.sum()
         return float((step * (hits + np.concatenate([[0.0], hits[:-1]])) / 2).sum() / whole) if whole else 0.0
+
+
+class DetectionMAP:
+    """The mean average precision of found boxes, of a batch and of all batches (`fluid.metrics.DetectionMAP`).
+
+    Kept by the program itself, in variables that last: fetch what `get_map_var` returns.
+
+    Args:
+        input: found boxes, as of `layers.detection.detection_map`, like all arguments that are not said here.
+        gt_label: classes [boxes, 1], with a sequence for each image.
+        gt_box: corners [boxes, 4].
+        gt_difficult: 1 for boxes that are difficult, [boxes, 1]; none by default.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.helper = LayerHelper("map_eval")
+        self._build(*args, **kwargs)
+
+    def _build(
+        self,
+        input: Variable,
+        gt_label: Variable,
+        gt_box: Variable,
+        gt_difficult: Variable | None = None,
+        class_num: int | None = None,
+        background_label: int = 0,
+        overlap_threshold: float = 0.5,
+        evaluate_difficult: bool = True,
+        ap_version: str = "integral",
+    ) -> None:
+        parts = [layers.cast(x=gt_label, dtype=gt_box.dtype)]
+        if gt_difficult is not None:
+            parts.append(layers.cast(x=gt_difficult, dtype=gt_box.dtype))
+        label = layers.concat([*parts, gt_box], axis=1)
+        options: Any = {
+            "class_num": class_num,
+            "background_label": background_label,
+            "overlap_threshold": overlap_threshold,
+            "evaluate_difficult": evaluate_difficult,
+            "ap_version": ap_version,
+        }
+        self.cur_map = layers.detection.detection_map(input, label, **options)
+        states = [
+            self._create_state(suffix, dtype, None)
+            for suffix, dtype in (
+                ("accum_pos_count", "int32"),
+                ("accum_true_pos", "float32"),
+                ("accum_false_pos", "float32"),
+            )
+        ]
+        self.has_state = self._create_has_state()
+        self.helper.set_variable_initializer(self.has_state, ConstantInitializer(0))
+        self.accum_map = layers.detection.detection_map(
+            input, label, **options, has_state=self.has_state, input_states=states, out_states=states
+        )
+        layers.fill_constant(
+            shape=self.has_state.shape, value=1, dtype=self.has_state.dtype, out=self.has_state
+        )
+
+    def _create_state(self, suffix: str, dtype: Any, shape: Any) -> Variable:
+        name = "_".join([unique_name.generate(self.helper.name), suffix])
+        state: Variable = self.helper.create_variable(name=name, persistable=True, dtype=dtype, shape=shape)
+        return state
+
+    def _create_has_state(self) -> Variable:
+        return self._create_state("has_state", "int32", [1])
+
+    def get_map_var(self) -> tuple[Variable, Variable]:
+        """The figure of a batch and that of all batches since `reset`, float32 [1] each."""
+        return self.cur_map, self.accum_map
+
+    def reset(self, executor: Any, reset_program: Program | None = None) -> None:
+        """Forget all batches, by a program of its own or at the end of `reset_program`, which is run."""
+        program = Program() if reset_program is None else reset_program
+        with program_guard(main_program=program):
+            var = program.current_block()._clone_variable(self.has_state)
+            layers.fill_constant(shape=var.shape, value=0, dtype=var.dtype, out=var)
+        executor.run(program)
 
 
 __getattr__ = missing.reporter(__name__)

@@ -14,7 +14,8 @@ from . import (
 )
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
-from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, multiclass_nms2
+from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, ctr_metric_bundle
+from .layers.nn import *  # noqa: F403
 from .memory_usage_calc import memory_usage
 from .mixed_precision import AutoMixedPrecisionLists, decorate
 from .model_stat import summary
@@ -31,6 +32,7 @@ __all__ = [
     "TrainingDecoder",
     "basic_gru",
     "basic_lstm",
+    "ctr_metric_bundle",
     "decoder",
     "decorate",
     "distributed_batch_reader",
@@ -41,12 +43,12 @@ __all__ = [
     "memory_usage_calc",
     "mixed_precision",
     "model_stat",
-    "multiclass_nms2",
     "op_freq_statistic",
     "op_frequence",
     "reader",
     "slim",
     "summary",
 ]
+__all__ += layers.nn.__all__
 
 __getattr__ = missing.reporter(__name__)

@@ -18,7 +18,7 @@ from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..framework.ir_graph import Graph
 from ..framework.ir_graph import IrNode as Node
 from ..inference import *  # noqa: F403
-from . import constants, operators, profiling, settings
+from . import constants, operators, ops, profiling, settings
 from . import roles as op_proto_and_checker_maker
 from .constants import *  # noqa: F403
 from .operators import *  # noqa: F403
@@ -63,6 +63,7 @@ __all__ = [
     "globals",
     "is_compiled_with_cuda",
     "op_proto_and_checker_maker",
+    "ops",
 ]
 __all__ += constants.__all__
 __all__ += inference.__all__

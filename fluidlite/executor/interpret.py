@@ -184,7 +184,9 @@ class Interpreter:
                 return  # reader operators: the executor has already taken their batch
             raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
         inputs = {
-            slot: [environment.get(name, op) for name in names] for slot, names in op.inputs.items() if names
+            slot: [environment.get(name, op) for name in names]
+            for slot, names in op.inputs.items()
+            if names and not (slot in definition.unset and environment.find(names[0]) is None)
         }
         lods = None
         if definition.lod:

@@ -227,10 +227,11 @@ def takes_no_part(op: Operator) -> bool:
 
 
 def works_alone(op: Operator) -> bool:
-    """Whether an operator is never part of a plan: it runs blocks, reads what its output holds, or works on what is no
-    tensor.
+    """Whether an operator is never part of a plan: it runs blocks, looks at what may not be there yet, or works on
+    what is no tensor.
     """
-    if op.definition.infer is None or op.definition.control or op.definition.updates:
+    definition = op.definition
+    if definition.infer is None or definition.control or definition.updates or definition.unset:
         return True
     return any(_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
 

@@ -1,6 +1,8 @@
 """The operators: importing this package declares them all."""
 
 from . import (  # noqa: F401
+    clicks,
+    contrib,
     control_flow,
     detection,
     loss,

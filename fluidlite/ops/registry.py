@@ -116,7 +116,8 @@ class OpDef:
     different: "left" over in its result, "kept" as rows of zeros, "summed" if `reduce_all`; "" shows how many there
     are. `takes_out`: an input slot with which the operator changes what it reads. `may_skip`: may not run its blocks,
     and then leaves alone what these write. `counted`: whether eager results take part in the count that Fluid names
-    tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is. It
+    tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is.
+    `unset`: input slots whose variables may not have a value yet; the kernel then gets None. It
     follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
     """
 
@@ -153,6 +154,7 @@ class OpDef:
     may_skip: bool = False
     counted: bool = True
     passes_errors: bool = False
+    unset: tuple[str, ...] = ()
     doc: str = ""
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from . import anchors, boxes, matching, proposals, regions, retinanet, ssd, supp
 from .anchors import *  # noqa: F403
 from .boxes import *  # noqa: F403
 from .matching import *  # noqa: F403
+from .precision import detection_map as detection_map
 from .proposals import *  # noqa: F403
 from .regions import *  # noqa: F403
 from .retinanet import *  # noqa: F403

@@ -25,6 +25,9 @@ __all__ = [
     "teacher_student_sigmoid_loss",
 ]
 
+kIgnoreIndex = -100
+"""The label that costs nothing unless another one is said."""
+
 
 def cross_entropy(
     input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100
@@ -50,7 +53,15 @@ def cross_entropy(
     if soft_label:
         helper = LayerHelper("cross_entropy")
         return helper.run("cross_entropy", inputs, ("Y",), attrs={**attrs, "soft_label": True})
+    return cross_entropy2(input, label, ignore_index)
+
+
+def cross_entropy2(input: Variable, label: Variable, ignore_index: int = kIgnoreIndex) -> Variable:
+    """The cross entropy of probabilities and class numbers, what `cross_entropy` calls for hard labels
+    (`fluid.layers.loss.cross_entropy2`); arguments as there.
+    """
     helper = LayerHelper("cross_entropy2")
+    inputs, attrs = {"X": input, "Label": label}, {"ignore_index": ignore_index}
     out, _, _ = helper.run("cross_entropy2", inputs, ("Y", "XShape", "MatchX"), attrs=attrs)
     return out
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
 
 __all__ = [
+    "elementwise_equal",
     "equal",
     "greater_equal",
     "greater_than",
@@ -73,6 +74,14 @@ def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Var
 def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
     """Whether x == y; arguments as in `less_than` (`fluid.layers.equal`)."""
     return _compared("equal", x, y, cond)
+
+
+def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """Whether x == y, where y may be broadcast (`fluid.layers.elementwise_equal`)."""
+    check_variable(x, "x", "elementwise_equal")
+    check_variable(y, "y", "elementwise_equal")
+    helper = LayerHelper("elementwise_equal", name=name)
+    return helper.run("equal", {"X": x, "Y": y}, attrs={"axis": -1}, stop_gradient=True)
 
 
 def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:

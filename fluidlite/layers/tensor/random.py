@@ -10,7 +10,7 @@ import numpy as np
 from ...base import unique_name
 from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
-from ...framework import Variable
+from ...framework import Variable, device_guard
 from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variable, run_op
 from .constants import shape_inputs
@@ -20,6 +20,7 @@ __all__ = [
     "gaussian_random",
     "gaussian_random_batch_size_like",
     "randint",
+    "randn",
     "random_crop",
     "uniform_random",
     "uniform_random_batch_size_like",
@@ -93,6 +94,46 @@ def randint(
     made = _shaped(
         "randint", [1] if shape is None else shape, kind, {"low": low, "high": high, "seed": seed}, name, out
     )
+    made.stop_gradient = stop_gradient
+    return made
+
+
+def randn(
+    shape: Sequence[int],
+    out: Variable | None = None,
+    dtype: Any = None,
+    device: str | None = None,
+    stop_gradient: bool = True,
+    name: str | None = None,
+) -> Variable:
+    """Numbers of mean 0 and deviation 1 (`fluid.layers.randn`).
+
+    The operator's seed is drawn from `numpy.random` when the layer is called, as in Fluid: each run then draws the same
+    numbers (unless the seed is 0).
+
+    Args:
+        shape: a list or tuple of integers.
+        out: what to write; a new variable by default.
+        dtype: float32 (the default) or float64.
+        device: "cpu" or "gpu": where the operator runs, as of `device_guard`.
+        stop_gradient: whether the result has no gradient.
+        name: put into the name of the result.
+
+    Raises:
+        TypeError: `shape` or `dtype` is of another type.
+        ValueError: `device` is another.
+    """
+    if not isinstance(shape, (list, tuple)):
+        raise TypeError(f"The type of 'shape' in randn must be a list or tuple, but received {type(shape)}")
+    if device not in (None, "cpu", "gpu"):
+        raise ArgumentError(
+            f"The value of 'device' in randn must be None, 'cpu' or 'gpu', but received {device}"
+        )
+    kind = _float("float32" if dtype is None else dtype, "randn")
+    attrs: dict[str, Any] = {"mean": 0.0, "std": 1.0, "seed": int(np.random.randint(0, 100))}
+    with device_guard(device):
+        attrs = {"shape": list(shape), "dtype": int(kind), **attrs}
+        made = LayerHelper("randn", name=name).run("gaussian_random", {}, attrs=attrs, into={"Out": out})
     made.stop_gradient = stop_gradient
     return made
 

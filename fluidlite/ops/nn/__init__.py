@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     dropout,
     embedding,
     fc,
+    inplace_abn,
     lrn,
     norm,
     norm_twice,

@@ -27,7 +27,7 @@ def channel_axes(ndim: int, layout: str) -> tuple[tuple[int, ...], list[int]]:
     return tuple(axis for axis in range(ndim) if axis != channel), shape
 
 
-def _batch_norm(
+def batch_norm(
     xp: Any,
     X: Any,
     Scale: Any,
@@ -42,6 +42,7 @@ def _batch_norm(
     use_global_stats: bool,
     trainable_statistics: bool,
 ) -> Any:
+    """The kernel of batch_norm: Y, the statistics that move, those of the batch, and nothing."""
     axes, shape = channel_axes(X.ndim, data_layout)
     if uses_moving_statistics(is_test, use_global_stats, trainable_statistics):
         mean, inverse = Mean, 1 / xp.sqrt(Variance + epsilon)
@@ -82,16 +83,26 @@ def _batch_norm_grad(
         return Y_grad.copy(), xp.zeros_like(Scale), xp.zeros_like(Scale)
     mean, inverse = (Mean, 1 / xp.sqrt(Variance + epsilon)) if moving else (SavedMean, SavedVariance)
     normal = (X - mean.reshape(shape)) * inverse.reshape(shape)
-    dbias = Y_grad.sum(axis=axes)
-    dscale = (Y_grad * normal).sum(axis=axes)
-    dx = Y_grad
+    return gradients(normal, inverse, Scale, Y_grad, moving, axes, shape)
+
+
+def gradients(
+    normal: Any, inverse: Any, scale: Any, dy: Any, moving: bool, axes: tuple[int, ...], shape: list[int]
+) -> tuple[Any, Any, Any]:
+    """The gradients for X, Scale and Bias from `normal`, X before it is scaled, and 1 / deviation.
+
+    `moving`: the statistics are none of the batch. `axes`, `shape`: as from `channel_axes`.
+    """
+    dbias = dy.sum(axis=axes)
+    dscale = (dy * normal).sum(axis=axes)
+    dx = dy
     if not moving:
-        count = max(X.size // max(Scale.size, 1), 1)
-        dx = Y_grad - (dbias / count).reshape(shape) - normal * (dscale / count).reshape(shape)
-    return dx * (Scale * inverse).reshape(shape), dscale, dbias
+        count = max(dy.size // max(scale.size, 1), 1)
+        dx = dy - (dbias / count).reshape(shape) - normal * (dscale / count).reshape(shape)
+    return dx * (scale * inverse).reshape(shape), dscale, dbias
 
 
-def _batch_norm_infer(op: OpView) -> None:
+def infer_batch_norm(op: OpView) -> None:
     shape = op.shape("X")
     if not 2 <= len(shape) <= 5:
         raise op.fail(f"X must have 2 to 5 dimensions, got {len(shape)}")
@@ -106,11 +117,16 @@ def _batch_norm_infer(op: OpView) -> None:
         op.set(slot, op.shape("Scale"), op.dtype("Scale"))
 
 
-def _batch_norm_rule(op: OpView) -> list[OpSpec]:
+def require_gradient(op: OpView) -> None:
+    """Refuse to differentiate what only looks at moving statistics."""
     if op.attr("is_test") and not op.attr("use_global_stats") and not op.attr("trainable_statistics"):
         raise op.fail(
             "has no gradient with is_test=True; to train with the moving statistics use use_global_stats=True"
         )
+
+
+def _batch_norm_rule(op: OpView) -> list[OpSpec]:
+    require_gradient(op)
     kept = ("X", "Scale", "Bias") + (("Mean", "Variance") if op.attr("use_global_stats") else ())
     return standard_grad(inputs=kept, outputs=("SavedMean", "SavedVariance"))(op)
 
@@ -154,7 +170,7 @@ def _batch_norm_grad_native(op: OpView) -> Call | None:
     return Call(name, operands, list(extents(op.shape("X"), op.attr("data_layout"))), [op.attr("epsilon")])
 
 
-_BATCH_NORM = {
+BATCH_NORM_ATTRS = {
     "is_test": False,
     "momentum": 0.9,
     "epsilon": 1e-5,
@@ -169,9 +185,9 @@ register(
         "batch_norm",
         inputs=("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
         outputs=("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
-        attrs=_BATCH_NORM,
-        infer=_batch_norm_infer,
-        kernel=_batch_norm,
+        attrs=BATCH_NORM_ATTRS,
+        infer=infer_batch_norm,
+        kernel=batch_norm,
         grad=_batch_norm_rule,
         native=_batch_norm_native,
         cuda="batch_norm.forward",
@@ -190,7 +206,7 @@ register(
         "batch_norm_grad",
         inputs=("X", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
         outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-        attrs=_BATCH_NORM,
+        attrs=BATCH_NORM_ATTRS,
         infer=grads_like_inputs,
         kernel=_batch_norm_grad,
         grad=twice("Y", ("X", "Scale")),

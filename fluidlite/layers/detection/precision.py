@@ -1,0 +1,80 @@
+"""How good found boxes are: `detection_map`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ...layer_helper import LayerHelper, check_variable
+
+__all__ = ["detection_map"]
+
+
+def detection_map(
+    detect_res: Variable,
+    label: Variable,
+    class_num: int,
+    background_label: int = 0,
+    overlap_threshold: float = 0.3,
+    evaluate_difficult: bool = True,
+    has_state: Variable | None = None,
+    input_states: Sequence[Variable] | None = None,
+    out_states: Sequence[Variable] | None = None,
+    ap_version: str = "integral",
+) -> Variable:
+    """The mean average precision of found boxes (`fluid.layers.detection.detection_map`; Everingham et al. 2010).
+
+    Args:
+        detect_res: float32 [boxes, 6] with a sequence for each image: class, score, xmin, ymin, xmax, ymax; parts of
+            the size of the image.
+        label: float32 [boxes, 6], class, difficult (1 or 0), corners, or [boxes, 5] without `difficult`; sequences too.
+        class_num: how many classes there are.
+        background_label: has no effect, as in Fluid.
+        overlap_threshold: a box is right if it overlaps one of `label` of its class by more; the common area over that
+            of both. Only the best box counts as such.
+        evaluate_difficult: whether difficult boxes count.
+        has_state: int32 [1], whether `input_states` are added to this batch.
+        input_states, out_states: three Variables each: boxes of each class, int32 [class_num, 1], right boxes and wrong
+            ones, [n, 2] of a score and 1 or 0 with a sequence for each class.
+        ap_version: "integral": the area under the curve of precision over recall; "11point": the mean of the best
+            precision at 11 recalls.
+
+    Returns:
+        float32 [1].
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_variable(detect_res, "detect_res", "detection_map")
+    check_variable(label, "label", "detection_map")
+    helper = LayerHelper("detection_map")
+    mean = helper.create_variable_for_type_inference("float32")
+    if out_states is None:
+        kinds = (VarType.INT32, VarType.FP32, VarType.FP32)
+        out_states = [helper.create_variable_for_type_inference(kind) for kind in kinds]
+    inputs = {"DetectRes": [detect_res], "Label": [label]}
+    if has_state is not None:
+        inputs["HasState"] = [has_state]
+    if input_states is not None:
+        inputs.update(
+            {s: [v] for s, v in zip(("PosCount", "TruePos", "FalsePos"), input_states, strict=True)}
+        )
+    helper.append_op(
+        type="detection_map",
+        inputs=inputs,
+        outputs={
+            "MAP": [mean],
+            **{
+                s: [v]
+                for s, v in zip(("AccumPosCount", "AccumTruePos", "AccumFalsePos"), out_states, strict=True)
+            },
+        },
+        attrs={
+            "overlap_threshold": overlap_threshold,
+            "evaluate_difficult": evaluate_difficult,
+            "ap_type": ap_version,
+            "class_num": class_num,
+        },
+    )
+    return mean

@@ -1,0 +1,98 @@
+"""hash: rows of integers as numbers of buckets, by XXH64 of their bytes (Collet 2012)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ..hosting import hosted
+from ..registry import LodArray, OpDef, OpView, register
+from ..sequence import Lods, given
+
+_PRIMES = tuple(
+    np.uint64(p)
+    for p in (
+        0x9E3779B185EBCA87,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x27D4EB2F165667C5,
+    )
+)
+
+
+def _turned(x: Any, bits: int) -> Any:
+    return x << np.uint64(bits) | x >> np.uint64(64 - bits)
+
+
+def _round(lane: Any, word: Any) -> Any:
+    return _turned(lane + word * _PRIMES[1], 31) * _PRIMES[0]
+
+
+def xxh64(rows: Any, seed: int) -> Any:
+    """XXH64 of each row of bytes, [n, length]; `length` is a multiple of 4."""
+    one, two, three, four, five = _PRIMES
+    length = rows.shape[1]
+    start = np.uint64(seed)
+    words = np.ascontiguousarray(rows[:, : length // 8 * 8]).view("<u8").astype(np.uint64)
+    stripes = length // 32
+    if stripes:
+        lanes = [np.full(len(rows), s) for s in (start + one + two, start + two, start, start - one)]
+        for stripe in range(stripes):
+            lanes = [_round(lane, words[:, 4 * stripe + k]) for k, lane in enumerate(lanes)]
+        made = _turned(lanes[0], 1) + _turned(lanes[1], 7) + _turned(lanes[2], 12) + _turned(lanes[3], 18)
+        for lane in lanes:
+            made = (made ^ _round(np.zeros_like(lane), lane)) * one + four
+    else:
+        made = np.full(len(rows), start + five)
+    made = made + np.uint64(length)
+    for k in range(4 * stripes, length // 8):
+        made = _turned(made ^ _round(np.zeros_like(made), words[:, k]), 27) * one + four
+    if length % 8:
+        rest = np.ascontiguousarray(rows[:, length // 8 * 8 :]).view("<u4")[:, 0].astype(np.uint64)
+        made = _turned(made ^ rest * one, 23) * two + three
+    made = (made ^ made >> np.uint64(33)) * two
+    made = (made ^ made >> np.uint64(29)) * three
+    return made ^ made >> np.uint64(32)
+
+
+@hosted
+def _hash(xp: Any, X: Any, num_hash: int, mod_by: int, lod: Lods) -> Any:
+    rows = np.ascontiguousarray(X).view(np.uint8).reshape(len(X), -1)
+    with np.errstate(over="ignore"):
+        made = [xxh64(rows, seed) % np.uint64(mod_by) for seed in range(num_hash)]
+    out = np.stack(made, axis=1).astype(X.dtype)[:, :, None]
+    return LodArray(out, given(lod, "X")) if given(lod, "X") else out
+
+
+def _infer(op: OpView) -> None:
+    shape = op.shape("X")
+    if len(shape) != 2:
+        raise op.fail(f"X must be [rows, width], got {list(shape)}")
+    if op.dtype("X") not in (VarType.INT32, VarType.INT64):
+        raise op.fail(f"X must be int32 or int64, got {op.dtype('X')}")
+    if op.attr("num_hash") < 1 or op.attr("mod_by") < 1:
+        raise op.fail(
+            f"num_hash and mod_by must be positive, got {op.attr('num_hash')} and {op.attr('mod_by')}"
+        )
+    op.set("Out", (shape[0], op.attr("num_hash"), 1), op.dtype("X"))
+    op.carry("Out", op.lod("X"))
+
+
+register(
+    OpDef(
+        "hash",
+        ("X",),
+        ("Out",),
+        {"num_hash": 1, "mod_by": 100000},
+        infer=_infer,
+        kernel=_hash,
+        frozen=("Out",),
+        lod=True,
+        carried=True,
+        wire={"mod_by": "LONG"},
+        doc="`num_hash` numbers below mod_by for each row of integers: XXH64 of its bytes, from seeds 0, 1, ...",
+    )
+)

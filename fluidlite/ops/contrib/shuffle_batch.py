@@ -1,0 +1,76 @@
+"""shuffle_batch: the rows of a tensor in a random order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...base.shapes import product
+from ..hosting import hosted
+from ..registry import OpDef, OpSpec, OpView, grad_name, register
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+
+
+@hosted
+def _shuffle(xp: Any, X: Any, Seed: Any, startup_seed: int) -> Any:
+    seed = startup_seed if Seed is None or not Seed.size else int(Seed.reshape(-1)[0])
+    rng = np.random.default_rng(seed % 2**64)
+    rows = X.reshape(-1, X.shape[-1])
+    order = rng.permutation(len(rows))
+    return rows[order].reshape(X.shape), order, np.array([rng.integers(0, 2**31)])
+
+
+def _shuffle_grad(xp: Any, ShuffleIdx: Any, Out_grad: Any) -> Any:
+    made = xp.zeros_like(Out_grad).reshape(-1, Out_grad.shape[-1])
+    made[ShuffleIdx] = Out_grad.reshape(made.shape)
+    return made.reshape(Out_grad.shape)
+
+
+def _infer(op: OpView) -> None:
+    shape = op.shape("X")
+    op.set("Out", shape, op.dtype("X"))
+    op.set("ShuffleIdx", (-1 if min(shape) < 0 else product(shape[:-1]),), VarType.INT64)
+    if not op.building:
+        op.set("SeedOut", (1,), VarType.INT64)
+
+
+def _infer_grad(op: OpView) -> None:
+    op.set(DX, op.shape(DOUT), op.dtype(DOUT))
+
+
+def _rule(op: OpView) -> list[OpSpec]:
+    takes = {"ShuffleIdx": op.names("ShuffleIdx"), DOUT: [grad_name(op.name("Out"))]}
+    return [OpSpec("shuffle_batch_grad", takes, {DX: [grad_name(op.name("X"))]}, dict(op.attrs))]
+
+
+register(
+    OpDef(
+        "shuffle_batch",
+        ("X", "Seed"),
+        ("Out", "ShuffleIdx", "SeedOut"),
+        {"startup_seed": 0},
+        infer=_infer,
+        kernel=_shuffle,
+        grad=_rule,
+        frozen=("ShuffleIdx", "SeedOut"),
+        gradable=("X",),
+        random=True,
+        unset=("Seed",),
+        lod_from={"Out": "X"},
+        doc="All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
+    )
+)
+register(
+    OpDef(
+        "shuffle_batch_grad",
+        ("ShuffleIdx", DOUT),
+        (DX,),
+        {"startup_seed": 0},
+        infer=_infer_grad,
+        kernel=_shuffle_grad,
+        doc="The gradient of shuffle_batch: rows back where they came from.",
+    )
+)
