@@ -1,10 +1,11 @@
 """`fluid.contrib.slim.quantization`: training and inference with integers of few bits."""
 
 from ....base import missing
-from . import quantization_pass
+from . import post_training_quantization, quantization_pass
+from .post_training_quantization import PostTrainingQuantization
 from .quantization_pass import *  # noqa: F403
 
-__all__ = ["quantization_pass"]
+__all__ = ["PostTrainingQuantization", "post_training_quantization", "quantization_pass"]
 __all__ += quantization_pass.__all__
 
 __getattr__ = missing.reporter(__name__)

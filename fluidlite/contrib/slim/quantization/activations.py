@@ -60,7 +60,7 @@ class AddQuantDequantPass:
         for op in ops:
             if op.name() not in self._quantizable_op_type or nodes.skipped(op, self._skip_pattern):
                 continue
-            if not nodes.all_computed(op, lasting):
+            if op._operator.attr("quantization_type") or not nodes.all_computed(op, lasting):
                 continue
             op.set_attr("quantization_type", "qat_without_weight")
             op.set_attr("activation_bits", self._quant_bits)

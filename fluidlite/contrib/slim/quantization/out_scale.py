@@ -10,10 +10,11 @@ from ....executor import Scope
 from ....framework.ir_graph import IrGraph
 from . import nodes
 
-_WATCHED = """
+WATCHED = """
     conv2d depthwise_conv2d mul matmul relu leaky_relu relu6 sigmoid tanh prelu swish softmax batch_norm
     elementwise_add pool2d reshape2 transpose2 concat elementwise_mul scale
 """.split()
+"""Types of operators whose results count."""
 
 
 def _scale_name(name: str) -> str:
@@ -38,7 +39,7 @@ class OutScaleForTrainingPass:
             raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
         self._is_test = graph.is_test()
         for op in graph.all_op_nodes():
-            if op.name() not in _WATCHED:
+            if op.name() not in WATCHED:
                 continue
             for name in nodes.output_names(op):
                 var = graph._find_node_by_name(op.outputs, name)
@@ -81,7 +82,7 @@ class OutScaleForInferencePass:
         if not isinstance(graph, IrGraph) or self._scope is None:
             raise AssertionError("OutScaleForInferencePass needs an IrGraph and a scope")
         for op in graph.all_op_nodes():
-            if op.name() in _WATCHED:
+            if op.name() in WATCHED:
                 for name in nodes.output_names(op):
                     if graph._find_node_by_name(op.outputs, name).dtype() in FLOATS:
                         scale = nodes.read(self._scope, _scale_name(name))

@@ -1,0 +1,249 @@
+"""Quantization of networks that are trained already (`fluid.contrib.slim.quantization.post_training_quantization`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .... import core, io
+from ....base import missing
+from ....base.dtypes import FLOATS
+from ....base.place import CPUPlace
+from ....executor import Executor, Scope, global_scope, scope_guard
+from ....framework import Program
+from ....framework.ir_graph import IrGraph
+from ....reader import DataLoader
+from . import nodes
+from .activations import AddQuantDequantPass
+from .divergence import kl_threshold
+from .freezing import QuantizationFreezePass
+from .out_scale import WATCHED
+from .transform import QuantizationTransformPass
+
+__all__ = ["PostTrainingQuantization"]
+
+_STEPS = 255
+_WITH_WEIGHTS = QuantizationTransformPass._supported_quantizable_op_type
+_SUPPORTED = [*_WITH_WEIGHTS, *AddQuantDequantPass._supported_quantizable_op_type]
+
+
+class PostTrainingQuantization:
+    """Quantizes a saved inference model by a look at how large its variables are for some samples
+    (`fluid.contrib.slim.quantization.PostTrainingQuantization`).
+
+    Args:
+        executor: runs the model.
+        scope: where it is loaded; the global scope if None.
+        model_dir, model_filename, params_filename: as for `fluid.io.load_inference_model`.
+        batch_generator: a function that returns an iterable of batches; or
+        sample_generator: one of samples, of which `batch_size` make a batch.
+        batch_nums: how many batches count; all if None.
+        algo: 'KL' cuts magnitudes off where least is lost, 'abs_max' takes the largest, 'min_max' only notes the least
+            and the largest value in attributes.
+        quantizable_op_type: which operators.
+        is_full_quantize: all that there can be.
+        activation_bits, weight_bits, activation_quantize_type, weight_quantize_type: see `QuantizationTransformPass`.
+        is_use_cache_file, cache_dir: change nothing: samples are held in memory.
+
+    Raises AssertionError for missing arguments, another `algo` or operators of another type.
+    """
+
+    def __init__(
+        self,
+        executor: Executor | None = None,
+        scope: Scope | None = None,
+        model_dir: str | None = None,
+        model_filename: str | None = None,
+        params_filename: str | None = None,
+        batch_generator: Callable[[], Any] | None = None,
+        sample_generator: Callable[[], Any] | None = None,
+        batch_size: int = 10,
+        batch_nums: int | None = None,
+        algo: str = "KL",
+        quantizable_op_type: Sequence[str] = ("conv2d", "depthwise_conv2d", "mul"),
+        is_full_quantize: bool = False,
+        activation_bits: int = 8,
+        weight_bits: int = 8,
+        activation_quantize_type: str = "range_abs_max",
+        weight_quantize_type: str = "channel_wise_abs_max",
+        is_use_cache_file: bool = False,
+        cache_dir: str = "./temp_post_training",
+    ) -> None:
+        if executor is None:
+            raise AssertionError("The executor cannot be None.")
+        if model_dir is None:
+            raise AssertionError("The model_dir cannot be None.")
+        if (batch_generator is None) == (sample_generator is None):
+            raise AssertionError("One of batch_generator and sample_generator must be given, and not both.")
+        if algo not in ("KL", "abs_max", "min_max"):
+            raise AssertionError("The algo should be KL, abs_max or min_max.")
+        self._quantizable_op_type = list(_SUPPORTED if is_full_quantize else quantizable_op_type)
+        for op_type in self._quantizable_op_type:
+            if op_type not in _SUPPORTED:
+                raise AssertionError(f"{op_type} is not supported for quantization.")
+        for what, kind, kinds in (
+            ("activation", activation_quantize_type, ("range_abs_max", "moving_average_abs_max", "abs_max")),
+            ("weight", weight_quantize_type, ("abs_max", "channel_wise_abs_max")),
+        ):
+            if kind not in kinds:
+                raise AssertionError(
+                    f"The {what}_quantize_type ({kind}) should be one of {', '.join(kinds)}."
+                )
+        self._executor, self._scope = executor, scope or global_scope()
+        self._model = model_dir, model_filename, params_filename
+        self._batch_generator, self._sample_generator = batch_generator, sample_generator
+        self._batch_size, self._batch_nums = batch_size, batch_nums
+        self._algo = algo
+        self._kinds: dict[str, Any] = {
+            "weight_bits": weight_bits,
+            "activation_bits": activation_bits,
+            "weight_quantize_type": weight_quantize_type,
+        }
+        self._activation_quantize_type = activation_quantize_type
+        self._place = CPUPlace()
+
+    def quantize(self) -> Program:
+        """Load the model, run it on the samples, and return it quantized."""
+        directory, model_file, params_file = self._model
+        with scope_guard(self._scope):
+            program, self._feeds, self._fetches = io.load_inference_model(
+                directory, self._executor, model_filename=model_file, params_filename=params_file
+            )
+            self._program = program
+            self._values = self._summed_up(self._observed())
+            if self._algo == "min_max":
+                self._note_ranges()
+            else:
+                self._program = self._quantized()
+                self._note_outputs()
+        for op in self._program.global_block().ops:
+            if op.type in self._quantizable_op_type:
+                op._set_attr("quantization_type", f"post_{self._algo.lower()}")
+        return self._program
+
+    def save_quantized_model(
+        self, save_model_path: str, model_filename: str | None = None, params_filename: str | None = None
+    ) -> None:
+        """Save what `quantize` has returned as `fluid.io.save_inference_model` does."""
+        block = self._program.global_block()
+        with scope_guard(self._scope):
+            io.save_inference_model(
+                save_model_path,
+                self._feeds,
+                [block.var(var.name) for var in self._fetches],
+                self._executor,
+                main_program=self._program,
+                model_filename=model_filename,
+                params_filename=params_filename,
+            )
+
+    def _observed(self) -> list[str]:
+        """The variables whose magnitudes count."""
+        block = self._program.global_block()
+        found: dict[str, None] = {}
+        for op in block.ops:
+            names: list[str] = []
+            if op.type in self._quantizable_op_type:
+                names += [name for slot in nodes.INPUTS[op.type] for name in op.input(slot)]
+            if op.type in self._quantizable_op_type or op.type in WATCHED:
+                names += op.output(nodes.OUTPUTS[op.type])
+            found.update(dict.fromkeys(names))
+        return [name for name in found if not block.var(name).persistable and block.var(name).dtype in FLOATS]
+
+    def _batches(self) -> Iterator[Any]:
+        feeds = [self._program.global_block().var(name) for name in self._feeds]
+        loader = DataLoader.from_generator(feed_list=feeds, capacity=4, iterable=True)
+        if self._sample_generator is not None:
+            loader.set_sample_generator(
+                self._sample_generator, batch_size=self._batch_size, drop_last=True, places=self._place
+            )
+        elif self._batch_generator is not None:
+            loader.set_batch_generator(self._batch_generator, places=self._place)
+        for count, batch in enumerate(loader()):
+            if self._batch_nums is not None and count >= self._batch_nums:
+                return
+            yield batch
+
+    def _summed_up(self, names: list[str]) -> dict[str, Any]:
+        """Of each variable its threshold, or the least and the largest value for 'min_max'."""
+        held: dict[str, list[Any]] = {name: [] for name in names}
+        for batch in self._batches():
+            for name, value in zip(names, self._executor.run(self._program, batch, names), strict=True):
+                if self._algo == "KL":
+                    held[name].append(np.abs(value).reshape(-1))
+                elif self._algo == "abs_max":
+                    held[name].append(float(np.abs(value).max()))
+                else:
+                    held[name].append((float(value.min()), float(value.max())))
+        if names and not held[names[0]]:
+            raise ValueError("the generator gave no batch: there is nothing to find scales by")
+        if self._algo == "KL":
+            return {name: kl_threshold(np.concatenate(parts), _STEPS) for name, parts in held.items()}
+        if self._algo == "abs_max":
+            return {name: max(parts) for name, parts in held.items()}
+        return {name: (min(a for a, _ in parts), max(b for _, b in parts)) for name, parts in held.items()}
+
+    def _quantized(self) -> Program:
+        graph = IrGraph(core.Graph(self._program.desc), for_test=True)
+        chosen = self._quantizable_op_type
+        QuantizationTransformPass(
+            self._scope,
+            self._place,
+            activation_quantize_type=self._activation_quantize_type,
+            quantizable_op_type=[op_type for op_type in chosen if op_type in _WITH_WEIGHTS],
+            **self._kinds,
+        ).apply(graph)
+        AddQuantDequantPass(
+            self._scope,
+            self._place,
+            quantizable_op_type=[
+                op_type for op_type in chosen if op_type in AddQuantDequantPass._supported_quantizable_op_type
+            ],
+        ).apply(graph)
+        for name, threshold in self._values.items():
+            for scale in (f"{name}.scale", f"{name}.quant_dequant.scale"):
+                if self._scope.find_var(scale) is not None:
+                    self._scope.var(scale).get_tensor().set(np.array([threshold], "float32"), self._place)
+        QuantizationFreezePass(self._scope, self._place, **self._kinds).apply(graph)
+        return graph.to_program()
+
+    def _note_ranges(self) -> None:
+        """Write down the least and the largest values of what operators read and make."""
+        values = {**self._values, **self._weight_ranges()}
+        for op in self._program.global_block().ops:
+            if op.type in self._quantizable_op_type:
+                for name in (name for slot in nodes.INPUTS[op.type] for name in op.input(slot)):
+                    if name in values:
+                        op._set_attr(f"{name}.min", values[name][0])
+                        op._set_attr(f"{name}.max", values[name][1])
+            for name in op.output(nodes.OUTPUTS[op.type]) if op.type in WATCHED else ():
+                if name in values:
+                    op._set_attr("out_min", values[name][0])
+                    op._set_attr("out_max", values[name][1])
+
+    def _weight_ranges(self) -> dict[str, Any]:
+        """The least and the largest value of each parameter that counts, or those of its channels."""
+        found = {}
+        for op in self._program.global_block().ops:
+            for slot in nodes.INPUTS[op.type] if op.type in self._quantizable_op_type else ():
+                for name in op.input(slot):
+                    if self._program.global_block().var(name).persistable:
+                        value = nodes.read(self._scope, name)
+                        if self._kinds["weight_quantize_type"] == "channel_wise_abs_max":
+                            value = value.reshape(len(value), -1)
+                            found[name] = value.min(1).tolist(), value.max(1).tolist()
+                        else:
+                            found[name] = float(value.min()), float(value.max())
+        return found
+
+    def _note_outputs(self) -> None:
+        for op in self._program.global_block().ops:
+            if op.type in WATCHED:
+                for name in op.output(nodes.OUTPUTS[op.type]):
+                    if name in self._values:
+                        op._set_attr("out_threshold", float(np.float32(self._values[name])))
+
+
+__getattr__ = missing.reporter(__name__)
