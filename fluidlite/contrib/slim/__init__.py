@@ -1,8 +1,8 @@
 """`fluid.contrib.slim`: smaller models."""
 
 from ...base import missing
-from . import quantization
+from . import prune, quantization, searcher
 
-__all__ = ["quantization"]
+__all__ = ["prune", "quantization", "searcher"]
 
 __getattr__ = missing.reporter(__name__)
