@@ -174,16 +174,19 @@ class LoopPlan(Plan):
         )
 
     def begin(self, environment: Environment) -> None:
-        """Have the loop find the elements of the arrays that it reads; comes between `accepts` and `run`."""
-        for name, elements in self._arrays.items():
+        """Have the loop find the elements of the arrays that it reads; comes between `accepts` and `run`.
+
+        Arrays of which nobody wants what has been read are none of the loop's.
+        """
+        for name in self._layouts:
             dtype, shape = self._layout(name)
             there = environment.find(name) if name in self.reads else None
-            elements_there(elements, math.prod(shape) * dtype.itemsize, there)
+            elements_there(self._arrays[name], math.prod(shape) * dtype.itemsize, there)
 
     def leave(self, environment: Environment) -> None:
         """Put what the loop has written into the arrays."""
-        for name, elements in self._arrays.items():
-            leave(elements, name, *self._layout(name), environment)
+        for name in self._layouts:
+            leave(self._arrays[name], name, *self._layout(name), environment)
 
     def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
         """Type and shape of an array's elements, of the sizes at hand."""

@@ -92,6 +92,18 @@ def numbered(x):
     return [growing(x, body)[1], all_of(out)]
 
 
+def read_for_nothing(x):
+    """What is read of an array has no part in what comes out."""
+    array = layers.array_write(x, number(0))
+
+    def body(i, x):
+        layers.scale(layers.array_read(array, i), 2.0)
+        layers.increment(i)
+        return grown(x)
+
+    return growing(x, body)
+
+
 def again(x):
     """Elements are written several times."""
     array, zero = layers.array_write(x, number(0)), number(0)
@@ -169,7 +181,7 @@ def counted_in_the_scope(x):
     return [growing(x, body)[1], layers.array_read(out, number(0)), total]
 
 
-BY_ENGINE = [kept, states, numbered, again]
+BY_ENGINE = [kept, states, numbered, read_for_nothing, again]
 TURN_BY_TURN = [out_of_order, beyond_the_end, several_shapes, local, counted_in_the_scope]
 
 
