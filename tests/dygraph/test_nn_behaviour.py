@@ -190,7 +190,7 @@ def test_gru_unit_says_what_it_ignores():
         (lambda: nn.Conv2DTranspose(4, 3, 3, output_size="a"), ValueError, "output_size"),
         (lambda: nn.Conv3DTranspose(4, 3, 3, param_attr=False), AssertionError, "in Conv3DTranspose"),
         (lambda: nn.Pool2D(2, "min"), ValueError, "'pool_type' of Pool2D must be one of"),
-        (lambda: nn.Pool2D(), ValueError, "needs pool_size unless global_pooling"),
+        (lambda: nn.Pool2D(), ValueError, "needs .pool_size. unless .global_pooling"),
         (
             lambda: nn.BatchNorm(3, param_attr=False),
             AssertionError,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import default_main_program
+from ...layers.nn.probability import DROPOUTS, dropout_attrs
 from ..layers import Layer
 
 __all__ = ["Dropout"]
@@ -33,7 +34,7 @@ class Dropout(Layer):
     ) -> None:
         if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p <= 1:
             raise AssertionError(f"p of Dropout should be a number between 0 and 1, got {p!r}")
-        if dropout_implementation not in ("downgrade_in_infer", "upscale_in_train"):
+        if dropout_implementation not in DROPOUTS:
             raise AssertionError(
                 "dropout_implementation should be 'downgrade_in_infer' or 'upscale_in_train', got "
                 f"{dropout_implementation!r}"
@@ -45,13 +46,7 @@ class Dropout(Layer):
     def forward(self, input: Any) -> Any:
         """`input` has any shape, and so has the result."""
         seed = self._seed if self._seed is not None else default_main_program().random_seed or None
-        attrs = {
-            "dropout_prob": self._dropout_prob,
-            "is_test": not self.training,
-            "fix_seed": seed is not None,
-            "seed": seed or 0,
-            "dropout_implementation": self._dropout_implementation,
-        }
+        attrs = dropout_attrs(self._dropout_prob, not self.training, seed, self._dropout_implementation)
         out, _ = self._helper.run("dropout", {"X": input}, ("Out", "Mask"), attrs, stop_gradient=("Mask",))
         return out
 

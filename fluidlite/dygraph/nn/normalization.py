@@ -7,21 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
-from ...initializer import ConstantInitializer, NormalInitializer
 from ...layers.checks import FORMATS, check_choice
-from ...param_attr import ParamAttr
+from ...layers.nn.normalization import (
+    create_moving_averages,
+    create_scale_and_bias,
+    create_singular_vectors,
+    normalized_from,
+)
 from ..layers import Layer
 
 __all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "SpectralNorm"]
-
-
-def _scale_and_shift(
-    layer: Layer, shape: list[int], param_attr: Any, bias_attr: Any, dtype: Any
-) -> tuple[Any, Any]:
-    """Parameters that start as ones and zeros; None where the attribute is False."""
-    ones = ConstantInitializer(1.0)
-    scale = layer.create_parameter(shape, param_attr, dtype, default_initializer=ones)
-    return scale, layer.create_parameter(shape, bias_attr, dtype, is_bias=True)
 
 
 class BatchNorm(Layer):
@@ -82,23 +77,14 @@ class BatchNorm(Layer):
                 raise AssertionError(f"{name} should not be False in BatchNorm")
         check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), "BatchNorm")
         kind = VarType.FP32 if to_vartype(dtype) == VarType.FP16 else to_vartype(dtype)
-        shape = [num_channels]
-        self.weight, self.bias = _scale_and_shift(self, shape, param_attr, bias_attr, kind)
+        create, names = self.create_parameter, (moving_mean_name, moving_variance_name)
+        self.weight, self.bias = create_scale_and_bias(create, num_channels, param_attr, bias_attr, kind)
         if use_global_stats:
             for parameter in (self.weight, self.bias):
                 if parameter.optimize_attr["learning_rate"] == 0.0:
                     parameter.stop_gradient = True
         averaged = do_model_average_for_mean_and_var
-        for attribute, moving_name, start in (
-            ("_mean", moving_mean_name, 0.0),
-            ("_variance", moving_variance_name, 1.0),
-        ):
-            attr = ParamAttr(
-                moving_name, ConstantInitializer(start), trainable=False, do_model_average=averaged
-            )
-            moving = self.create_parameter(shape, attr, kind)
-            moving.stop_gradient = True
-            setattr(self, attribute, moving)
+        self._mean, self._variance = create_moving_averages(create, num_channels, names, averaged, kind)
         self._act, self._in_place, self._is_test = act, in_place, is_test
         self._momentum, self._epsilon, self._data_layout = momentum, epsilon, data_layout
         self._use_global_stats, self._trainable_statistics = use_global_stats, trainable_statistics
@@ -154,19 +140,17 @@ class LayerNorm(Layer):
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape, self._epsilon, self._act = sizes, epsilon, act
         self._scale, self._shift = scale, shift
-        self.weight, self.bias = _scale_and_shift(
-            self, [math.prod(sizes)], param_attr if scale else False, bias_attr if shift else False, dtype
+        self.weight, self.bias = create_scale_and_bias(
+            self.create_parameter,
+            math.prod(sizes),
+            param_attr if scale else False,
+            bias_attr if shift else False,
+            dtype,
         )
 
     def forward(self, input: Any) -> Any:
         """`input` is [..., *normalized_shape], and so is the result. Raises ValueError for another shape."""
-        sizes = self._normalized_shape
-        begin = len(input.shape) - len(sizes)
-        if begin < 0 or list(input.shape[begin:]) != sizes:
-            raise ValueError(
-                f"Given normalized_shape is {sizes}, expected input with shape "
-                f"[*, {', '.join(map(str, sizes))}], but got input shape {list(input.shape)}"
-            )
+        begin = normalized_from(input.shape, self._normalized_shape)
         inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
         attrs = {"epsilon": self._epsilon, "begin_norm_axis": begin}
         saved = ("Mean", "Variance")
@@ -206,8 +190,8 @@ class GroupNorm(Layer):
         if data_layout != "NCHW":
             raise ValueError(f"unsupported data layout:{data_layout}")
         self._channels, self._groups, self._epsilon, self._act = channels, groups, epsilon, act
-        self.weight, self.bias = _scale_and_shift(
-            self, [channels], param_attr or False, bias_attr or False, dtype
+        self.weight, self.bias = create_scale_and_bias(
+            self.create_parameter, channels, param_attr or False, bias_attr or False, dtype
         )
 
     def forward(self, input: Any) -> Any:
@@ -248,7 +232,9 @@ class InstanceNorm(Layer):
             if attr is False:
                 raise AssertionError(f"{name} should not be False in InstanceNorm.")
         self._epsilon = epsilon
-        self.scale, self.bias = _scale_and_shift(self, [num_channels], param_attr, bias_attr, dtype)
+        self.scale, self.bias = create_scale_and_bias(
+            self.create_parameter, num_channels, param_attr, bias_attr, dtype
+        )
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...], and so is the result."""
@@ -287,13 +273,8 @@ class SpectralNorm(Layer):
         super().__init__("spectral_norm", dtype)
         self._weight_shape = list(weight_shape)
         self._attrs = {"dim": dim, "power_iters": power_iters, "eps": eps}
-        rows = self._weight_shape[dim]
-        for attribute, size in (("weight_u", rows), ("weight_v", math.prod(self._weight_shape) // rows)):
-            vector = self.create_parameter(
-                [size], None, dtype, default_initializer=NormalInitializer(0.0, 1.0)
-            )
-            vector.stop_gradient = True
-            setattr(self, attribute, vector)
+        vectors = create_singular_vectors(self.create_parameter, self._weight_shape, dim, dtype)
+        self.weight_u, self.weight_v = vectors
 
     def forward(self, weight: Any) -> Any:
         """`weight` has shape `weight_shape`, and so has the result."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...layers.checks import check_choice, check_switch, numbers
+from ...layers.checks import numbers
+from ...layers.nn.pooling import pooling_attrs
 from ..layers import Layer
 
 __all__ = ["Pool2D"]
@@ -37,21 +38,12 @@ class Pool2D(Layer):
         ceil_mode: bool = False,
         exclusive: bool = True,
     ) -> None:
-        check_choice(pool_type, "pool_type", ("max", "avg"), "Pool2D")
-        check_switch(use_cudnn, "use_cudnn", "Pool2D")
-        if pool_size == -1 and not global_pooling:
-            raise ValueError(f"Pool2D needs pool_size unless global_pooling is True, got {pool_size}")
+        padding = numbers(pool_padding, 2, "pool_padding", "Pool2D")
+        window = (pool_size, pool_type, pool_stride, padding)
+        switches = (bool(global_pooling), use_cudnn, ceil_mode, exclusive)
+        attrs = pooling_attrs("Pool2D", 2, *window, *switches, "NCHW")
         super().__init__("pool2d")
-        self._attrs = {
-            "pooling_type": pool_type,
-            "ksize": numbers(pool_size, 2, "pool_size", "Pool2D"),
-            "global_pooling": global_pooling,
-            "strides": numbers(pool_stride, 2, "pool_stride", "Pool2D"),
-            "paddings": numbers(pool_padding, 2, "pool_padding", "Pool2D"),
-            "use_cudnn": use_cudnn,
-            "ceil_mode": ceil_mode,
-            "exclusive": exclusive,
-        }
+        self._attrs = attrs
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, H, W]; the result has the same N and C."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.dtypes import VarType
@@ -133,17 +134,9 @@ def _batch_norm(
     helper = LayerHelper(op_type, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = VarType.FP32 if input.dtype == VarType.FP16 else input.dtype
     channels = input.shape[1 if data_layout.startswith("NC") else -1]
-    scale, bias = _scale_and_bias(helper, [channels], dtype)
-    moving = []
-    for moving_name, start in zip(moving_names, (0.0, 1.0), strict=True):
-        attr = ParamAttr(
-            name=moving_name,
-            initializer=ConstantInitializer(start),
-            trainable=False,
-            do_model_average=averaged,
-        )
-        moving.append(helper.create_parameter(attr=attr, shape=[channels], dtype=dtype, stop_gradient=True))
-    mean, variance = moving
+    create = helper.create_parameter
+    scale, bias = create_scale_and_bias(create, channels, helper.param_attr, helper.bias_attr, dtype)
+    mean, variance = create_moving_averages(create, channels, moving_names, averaged, dtype)
     inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
     if isinstance(momentum, Variable):
         inputs["MomentumTensor"] = momentum
@@ -226,14 +219,53 @@ def data_norm(
     return helper.append_activation(out)
 
 
-def _scale_and_bias(helper: LayerHelper, shape: list[int], dtype: VarType) -> tuple[Variable, Variable]:
-    """Parameters that start as ones and zeros; None for those whose attribute is False."""
+def create_scale_and_bias(
+    create_parameter: Callable[..., Any], size: int, param_attr: Any, bias_attr: Any, dtype: Any
+) -> tuple[Any, Any]:
+    """Parameters [size] that start as ones and zeros, of any normalisation; None for those whose attribute is False."""
     ones = ConstantInitializer(1.0)
-    scale = helper.create_parameter(
-        attr=helper.param_attr, shape=shape, dtype=dtype, default_initializer=ones
-    )
-    bias = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
-    return scale, bias
+    scale = create_parameter(attr=param_attr, shape=[size], dtype=dtype, default_initializer=ones)
+    return scale, create_parameter(attr=bias_attr, shape=[size], dtype=dtype, is_bias=True)
+
+
+def create_moving_averages(
+    create_parameter: Callable[..., Any], size: int, names: Sequence[str | None], averaged: bool, dtype: Any
+) -> list[Any]:
+    """The moving mean [size] and variance of a batch normalisation, which start as zeros and ones and are not trained.
+
+    `averaged`: whether ModelAverage averages them as well.
+    """
+    made = []
+    for name, start in zip(names, (0.0, 1.0), strict=True):
+        attr = ParamAttr(name, ConstantInitializer(start), trainable=False, do_model_average=averaged)
+        made.append(create_parameter(attr=attr, shape=[size], dtype=dtype))
+        made[-1].stop_gradient = True
+    return made
+
+
+def create_singular_vectors(
+    create_parameter: Callable[..., Any], shape: Sequence[int], dim: int, dtype: Any
+) -> list[Any]:
+    """The two vectors that a spectral normalisation of weights of `shape` keeps, with `dim` as rows of the matrix."""
+    rows, start = shape[dim], NormalInitializer(0.0, 1.0)
+    made = []
+    for size in (rows, math.prod(shape) // rows):
+        made.append(create_parameter(attr=None, shape=[size], dtype=dtype, default_initializer=start))
+        made[-1].stop_gradient = True
+    return made
+
+
+def normalized_from(shape: Sequence[int], normalized_shape: Sequence[int]) -> int:
+    """The first of the axes that a layer normalisation over `normalized_shape` goes over; ValueError if `shape` does
+    not end so."""
+    begin = len(shape) - len(normalized_shape)
+    if begin < 0 or list(shape[begin:]) != list(normalized_shape):
+        sizes = ", ".join(map(str, normalized_shape))
+        raise ValueError(
+            f"Given normalized_shape is {list(normalized_shape)}, expected input with shape [*, {sizes}], but got "
+            f"input shape {list(shape)}"
+        )
+    return begin
 
 
 def layer_norm(
@@ -268,23 +300,14 @@ def layer_norm(
             f"{begin_norm_axis}"
         )
     helper = LayerHelper("layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    shape = [math.prod(input.shape[begin_norm_axis:])]
-    inputs: dict[str, Any] = {"X": input}
-    if scale:
-        if param_attr is False:
-            raise ArgumentError("'param_attr' of layer_norm must not be False with 'scale'")
-        inputs["Scale"] = helper.create_parameter(
-            attr=helper.param_attr,
-            shape=shape,
-            dtype=input.dtype,
-            default_initializer=ConstantInitializer(1.0),
-        )
-    if shift:
-        if bias_attr is False:
-            raise ArgumentError("'bias_attr' of layer_norm must not be False with 'shift'")
-        inputs["Bias"] = helper.create_parameter(
-            attr=helper.bias_attr, shape=shape, dtype=input.dtype, is_bias=True
-        )
+    if scale and param_attr is False:
+        raise ArgumentError("'param_attr' of layer_norm must not be False with 'scale'")
+    if shift and bias_attr is False:
+        raise ArgumentError("'bias_attr' of layer_norm must not be False with 'shift'")
+    size = math.prod(input.shape[begin_norm_axis:])
+    attrs = (helper.param_attr if scale else False, helper.bias_attr if shift else False)
+    weight, bias = create_scale_and_bias(helper.create_parameter, size, *attrs, input.dtype)
+    inputs = {"X": input, "Scale": weight, "Bias": bias}
     _, _, out = helper.run(
         "layer_norm",
         inputs,
@@ -316,7 +339,9 @@ def group_norm(
         "group_norm", param_attr=param_attr or False, bias_attr=bias_attr or False, act=act, name=name
     )
     channels = input.shape[1 if data_layout == "NCHW" else -1]
-    scale, bias = _scale_and_bias(helper, [channels], input.dtype)
+    scale, bias = create_scale_and_bias(
+        helper.create_parameter, channels, helper.param_attr, helper.bias_attr, input.dtype
+    )
     attrs = {"epsilon": epsilon, "groups": groups, "data_layout": data_layout}
     saved = ("Mean", "Variance")
     # Fluid gives these temporaries names that do not mention the layer.
@@ -341,7 +366,8 @@ def instance_norm(
     if param_attr is False or bias_attr is False:
         raise ArgumentAssertion("'param_attr' and 'bias_attr' of instance_norm must not be False")
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
-    scale, bias = _scale_and_bias(helper, [input.shape[1]], input.dtype)
+    attrs = (helper.param_attr, helper.bias_attr)
+    scale, bias = create_scale_and_bias(helper.create_parameter, input.shape[1], *attrs, input.dtype)
     saved = ("SavedMean", "SavedVariance")
     _, _, out = helper.run(
         "instance_norm",
@@ -381,19 +407,9 @@ def spectral_norm(
     """
     check_dtype(weight, "weight", "spectral_norm")
     helper = LayerHelper("spectral_norm", name=name)
-    rows = weight.shape[dim]
-    vectors = [
-        helper.create_parameter(
-            attr=ParamAttr(),
-            shape=[size],
-            dtype=weight.dtype,
-            default_initializer=NormalInitializer(0.0, 1.0),
-            stop_gradient=True,
-        )
-        for size in (rows, math.prod(weight.shape) // rows)
-    ]
+    u, v = create_singular_vectors(helper.create_parameter, weight.shape, dim, weight.dtype)
     # Fluid gives this result a name that does not mention the layer.
     out = helper.create_variable(dtype=weight.dtype, like=weight)
     attrs = {"dim": dim, "power_iters": power_iters, "eps": eps}
-    inputs = {"Weight": weight, "U": vectors[0], "V": vectors[1]}
+    inputs = {"Weight": weight, "U": u, "V": v}
     return helper.run("spectral_norm", inputs, attrs=attrs, into={"Out": out})

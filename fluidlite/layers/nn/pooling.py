@@ -44,21 +44,10 @@ def pool2d(
     Raises:
         TypeError, ValueError: for arguments that do not fit; they name the argument.
     """
-    return _pool(
-        2,
-        "pool2d",
-        input,
-        pool_size,
-        pool_type,
-        pool_stride,
-        pool_padding,
-        global_pooling,
-        use_cudnn,
-        ceil_mode,
-        name,
-        exclusive,
-        data_format,
-    )
+    check_dtype(input, "input", "pool2d")
+    window = (pool_size, pool_type, pool_stride, pool_padding)
+    attrs = pooling_attrs("pool2d", 2, *window, global_pooling, use_cudnn, ceil_mode, exclusive, data_format)
+    return run_op("pool2d", {"X": input}, attrs=attrs, name=name)
 
 
 def pool3d(
@@ -75,27 +64,15 @@ def pool3d(
     data_format: str = "NCDHW",
 ) -> Variable:
     """Pooling of volumes [N, C, D, H, W] (or NDHWC); otherwise as `pool2d` (`fluid.layers.pool3d`)."""
-    return _pool(
-        3,
-        "pool3d",
-        input,
-        pool_size,
-        pool_type,
-        pool_stride,
-        pool_padding,
-        global_pooling,
-        use_cudnn,
-        ceil_mode,
-        name,
-        exclusive,
-        data_format,
-    )
+    check_dtype(input, "input", "pool3d")
+    window = (pool_size, pool_type, pool_stride, pool_padding)
+    attrs = pooling_attrs("pool3d", 3, *window, global_pooling, use_cudnn, ceil_mode, exclusive, data_format)
+    return run_op("pool3d", {"X": input}, attrs=attrs, name=name)
 
 
-def _pool(
-    dims: int,
+def pooling_attrs(
     layer: str,
-    input: Variable,
+    dims: int,
     pool_size: Any,
     pool_type: str,
     pool_stride: Any,
@@ -103,19 +80,18 @@ def _pool(
     global_pooling: bool,
     use_cudnn: bool,
     ceil_mode: bool,
-    name: str | None,
     exclusive: bool,
     data_format: str,
-) -> Variable:
-    check_dtype(input, "input", layer)
+) -> dict[str, Any]:
+    """The attributes of `pool2d` or `pool3d` for the arguments of `layer`. Raises ValueError for what does not fit."""
     check_choice(pool_type, "pool_type", ("max", "avg"), layer)
     check_switch(global_pooling, "global_pooling", layer)
     check_switch(use_cudnn, "use_cudnn", layer)
     check_choice(data_format, "data_format", FORMATS[dims], layer)
     if pool_size == -1 and not global_pooling:
         raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {pool_size}")
-    pads, algorithm = paddings(pool_padding, dims, data_format in ("NHWC", "NDHWC"), layer)
-    attrs = {
+    pads, algorithm = paddings(pool_padding, dims, data_format == FORMATS[dims][1], layer)
+    return {
         "pooling_type": pool_type,
         "ksize": numbers(pool_size, dims, "pool_size", layer),
         "global_pooling": global_pooling,
@@ -127,7 +103,6 @@ def _pool(
         "exclusive": exclusive,
         "data_format": data_format,
     }
-    return run_op(layer, {"X": input}, attrs=attrs, name=name)
 
 
 def adaptive_pool2d(

@@ -39,6 +39,10 @@ def log_softmax(
     return helper.run("log", {"X": shares})
 
 
+DROPOUTS = ("downgrade_in_infer", "upscale_in_train")
+"""What `dropout_implementation` may be."""
+
+
 def dropout(
     x: Variable,
     dropout_prob: float,
@@ -63,12 +67,7 @@ def dropout(
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(x, "x", "dropout")
-    check_choice(
-        dropout_implementation,
-        "dropout_implementation",
-        ("downgrade_in_infer", "upscale_in_train"),
-        "dropout",
-    )
+    check_choice(dropout_implementation, "dropout_implementation", DROPOUTS, "dropout")
     if not 0 <= dropout_prob <= 1:
         raise ArgumentError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
     if mode.in_dygraph_mode() and isinstance(x, Tensor):
@@ -127,15 +126,14 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     """
     check_variable(input, "input", "topk")
     given = isinstance(k, Variable)
-    values, places = run_op(
+    return run_op(
         "top_k",
-        {"X": input, **({"K": [k]} if given else {})},
+        {"X": input, "K": k if given else None},
         ("Out", "Indices"),
         attrs=None if given else {"k": as_numbers(k)},
-        stop_gradient=True,
+        stop_gradient=not isinstance(input, Tensor),  # in Fluid's programs no gradient goes through it
         name=name,
     )
-    return values, places
 
 
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:

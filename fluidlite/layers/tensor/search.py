@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
 
@@ -37,7 +38,7 @@ def argsort(
         {"X": input},
         ("Out", "Indices"),
         attrs={"axis": axis, "descending": descending},
-        stop_gradient=True,
+        stop_gradient=not isinstance(input, Tensor),  # in Fluid's programs no gradient goes through it
         name=name,
     )
     return out, ids

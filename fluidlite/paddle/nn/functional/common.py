@@ -10,6 +10,7 @@ from ....eager import Tensor
 from ....framework import default_main_program
 from ....layer_helper import run_op
 from ....layers.checks import check_choice, padding_row
+from ....layers.nn.probability import DROPOUTS, dropout_attrs
 from ....ops.tensor.random_ import is_reseeded
 from ...calls import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat
@@ -83,14 +84,8 @@ def dropout(
         return x * kept * (1.0 / (1.0 - p) if upscale and p < 1 else 1.0)
     if upscale and not training:
         return x
-    seed = default_main_program().random_seed
-    attrs = {
-        "dropout_prob": p,
-        "is_test": not training,
-        "fix_seed": bool(seed),
-        "seed": seed,
-        "dropout_implementation": "upscale_in_train" if upscale else "downgrade_in_infer",
-    }
+    seed = default_main_program().random_seed or None
+    attrs = dropout_attrs(p, not training, seed, DROPOUTS[upscale])
     inputs = {"X": x, "Seed": _fresh_seed(x) if training and is_reseeded() and not seed else None}
     return run("dropout", inputs, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",))[0]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....layers.checks import check_choice
+from ....layers.nn.normalization import normalized_from
 from ...calls import constant, reshaped, run
 from ...tensor.manipulation import squeeze, unsqueeze
 
@@ -71,11 +72,7 @@ def layer_norm(
     `weight` and `bias` have one element for each element of those axes.
     """
     sizes: Sequence[int] = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    begin = len(x.shape) - len(sizes)
-    if begin < 0 or list(x.shape[begin:]) != list(sizes):
-        raise ValueError(
-            f"layer_norm over {list(sizes)} needs an input that ends in that shape, got {list(x.shape)}"
-        )
+    begin = normalized_from(x.shape, sizes)
     flat = {slot: _flat(value, math.prod(sizes)) for slot, value in (("Scale", weight), ("Bias", bias))}
     attrs = {"epsilon": epsilon, "begin_norm_axis": begin}
     saved = ("Mean", "Variance")

@@ -8,6 +8,7 @@ from typing import Any
 from ....dygraph import nn
 from ....dygraph.layers import Layer
 from ....initializer import ConstantInitializer
+from ....layers.nn.normalization import create_scale_and_bias
 from ....param_attr import ParamAttr
 from ...dtypes import get_default_dtype
 from .. import functional as F
@@ -132,13 +133,6 @@ class SyncBatchNorm(_BatchNorm):
         return layer
 
 
-def _scale_and_shift(layer: Layer, count: int, weight_attr: Any, bias_attr: Any) -> tuple[Any, Any]:
-    """Parameters [count] that start as ones and as zeros; None where the attribute is False."""
-    dtype, ones = get_default_dtype(), ConstantInitializer(1.0)
-    scale = layer.create_parameter([count], weight_attr, dtype, default_initializer=ones)
-    return scale, layer.create_parameter([count], bias_attr, dtype, is_bias=True)
-
-
 class LayerNorm(Layer):
     """Normalises each sample over its last axes (`paddle.nn.LayerNorm`).
 
@@ -160,7 +154,9 @@ class LayerNorm(Layer):
         super().__init__("layer_norm")
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape, self._epsilon = sizes, epsilon
-        self.weight, self.bias = _scale_and_shift(self, math.prod(sizes), weight_attr, bias_attr)
+        self.weight, self.bias = create_scale_and_bias(
+            self.create_parameter, math.prod(sizes), weight_attr, bias_attr, get_default_dtype()
+        )
 
     def forward(self, input: Any) -> Any:
         """`input` is [..., *normalized_shape]; the result has its shape."""
@@ -194,7 +190,9 @@ class GroupNorm(Layer):
     ) -> None:
         super().__init__("group_norm")
         self._num_groups, self._epsilon, self._data_format = num_groups, epsilon, data_format
-        self.weight, self.bias = _scale_and_shift(self, num_channels, weight_attr, bias_attr)
+        self.weight, self.bias = create_scale_and_bias(
+            self.create_parameter, num_channels, weight_attr, bias_attr, get_default_dtype()
+        )
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...]; the result has its shape."""
@@ -226,7 +224,9 @@ class InstanceNorm2D(Layer):
         super().__init__()
         self._epsilon = epsilon
         # Paddle's state dicts call it scale here.
-        self.scale, self.bias = _scale_and_shift(self, num_features, weight_attr, bias_attr)
+        self.scale, self.bias = create_scale_and_bias(
+            self.create_parameter, num_features, weight_attr, bias_attr, get_default_dtype()
+        )
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...]; the result has its shape."""
