@@ -27,7 +27,7 @@ LAYERS = [
         "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
         "default_scope_funcs",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
-        "incubate", "inference",
+        "incubate", "inference", "device_worker", "trainer_desc", "trainer_factory",
     },
     {"dygraph"},
     {"contrib"},

@@ -62,7 +62,7 @@ for name, width, hidden, kinds in (
                 dataset = made(kind, variables, threads)
                 end = ", %d thread(s)" % threads
                 if kind == "InMemoryDataset":
-                    metrics["load" + end] = [timed(dataset.load_into_memory)]
+                    metrics["load" + end] = [timed(dataset.load_into_memory) for _ in range(5)]
                     end = " in memory" + end
                 elif hidden:
                     end = " from files" + end
@@ -71,5 +71,5 @@ for name, width, hidden, kinds in (
                     exe.train_from_dataset(main, dataset)
 
                 train()
-                metrics[name + end] = [timed(train)]
+                metrics[name + end] = [timed(train) for _ in range(3)]
 result(metrics)

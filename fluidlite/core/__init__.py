@@ -18,6 +18,8 @@ from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..framework.ir_graph import Graph
 from ..framework.ir_graph import IrNode as Node
 from ..inference import *  # noqa: F403
+from ..reader.loader import tensor_queue
+from ..reader.loader.tensor_queue import *  # noqa: F403
 from . import constants, operators, ops, profiling, settings
 from . import roles as op_proto_and_checker_maker
 from .constants import *  # noqa: F403
@@ -67,6 +69,7 @@ __all__ = [
 ]
 __all__ += constants.__all__
 __all__ += inference.__all__
+__all__ += tensor_queue.__all__
 __all__ += operators.__all__
 __all__ += profiling.__all__
 __all__ += settings.__all__

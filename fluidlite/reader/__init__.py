@@ -19,6 +19,17 @@ from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn,
 from .feeder import DataFeeder
 from .leaks import leaks
 from .loader.dataset import DataLoader
+from .loader.fluid_names import (
+    KEEP_DATA_LOADER_ORDER,
+    QUEUE_GET_TIMEOUT,
+    DataLoaderBase,
+    DygraphGeneratorLoader,
+    GeneratorLoader,
+    data_loader_unique_name_generator,
+    keep_data_loader_order,
+    multiprocess_queue_set,
+)
+from .loader.of_files import DatasetLoader
 from .loader.pipeline import LoaderError, State
 from .loader.py_reader import PyReader
 from .processes import multiprocess_reader
@@ -35,6 +46,15 @@ from .threaded import buffered, xmap_readers
 from .worker.dataset import get_worker_info
 
 __all__ = [
+    "KEEP_DATA_LOADER_ORDER",
+    "QUEUE_GET_TIMEOUT",
+    "DataLoaderBase",
+    "DatasetLoader",
+    "DygraphGeneratorLoader",
+    "GeneratorLoader",
+    "data_loader_unique_name_generator",
+    "keep_data_loader_order",
+    "multiprocess_queue_set",
     "BatchSampler",
     "ChainDataset",
     "ComposeDataset",

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base import missing
 from ..base.errors import FormatError
+from ..base.messages import block, said
 
 __all__ = ["DataFeedDesc"]
 
@@ -31,8 +32,8 @@ class SlotDescription:
     shape: list[int] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        return [*_said("name", self.name), *_said("type", self.type), *_said("is_dense", self.is_dense),
-                *_said("is_used", self.is_used), *(f"shape: {size}" for size in self.shape)]  # fmt: skip
+        return [*said("name", self.name), *said("type", self.type), *said("is_dense", self.is_dense),
+                *said("is_used", self.is_used), *(f"shape: {size}" for size in self.shape)]  # fmt: skip
 
 
 @dataclass
@@ -49,12 +50,12 @@ class FeedDescription:
     pv_batch_size: int | None = None
 
     def __str__(self) -> str:
-        lines = [*_said("name", self.name), *_said("batch_size", self.batch_size)]
+        lines = [*said("name", self.name), *said("batch_size", self.batch_size)]
         if self.slots is not None:
-            inside = [line for slot in self.slots for line in _block("slots", slot.lines())]
-            lines += _block("multi_slot_desc", [*inside, *_said("uid_slot", self.uid_slot)])
-        lines += [*_said("pipe_command", self.pipe_command), *_said("thread_num", self.thread_num)]
-        lines += [*_said("rank_offset", self.rank_offset), *_said("pv_batch_size", self.pv_batch_size)]
+            inside = [line for slot in self.slots for line in block("slots", slot.lines())]
+            lines += block("multi_slot_desc", [*inside, *said("uid_slot", self.uid_slot)])
+        lines += [*said("pipe_command", self.pipe_command), *said("thread_num", self.thread_num)]
+        lines += [*said("rank_offset", self.rank_offset), *said("pv_batch_size", self.pv_batch_size)]
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -106,20 +107,6 @@ def whole(value: Any, what: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what}: {value!r} has type {type(value).__name__}, but expected one of: int")
     return int(value)
-
-
-def _said(name: str, value: Any) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, bool):
-        value = "true" if value else "false"
-    elif isinstance(value, str):
-        value = '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-    return [f"{name}: {value}"]
-
-
-def _block(name: str, lines: list[str]) -> list[str]:
-    return [f"{name} {{", *(f"  {line}" for line in lines), "}"]
 
 
 class _Reader:

@@ -9,6 +9,7 @@ from ...framework import callsite, mode
 from . import program_reader
 from .eager import EagerLoader
 from .generator import IterableLoader, Loader, ProgramLoader, as_capacity
+from .of_files import DatasetLoader
 from .source import spec_of, variables
 
 
@@ -41,6 +42,11 @@ class GeneratorLoaders:
         return make_loader(
             feed_list, capacity, use_double_buffer, iterable, return_list, drop_last, bool(use_multiprocess)
         )
+
+    @staticmethod
+    def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> DatasetLoader:
+        """A loader of the batches of a data set of files (`fluid.io.DataLoader.from_dataset`); see `DatasetLoader`."""
+        return DatasetLoader(dataset, places, drop_last)
 
 
 def make_loader(

@@ -7,11 +7,13 @@ from typing import Any
 
 from ..._ext.collate import Spec
 from ...base.dtypes import to_numpy, to_vartype
+from ...executor import sources
 from ...framework import Variable, default_main_program, default_startup_program
 from ..decorators import Reader
 from .from_generator import make_loader
 from .generator import ProgramLoader, as_capacity
 from .program_reader import buffer, create_reader, process_name, reader_var
+from .tensor_queue import LoDTensorBlockingQueue
 
 
 class PyReader:
@@ -99,11 +101,56 @@ class PyReader:
 
 
 class ReaderQueue:
-    """The queue behind a reader variable, of whatever epoch is on."""
+    """The queue behind a reader variable: of whatever epoch is on, or one that batches are pushed into by hand.
 
-    def __init__(self, loader: ProgramLoader, capacity: int) -> None:
+    `names`: those by which programs find it.
+    """
+
+    def __init__(self, loader: ProgramLoader, capacity: int, names: Sequence[str] = ()) -> None:
         self._loader = loader
         self._capacity = capacity
+        self._names = names
+        self._by_hand = False
+        self._hand: LoDTensorBlockingQueue | None = None
+
+    def push(self, tensors: Sequence[Any]) -> bool:
+        """Have the program read this batch: from now on it reads what is pushed, and not from a generator.
+
+        Waits for room; False if the queue is closed, until `start`. See `LoDTensorBlockingQueue.push`.
+        """
+        if not self._by_hand:
+            self._open()
+        return self._hand is not None and self._hand.push(tensors)
+
+    def _open(self) -> None:
+        self._by_hand, self._hand = True, LoDTensorBlockingQueue(self._capacity)
+        for name in self._names:
+            sources.register(name, self._hand)
+
+    def start(self) -> None:
+        """Begin an epoch: of the loader, or of what is pushed."""
+        if not self._by_hand:
+            self._loader.start()
+        elif self._hand is None or self._hand.shut:
+            self._open()
+
+    def close(self) -> None:
+        """Nothing more is pushed; without pushing: the same as `reset`."""
+        if self._hand is None:
+            self.reset()
+        else:
+            self._hand.close()
+
+    kill = close
+
+    def reset(self) -> None:
+        """End the epoch, wherever it stands."""
+        if not self._by_hand:
+            self._loader.reset()
+        elif self._hand is not None:
+            self._hand.close()
+            self._hand = None
+            self._loader.register(*self._names)  # which says that it was not started
 
     def capacity(self) -> int:
         """How many batches may wait."""
@@ -111,23 +158,21 @@ class ReaderQueue:
 
     def size(self) -> int:
         """How many batches wait; 0 outside of an epoch."""
+        if self._hand is not None:
+            return self._hand.size()
         queue = self._loader.queue
         return 0 if queue is None else queue.size()
-
-    def close(self) -> None:
-        """End the epoch."""
-        self._loader.reset()
-
-    kill = close
 
 
 class ReaderItems:
     """What a reader variable gives, for `read_file`, and the loader behind it."""
 
-    def __init__(self, loader: ProgramLoader, items: Sequence[dict[str, Any]], capacity: int) -> None:
+    def __init__(
+        self, loader: ProgramLoader, items: Sequence[dict[str, Any]], capacity: int, names: Sequence[str] = ()
+    ) -> None:
         self.loader = loader
         self.items = items
-        self.queue = ReaderQueue(loader, capacity)
+        self.queue = ReaderQueue(loader, capacity, names)
 
 
 def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, double_buffer: bool) -> Variable:
@@ -156,7 +201,7 @@ def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, dou
     if double_buffer:
         ahead = f"{name}_double_buffer" if name is not None else process_name("double_buffer")
         var = buffer(block, var, ahead)
-    attach(var, ReaderItems(loader, items, size))
+    attach(var, ReaderItems(loader, items, size, (queue, reader)))
     return var
 
 
@@ -164,8 +209,8 @@ def attach(var: Variable, made: ReaderItems) -> None:
     """Give a reader variable the methods of its loader; as long as the variable lives, so does the loader."""
     loader = made.loader
     methods: dict[str, Any] = {
-        "start": loader.start,
-        "reset": loader.reset,
+        "start": made.queue.start,
+        "reset": made.queue.reset,
         "decorate_tensor_provider": loader.set_batch_generator,
         "decorate_batch_generator": loader.set_batch_generator,
         "decorate_paddle_reader": loader.set_sample_list_generator,

@@ -1,0 +1,180 @@
+"""Queues that scripts push batches into by hand (`fluid.core.LoDTensorBlockingQueue`), and what reads from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._ext.queue import Queue, QueueClosed
+from ...backend import moved
+from ...base.errors import EnforceNotMet, EOFException
+from ...eager import Tensor
+from ...executor import LoDTensor, sources
+from ...executor.scope import ScopeVariable
+
+__all__ = [
+    "LoDTensorBlockingQueue",
+    "MultiDeviceFeedReader",
+    "OrderedMultiDeviceFeedReader",
+    "OrderedMultiDeviceLoDTensorBlockingQueue",
+    "create_py_reader",
+    "init_lod_tensor_blocking_queue",
+]
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+
+
+class LoDTensorBlockingQueue:
+    """Batches, each a list of LoDTensors, that wait to be read (`fluid.core.LoDTensorBlockingQueue`).
+
+    Programs whose readers read from the queue take them (`read` operators), and so does `create_py_reader`.
+    `init_lod_tensor_blocking_queue` makes one.
+    """
+
+    drop_last = True
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise EnforceNotMet(
+                f"The capacity of a reader::BlockingQueue must be greater than 0, got {capacity}"
+            )
+        self._capacity = capacity
+        self._killed = False
+        self.reset()
+
+    def push(self, tensors: Sequence[Any]) -> bool:
+        """Wait for room, and put a batch in; False if the queue is closed.
+
+        `tensors`: LoDTensors or arrays, or a LoDTensorArray. Raises EnforceNotMet if the queue was killed.
+        """
+        batch = [
+            tensor if isinstance(tensor, LoDTensor) else LoDTensor.wrap(np.array(tensor))
+            for tensor in tensors
+        ]
+        done = not self._killed and self._queue.put(batch)
+        if self._killed:
+            raise EnforceNotMet("Blocking queue is killed because the data reader raises an exception")
+        return done
+
+    def close(self) -> None:
+        """Nothing more comes: who reads gets what waits, and then the end."""
+        self._queue.close()
+
+    def kill(self) -> None:
+        """Give up: what waits goes, and whoever pushes or reads gets an error."""
+        self._killed = True
+        self._queue.kill()
+
+    def reset(self) -> None:
+        """Begin anew, empty and open."""
+        self._killed, self._queue = False, Queue(self._capacity)
+
+    @property
+    def shut(self) -> bool:
+        """Whether the queue was closed or killed."""
+        return self._queue.shut
+
+    def size(self) -> int:
+        """How many batches wait."""
+        return self._queue.size()
+
+    def capacity(self) -> int:
+        """How many batches may wait."""
+        return self._capacity
+
+    def wait_for_inited(self, milliseconds: int) -> bool:
+        """True: the queue can be used from the start."""
+        return True
+
+    def take(
+        self, device: CudaDevice | None = None, of: tuple[CudaDevice | None, ...] = ()
+    ) -> list[LoDTensor]:
+        """The next batch, for programs; EOFException at the end of a closed queue, EnforceNotMet if it was killed."""
+        try:
+            batch = self._queue.get()
+        except QueueClosed:
+            if self._killed:
+                raise EnforceNotMet(
+                    "Blocking queue is killed because the data reader raises an exception"
+                ) from None
+            raise EOFException("There is no next data.") from None
+        if device is None:
+            return batch
+        return [LoDTensor.wrap(moved(tensor.array, device), tensor.offsets) for tensor in batch]
+
+
+class OrderedMultiDeviceLoDTensorBlockingQueue(LoDTensorBlockingQueue):
+    """The same: batches always come in the order in which they were pushed."""
+
+
+def init_lod_tensor_blocking_queue(
+    var: ScopeVariable, capacity: int, is_ordered: bool
+) -> LoDTensorBlockingQueue:
+    """A queue in a variable of a scope (`fluid.core.init_lod_tensor_blocking_queue`).
+
+    Programs whose readers read from a variable of this name read from the queue, as long as it is there.
+    """
+    kind = OrderedMultiDeviceLoDTensorBlockingQueue if is_ordered else LoDTensorBlockingQueue
+    queue = kind(int(capacity))
+    var.set(queue)
+    sources.register(var.name, queue)
+    return queue
+
+
+class MultiDeviceFeedReader:
+    """Batches of a queue for several places (`fluid.core.MultiDeviceFeedReader`)."""
+
+    def __init__(
+        self, queue: LoDTensorBlockingQueue, names: Sequence[str], places: int, drop_last: bool
+    ) -> None:
+        self._queue, self._names, self._places, self._drop_last = queue, list(names), places, drop_last
+
+    def read_next_list(self) -> list[list[LoDTensor]]:
+        """A batch for each place; StopIteration at the end, also if there are too few and `drop_last` says so."""
+        found: list[list[LoDTensor]] = []
+        while len(found) < self._places:
+            try:
+                found.append(self._queue.take())
+            except EOFException:
+                break
+        if not found or (self._drop_last and len(found) < self._places):
+            raise StopIteration
+        return found
+
+    def read_next(self) -> list[dict[str, LoDTensor]]:
+        """`read_next_list` with the tensors by their names."""
+        return [dict(zip(self._names, batch, strict=True)) for batch in self.read_next_list()]
+
+    def read_next_var_list(self) -> list[Tensor]:
+        """The next batch of the first place as eager tensors."""
+        return [Tensor(np.array(tensor)) for tensor in self.read_next_list()[0]]
+
+    def reset(self) -> None:
+        """Begin anew: the queue is open and empty again."""
+        self._queue.reset()
+
+
+class OrderedMultiDeviceFeedReader(MultiDeviceFeedReader):
+    """The same (`fluid.core.OrderedMultiDeviceFeedReader`)."""
+
+
+def create_py_reader(
+    queue: LoDTensorBlockingQueue,
+    names: Sequence[str],
+    shapes: Sequence[Sequence[int]],
+    dtypes: Sequence[Any],
+    need_check_feed: Sequence[bool],
+    places: Sequence[Any],
+    use_double_buffer: bool,
+    drop_last: bool,
+) -> MultiDeviceFeedReader:
+    """A reader of the batches in `queue` for `places` (`fluid.core.create_py_reader`).
+
+    `names`: of the tensors of a batch. `shapes`, `dtypes`, `need_check_feed` are accepted; elements stay on the host.
+    """
+    ordered = isinstance(queue, OrderedMultiDeviceLoDTensorBlockingQueue)
+    kind = OrderedMultiDeviceFeedReader if ordered else MultiDeviceFeedReader
+    return kind(queue, names, len(places), drop_last)

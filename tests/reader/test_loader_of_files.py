@@ -1,0 +1,61 @@
+"""`DataLoader.from_dataset`: batches of slot files in a loop; and the older names of loaders."""
+
+import numpy as np
+import pytest
+
+from fluidlite import DatasetFactory, reader
+from fluidlite.base.place import CPUPlace
+from fluidlite.data import data
+from fluidlite.dygraph import guard
+from fluidlite.io import DataLoader
+
+
+@pytest.fixture
+def dataset(programs, tmp_path):
+    (tmp_path / "part").write_text("".join(f"2 {k} 1 1 {k}\n" for k in range(7)))
+    made = DatasetFactory().create_dataset("InMemoryDataset")
+    made.set_use_var([data("x", [None, 2], "float32"), data("ids", [None, 1], "int64", lod_level=1)])
+    made.set_batch_size(2)
+    made.set_filelist([str(tmp_path / "part")])
+    made.load_into_memory()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("places", "drop_last", "sizes"),
+    [
+        (1, True, [[2], [2], [2]]),
+        (1, False, [[2], [2], [2], [1]]),
+        (2, True, [[2, 2]]),
+        (2, False, [[2, 2], [2, 1]]),
+    ],
+)
+def test_items_have_a_batch_for_each_place(dataset, places, drop_last, sizes):
+    loader = DataLoader.from_dataset(dataset, [CPUPlace()] * places, drop_last=drop_last)
+    assert type(loader) is reader.DatasetLoader
+    for _ in range(2):
+        items = list(loader())
+        assert [[len(np.array(batch["x"])) for batch in item] for item in items] == sizes
+        first = items[0][0]["ids"]
+        assert first.lod() == [[0, 1, 2]] and np.array(first).tolist() == [[0], [1]]
+
+
+def test_only_data_sets_of_files_are_taken():
+    with pytest.raises(TypeError, match=r"made by fluid.DatasetFactory, got list"):
+        DataLoader.from_dataset([], CPUPlace())
+
+
+def test_older_names(programs):
+    x = data("x", [None, 2], "float32")
+    loader = reader.GeneratorLoader([x], capacity=2)
+    assert type(loader) is type(DataLoader.from_generator([x], capacity=2))
+    assert isinstance(loader, reader.DataLoaderBase) and loader.iterable
+    assert reader.keep_data_loader_order() is True and reader.QUEUE_GET_TIMEOUT == 60
+    reader.keep_data_loader_order(False)
+    assert reader.keep_data_loader_order() is False
+    reader.keep_data_loader_order(True)
+    assert reader.data_loader_unique_name_generator("loader") == "loader_0"
+    with guard(CPUPlace()):
+        eager = reader.DygraphGeneratorLoader(capacity=2)
+        eager.set_batch_generator(lambda: iter([[np.ones((2, 2), "float32")]]), CPUPlace())
+        assert [list(batch[0].shape) for batch in eager] == [[2, 2]]
