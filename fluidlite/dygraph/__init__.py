@@ -57,6 +57,7 @@ from .nn import (
     TreeConv,
 )
 from .parallel import DataParallel, ParallelEnv, prepare_context
+from .static_runner import StaticModelRunner
 
 __all__ = [
     "BCELoss",
@@ -99,6 +100,7 @@ __all__ = [
     "ReduceLROnPlateau",
     "Sequential",
     "SpectralNorm",
+    "StaticModelRunner",
     "StepDecay",
     "TracedLayer",
     "Tracer",

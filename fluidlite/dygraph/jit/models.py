@@ -89,21 +89,25 @@ class TranslatedLayer(Layer):
     `paddle.jit.TranslatedLayer`.
     """
 
+    _suffix = ""
+    """What comes behind the names of parameters."""
+
     def __init__(self, program: Program, feeds: list[str], fetches: list[str], scope: Scope) -> None:
         super().__init__()
         self._program, self._feeds, self._fetches = program, feeds, fetches
         self._lasting: list[str] = []
+        moving = {name for op in program.global_block().ops for name in op.writes()}
         for var in program.list_vars():
             found = scope.find_var(var.name) if var.persistable else None
             if found is None or not found.is_set():
                 continue
             array = found.get_tensor().array
             assert array is not None
-            floats = array.dtype.kind == "f"
+            trained = array.dtype.kind == "f" and not var.stop_gradient and var.name not in moving
+            name = var.name + self._suffix
             self._lasting.append(var.name)
-            self.add_parameter(
-                var.name, Parameter(here(host(array)), var.name, trainable=floats and not var.stop_gradient)
-            )
+            param = self.add_parameter(name, Parameter(here(host(array)), name, trainable=trained))
+            param.stop_gradient = not trained
         self._run = declarative(self._replay)
         self._traced: Traced | None = None
 
@@ -118,8 +122,8 @@ class TranslatedLayer(Layer):
     def _controlled(self, inputs: tuple[Any, ...]) -> Any:
         """Run a program with blocks, which is no row of operators."""
         if self._traced is None:
-            held = {name: self._parameters[name] for name in self._lasting}
-            self._traced = of_program(_trainable(self._program), self._feeds, self._fetches, held)
+            program = _trainable(self._program)
+            self._traced = of_program(program, self._feeds, self._fetches, self._held())
         leaves = [item if isinstance(item, Tensor) else Tensor(here(np.asarray(item))) for item in inputs]
         return self._traced(leaves)
 
@@ -128,11 +132,18 @@ class TranslatedLayer(Layer):
         return self._program
 
     def _replay(self, *inputs: Any) -> Any:
-        values = {name: self._parameters[name] for name in self._lasting}
+        values = self._held()
         values.update(zip(self._feeds, inputs, strict=True))
         for op in self._program.global_block().ops:
             if op.type not in ENDS:
-                _apply(op, values)
+                apply_operator(op, values, _differentiable(op))
+        return self._results(values)
+
+    def _held(self) -> dict[str, Any]:
+        """The parameters under the names that the program has for them."""
+        return {name: self._parameters[name + self._suffix] for name in self._lasting}
+
+    def _results(self, values: Mapping[str, Any]) -> Any:
         results = [values[name] for name in self._fetches]
         return results[0] if len(results) == 1 else results
 
@@ -157,11 +168,11 @@ def _trainable(program: Program) -> Program:
     return copy
 
 
-def _apply(op: Operator, values: dict[str, Any]) -> None:
-    """Run one operator on tensors by name, and put its results there."""
+def apply_operator(op: Operator, values: dict[str, Any], changed: Mapping[str, Any]) -> None:
+    """Run one operator, with some attributes `changed`, on tensors by name, and put its results there."""
     slots = {slot: names for slot, names in op.outputs.items() if names}
     inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
-    attrs = {**op.attrs, **_differentiable(op)}
+    attrs = {**op.attrs, **changed}
     made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)
     flat = made if isinstance(made, tuple) else (made,)
     values.update(zip([name for names in slots.values() for name in names], flat, strict=True))
