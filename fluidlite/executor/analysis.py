@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import copy
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..base.arrays import is_plain
-from ..base.dtypes import to_numpy
 from ..base.errors import EnforceNotMet
-from ..base.sizes import current_shape
-from ..framework import Block, Operator, Program
+from ..framework import Block, Operator
 from ..ops.registry import VERSION, OpView
 from . import branching, failures, halves, sparse
-from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 from .scope import Scope
 
@@ -167,66 +161,3 @@ class Versions:
             self._latest[name] = f"{name}{VERSION}{self._counts[name]}"
         made.outputs = {slot: [self.latest(name) for name in names] for slot, names in op.outputs.items()}
         return made
-
-
-class ScopeFollower:
-    """A plan, which holds its scope weakly and is made for one version of its program."""
-
-    version: int
-    feed_names: list[str]
-    meta: ExactMeta
-    fetched: list[str]
-    """What is fetched, in order; then perhaps what goes with it."""
-    has_levels: bool = False
-    """Whether something that is fetched has sequences."""
-    followed: int = 0
-    """How many of `feed_names`, at their end, are lasting variables."""
-    _scope: weakref.ref[Scope]
-    _scope_version: int
-    """The version of the scope that the plan was bound to last."""
-
-    def accepts(self, arrays: list[Any]) -> bool:
-        """Bind the arrays of the feeds, in the order of `feed_names`; False, with none of them bound, if one does not
-        fit."""
-        raise NotImplementedError
-
-    def take(self, arrays: list[Any]) -> None:
-        """`accepts` for arrays that have to fit; raises ValueError naming the first that does not."""
-        count = len(arrays) - self.followed
-        if self.accepts(arrays) or self.accepts(
-            [*[array.copy() for array in arrays[:count]], *arrays[count:]]
-        ):
-            return  # a copy is needed of what shares its memory with variables that the program writes
-        for name, array in zip(self.feed_names, arrays, strict=True):
-            wanted = f"{to_numpy(self.meta.dtypes[name])} {list(current_shape(self.meta.shapes[name]))}"
-            got = f"{array.dtype} {list(array.shape)}"
-            if wanted != got or (isinstance(array, np.ndarray) and not is_plain(array)):
-                raise ValueError(
-                    f"variable {name!r}: this plan works on an array of {wanted}, got one of {got}"
-                )
-        raise ValueError(f"this plan works on arrays of {self.feed_names}, which could not be bound")
-
-    def bind_scope(self) -> bool:
-        """Use the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
-        raise NotImplementedError
-
-    def ready(self, program: Program) -> bool:
-        """Whether the plan still says what the program does; follows the scope if that has changed."""
-        if program._version != self.version:
-            return False
-        scope = self._scope()
-        return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
-
-
-def lasting_tensors(meta: ExactMeta, scope: Scope) -> dict[str, LoDTensor] | None:
-    """The tensors of the lasting variables of a plan; None if one is not set, or not of the planned shape and dtype."""
-    tensors = {}
-    for name in meta.persistable:
-        found = scope.find_var(name)
-        tensor = found.get() if found is not None else None
-        if not isinstance(tensor, LoDTensor) or tensor.array is None or tensor.offsets:
-            return None
-        if tensor.array.shape != meta.shapes[name] or tensor.array.dtype != to_numpy(meta.dtypes[name]):
-            return None
-        tensors[name] = tensor
-    return tensors

@@ -18,10 +18,11 @@ from ..base.selected_rows import SelectedRows, as_dense
 from ..framework import OpRole, Program
 from ..ops.tensor.selected_rows import parts
 from . import failures, readers
-from .executor import as_results, fetch_names, run_program
+from .executor import fetch_names
 from .feeding import Feed, as_feed, check, split, unshared
 from .lod_tensor import LoDTensor
 from .scope import Scope
+from .steps import as_results, run_program
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice

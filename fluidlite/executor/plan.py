@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -15,21 +13,20 @@ import numpy as np
 from .._ext import engine
 from ..base import profiling
 from ..base.dtypes import to_numpy
-from ..base.sizes import Real, Size, always_equal, current, current_shape, formula
+from ..base.sizes import Real, Size, always_equal, current, current_shape
 from ..framework import Block, Operator, Program
 from ..ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
-from . import branching, failures, fusion, memory, native_forms
-from .analysis import Analysis, ScopeFollower, lasting_tensors
-from .forking import watch
+from . import branching, failures, memory, native_forms
+from .analysis import Analysis
 from .form import Instruction, lifetimes
 from .lod_tensor import LoDTensor
 from .lowering import Lowering
-from .planning import CannotPlan
 from .registers import Registers
 from .scope import Scope
+from .step_plan import StepPlan
 
 
-class Plan(ScopeFollower):
+class Plan(StepPlan):
     """Runs operators of one block on feeds of any sizes that fit; temporaries share one arena.
 
     Args:
@@ -48,6 +45,7 @@ class Plan(ScopeFollower):
     is neither fed, computed nor initialised.
     """
 
+    passes = native_forms.PASSES
     branches = True
     """Whether blocks of branches may stand in line with other operators."""
 
@@ -66,13 +64,6 @@ class Plan(ScopeFollower):
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
     ) -> None:
-        self._scope = weakref.ref(
-            scope
-        )  # the plan is kept with the program and must not keep the scope alive
-        self.version = program._version
-        self.lock = threading.Lock()
-        watch(self)
-        self._failure = engine.KernelFailure
         analysis = Analysis(
             block or program.global_block(),
             scope,
@@ -84,11 +75,10 @@ class Plan(ScopeFollower):
             self.branches,
             values,
         )
-        self.feed_names = analysis.feed_names
+        super().__init__(program, scope, analysis)
+        self._failure = engine.KernelFailure
         self._later = list(later or ())
         self._fed = frozenset([*self.feed_names, *self._later])
-        self._fed_levels = [len(analysis.meta.lod(name)) for name in self.feed_names]
-        self.meta = analysis.meta
         self._registers = Registers(self.meta.sizes)
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
@@ -100,10 +90,7 @@ class Plan(ScopeFollower):
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
         self._allocate(instructions, fetches)
         self._emit(instructions)
-        self._scope_version = -1
-        if not self.bind_scope():
-            raise CannotPlan("a variable of the scope gets another shape or type")
-        self.meta.forget_scope()
+        self._bind_first()
         self.fetched = list(fetches)
         self.engine.set_fetches([self._entry(name) for name in fetches])
         self._sign()
@@ -149,10 +136,6 @@ class Plan(ScopeFollower):
         )
 
     def follow(self, names: Sequence[str]) -> None:
-        """Have `accepts` take the arrays of these lasting variables as well, after those of the feeds.
-
-        For variables whose memory belongs to somebody else, who may replace it from one step to the next.
-        """
         self.feed_names = [*self.feed_names, *names]
         self.followed = len(names)
         self._sign(len(names))
@@ -161,8 +144,7 @@ class Plan(ScopeFollower):
         """The instructions, fused."""
         self._lowering = lowering = Lowering(self.meta, fetches if self.results_apart else ())
         made = lowering.instructions(steps, self._python)
-        lasting = filter(self.meta.lasting, {name for each in made for name in each.writes})
-        return fusion.fuse(made, [*fetches, *lasting], native_forms.PASSES, lowering.root)
+        return self._fused(made, {*fetches, *self._lasting(made)})
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
@@ -269,43 +251,19 @@ class Plan(ScopeFollower):
         return kernels.address(call.kernel)
 
     def bind_scope(self) -> bool:
-        """Point at the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
-        scope = self._scope()
-        tensors = lasting_tensors(self.meta, scope) if scope is not None else None
-        if scope is None or tensors is None:
+        """Point at the scope's variables as they are now."""
+        tensors = self._tensors()
+        if tensors is None:
             return False
         for name, tensor in tensors.items():
             tensor.on(None)
             self.engine.bind(self._slots[name], tensor.own())
         self._views.clear()
         self.engine.set_written([tensors[name].array for name in tensors if name in self._changed])
-        self._scope_version = scope._cell.version
         return True
 
-    def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
-        """Bind what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""
-        arrays = []
-        offsets: list[np.ndarray] = []
-        for value, levels in zip(feed.values(), self._fed_levels, strict=False):
-            if type(value) is LoDTensor:
-                if len(value.offsets) != levels or not value._ends_with_rows():
-                    return False
-                offsets += value.offsets
-                value = value.array
-            elif levels:
-                return False
-            if type(value) is not np.ndarray:
-                return False
-            arrays.append(value)
-        arrays += offsets
-        return len(arrays) == len(self.feed_names) and self.accepts(arrays)
-
     def accepts(self, arrays: list[np.ndarray]) -> bool:
-        """Bind the arrays of the feeds, in the order of `feed_names`.
-
-        False if one has another shape or dtype, or is not plain; then no feed is bound, and the plan does not run. What
-        is only read and shares memory with what the plan writes is copied.
-        """
+        """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
         if not all(self._holds(arrays[at], *number) for at, *number in self._values):
             return self.engine.bind_arrays(())
         if self.engine.bind_arrays(arrays):
@@ -329,6 +287,9 @@ class Plan(ScopeFollower):
         if found >= 2:
             self.engine.set_root(register, found)
         return bool(found >= 2)
+
+    def release_gil(self, release: bool) -> None:
+        self.engine.release_gil = release
 
     def run(self, begin: int = 0, end: int = -1) -> None:
         """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
@@ -373,7 +334,6 @@ class Plan(ScopeFollower):
         return runs
 
     def fetch(self) -> list[np.ndarray]:
-        """Copies of the variables to fetch, then those of the offsets of their sequences (`levels`)."""
         return self.engine.fetch_all()
 
     def height(self, name: str) -> int:
@@ -381,7 +341,6 @@ class Plan(ScopeFollower):
         return current(self.meta.shapes[name][0])
 
     def fetch_tensors(self) -> list[LoDTensor]:
-        """Copies of the variables to fetch, with their sequences."""
         found = self.fetch()
         offsets = iter(found[len(self.levels) :])
         return [
@@ -390,12 +349,8 @@ class Plan(ScopeFollower):
         ]
 
     def describe(self) -> str:
-        """The instructions of a step, one a line."""
-        shapes = ", ".join(
-            f"{name}[{', '.join(formula(n) for n in self.meta.shapes[name])}]" for name in self.feed_names
-        )
         count = f"{len(self.ops)} instruction{'s' if len(self.ops) != 1 else ''}"
-        lines = [f"{count} on the CPU for {shapes or 'no feeds'}"]
+        lines = [f"{count} on the CPU for {self._for_feeds()}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
         for each, native in zip(self.instructions, self.is_native, strict=True):

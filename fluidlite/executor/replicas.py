@@ -14,10 +14,10 @@ from ..backend.cupy_.collective import Group
 from ..backend.cupy_.device import CudaDevice
 from ..base.place import Place
 from ..framework import Program
-from .executor import run_program
 from .lod_tensor import LoDTensor
 from .parallel import DataParallel
 from .scope import Scope
+from .steps import run_program
 
 _copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
 

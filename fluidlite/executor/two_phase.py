@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..framework import OpRole, Program
+from ..framework import Program
 from .plan import Plan
 from .scope import Scope
+from .step_plan import TwoPhases
 
 RELEASE_FROM = 1 << 18
 """From how many bytes of temporaries on a plan lets other threads run."""
 
 
-class TwoPhasePlan(Plan):
-    """A plan that stops before its first backward operator.
+class TwoPhasePlan(TwoPhases, Plan):
+    """A plan in two phases on the host.
 
     Args:
         program: forward operators, then backward ones.
@@ -46,12 +47,9 @@ class TwoPhasePlan(Plan):
         self.engine.set_fetches([self._entry(name) for name in self.fetched[len(fetches) :]])
         self._late = [(name, *self._entry(name)) for name, like in late.items() if self.meta.has(like)]
         self.follow([name for name in held if name in self.meta.persistable])
-        roles = [op.attrs.get("op_role", 0) for op in self.ops]
-        self._cut = next((k for k, role in enumerate(roles) if role & OpRole.Backward), len(roles))
 
     def run_first(self) -> list[np.ndarray]:
-        """Run the forward operators on what `accepts` has bound; returns copies of the fetches."""
-        self.engine.release_gil = self.engine.arena_bytes >= RELEASE_FROM
+        self.release_gil(self.engine.arena_bytes >= RELEASE_FROM)
         self.run(0, self._cut)
         return [self.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
 
@@ -73,9 +71,7 @@ class TwoPhasePlan(Plan):
         return self.engine.fetch_all()
 
     def snapshot(self) -> np.ndarray:
-        """All temporaries as they are now, for `restore`."""
         return self.engine.arena.copy()
 
     def restore(self, snapshot: np.ndarray) -> None:
-        """Put the temporaries back, so that the second phase can run once more."""
         np.copyto(self.engine.arena, snapshot)

@@ -11,15 +11,15 @@ from ..base.arrays import owned, plain_copy
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
-from ..executor.executor import run_program
-from ..executor.plan import Plan
+from ..executor.planned import planned
 from ..executor.planning import CannotPlan
+from ..executor.step_plan import StepPlan
+from ..executor.steps import run_program
 from ..framework import Program
 from ..ops.registry import grad_name
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
-    from ..executor.device.plan import DevicePlan
 
 RELEASE_FROM = 1 << 16
 """From how many elements on an update lets other threads run; for fewer, waiting to be let back in costs more."""
@@ -61,25 +61,16 @@ class EagerUpdate:
         self._kinds = [type(grad) for grad in grads]
         self._plan = None if SelectedRows in self._kinds else self._planned(grads)
 
-    def _planned(self, grads: Sequence[Any]) -> Plan | DevicePlan | None:
+    def _planned(self, grads: Sequence[Any]) -> StepPlan | None:
         for (name, _), array in zip(self._held.items(), self._arrays(), strict=True):
             self._scope.var(name).set(LoDTensor.wrap(array))
         feed = dict(zip(self._fed, grads, strict=True))
         try:
-            if self._device is not None:
-                return self._on_device(feed, self._device)
-            plan = Plan(self._program, self._scope, feed, (), varying=False)
+            plan = planned(self._program, self._scope, feed, (), self._device, fixed=True)
         except CannotPlan:
             return None
         plan.follow(list(self._held))
-        plan.engine.release_gil = sum(grad.size for grad in grads) >= RELEASE_FROM
-        return plan
-
-    def _on_device(self, feed: dict[str, Any], device: CudaDevice) -> DevicePlan:
-        from ..executor.device.plan import DevicePlan
-
-        plan = DevicePlan(self._program, self._scope, feed, (), device, capture=False)
-        plan.follow(list(self._held))
+        plan.release_gil(sum(grad.size for grad in grads) >= RELEASE_FROM)
         return plan
 
     def _arrays(self) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
-    from fluidlite.executor import executor
+    from fluidlite.executor import steps
     from fluidlite.executor.driver import Pieces
     from fluidlite.executor.planning import CannotPlan
 
@@ -20,5 +20,5 @@ def start() -> None:
     def one(self: Pieces, begin: int) -> int:
         return begin + (not self.alone[begin])
 
-    executor._planned = refused
+    steps.planned = refused
     Pieces.stretch = one  # type: ignore[method-assign]

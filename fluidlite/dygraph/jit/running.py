@@ -17,9 +17,9 @@ from ...executor.driver import Driver
 from ...executor.feeding import Feed
 from ...executor.interpret import Interpreter
 from ...executor.pieces import Blocks
+from ...executor.planned import planned_in_two
 from ...executor.planning import CannotPlan
-from ...executor.scope import Scope
-from ...executor.two_phase import TwoPhasePlan
+from ...executor.step_plan import TwoPhases
 from ...framework import OpRole, Program, Variable
 from ...framework.backward import gradients
 from ...ops.registry import grad_name
@@ -27,7 +27,6 @@ from ...ops.tensor.selected_rows import parts
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ...executor.device.two_phase import DeviceTwoPhasePlan
     from .traced import Traced
 
 Arrays = list[Any]
@@ -69,7 +68,7 @@ class Runner:
                 # Some operators have results in evaluation mode and no gradients: that matters if these are asked for.
                 self._refusal = error
                 self.program, self.late = traced.program, {}
-        self._spare: list[TwoPhasePlan | DeviceTwoPhasePlan] = []
+        self._spare: list[TwoPhases] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
         self._halves: tuple[Any, Any] | None = None
@@ -150,7 +149,7 @@ class Runner:
 
         return refuse
 
-    def _plan(self, arrays: Arrays) -> TwoPhasePlan | DeviceTwoPhasePlan | None:
+    def _plan(self, arrays: Arrays) -> TwoPhases | None:
         """A plan that nobody uses, bound to the arrays; None if the program needs the interpreter."""
         refused = []
         try:
@@ -172,29 +171,26 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = self._planned_for(feed, late_fetches)
+            plan = planned_in_two(
+                self.program,
+                self._traced.scope,
+                feed,
+                self.outputs,
+                late_fetches,
+                self.late,
+                self._held,
+                self.device,
+            )
         except CannotPlan:
             self._planned = False
             return None
         plan.take(self._for(plan, arrays))
         return plan
 
-    def _for(self, plan: TwoPhasePlan | DeviceTwoPhasePlan, arrays: Arrays) -> Arrays:
+    def _for(self, plan: TwoPhases, arrays: Arrays) -> Arrays:
         """Those of the arrays of inputs and captured tensors that a plan takes."""
         at = self._at
         return [arrays[at[name]] for name in plan.feed_names]
-
-    def _planned_for(
-        self, feed: dict[str, Any], late_fetches: list[str]
-    ) -> TwoPhasePlan | DeviceTwoPhasePlan:
-        scope: Scope = self._traced.scope
-        if self.device is None:
-            return TwoPhasePlan(self.program, scope, feed, self.outputs, late_fetches, self.late, self._held)
-        from ...executor.device.two_phase import DeviceTwoPhasePlan
-
-        return DeviceTwoPhasePlan(
-            self.program, scope, feed, self.outputs, late_fetches, self.late, self._held, self.device
-        )
 
     def _interpret(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
@@ -230,10 +226,9 @@ class Runner:
                 )
         return self._halves
 
-    def give_back(self, plan: TwoPhasePlan | DeviceTwoPhasePlan) -> None:
+    def give_back(self, plan: TwoPhases) -> None:
         """Keep a plan for a later call, without what it has computed on a GPU."""
-        if not isinstance(plan, TwoPhasePlan):
-            plan.restore({})
+        plan.rest()
         self._spare.append(plan)
         if len(self._spare) > SPARE_PLANS:
             del self._spare[0]
@@ -266,7 +261,7 @@ class Pending:
 class Planned(Pending):
     """A call that holds a plan until its gradients are computed or nobody can ask for them any more."""
 
-    def __init__(self, runner: Runner, plan: TwoPhasePlan | DeviceTwoPhasePlan, outputs: Arrays) -> None:
+    def __init__(self, runner: Runner, plan: TwoPhases, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._plan = plan
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,12 @@ from ...backend.cupy_.recording import Recording
 from ...base import flags, profiling
 from ...base.dtypes import to_numpy
 from ...framework import Operator, Program
-from ..analysis import Analysis, ScopeFollower, lasting_tensors
-from ..forking import watch
-from ..form import Instruction
-from ..fusion import fuse
+from ...ops.registry import LEVEL
+from ..analysis import Analysis
 from ..lod_tensor import LoDTensor
 from ..planning import CannotPlan
 from ..scope import Scope
+from ..step_plan import StepPlan
 from .calls import needs_host
 from .feeds import FeedSlots, Fetcher, Layout, Pace
 from .fusion import PASSES
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 
-class DevicePlan(ScopeFollower):
+class DevicePlan(StepPlan):
     """Runs `program` on a GPU, on feeds of the shapes it was made with.
 
     The first step runs launch by launch, with temporaries from a memory pool of the plan's own. The second records the
@@ -49,6 +47,8 @@ class DevicePlan(ScopeFollower):
     is neither fed, computed nor initialised.
     """
 
+    passes = PASSES
+
     def __init__(
         self,
         program: Program,
@@ -60,19 +60,16 @@ class DevicePlan(ScopeFollower):
         capture: bool = True,
         later: Mapping[str, str] | None = None,
     ) -> None:
-        self._scope = weakref.ref(scope)
-        self.version = program._version
-        self.device = device
-        self.lock = threading.Lock()
-        watch(self)
+        if any(LEVEL in name for name in feed):
+            raise CannotPlan("sequences are fed")
         analysis = Analysis(program.global_block(), scope, dict(feed), fetches, ops, later=later)
-        self.meta = analysis.meta
+        super().__init__(program, scope, analysis)
+        self.device = device
         if any(self.meta.lods.values()):
             raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
-        self.feed_names = analysis.feed_names
         self.fetched = analysis.fetches
         launches = [of_operator(op, view) for op, view in analysis.steps]
-        lasting = {n for launch in launches for n in launch.writes if analysis.meta.lasting(n)}
+        lasting = self._lasting(launches)
         self.instructions = self._fused(launches, {*analysis.fetches, *lasting})
         self.uncaptured_reason = self._reason(capture)
         self._resources = Resources(device, self.lock)
@@ -89,7 +86,6 @@ class DevicePlan(ScopeFollower):
         self._layouts = {name: self._layout(name) for name in self.feed_names}
         self._pending: list[Any] = []
         self._results: list[Any] = []
-        self._scope_version = -1
         self._slots: FeedSlots | None = None
         self._pace = Pace(device)
         if capture:
@@ -99,14 +95,9 @@ class DevicePlan(ScopeFollower):
         for name, array in self.meta.known.items():
             if self._list.reads(name):
                 self._list.given[name] = device.put(array)
-        if not self.bind_scope():
-            raise CannotPlan("a variable of the scope gets another shape or type")
-        self.meta.forget_scope()
+        self._bind_first()
         self._fetcher = Fetcher(device, [self._layout(name) for name in self.fetched])
         weakref.finalize(self, self._resources.release).atexit = False
-
-    def _fused(self, launches: list[Instruction], needed: set[str]) -> list[Instruction]:
-        return fuse(launches, needed, PASSES)
 
     def _layout(self, name: str) -> Layout:
         return self.meta.shapes[name], to_numpy(self.meta.dtypes[name])
@@ -121,23 +112,17 @@ class DevicePlan(ScopeFollower):
         return next((reason for reason in found if reason is not None), None)
 
     def follow(self, names: Sequence[str]) -> None:
-        """Have `accepts` take the arrays of these lasting variables as well, after those of the feeds.
-
-        For variables whose memory belongs to somebody else, who may replace it from one step to the next.
-        """
         self._held = [name for name in names if name in self.meta.persistable]
         self.feed_names = [*self.feed_names, *self._held]
         self._layouts.update((name, self._layout(name)) for name in self._held)
 
     def bind_scope(self) -> bool:
-        """Bring the scope's variables here; False if a shape or dtype is not the planned one any more."""
-        scope = self._scope()
-        tensors = lasting_tensors(self.meta, scope) if scope is not None else None
-        if scope is None or tensors is None:
+        """Bring the scope's variables here."""
+        tensors = self._tensors()
+        if tensors is None:
             return False
         for name, tensor in tensors.items():
             self._bind(name, tensor.on(self.device))
-        self._scope_version = scope._cell.version
         return True
 
     def _bind(self, name: str, array: Any) -> None:
@@ -147,23 +132,10 @@ class DevicePlan(ScopeFollower):
             if self._resources.graph is not None:
                 self._resources.forget_graph()
 
-    def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
-        """Take what the user feeds, if it is arrays of exactly the planned shapes and dtypes; False otherwise."""
-        arrays = []
-        for value in feed.values():
-            if type(value) is LoDTensor:
-                if value.offsets:
-                    return False
-                value = value.array
-            elif type(value) is not np.ndarray:
-                if not on_device(value):
-                    return False
-                value = self.device.adopt(value)
-            arrays.append(value)
-        return len(arrays) == len(self.feed_names) and self.accepts(arrays)
+    def _adopted(self, value: Any) -> Any:
+        return self.device.adopt(value) if on_device(value) else None
 
     def accepts(self, arrays: Sequence[Any]) -> bool:
-        """Take the arrays of the feeds, in the order of `feed_names`; False if one has another shape or dtype."""
         layouts = self._layouts
         taken = list(zip(self.feed_names, arrays, strict=True))
         for name, array in taken:
@@ -243,7 +215,7 @@ class DevicePlan(ScopeFollower):
         resources.release()
 
     def fetch(self) -> list[np.ndarray]:
-        """The variables to fetch, copied to the host; waits for the GPU, and raises what kernels have found wrong."""
+        """Copies on the host; waits for the GPU, and raises what kernels have found wrong."""
         if not self.fetched:
             return []
         values = self._fetcher.get(self._results)
@@ -253,7 +225,7 @@ class DevicePlan(ScopeFollower):
         return values
 
     def fetch_tensors(self) -> list[LoDTensor]:
-        """Copies of the variables to fetch, on the device; nobody waits."""
+        """Copies on the device; nobody waits."""
         with self.device.active(), library.errors("copying what is fetched"):
             return [LoDTensor.wrap(array.copy()) for array in self._results]
 
@@ -266,8 +238,6 @@ class DevicePlan(ScopeFollower):
             head = "one CUDA graph"
         else:
             head = "will be captured in its next step" if self._resources.warm else "has not run yet"
-        shapes = ", ".join(f"{name}{list(self._layouts[name][0])}" for name in self.feed_names)
-        lines = [
-            f"{len(self.instructions)} launches on GPU {self.device.number} for {shapes or 'no feeds'}; {head}"
-        ]
+        count = f"{len(self.instructions)} launches"
+        lines = [f"{count} on GPU {self.device.number} for {self._for_feeds()}; {head}"]
         return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.instructions)])

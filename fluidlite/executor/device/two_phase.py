@@ -6,19 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import library
-from ...framework import OpRole, Program
-from ..form import Instruction
-from ..fusion import fuse
+from ...framework import Program
 from ..scope import Scope
-from .fusion import PASSES
+from ..step_plan import TwoPhases
 from .plan import DevicePlan
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 
-class DeviceTwoPhasePlan(DevicePlan):
-    """A plan that stops before its first backward operator; as `TwoPhasePlan`, for arrays of `device`.
+class DeviceTwoPhasePlan(TwoPhases, DevicePlan):
+    """As `TwoPhasePlan`, for arrays of `device`.
 
     Raises CannotPlan when the program needs the interpreter.
     """
@@ -40,17 +38,7 @@ class DeviceTwoPhasePlan(DevicePlan):
         self.follow(held)
         self._values: dict[str, Any] = {}
 
-    def _fused(self, launches: list[Instruction], needed: set[str]) -> list[Instruction]:
-        """The two parts, each fused for itself."""
-        roles = [launch.op.attrs.get("op_role", 0) & OpRole.Backward for launch in launches]
-        cut = next((k for k, role in enumerate(roles) if role), len(roles))
-        read = {name for launch in launches[cut:] for name in launch.reads}
-        first = fuse(launches[:cut], needed | read, PASSES)
-        self._cut = len(first)
-        return [*first, *fuse(launches[cut:], needed, PASSES)]
-
     def run_first(self) -> list[Any]:
-        """Run the forward operators on what `accepts` has taken; returns copies of the fetches, on the device."""
         with self.device.active():
             self._pace.begin()
             self._values = self._list.start()
@@ -77,9 +65,10 @@ class DeviceTwoPhasePlan(DevicePlan):
             return [self.device.xp.array(get(name), order="C") for name in names]
 
     def snapshot(self) -> dict[str, Any]:
-        """All temporaries as they are now, for `restore`."""
         return dict(self._values)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Put the temporaries back, so that the second phase can run once more."""
         self._values = dict(snapshot)
+
+    def rest(self) -> None:
+        self._values = {}
