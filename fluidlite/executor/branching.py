@@ -10,8 +10,8 @@ from ..base.dtypes import VarType
 from ..base.sizes import is_fixed
 from ..framework import Operator
 from ..framework.backward_blocks import kept_names
-from ..ops.registry import EMPTY, OpDef, OpView, find
-from .planning import CannotPlan, takes_no_part
+from ..ops.registry import EMPTY, OpDef, OpView
+from .planning import CannotPlan, in_place_of, takes_no_part
 
 
 def _infer(op: OpView) -> None:
@@ -53,9 +53,9 @@ def expanded(ops: Iterable[Operator]) -> Iterator[Operator]:
         if not in_line(op):
             yield op
             continue
-        yield _marker(op, BEGIN, {"Cond": list(op.inputs["Cond"])})
+        yield in_place_of(op, BEGIN, {"Cond": list(op.inputs["Cond"])}, {})
         yield from expanded(inner for inner in op.attrs["sub_block"].ops if not takes_no_part(inner))
-        yield _marker(op, END, {})
+        yield in_place_of(op, END, {}, {})
 
 
 def chosen(ops: Iterable[Operator]) -> Iterator[Operator]:
@@ -97,21 +97,6 @@ def _chosen(op: Operator, suffix: str) -> Iterator[Operator]:
         yield made
     for name, new in beside.items():
         takes = {"Condition": list(op.inputs["Cond"]), "X": [new], "Y": [name]}
-        yield _plain(op, "where", takes, name + suffix + "@CHOSEN")
-        yield _plain(op, "assign", {"X": [name + suffix + "@CHOSEN"]}, name)
-
-
-def _plain(op: Operator, kind: str, inputs: dict[str, list[str]], out: str) -> Operator:
-    """An ordinary operator in the place of `op`."""
-    made = copy.copy(op)
-    made.type, made.definition = kind, find(kind)
-    made.inputs, made.outputs, made.attrs = inputs, {"Out": [out]}, {}
-    return made
-
-
-def _marker(op: Operator, definition: OpDef, inputs: dict[str, list[str]]) -> Operator:
-    """An operator in the place of `op`, whose attributes tell that it belongs to it."""
-    made = copy.copy(op)
-    made.type, made.definition = definition.type, definition
-    made.inputs, made.outputs = inputs, {}
-    return made
+        picked = name + suffix + "@CHOSEN"
+        yield in_place_of(op, "where", takes, {"Out": [picked]}, {})
+        yield in_place_of(op, "assign", {"X": [picked]}, {"Out": [name]}, {})

@@ -7,7 +7,6 @@ one.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from ..framework import Block, Operator
 from ..ops.native import itemsize, numel
 from ..ops.registry import Call, OpDef, OpView
 from .environment import Environment
-from .planning import CannotPlan
+from .planning import CannotPlan, in_place_of
 
 ELEMENT = "@ELEMENT"
 """Stands behind the name of an array that is read: an element, for its shape."""
@@ -80,9 +79,9 @@ WRITE = OpDef(
 
 def on_array(op: Operator) -> bool:
     """Whether an operator reads or writes an element, as forward operators do."""
-    if op.type == "read_from_array":
-        return not op.inputs.get("X_W")
-    return op.type == "write_to_array" and not op.attr("accumulate")
+    if op.definition.role == "read":
+        return not op.inputs.get(op.definition.takes_out)
+    return op.definition.role == "write" and not op.attr("accumulate")
 
 
 def on_elements(block: Block, ops: Sequence[Operator]) -> list[Operator]:
@@ -92,24 +91,17 @@ def on_elements(block: Block, ops: Sequence[Operator]) -> list[Operator]:
         if not on_array(op):
             made.append(op)
             continue
-        reads = op.type == "read_from_array"
+        reads = op.definition.role == "read"
         (array,) = op.inputs["X"] if reads else op.outputs["Out"]
         if array in block.vars:
             raise CannotPlan("an array is another one in each turn")
         if reads:
             like = {"I": op.inputs["I"], "Like": [array + ELEMENT]}
-            made.append(_as(op, READ, array, like, {"Out": op.outputs["Out"]}))
+            made.append(in_place_of(op, READ, like, {"Out": op.outputs["Out"]}, {"array": array}))
         else:
-            made.append(_as(op, WRITE, array, {"X": op.inputs["X"], "I": op.inputs["I"]}, {}))
-    return made
-
-
-def _as(
-    op: Operator, definition: OpDef, array: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]
-) -> Operator:
-    made = copy.copy(op)
-    made.type, made.definition, made.attrs = definition.type, definition, {"array": array}
-    made.inputs, made.outputs = inputs, outputs
+            made.append(
+                in_place_of(op, WRITE, {"X": op.inputs["X"], "I": op.inputs["I"]}, {}, {"array": array})
+            )
     return made
 
 

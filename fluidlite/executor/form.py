@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ _SHOWN = 6
 """How many variables of an instruction are named in its description."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Instruction:
     """What a step does for operators, at one place.
 
@@ -69,18 +69,20 @@ def _some(names: Sequence[str]) -> str:
 
 
 def lifetimes(
-    instructions: Iterable[Instruction], root: Callable[[str], str], kept: Iterable[str]
+    instructions: Iterable[Instruction], roots: Mapping[str, str], kept: Iterable[str]
 ) -> dict[str, tuple[int, int]]:
     """The first and the last instruction that touch each variable; `kept` are touched when all are done.
 
-    `root(name)`: the variable that stands for `name`, because it has the same memory or is the whole of it.
+    `roots`: of some names the variable that counts, because it has the same memory or is the whole of it.
     """
     found: dict[str, tuple[int, int]] = {}
     at = -1
     for at, instruction in enumerate(instructions):
-        for name in map(root, instruction.touches):
+        for name in instruction.touches:
+            name = roots.get(name, name)
             found[name] = found[name][0] if name in found else at, at
-    for name in map(root, kept):
+    for name in kept:
+        name = roots.get(name, name)
         found[name] = found[name][0] if name in found else at + 1, at + 1
     return found
 
@@ -88,20 +90,25 @@ def lifetimes(
 class Uses:
     """Who reads and writes the variables of a list of instructions.
 
-    `needed`: variables that must have their values in the end. `root(name)`: the variable whose memory a name means.
+    `needed`: variables that must have their values in the end. `roots`: names for the memory of others.
     """
 
     def __init__(
-        self, instructions: Sequence[Instruction], needed: Iterable[str], root: Callable[[str], str]
+        self, instructions: Sequence[Instruction], needed: Iterable[str], roots: Mapping[str, str]
     ) -> None:
         self._instructions = instructions
-        self.root = root
-        self.needed = frozenset(map(root, needed))
+        self.roots = roots
+        self.needed = frozenset(map(self.root, needed))
+
+    def root(self, name: str) -> str:
+        """The variable whose memory a name means."""
+        return self.roots.get(name, name)
 
     @cached_property
     def written(self) -> Counter[str]:
         """How often each variable is written."""
-        return Counter(self.root(name) for each in self._instructions for name in each.writes)
+        roots = self.roots
+        return Counter([roots.get(name, name) for each in self._instructions for name in each.writes])
 
     @cached_property
     def makers(self) -> dict[str, Instruction]:
@@ -111,9 +118,10 @@ class Uses:
     @cached_property
     def _readers(self) -> dict[str, list[Instruction]]:
         readers: dict[str, list[Instruction]] = defaultdict(list)
+        roots = self.roots
         for each in self._instructions:
             for name in each.reads:
-                readers[self.root(name)].append(each)
+                readers[roots.get(name, name)].append(each)
         return readers
 
     def private(self, name: str, inside: Collection[Instruction]) -> tuple[bool, bool]:

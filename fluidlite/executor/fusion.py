@@ -8,9 +8,8 @@ wherever they stand (`Gathering`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 from ..framework import Operator
@@ -26,12 +25,12 @@ def fuse(
     instructions: list[Instruction],
     needed: Iterable[str],
     passes: Iterable[Pass],
-    root: Callable[[str], str] = lambda name: name,
+    roots: Mapping[str, str] | None = None,
 ) -> list[Instruction]:
-    """The instructions after all passes. `needed`, `root`: see `Uses`."""
+    """The instructions after all passes. `needed`, `roots`: see `Uses`."""
     needed = list(needed)
     for each in passes:
-        instructions = each(instructions, Uses(instructions, needed, root))
+        instructions = each(instructions, Uses(instructions, needed, roots or {}))
     return instructions
 
 
@@ -84,8 +83,12 @@ def _longest(
     inside = [instructions[position]]
     current = inside[0]
     found = current, 1
-    for after in islice(instructions, position + 1, None):
-        longer = next((made for rule in rules if (made := rule(current, after, uses)) is not None), None)
+    for place in range(position + 1, len(instructions)):
+        after, longer = instructions[place], None
+        for rule in rules:
+            longer = rule(current, after, uses)
+            if longer is not None:
+                break
         if longer is None:
             break
         inside.append(after)
@@ -143,11 +146,11 @@ class Gathering:
     """
 
     def __init__(
-        self, instructions: list[Instruction], uses: Uses, root: Callable[[str], str] | None = None
+        self, instructions: list[Instruction], uses: Uses, roots: Mapping[str, str] | None = None
     ) -> None:
         self.instructions = instructions
         self.uses = uses
-        self.root = root or uses.root
+        self.roots = uses.roots if roots is None else roots
 
     @classmethod
     def run(cls, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
@@ -176,6 +179,7 @@ class Gathering:
         places = {id(each): position for position, each in enumerate(self.instructions)}
         replaced = {places[id(part)] for member in found.values() for part in member.before} | set(found)
         groups: list[Group] = []
+        roots = self.roots
         fillable: dict[Any, Group] = {}
         for position, instruction in enumerate(self.instructions):
             member = found.get(position)
@@ -189,8 +193,8 @@ class Gathering:
                 replaced.add(position)
                 continue
             parts = member.instructions if member is not None else (instruction,)
-            reads = {self.root(name) for part in parts for name in part.reads}
-            writes = {self.root(name) for part in parts for name in part.writes}
+            reads = {roots.get(name, name) for part in parts for name in part.reads}
+            writes = {roots.get(name, name) for part in parts for name in part.writes}
             for key in [key for key, group in fillable.items() if group.meets(reads, writes)]:
                 del fillable[key]
             if member is None:

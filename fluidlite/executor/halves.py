@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from .._ext import kernels
 from ..base.dtypes import VarType
 from ..framework import Operator
-from ..ops.registry import GRAD, Call, OpView, find
-from .planning import ExactMeta, infer, works_alone
+from ..ops.registry import GRAD, Call, OpView
+from .planning import ExactMeta, in_place_of, infer, works_alone
 
 
 def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Operator]:
@@ -82,11 +82,8 @@ def _computes_in_half(view: OpView) -> bool:
 
 def _cast(op: Operator, source: str, target: str, before: VarType, after: VarType) -> Operator:
     """An operator that casts, in the place of `op`."""
-    made = copy.copy(op)
-    made.type, made.definition = "cast", find("cast")
-    made.inputs, made.outputs = {"X": [source]}, {"Out": [target]}
-    made.attrs = {"in_dtype": int(before), "out_dtype": int(after)}
-    return made
+    attrs = {"in_dtype": int(before), "out_dtype": int(after)}
+    return in_place_of(op, "cast", {"X": [source]}, {"Out": [target]}, attrs)
 
 
 def _same_sequences(meta: ExactMeta, source: str, target: str) -> None:

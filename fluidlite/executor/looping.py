@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,14 +12,14 @@ from .._ext.engine import OUT_OF_RANGE, Elements, KernelFailure
 from ..base.dtypes import VarType, to_numpy
 from ..base.sizes import is_fixed
 from ..framework import Block, Operator, Program
-from ..ops.registry import Call, OpView, Shape, find
+from ..ops.registry import Call, OpView, Shape
 from .elements import ELEMENTS, READ, WRITE, Missed, arrays_in, leave, with_samples
 from .elements import begin as elements_there
 from .environment import Environment
 from .form import Instruction
 from .pieces import Piece
 from .plan import Plan
-from .planning import CannotPlan
+from .planning import CannotPlan, in_place_of
 from .scope import Scope
 
 
@@ -77,7 +76,7 @@ class LoopPlan(Plan):
                 aliases.update((other, name) for other, root in [*aliases.items()] if root == result)
                 aliases[result] = name
             else:
-                op = _assign(self._like, result, name)
+                op = in_place_of(self._like, "assign", {"X": [result]}, {"Out": [name]}, {})
                 call = Call("copy", [result, name], [self._bytes(name)])
                 instructions.append(self._lowering.native(op, call))
         return instructions
@@ -229,12 +228,3 @@ class LoopPiece(Piece):
         plan.run()
         plan.leave(environment)
         return plan.fetch()
-
-
-def _assign(like: Operator, source: str, target: str) -> Operator:
-    """An operator that copies, in the place of another one."""
-    made = copy.copy(like)
-    made.type = "assign"
-    made.definition = find(made.type)
-    made.inputs, made.outputs, made.attrs = {"X": [source]}, {"Out": [target]}, {}
-    return made

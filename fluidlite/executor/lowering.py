@@ -87,12 +87,16 @@ class Lowering:
         taken, made = set(op.input_arg_names), set(op.output_arg_names)
         reads, writes = [], []
         for name in call.operands:
-            if name is not None:
+            if name is None:
+                continue
+            read, made_here = name in taken, name in made
+            if not read and not made_here:  # a part of something, or a scratch array
                 owner = self._meta.part_of.get(name) or name.partition(LEVEL)[0]
-                if owner in taken or owner not in made:
-                    reads.append(name)
-                if owner in made or owner not in taken:
-                    writes.append(name)
+                read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
+            if read:
+                reads.append(name)
+            if made_here:
+                writes.append(name)
         return Instruction((op,), tuple(reads), tuple(writes), call, view)
 
     def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:

@@ -143,16 +143,17 @@ class Plan(StepPlan):
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """The instructions, fused."""
         self._lowering = lowering = Lowering(self.meta, fetches if self.results_apart else ())
+        self._roots = lowering.aliases
         made = lowering.instructions(steps, self._python)
         return self._fused(made, {*fetches, *self._lasting(made)})
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
-        return self._lowering.root(name)
+        return self._roots.get(name, name)
 
     def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
         """Places in the arena for temporaries."""
-        for name, (first, last) in lifetimes(instructions, self._root, fetches).items():
+        for name, (first, last) in lifetimes(instructions, self._roots, fetches).items():
             if self._temporary(name):
                 self._storages[name] = memory.Storage(self._bytes(name), [name], first, last)
         self._share_in_place(instructions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from ..base.sizes import Size, Sizes, is_fixed
 from ..framework import Block, Operator, sequences
 from ..ops import kernel_types
 from ..ops.program.feed_fetch import ENDS
-from ..ops.registry import LEVEL, OpView, Shape, check_result
+from ..ops.registry import LEVEL, OpDef, OpView, Shape, check_result, find
 from ..ops.tensor.selected_rows import ROWS, VALUES, parts
 from . import failures
 from .lod_tensor import LoDTensor
@@ -195,6 +196,22 @@ class ExactMeta:
         self.part_of[rows] = self.part_of[values] = name
         self.shapes[rows], self.dtypes[rows] = (count,), VarType.INT64
         self.shapes[values], self.dtypes[values] = (count, *self.shapes[name][1:]), self.dtypes[name]
+
+
+def in_place_of(
+    op: Operator,
+    kind: str | OpDef,
+    inputs: dict[str, list[str]],
+    outputs: dict[str, list[str]],
+    attrs: dict[str, Any] | None = None,
+) -> Operator:
+    """An operator that stands where `op` does, as errors say; without `attrs` its attributes are those of `op`."""
+    made = copy.copy(op)
+    made.definition = find(kind) if isinstance(kind, str) else kind
+    made.type, made.inputs, made.outputs = made.definition.type, inputs, outputs
+    if attrs is not None:
+        made.attrs = attrs
+    return made
 
 
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:

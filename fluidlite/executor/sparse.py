@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from ..framework import Operator
-from ..ops.registry import OpView, RowRule, find
+from ..ops.registry import OpView, RowRule
 from ..ops.tensor.selected_rows import ROWS, VALUES
-from .planning import CannotPlan, ExactMeta
+from .planning import CannotPlan, ExactMeta, in_place_of
 
 
 def wholes(names: Iterable[str]) -> list[str]:
@@ -63,11 +63,7 @@ def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
 
 def dense(op: Operator, name: str, meta: ExactMeta) -> Operator:
     """An operator that makes the SelectedRows `name` dense, in the place of `op`."""
-    made = copy.copy(op)
-    made.type = "dense_from_selected_rows"
-    made.definition = find(made.type)
-    made.inputs, made.outputs, made.attrs = {"X": [name]}, {"Out": [dense_name(name)]}, {}
-    return made
+    return in_place_of(op, "dense_from_selected_rows", {"X": [name]}, {"Out": [dense_name(name)]}, {})
 
 
 def dense_name(name: str) -> str:

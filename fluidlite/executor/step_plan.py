@@ -48,11 +48,14 @@ class StepPlan(Protocol):
     _scope: weakref.ref[Scope]
     _scope_version: int  # the version of the scope that the plan was bound to last
     _fed_levels: list[int]
+    _roots: Mapping[str, str]
+    """Names for the memory of others."""
 
     def __init__(self, program: Program, scope: Scope, analysis: Analysis) -> None:
         # The plan is kept with the program and must not keep the scope alive.
         self._scope = weakref.ref(scope)
         self._scope_version = -1
+        self._roots = {}
         self.version = program._version
         self.lock = threading.Lock()
         watch(self)
@@ -60,13 +63,9 @@ class StepPlan(Protocol):
         self.feed_names = analysis.feed_names
         self._fed_levels = [len(self.meta.lod(name)) for name in self.feed_names]
 
-    def _root(self, name: str) -> str:
-        """The variable whose memory `name` lives in."""
-        return name
-
     def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
         """The instructions after the fuser; `needed`: what must have its value in the end."""
-        return fusion.fuse(instructions, needed, self.passes, self._root)
+        return fusion.fuse(instructions, needed, self.passes, self._roots)
 
     def _lasting(self, instructions: Iterable[Instruction]) -> set[str]:
         """The variables that last which instructions write."""

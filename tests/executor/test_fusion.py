@@ -57,9 +57,8 @@ def test_three_are_joined_or_none():
 
 
 def test_names_for_the_same_memory_are_one_variable():
-    root = {"y2": "y"}
     chain = [instruction("f", ["x"], ["y"]), instruction("g", ["y2"], ["z"]), instruction("h", ["y2"], ["w"])]
-    found = fuse(chain, ["z", "w"], [grown(one_of("f", "g"))], lambda name: root.get(name, name))
+    found = fuse(chain, ["z", "w"], [grown(one_of("f", "g"))], {"y2": "y"})
     assert actions(found) == ["f", "g", "h"]
 
 
@@ -97,6 +96,5 @@ def test_nothing_is_moved_past_who_reads_or_writes_it():
 
 
 def test_lifetimes_span_all_names_of_a_variable():
-    root = {"y2": "y"}
-    found = lifetimes(CHAIN, lambda name: root.get(name, name), ["y2", "given"])
+    found = lifetimes(CHAIN, {"y2": "y"}, ["y2", "given"])
     assert found == {"x": (0, 0), "y": (0, 3), "z": (1, 2), "w": (2, 2), "given": (3, 3)}

@@ -63,7 +63,7 @@ class LaunchList:
     def _last_uses(self) -> list[list[str]]:
         """For each launch the variables that nobody looks at after it."""
         part_of = self._meta.part_of
-        lives = lifetimes(self.launches, lambda name: part_of.get(name, name), self._fetches)
+        lives = lifetimes(self.launches, part_of, self._fetches)
         self._used = {*lives, *self._fetches}
         dead: list[list[str]] = [[] for _ in (*self.launches, None)]
         for name, (_, last) in lives.items():

@@ -38,16 +38,20 @@ class Updates(Gathering):
     """Updates of one kind, each with its weight decay and with what carries its power on."""
 
     def __init__(self, instructions: list[Instruction], uses: Uses) -> None:
-        self._roots = roots = dict[str, str]()
+        self._roots: dict[str, str] = {}
         self._read_at: dict[str, list[int]] = defaultdict(list)
         self._written_at: dict[str, list[int]] = defaultdict(list)
-        super().__init__(instructions, uses, lambda name: roots.get(name, name))
+        super().__init__(instructions, uses, self._roots)
         for position, launch in enumerate(instructions):
             self._note_view(launch)
             for name in launch.reads:
                 self._read_at[self.root(name)].append(position)
             for name in launch.writes:
                 self._written_at[self.root(name)].append(position)
+
+    def root(self, name: str) -> str:
+        """The variable whose memory `name` may be another name for."""
+        return self._roots.get(name, name)
 
     def _note_view(self, launch: Instruction) -> None:
         if launch.view is not None and launch.op.definition.view is not None:
