@@ -202,20 +202,17 @@ def data_norm(
             name=f"{prefix}.{ending}", initializer=ConstantInitializer(float(starts.get(key, default)))
         )
         inputs[slot] = [helper.create_parameter(attr=attr, shape=[width], dtype=input.dtype)]
-    means, scales = (helper.create_variable(dtype=input.dtype, stop_gradient=True) for _ in range(2))
-    out = input if in_place else helper.create_variable(dtype=input.dtype)
-    helper.append_op(
-        type="data_norm",
-        inputs=inputs,
-        outputs={"Y": [out], "Means": [means], "Scales": [scales]},
-        attrs={
-            "epsilon": epsilon,
-            "slot_dim": slot_dim,
-            "sync_stats": sync_stats,
-            "summary_decay_rate": summary_decay_rate,
-            "enable_scale_and_shift": enable_scale_and_shift,
-        },
-    )
+    saved = ("Means", "Scales")
+    made = {slot: helper.create_variable(dtype=input.dtype, like=input) for slot in saved}
+    made["Y"] = input if in_place else helper.create_variable(dtype=input.dtype, like=input)
+    attrs = {
+        "epsilon": epsilon,
+        "slot_dim": slot_dim,
+        "sync_stats": sync_stats,
+        "summary_decay_rate": summary_decay_rate,
+        "enable_scale_and_shift": enable_scale_and_shift,
+    }
+    out = helper.run("data_norm", inputs, tuple(made), attrs, stop_gradient=saved, into=made)[2]
     return helper.append_activation(out)
 
 
