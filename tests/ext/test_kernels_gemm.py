@@ -1,4 +1,4 @@
-"""Matrix products, tiny ones by the kernels' own loops and large ones by BLAS."""
+"""Matrix products by the kernels' own loops, and by BLAS."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,13 @@ SIZES = [
     (2, 3, 100),
     (33, 65, 40),
     (130, 10, 300),
+    (25, 64, 257),
+    (37, 49, 530),
+    (2, 40, 30),
+    (1, 40, 300),
 ]
+LARGE = [(520, 500, 520), (3000, 3, 70)]
+"""What is left to BLAS."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
@@ -36,6 +42,15 @@ def test_products(m, n, k, kind, target):
             operands = [stored(a, ta), stored(b, tb), out, None]
             kernels.call(f"gemm.{kind}", operands, [m, n, k, ta, tb], [alpha, beta], target=target)
             near(out, alpha * (a.astype(np.float64) @ b) + beta * c, kind, 3 + k / 4)
+
+
+@pytest.mark.parametrize("m, n, k", LARGE)
+def test_large_products(m, n, k):
+    a, b, c = draw(m, k, kind="f32"), draw(k, n, kind="f32", seed=1), draw(m, n, kind="f32", seed=2)
+    for ta, tb in TRANSPOSES:
+        out = c.copy()
+        kernels.call("gemm.f32", [stored(a, ta), stored(b, tb), out, None], [m, n, k, ta, tb], [-2.0, 0.5])
+        near(out, -2 * (a.astype(np.float64) @ b) + 0.5 * c, "f32", 3 + k / 4)
 
 
 @each_target

@@ -30,6 +30,18 @@ def test_gru_kernels(size, offsets):
     in_native.check("gru", test_gru.operands(offsets, size, True, False), {"origin_mode": True}, lods)
 
 
+@pytest.mark.parametrize("size", [33, 66])
+def test_wide_states(size):
+    """Weights of several strips, of a depth that is cut into parts, and more rows than a part of their gradient has."""
+    offsets = [0, 2, *range(9, 560, 8)]
+    for op_type, made in (
+        ("lstm", test_lstm.operands(offsets, size)),
+        ("gru", test_gru.operands(offsets, size)),
+    ):
+        made["Weight"] /= size
+        in_native.check(op_type, made, {}, {"Input": [[offsets]]})
+
+
 @pytest.mark.parametrize("act", test_lstm.ACTS)
 def test_activations(act):
     offsets = [0, 2, 3, 6]

@@ -1,8 +1,6 @@
 /* Matrix products, with bias and activation, and batches of them. */
 #ifndef FL_NS
 
-#include "fork_gate.h"
-#include "kernels/blas.h"
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
@@ -10,9 +8,8 @@
 #include "kernels/targets.h"
 
 namespace fl {
-Blas blas;
 const Topic topic_gemm = FL_TOPIC(gemm_table);
-}  // namespace fl
+}
 
 #else
 

@@ -5,8 +5,6 @@
  */
 #ifndef FL_NS
 
-#include "fork_gate.h"
-#include "kernels/blas.h"
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
@@ -44,6 +42,7 @@ template <class T> int gru(fl_call *call) {
     const Gru rule(call->i);
     const int64_t size = rule.size, wide = rule.wide;
     Steps steps(rule.sequences, rule.rows);
+    Packed<T> opening = {size, 2 * size, nullptr}, recurrent = {size, size, nullptr};
     T *initial = nullptr, *opened = nullptr, *candidates = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
@@ -52,8 +51,12 @@ template <class T> int gru(fl_call *call) {
         initial = parts.take<T>(rule.sequences * size);
         opened = parts.take<T>(rule.sequences * 2 * size);
         candidates = parts.take<T>(rule.sequences * size);
+        opening.take(parts);
+        recurrent.take(parts);
     }
     steps.arrange(offsets_at(call, 1), rule.reverse);
+    opening.pack(weight, false);
+    recurrent.pack(weight + 2 * size * size, false);
     steps.gather_before(0, static_cast<const T *>(nullptr), state0, size, initial);
     const T *previous = initial;
     for (int64_t t = 0; t < steps.longest; ++t) {
@@ -66,9 +69,7 @@ template <class T> int gru(fl_call *call) {
             for (int64_t q = 0; bias != nullptr && q < 2 * size; ++q) opened[k * 2 * size + q] += bias[q];
             for (int64_t q = 0; bias != nullptr && q < size; ++q) candidates[k * size + q] += bias[2 * size + q];
         }
-        if (runs) {
-            if (const int code = product(call, n, 2 * size, size, previous, false, weight, false, T(1), opened)) return code;
-        }
+        if (runs) opening.multiply(n, previous, T(1), opened);
         activate(rule.gate_act, opened, n * 2 * size);
         T *reset_states = kept + from * size, *made = states + from * size;
         for (int64_t k = 0; k < n; ++k) {
@@ -76,10 +77,7 @@ template <class T> int gru(fl_call *call) {
             T *FL_RESTRICT to = reset_states + k * size;
             for (int64_t q = 0; q < size; ++q) to[q] = reset[q] * old[q];
         }
-        if (runs) {
-            if (const int code = product(call, n, size, size, static_cast<const T *>(reset_states), false, weight + 2 * size * size, false,
-                                         T(1), candidates)) return code;
-        }
+        if (runs) recurrent.multiply(n, reset_states, T(1), candidates);
         activate(rule.act, candidates, n * size);
         for (int64_t k = 0; k < n; ++k) {
             const T *update = opened + 2 * k * size, *candidate = candidates + k * size, *old = previous + k * size;
@@ -122,7 +120,7 @@ template <class T> int gru_grad(fl_call *call) {
     T *dx = at<T>(call, 7), *dweight = at<T>(call, 8), *dbias = at<T>(call, 9), *dstate0 = at<T>(call, 10);
     const Gru rule(call->i);
     const int64_t size = rule.size, wide = rule.wide, rows = rule.rows;
-    const T *candidate_weight = weight + 2 * size * size;
+    Packed<T> opening = {2 * size, size, nullptr}, recurrent = {size, size, nullptr};
     Steps steps(rule.sequences, rows);
     T *dopened = nullptr, *dcandidates = nullptr, *before = nullptr, *dstates = nullptr, *dkept = nullptr;
     double *sums = nullptr;
@@ -136,8 +134,12 @@ template <class T> int gru_grad(fl_call *call) {
         dstates = parts.take<T>(rule.sequences * size);
         dkept = parts.take<T>(rule.sequences * size);
         sums = parts.take<double>(wide);
+        opening.take(parts);
+        recurrent.take(parts);
     }
     steps.arrange(offsets_at(call, 0), rule.reverse);
+    opening.pack(weight, true);
+    recurrent.pack(weight + 2 * size * size, true);
     zero(sums, wide);
     for (int64_t t = steps.longest - 1; t >= 0; --t) {
         const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
@@ -151,9 +153,7 @@ template <class T> int gru_grad(fl_call *call) {
             for (int64_t q = 0; q < size; ++q) dstate[q] += given[q];
             row_grad(rule, gates + (from + k) * wide, old + k * size, dstate, dgate + 2 * k * size, dcandidate + k * size);
         }
-        if (const int code = product(call, n, size, size, static_cast<const T *>(dcandidate), false, candidate_weight, true, T(0), dkept)) {
-            return code;
-        }
+        recurrent.multiply(n, dcandidate, T(0), dkept);
         for (int64_t k = 0; k < n; ++k) {
             const T *reset = gates + (from + k) * wide + size, *past = old + k * size, *dreset_state = dkept + k * size;
             T *FL_RESTRICT dreset = dgate + (2 * k + 1) * size, *FL_RESTRICT dstate = dstates + k * size;
@@ -171,18 +171,16 @@ template <class T> int gru_grad(fl_call *call) {
                 copy_row(dcandidate + k * size, size, dx + source[k] * wide + 2 * size);
             }
         }
-        if (const int code = product(call, n, size, 2 * size, static_cast<const T *>(dgate), false, weight, true, T(1), dstates)) return code;
+        opening.multiply(n, dgate, T(1), dstates);
     }
     if (dweight != nullptr) {
         /* Without an initial state the first step adds nothing. */
         const int64_t skipped = state0 == nullptr ? steps.count(0) : 0, summed = rows - skipped;
-        zero(dweight, summed == 0 ? size * wide : 0);
-        if (summed > 0) {
-            if (const int code = product(call, size, 2 * size, summed, static_cast<const T *>(before + skipped * size), true,
-                                         static_cast<const T *>(dopened + skipped * 2 * size), false, T(0), dweight)) return code;
-            if (const int code = product(call, size, size, summed, kept + skipped * size, true,
-                                         static_cast<const T *>(dcandidates + skipped * size), false, T(0), dweight + 2 * size * size)) return code;
+        if (const int code = sum_over_rows<T>(call, summed, size, 2 * size, before + skipped * size, dopened + skipped * 2 * size, dweight)) {
+            return code;
         }
+        if (const int code = sum_over_rows<T>(call, summed, size, size, kept + skipped * size, dcandidates + skipped * size,
+                                              dweight + 2 * size * size)) return code;
     }
     for (int64_t q = 0; dbias != nullptr && q < wide; ++q) dbias[q] = static_cast<T>(sums[q]);
     if (dstate0 != nullptr) steps.scatter_initial(static_cast<const T *>(dstates), size, dstate0);

@@ -5,8 +5,6 @@
  */
 #ifndef FL_NS
 
-#include "fork_gate.h"
-#include "kernels/blas.h"
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
@@ -114,6 +112,7 @@ template <class T> int lstm(fl_call *call) {
     const Lstm<T> rule(call, at<T>(call, 6));
     Steps steps(rule.sequences, rule.rows);
     const int64_t size = rule.size, state = rule.state, wide = rule.wide;
+    Packed<T> recurrent = {state, wide, nullptr}, projecting = {size, projection == nullptr ? 0 : state, nullptr};
     T *packed = nullptr, *zeros = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
@@ -121,11 +120,15 @@ template <class T> int lstm(fl_call *call) {
         steps.take(parts);
         packed = parts.take<T>((rule.rows + rule.sequences) * state);
         zeros = parts.take<T>(size);
+        recurrent.take(parts);
+        projecting.take(parts);
     }
     if (projection != nullptr && hidden == nullptr) return missing(call, 11);
     steps.arrange(offsets_at(call, 1), rule.reverse);
     zero(zeros, size);
     const T *none = zeros;
+    recurrent.pack(weight, false);
+    projecting.pack(projection, false);
     T *states = packed + rule.sequences * state, *previous = packed; /* initial states stand in front of the others */
     steps.gather_before(0, static_cast<const T *>(nullptr), state0, state, previous);
     for (int64_t t = 0; t < steps.longest; ++t) {
@@ -136,16 +139,14 @@ template <class T> int lstm(fl_call *call) {
             const T *row = x + source[k] * wide;
             for (int64_t q = 0; q < wide; ++q) sums[k * wide + q] = row[q] + rule.bias[q];
         }
-        if (t > 0 || state0 != nullptr) {
-            if (const int code = product(call, n, wide, state, previous, false, weight, false, T(1), sums)) return code;
-        }
+        if (t > 0 || state0 != nullptr) recurrent.multiply(n, previous, T(1), sums);
         T *made = states + from * state, *unprojected = projection == nullptr ? made : hidden + from * size;
         for (int64_t k = 0; k < n; ++k) {
             const T *old = steps.before(t, k, static_cast<const T *>(cell), cell0, size, none);
             rule.row(sums + k * wide, old, cell + source[k] * size, shown + (from + k) * size, unprojected + k * size);
         }
         if (projection != nullptr) {
-            if (const int code = product(call, n, state, size, unprojected, false, projection, false, T(0), made)) return code;
+            projecting.multiply(n, unprojected, T(0), made);
             activate(rule.projection_act, made, n * state);
             clip(rule.projection_bound, made, n * state);
         }
@@ -167,6 +168,7 @@ template <class T> int lstm_grad(fl_call *call) {
     Steps steps(rule.sequences, rule.rows);
     const int64_t size = rule.size, state = rule.state, wide = rule.wide, rows = rule.rows;
     const int64_t peephole_width = rule.peepholes == nullptr ? 0 : 3 * size;
+    Packed<T> recurrent = {wide, state, nullptr}, projecting = {projection == nullptr ? 0 : state, size, nullptr};
     T *dgates = nullptr, *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr, *before = nullptr, *none = nullptr;
     double *sums = nullptr;
     Parts parts;
@@ -179,12 +181,16 @@ template <class T> int lstm_grad(fl_call *call) {
         dhidden = parts.take<T>(projection == nullptr ? 0 : rule.sequences * size);
         dcells = parts.take<T>(rule.sequences * size);
         none = parts.take<T>(size);
+        recurrent.take(parts);
+        projecting.take(parts);
         sums = parts.take<double>(wide + peephole_width);
     }
     if (projection != nullptr && hidden == nullptr) return missing(call, 10);
     steps.arrange(offsets_at(call, 0), rule.reverse);
     zero(dcells, rule.sequences * size);
     zero(none, size);
+    recurrent.pack(weight, true);
+    projecting.pack(projection, true);
     zero(sums, wide + peephole_width);
     for (int64_t t = steps.longest - 1; t >= 0; --t) {
         const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
@@ -192,7 +198,7 @@ template <class T> int lstm_grad(fl_call *call) {
         /* With a projection the gradients of all steps are kept, for that of its weights. */
         T *dstate = projection == nullptr ? dstates : dstates + from * state;
         for (int64_t k = 0; k < n; ++k) copy_row(g + source[k] * state, state, dstate + k * state);
-        if (const int code = product(call, after, state, wide, dgates + (from + n) * wide, false, weight, true, T(1), dstate)) return code;
+        recurrent.multiply(after, dgates + (from + n) * wide, T(1), dstate);
         const T *dout = dstate;
         if (projection != nullptr) {
             for (int64_t k = 0; k < n; ++k) {
@@ -200,7 +206,7 @@ template <class T> int lstm_grad(fl_call *call) {
                 apply_clip_slope(rule.projection_bound, made, dstate + k * state, state);
                 apply_slope(rule.projection_act, made, dstate + k * state, state);
             }
-            if (const int code = product(call, n, size, state, dstate, false, projection, true, T(0), dhidden)) return code;
+            projecting.multiply(n, dstate, T(0), dhidden);
             dout = dhidden;
         }
         for (int64_t k = 0; k < n; ++k) {
@@ -216,23 +222,18 @@ template <class T> int lstm_grad(fl_call *call) {
     if (dweight != nullptr) {
         /* Without an initial state the first step adds nothing. */
         const int64_t skipped = state0 == nullptr ? steps.count(0) : 0;
-        zero(dweight, rows == skipped ? state * wide : 0);
-        if (rows > skipped) {
-            if (const int code = product(call, state, wide, rows - skipped, before + skipped * state, true, dgates + skipped * wide,
-                                         false, T(0), dweight)) return code;
+        if (const int code = sum_over_rows<T>(call, rows - skipped, state, wide, before + skipped * state, dgates + skipped * wide, dweight)) {
+            return code;
         }
     }
     if (dprojection != nullptr) {
-        zero(dprojection, rows == 0 ? size * state : 0);
-        if (rows > 0) {
-            if (const int code = product(call, size, state, rows, hidden, true, dstates, false, T(0), dprojection)) return code;
-        }
+        if (const int code = sum_over_rows<T>(call, rows, size, state, hidden, dstates, dprojection)) return code;
     }
     for (int64_t q = 0; dbias != nullptr && q < wide + peephole_width; ++q) dbias[q] = static_cast<T>(sums[q]);
     if (dcell0 != nullptr) steps.scatter_initial(dcells, size, dcell0);
     if (dstate0 != nullptr) {
         T *first = before; /* not needed any more, and as large as the rows of the first step need */
-        if (const int code = product(call, steps.count(0), state, wide, dgates, false, weight, true, T(0), first)) return code;
+        recurrent.multiply(steps.count(0), dgates, T(0), first);
         steps.scatter_initial(first, state, dstate0);
     }
     return FL_OK;

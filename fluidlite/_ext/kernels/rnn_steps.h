@@ -162,11 +162,15 @@ template <class T> void add_to(double *FL_RESTRICT sum, const T *FL_RESTRICT row
     for (int64_t q = 0; q < n; ++q) sum[q] += static_cast<double>(row[q]);
 }
 
-/* C[m,n] = A[m,k] B[k,n] + beta C; A or B may be stored transposed. */
-template <class T> int product(fl_call *call, int64_t m, int64_t n, int64_t k, const T *a, bool trans_a, const T *b, bool trans_b,
-                               T beta, T *c) {
-    if (m == 0 || n == 0) return FL_OK;
-    return multiply(call, Product<T>{m, n, k, trans_a, trans_b, T(1), beta, a, b, c});
+/* C[m,n] = sum over the rows of A[rows,m]' B[rows,n], as the gradient of a weight is: by parts that stay in the caches. */
+template <class T> int sum_over_rows(fl_call *call, int64_t rows, int64_t m, int64_t n, const T *a, const T *b, T *c) {
+    constexpr int64_t most = 512;
+    int code = rows == 0 ? multiply(call, Product<T>{m, n, 0, true, false, T(1), T(0), a, b, c}) : FL_OK;
+    for (int64_t first = 0; first < rows && code == FL_OK; first += most) {
+        const int64_t k = rows - first < most ? rows - first : most;
+        code = multiply(call, Product<T>{m, n, k, true, false, T(1), T(first > 0), a + first * m, b + first * n, c});
+    }
+    return code;
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 /* Convolutions over the rows of sequences, and their gradients. */
 #ifndef FL_NS
 
-#include "fork_gate.h"
-#include "kernels/blas.h"
 #include "kernels/topics.h"
 
 #define FL_SELF "kernels/sequence_conv.cc"

@@ -1,0 +1,303 @@
+/* Matrix products: loops of our own for all that one thread does in a millisecond or two, BLAS for what is larger.
+ *
+ * The loops keep a tile of C in registers and read B in strips as wide as the tile, one row of the strip behind the other,
+ * so that a strip stays in the first cache for all rows of A. A is read where it is.
+ */
+#ifndef FL_NS
+
+#include "fork_gate.h"
+#include "kernels/blas.h"
+#include "kernels/common.h"
+
+/* How wide the registers of each instruction set are. */
+namespace fl {
+namespace avx512 {
+constexpr int vector_bytes = 64;
+}
+namespace avx2 {
+constexpr int vector_bytes = 32;
+}
+namespace baseline {
+constexpr int vector_bytes = 16;
+}
+}  // namespace fl
+
+/* Elements of two vectors by their numbers; compilers spell it differently. */
+#if defined(__clang__)
+#define FL_SHUFFLE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define FL_SHUFFLE(x, y, ...) \
+    __builtin_shuffle(x, y, std::conditional_t<sizeof(T) == 4, fl::Places<int32_t>, fl::Places<int64_t>>{__VA_ARGS__})
+
+namespace fl {
+template <class I> using Places __attribute__((vector_size(4 * sizeof(I)))) = I;
+}
+#endif
+
+#define FL_SELF "kernels/product.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+Blas blas;
+}
+
+#else
+
+#include "kernels/product.h"
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
+                      float *beta, float *c, int *ldc) {
+    blas.sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, double *alpha, double *a, int *lda, double *b,
+                      int *ldb, double *beta, double *c, int *ldc) {
+    blas.dgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+constexpr int64_t most_of_blas = std::numeric_limits<int>::max();
+
+template <class T> bool fits_blas(const Product<T> &g) {
+    return g.m <= most_of_blas && g.n <= most_of_blas && g.k <= most_of_blas;
+}
+
+/* BLAS is column-major: to it the row-major matrices are their own transposes, so C' = op(B)' op(A)' is asked for. */
+template <class T> void by_blas(const Product<T> &g) {
+    int m = static_cast<int>(g.n), n = static_cast<int>(g.m), k = static_cast<int>(g.k);
+    int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n), ldc = m;
+    char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
+    T alpha = g.alpha, beta = g.beta;
+    const LibraryCall inside;
+    choose_threads(static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k));
+    call_blas(&tb, &ta, &m, &n, &k, &alpha, const_cast<T *>(g.b), &ldb, const_cast<T *>(g.a), &lda, &beta, g.c, &ldc);
+}
+
+/* What a tile is multiplied from: element (i, p) of A stands at a[i * row + p * step], row p of the strip of B at b + p * pitch;
+ * C's rows are `ldc` elements apart, and `width` of a row's elements belong to the strip. */
+template <class T> struct Operands {
+    int64_t k;
+    const T *a;
+    int64_t row, step;
+    const T *b;
+    int64_t pitch;
+    T alpha, beta;
+    T *c;
+    int64_t ldc, width;
+};
+
+/* ROWS rows of a strip of COLS vectors of LANES columns. The sums are held in vector variables: compilers keep those in
+ * registers, which they do not do with arrays of numbers. */
+template <int ROWS, int COLS, int LANES, class T> FL_INLINE void tile(const Operands<T> &o) {
+    typedef T Lanes __attribute__((vector_size(LANES * sizeof(T))));
+    Lanes sum[ROWS][COLS] = {};
+    const T *a = o.a, *b = o.b;
+    for (int64_t p = 0; p < o.k; ++p, a += o.step, b += o.pitch) {
+        Lanes strip[COLS];
+        std::memcpy(strip, b, sizeof strip);
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; ++i) {
+#pragma GCC unroll 2
+            for (int j = 0; j < COLS; ++j) sum[i][j] += strip[j] * a[i * o.row];
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; ++i) {
+        T *out = o.c + i * o.ldc;
+        if (o.width == COLS * LANES) {
+#pragma GCC unroll 2
+            for (int j = 0; j < COLS; ++j) {
+                Lanes result = sum[i][j] * o.alpha, old;
+                if (o.beta != T(0)) {
+                    std::memcpy(&old, out + j * LANES, sizeof old);
+                    result += o.beta * old;
+                }
+                std::memcpy(out + j * LANES, &result, sizeof result);
+            }
+        } else {
+            T result[COLS * LANES];
+            std::memcpy(result, sum[i], sizeof result);
+            for (int64_t t = 0; t < o.width; ++t) out[t] = o.alpha * result[t] + (o.beta != T(0) ? o.beta * out[t] : T(0));
+        }
+    }
+}
+
+/* Up to this depth and so many multiply-adds nothing is prepared but what cannot be read as it is. */
+constexpr int64_t tiny_depth = 64, tiny_work = 1024;
+
+template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first, int64_t width) {
+    T packed[tiny_depth * WIDTH];
+    Operands<T> o = {g.k, g.a, g.trans_a ? 1 : g.k, g.trans_a ? g.m : 1, g.b + first, g.n, g.alpha, g.beta, g.c + first, g.n, width};
+    if (g.trans_b || width != WIDTH) {
+        const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
+        for (int64_t p = 0; p < g.k; ++p) {
+            for (int64_t t = 0; t < WIDTH; ++t) packed[p * WIDTH + t] = t < width ? g.b[(first + t) * across + p * down] : T(0);
+        }
+        o.b = packed;
+        o.pitch = WIDTH;
+    }
+    int64_t i = 0;
+    for (; i + 4 <= g.m; i += 4, o.a += 4 * o.row, o.c += 4 * g.n) tile<4, 1, WIDTH>(o);
+    for (; i < g.m; ++i, o.a += o.row, o.c += g.n) tile<1, 1, WIDTH>(o);
+}
+
+template <class T> void tiny(const Product<T> &g) {
+    int64_t first = 0;
+    for (; g.n - first > 8; first += 16) tiny_strip<16>(g, first, g.n - first < 16 ? g.n - first : 16);
+    if (first < g.n) tiny_strip<8>(g, first, g.n - first);
+}
+
+/* Tiles of the larger products: as many sums as there are registers for. */
+template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
+template <class T> constexpr int64_t strip_width = 2 * lanes<T>;
+constexpr int tile_rows = vector_bytes == 64 ? 12 : 6;
+constexpr int64_t depth = 256; /* of a strip that stays in the first cache */
+
+template <int ROWS, int COLS, class T> void tile_of(const Operands<T> &o) { tile<ROWS, COLS, lanes<T>>(o); }
+
+template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows, const Operands<T> &o) {
+    if constexpr (ROWS > 0) {
+        if (rows == ROWS) return tile_of<ROWS, COLS>(o);
+        tile_of_rows<ROWS - 1, COLS>(rows, o);
+    }
+}
+
+/* All m rows of a strip, in tiles of about the same height. */
+template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, Operands<T> o) {
+    for (int64_t tiles = (m + tile_rows - 1) / tile_rows; tiles > 0; --tiles) {
+        const int64_t rows = (m + tiles - 1) / tiles;
+        tile_of_rows<tile_rows, COLS>(rows, o);
+        o.a += rows * o.row;
+        o.c += rows * o.ldc;
+        m -= rows;
+    }
+}
+
+template <class T> void all_rows(int64_t m, const Operands<T> &o) {
+    if (o.width > lanes<T>) return column_of_tiles<2>(m, o);
+    column_of_tiles<1>(m, o);
+}
+
+/* Columns in the memory of a strip of which `width` are used. */
+template <class T> FL_INLINE int64_t padded(int64_t width) {
+    return width >= strip_width<T> ? strip_width<T> : width > lanes<T> ? strip_width<T> : lanes<T>;
+}
+
+/* Four rows of four elements as four columns. */
+template <class T> FL_INLINE void transpose_square(const T *from, int64_t across, T *to, int64_t pitch) {
+    typedef T Lanes __attribute__((vector_size(4 * sizeof(T))));
+    Lanes row[4];
+    for (int t = 0; t < 4; ++t) std::memcpy(&row[t], from + t * across, sizeof row[t]);
+    const Lanes a = FL_SHUFFLE(row[0], row[1], 0, 4, 1, 5), b = FL_SHUFFLE(row[2], row[3], 0, 4, 1, 5),
+                c = FL_SHUFFLE(row[0], row[1], 2, 6, 3, 7), d = FL_SHUFFLE(row[2], row[3], 2, 6, 3, 7);
+    const Lanes column[4] = {FL_SHUFFLE(a, b, 0, 1, 4, 5), FL_SHUFFLE(a, b, 2, 3, 6, 7), FL_SHUFFLE(c, d, 0, 1, 4, 5),
+                             FL_SHUFFLE(c, d, 2, 3, 6, 7)};
+    for (int p = 0; p < 4; ++p) std::memcpy(to + p * pitch, &column[p], sizeof column[p]);
+}
+
+/* Copies k rows of a strip; elements of B are `across` apart in a row and `down` in a column. */
+template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int64_t k, int64_t width, T *out) {
+    const int64_t pitch = padded<T>(width);
+    if (across == 1) {
+        for (int64_t p = 0; p < k; ++p, b += down, out += pitch) {
+            for (int64_t t = 0; t < width; ++t) out[t] = b[t];
+            for (int64_t t = width; t < pitch; ++t) out[t] = 0;
+        }
+        return;
+    }
+    for (int64_t t = width; t < pitch; ++t) {
+        for (int64_t p = 0; p < k; ++p) out[p * pitch + t] = 0;
+    }
+    const int64_t in_squares = down == 1 ? width / 4 * 4 : 0, squares = down == 1 ? k / 4 * 4 : 0;
+    for (int64_t p = 0; p < squares; p += 4) {
+        for (int64_t t = 0; t < in_squares; t += 4) transpose_square(b + t * across + p, across, out + p * pitch + t, pitch);
+    }
+    for (int64_t t = 0; t < width; ++t) {
+        for (int64_t p = t < in_squares ? squares : 0; p < k; ++p) out[p * pitch + t] = b[t * across + p * down];
+    }
+}
+
+template <class T> void by_tiles(const Product<T> &g) {
+    alignas(64) T packed[depth * strip_width<T>];
+    const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
+    const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
+    for (int64_t begin = 0; begin < g.k; begin += depth) {
+        const int64_t k = g.k - begin < depth ? g.k - begin : depth;
+        for (int64_t first = 0; first < g.n; first += strip_width<T>) {
+            const int64_t width = g.n - first < strip_width<T> ? g.n - first : strip_width<T>;
+            const T *b = g.b + first * across + begin * down;
+            Operands<T> o = {k, g.a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), g.c + first, g.n, width};
+            /* Few rows are not worth a copy of what can be read as it is. */
+            if (g.trans_b || width != padded<T>(width) || g.m > 2 * tile_rows) {
+                pack_strip(b, across, down, k, width, packed);
+                o.b = packed;
+                o.pitch = padded<T>(width);
+            }
+            all_rows(g.m, o);
+        }
+    }
+}
+
+/* BLAS may use threads above this, and is better at what does not fit the caches. */
+constexpr int64_t most_work = 1 << 26;
+
+template <class T> bool is_for_tiles(const Product<T> &g) {
+    if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
+    return g.m <= most_work && g.n <= most_work && g.k <= most_work && g.m * g.n <= most_work && g.m * g.n * g.k <= most_work;
+}
+
+}  // namespace
+
+template <class T> int multiply(fl_call *call, const Product<T> &g) {
+    if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
+        tiny(g);
+    } else if (is_for_tiles(g)) {
+        by_tiles(g);
+    } else if (fits_blas(g)) {
+        by_blas(g);
+    } else {
+        const int64_t most = g.m > g.n ? g.m : g.n;
+        return too_large(call, most > g.k ? most : g.k, most_of_blas);
+    }
+    return FL_OK;
+}
+
+template <class T> int64_t Packed<T>::size(int64_t k, int64_t n) { return k * (n / strip_width<T> + 1) * strip_width<T>; }
+
+template <class T> void Packed<T>::pack(const T *b, bool transposed) const {
+    const int64_t across = transposed ? k : 1, down = transposed ? 1 : n;
+    T *out = memory;
+    for (int64_t begin = 0; begin < k; begin += depth) {
+        const int64_t rows = k - begin < depth ? k - begin : depth;
+        for (int64_t first = 0; first < n; first += strip_width<T>) {
+            const int64_t width = n - first < strip_width<T> ? n - first : strip_width<T>;
+            pack_strip(b + first * across + begin * down, across, down, rows, width, out);
+            out += rows * padded<T>(width);
+        }
+    }
+}
+
+template <class T> void Packed<T>::multiply(int64_t m, const T *a, T beta, T *c) const {
+    const T *strip = memory;
+    for (int64_t begin = 0; begin == 0 || begin < k; begin += depth) {
+        const int64_t rows = k - begin < depth ? k - begin : depth;
+        for (int64_t first = 0; first < n; first += strip_width<T>) {
+            const int64_t width = n - first < strip_width<T> ? n - first : strip_width<T>;
+            all_rows(m, Operands<T>{rows, a + begin, k, 1, strip, padded<T>(width), T(1), begin == 0 ? beta : T(1), c + first, n, width});
+            strip += rows * padded<T>(width);
+        }
+    }
+}
+
+template int multiply<float>(fl_call *, const Product<float> &);
+template int multiply<double>(fl_call *, const Product<double> &);
+template struct Packed<float>;
+template struct Packed<double>;
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif
