@@ -34,15 +34,17 @@ struct Gru {
         : sequences(i[0]), rows(i[1]), size(i[2]), wide(i[3]), reverse(i[4] != 0), keeps(i[5] != 0), gate_act(i[6]), act(i[7]) {}
 };
 
-/* operands: X, offsets, initial state?, weight, bias?; state, gates (packed), states after the reset gate (packed), states
- * (packed) */
+/* operands: X, offsets?, initial state?, weight, bias?; state, gates (packed), states after the reset gate (packed), states
+ * (packed)?, which go together with offsets */
 template <class T> int gru(fl_call *call) {
     const T *x = at<T>(call, 0), *state0 = at<T>(call, 2), *weight = at<T>(call, 3), *bias = at<T>(call, 4);
     T *out = at<T>(call, 5), *gates = at<T>(call, 6), *kept = at<T>(call, 7), *states = at<T>(call, 8);
+    if (states == nullptr && offsets_at(call, 1) != nullptr) return missing(call, 8);
+    if (states == nullptr) states = out;
     const Gru rule(call->i);
     const int64_t size = rule.size, wide = rule.wide;
     Steps steps(rule.sequences, rule.rows);
-    Packed<T> opening = {size, 2 * size, nullptr}, recurrent = {size, size, nullptr};
+    Packed<T> opening(size, 2 * size), recurrent(size, size);
     T *initial = nullptr, *opened = nullptr, *candidates = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
@@ -55,8 +57,8 @@ template <class T> int gru(fl_call *call) {
         recurrent.take(parts);
     }
     steps.arrange(offsets_at(call, 1), rule.reverse);
-    opening.pack(weight, false);
-    recurrent.pack(weight + 2 * size * size, false);
+    opening.pack(weight, false, steps.longest);
+    recurrent.pack(weight + 2 * size * size, false, steps.longest);
     steps.gather_before(0, static_cast<const T *>(nullptr), state0, size, initial);
     const T *previous = initial;
     for (int64_t t = 0; t < steps.longest; ++t) {
@@ -88,7 +90,7 @@ template <class T> int gru(fl_call *call) {
             }
             copy_row(update, 2 * size, gates + (from + k) * wide);
             copy_row(candidate, size, gates + (from + k) * wide + 2 * size);
-            copy_row(made + k * size, size, out + steps.source[from + k] * size);
+            if (states != out) copy_row(made + k * size, size, out + steps.source[from + k] * size);
         }
         previous = made;
     }
@@ -112,7 +114,7 @@ void row_grad(const Gru &rule, const T *FL_RESTRICT gates, const T *FL_RESTRICT 
     apply_slope(rule.act, candidate, dcandidate, size);
 }
 
-/* operands: offsets, initial state?, weight; state, gates, states after the reset gate, gradient of the state; gradients of X?,
+/* operands: offsets?, initial state?, weight; state, gates, states after the reset gate, gradient of the state; gradients of X?,
  * weight?, bias?, initial state? */
 template <class T> int gru_grad(fl_call *call) {
     const T *state0 = at<T>(call, 1), *weight = at<T>(call, 2), *out = at<T>(call, 3), *gates = at<T>(call, 4),
@@ -120,7 +122,7 @@ template <class T> int gru_grad(fl_call *call) {
     T *dx = at<T>(call, 7), *dweight = at<T>(call, 8), *dbias = at<T>(call, 9), *dstate0 = at<T>(call, 10);
     const Gru rule(call->i);
     const int64_t size = rule.size, wide = rule.wide, rows = rule.rows;
-    Packed<T> opening = {2 * size, size, nullptr}, recurrent = {size, size, nullptr};
+    Packed<T> opening(2 * size, size), recurrent(size, size);
     Steps steps(rule.sequences, rows);
     T *dopened = nullptr, *dcandidates = nullptr, *before = nullptr, *dstates = nullptr, *dkept = nullptr;
     double *sums = nullptr;
@@ -138,8 +140,8 @@ template <class T> int gru_grad(fl_call *call) {
         recurrent.take(parts);
     }
     steps.arrange(offsets_at(call, 0), rule.reverse);
-    opening.pack(weight, true);
-    recurrent.pack(weight + 2 * size * size, true);
+    opening.pack(weight, true, steps.longest);
+    recurrent.pack(weight + 2 * size * size, true, steps.longest);
     zero(sums, wide);
     for (int64_t t = steps.longest - 1; t >= 0; --t) {
         const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
@@ -192,8 +194,8 @@ template <class T> int gru_grad(fl_call *call) {
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry gru_table[] = {
-    FL_REAL("gru", gru, "xxnxnxxxx|zzzziiii||bd,a+L,ac,cd,d,bc,bd,bc,bc")
-    FL_REAL("gru_grad", gru_grad, "xnxxxxxnnnn|zzzziiii||a+L,ac,cd,bc,bd,bc,bc,bd,cd,d,ac")
+    FL_REAL("gru", gru, "xnnxnxxxn|zzzziiii||bd,a+L,ac,cd,d,bc,bd,bc,bc")
+    FL_REAL("gru_grad", gru_grad, "nnxxxxxnnnn|zzzziiii||a+L,ac,cd,bc,bd,bc,bc,bd,cd,d,ac")
     {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL

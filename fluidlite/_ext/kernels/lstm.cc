@@ -1,4 +1,4 @@
-/* Long short-term memories over sequences, with or without a projection of their states; and their gradients.
+/* Long short-term memories over sequences, with or without a projection of their states, and single steps; and their gradients.
  *
  * All sequences that still run make a step together, so that a step is one product (`rnn_steps.h`). Gates stand side by side:
  * candidate, input, forget and output gate.
@@ -112,7 +112,7 @@ template <class T> int lstm(fl_call *call) {
     const Lstm<T> rule(call, at<T>(call, 6));
     Steps steps(rule.sequences, rule.rows);
     const int64_t size = rule.size, state = rule.state, wide = rule.wide;
-    Packed<T> recurrent = {state, wide, nullptr}, projecting = {size, projection == nullptr ? 0 : state, nullptr};
+    Packed<T> recurrent(state, wide), projecting(size, projection == nullptr ? 0 : state);
     T *packed = nullptr, *zeros = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
@@ -127,8 +127,8 @@ template <class T> int lstm(fl_call *call) {
     steps.arrange(offsets_at(call, 1), rule.reverse);
     zero(zeros, size);
     const T *none = zeros;
-    recurrent.pack(weight, false);
-    projecting.pack(projection, false);
+    recurrent.pack(weight, false, steps.longest);
+    projecting.pack(projection, false, steps.longest);
     T *states = packed + rule.sequences * state, *previous = packed; /* initial states stand in front of the others */
     steps.gather_before(0, static_cast<const T *>(nullptr), state0, state, previous);
     for (int64_t t = 0; t < steps.longest; ++t) {
@@ -168,7 +168,7 @@ template <class T> int lstm_grad(fl_call *call) {
     Steps steps(rule.sequences, rule.rows);
     const int64_t size = rule.size, state = rule.state, wide = rule.wide, rows = rule.rows;
     const int64_t peephole_width = rule.peepholes == nullptr ? 0 : 3 * size;
-    Packed<T> recurrent = {wide, state, nullptr}, projecting = {projection == nullptr ? 0 : state, size, nullptr};
+    Packed<T> recurrent(wide, state), projecting(projection == nullptr ? 0 : state, size);
     T *dgates = nullptr, *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr, *before = nullptr, *none = nullptr;
     double *sums = nullptr;
     Parts parts;
@@ -189,8 +189,8 @@ template <class T> int lstm_grad(fl_call *call) {
     steps.arrange(offsets_at(call, 0), rule.reverse);
     zero(dcells, rule.sequences * size);
     zero(none, size);
-    recurrent.pack(weight, true);
-    projecting.pack(projection, true);
+    recurrent.pack(weight, true, steps.longest);
+    projecting.pack(projection, true, steps.longest);
     zero(sums, wide + peephole_width);
     for (int64_t t = steps.longest - 1; t >= 0; --t) {
         const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
@@ -239,6 +239,52 @@ template <class T> int lstm_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* One step whose sums are given: those of input, forget and output gate and candidate stand side by side.
+ * operands: X, cell before; cell, state. ints: rows, size, 4 times the size. floats: what is added to the forget gate. */
+template <class T> int lstm_unit(fl_call *call) {
+    const T *x = at<T>(call, 0), *before = at<T>(call, 1);
+    T *FL_RESTRICT cell = at<T>(call, 2), *FL_RESTRICT state = at<T>(call, 3);
+    const int64_t size = call->i[1];
+    const T forget_bias = static_cast<T>(call->f[0]);
+    for (int64_t r = 0; r < call->i[0]; ++r, x += 4 * size, before += size, cell += size, state += size) {
+        for (int64_t q = 0; q < size; ++q) {
+            const T in = vm::sigmoid(x[q]), forget = vm::sigmoid(x[size + q] + forget_bias);
+            cell[q] = forget * before[q] + in * vm::tanh(x[3 * size + q]);
+        }
+        for (int64_t q = 0; q < size; ++q) state[q] = vm::sigmoid(x[2 * size + q]) * vm::tanh(cell[q]);
+    }
+    return FL_OK;
+}
+
+/* operands: X, cell before, cell, gradients of cell and state; gradients of X? and the cell before?. */
+template <class T> int lstm_unit_grad(fl_call *call) {
+    const T *x = at<T>(call, 0), *before = at<T>(call, 1), *cell = at<T>(call, 2), *dcell = at<T>(call, 3), *dstate = at<T>(call, 4);
+    T *FL_RESTRICT dx = at<T>(call, 5), *FL_RESTRICT dbefore = at<T>(call, 6);
+    const int64_t size = call->i[1];
+    const T forget_bias = static_cast<T>(call->f[0]);
+    for (int64_t row = 0; row < call->i[0]; ++row) {
+        const int64_t at_row = row * size;
+        const T *gates = x + 4 * at_row;
+        for (int64_t p = at_row; dbefore != nullptr && p < at_row + size; ++p) {
+            const T shown = vm::tanh(cell[p]), show = vm::sigmoid(gates[2 * size + p - at_row]);
+            const T d = dcell[p] + dstate[p] * show * (T(1) - shown * shown);
+            dbefore[p] = d * vm::sigmoid(gates[size + p - at_row] + forget_bias);
+        }
+        if (dx == nullptr) continue;
+        T *FL_RESTRICT to = dx + 4 * at_row;
+        for (int64_t q = 0; q < size; ++q) {
+            const T in = vm::sigmoid(gates[q]), forget = vm::sigmoid(gates[size + q] + forget_bias),
+                    show = vm::sigmoid(gates[2 * size + q]), candidate = vm::tanh(gates[3 * size + q]), shown = vm::tanh(cell[at_row + q]);
+            const T g = dstate[at_row + q], d = dcell[at_row + q] + g * show * (T(1) - shown * shown);
+            to[q] = d * candidate * in * (T(1) - in);
+            to[size + q] = d * before[at_row + q] * forget * (T(1) - forget);
+            to[2 * size + q] = g * shown * show * (T(1) - show);
+            to[3 * size + q] = d * in * (T(1) - candidate * candidate);
+        }
+    }
+    return FL_OK;
+}
+
 }  // namespace
 
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
@@ -247,6 +293,8 @@ extern const fl_entry lstm_table[] = {
     FL_REAL("lstm", lstm, "xxnnxnxxxxxn|zzzzzziiiii|ff|be,a+L,ad,ac,de,cd,f,bd,bc,be,bc,bc")
     FL_REAL("lstm_grad", lstm_grad,
             "xnnxnxxxxxnxnnnnnn|zzzzzziiiii|ff|a+L,ad,ac,de,cd,f,bd,bc,be,bc,bc,bd,be,de,cd,f,ad,ac")
+    FL_REAL("lstm_unit", lstm_unit, "xxxx|zzz|f|ac,ab,ab,ab")
+    FL_REAL("lstm_unit_grad", lstm_unit_grad, "xxxxxnn|zzz|f|ac,ab,ab,ab,ab,ac,ab")
     {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL

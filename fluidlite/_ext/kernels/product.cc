@@ -224,7 +224,7 @@ template <class T> void by_tiles(const Product<T> &g) {
     alignas(64) T packed[depth * strip_width<T>];
     const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
     const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
-    for (int64_t begin = 0; begin < g.k; begin += depth) {
+    for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
         const int64_t k = g.k - begin < depth ? g.k - begin : depth;
         for (int64_t first = 0; first < g.n; first += strip_width<T>) {
             const int64_t width = g.n - first < strip_width<T> ? g.n - first : strip_width<T>;
@@ -267,7 +267,10 @@ template <class T> int multiply(fl_call *call, const Product<T> &g) {
 
 template <class T> int64_t Packed<T>::size(int64_t k, int64_t n) { return k * (n / strip_width<T> + 1) * strip_width<T>; }
 
-template <class T> void Packed<T>::pack(const T *b, bool transposed) const {
+template <class T> void Packed<T>::pack(const T *b, bool is_transposed, int64_t products) {
+    transposed = is_transposed;
+    as_given = products > 1 ? nullptr : b;
+    if (as_given != nullptr) return;
     const int64_t across = transposed ? k : 1, down = transposed ? 1 : n;
     T *out = memory;
     for (int64_t begin = 0; begin < k; begin += depth) {
@@ -281,6 +284,7 @@ template <class T> void Packed<T>::pack(const T *b, bool transposed) const {
 }
 
 template <class T> void Packed<T>::multiply(int64_t m, const T *a, T beta, T *c) const {
+    if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c});
     const T *strip = memory;
     for (int64_t begin = 0; begin == 0 || begin < k; begin += depth) {
         const int64_t rows = k - begin < depth ? k - begin : depth;

@@ -19,15 +19,19 @@ template <class T> int multiply(fl_call *call, const Product<T> &g);
  * loops of a product read it, which saves each product of few rows the work of packing it. */
 template <class T> struct Packed {
     int64_t k, n;
-    T *memory; /* room for size(k, n) elements at an address that is a multiple of 64 */
+    T *memory = nullptr;        /* room for size(k, n) elements at an address that is a multiple of 64 */
+    const T *as_given = nullptr; /* for a single product */
+    bool transposed = false;
+
+    Packed(int64_t rows, int64_t columns) : k(rows), n(columns) {}
 
     static int64_t size(int64_t k, int64_t n);
 
     /* Takes that memory from `parts`, which counts or gives. */
     template <class Parts> void take(Parts &parts) { memory = parts.template take<T>(size(k, n)); }
 
-    /* From a matrix that is stored k x n, or n x k if transposed. */
-    void pack(const T *b, bool transposed) const;
+    /* From a matrix that is stored k x n, or n x k if transposed, for so many products. */
+    void pack(const T *b, bool is_transposed, int64_t products);
 
     /* C[m,n] = A[m,k] B + beta C, where beta is 0 or 1. */
     void multiply(int64_t m, const T *a, T beta, T *c) const;

@@ -51,7 +51,14 @@ struct Steps {
 
     int64_t count(int64_t t) const { return t < longest ? first[t + 1] - first[t] : 0; }
 
+    /* Without offsets each row is a sequence. */
     void arrange(const int64_t *offsets, bool reverse) {
+        if (offsets == nullptr) {
+            longest = rows > 0;
+            first[0] = 0, first[longest] = rows;
+            for (int64_t s = 0; s < rows; ++s) order[s] = source[s] = s;
+            return;
+        }
         for (int64_t s = 0; s < sequences; ++s) {
             const int64_t length = offsets[s + 1] - offsets[s];
             longest = length > longest ? length : longest;
@@ -111,20 +118,23 @@ template <class T> FL_INLINE void zero(T *x, int64_t n) {
     for (int64_t k = 0; k < n; ++k) x[k] = 0;
 }
 
-/* Fluid takes sigmoids of nothing below -40 or above 13 here. What is not a number stays so. */
+constexpr int64_t act_unbounded_sigmoid = 4; /* besides those of common.h */
+
+/* Fluid takes sigmoids of nothing below -40 or above 13 in operators on sequences. What is not a number stays so. */
 template <int ACT, class T> void activate_all(T *x, int64_t n) {
     for (int64_t q = 0; q < n; ++q) {
         T given = x[q];
         if constexpr (ACT == act_sigmoid) given = given < T(-40) ? T(-40) : given > T(13) ? T(13) : given;
-        x[q] = vm::activate<ACT>(given);
+        x[q] = ACT == act_unbounded_sigmoid ? vm::sigmoid(given) : vm::activate<ACT>(given);
     }
 }
 
-/* Activation `act` of common.h of n elements. */
+/* Activation `act` of n elements. */
 template <class T> void activate(int64_t act, T *x, int64_t n) {
     switch (act) {
         case act_relu: return activate_all<act_relu>(x, n);
         case act_sigmoid: return activate_all<act_sigmoid>(x, n);
+        case act_unbounded_sigmoid: return activate_all<act_unbounded_sigmoid>(x, n);
         case act_tanh: return activate_all<act_tanh>(x, n);
         default: return;
     }
@@ -137,6 +147,7 @@ template <class T> void apply_slope(int64_t act, const T *FL_RESTRICT out, T *FL
             for (int64_t q = 0; q < n; ++q) g[q] = out[q] > T(0) ? g[q] : T(0);
             return;
         case act_sigmoid:
+        case act_unbounded_sigmoid:
             for (int64_t q = 0; q < n; ++q) g[q] *= out[q] * (T(1) - out[q]);
             return;
         case act_tanh:

@@ -11,9 +11,10 @@ import numpy as np
 from ...backend.products import matmul
 from ..hosting import hosted
 from ..infer import require_same_dtype
+from ..native import typed
 from ..nn.activation import stable_sigmoid
 from ..pairs import register_pair
-from ..registry import OpView
+from ..registry import Call, OpView, grad_name
 
 
 class _Weights:
@@ -222,6 +223,25 @@ def _infer(op: OpView) -> None:
         op.set(out, (layers * ways, shape[1], size), dtype)
 
 
+def _native_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | None:
+    size, layers = op.attr("hidden_size"), op.attr("num_layers")
+    name = typed(op, kernel, ("Input", "InitH", "InitC", "W"))
+    if name is None or (layers > 1 and op.attr("dropout_prob") != 0 and not op.attr("is_test")):
+        return None
+    ways, shape = 2 if op.attr("is_bidirec") else 1, op.shape("Input")
+    ints = [*shape, size, layers, ways, _elements(shape[2], size, layers, ways)]
+    return Call(name, [op.name_or_none(slot) for slot in slots], ints)
+
+
+def _native(op: OpView) -> Call | None:
+    return _native_call(op, "cudnn_lstm", ("Input", "InitH", "InitC", "W", "Out", "last_h", "last_c"))
+
+
+def _native_grad(op: OpView) -> Call | None:
+    takes = ("Input", "InitH", "InitC", "W", *map(grad_name, ("Out", "last_h", "last_c")))
+    return _native_call(op, "cudnn_lstm_grad", (*takes, *map(grad_name, ("Input", "InitH", "InitC", "W"))))
+
+
 register_pair(
     "cudnn_lstm",
     ("Input", "InitH", "InitC", "W", "Cache?#"),
@@ -242,5 +262,6 @@ register_pair(
     },
     keep_out=("Out",),
     gradable=("Input", "InitH", "InitC", "W"),
+    native=(_native, _native_grad),
     lod_from=None,
 )

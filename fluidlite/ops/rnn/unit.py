@@ -7,9 +7,10 @@ from typing import Any
 
 from ...backend.products import matmul
 from ..infer import require_same_dtype
+from ..native import typed
 from ..nn.activation import stable_sigmoid
 from ..pairs import register_pair
-from ..registry import OpView, grad_name
+from ..registry import Call, OpView, grad_name
 
 DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (
     grad_name(slot) for slot in ("Hidden", "Input", "HiddenPrev", "Weight", "Bias")
@@ -143,6 +144,32 @@ def _gru_unit_infer(op: OpView) -> None:
     op.set("Hidden", prev, dtype)
 
 
+_NATIVE = {"identity": 0, "sigmoid": 4, "tanh": 3, "relu": 1}
+"""The numbers under which native kernels know activations; their 2 is the sigmoid of operators on sequences."""
+
+
+def _gru_unit_ints(op: OpView) -> list[Any]:
+    """Those of the kernels of `gru`, to which each row is a sequence here."""
+    rows, size = op.shape("HiddenPrev")
+    acts = [_NATIVE[ACTIVATIONS[op.attr(name)]] for name in ("gate_activation", "activation")]
+    return [rows, rows, size, 3 * size, 0, int(op.attr("origin_mode")), *acts]
+
+
+def _gru_unit_native(op: OpView) -> Call | None:
+    name = typed(op, "gru", ("Input", "HiddenPrev", "Weight"))
+    operands = [op.name("Input"), None, op.name("HiddenPrev"), op.name("Weight"), op.name_or_none("Bias")]
+    operands += [*(op.name(out) for out in ("Hidden", "Gate", "ResetHiddenPrev")), None]
+    return Call(name, operands, _gru_unit_ints(op)) if name else None
+
+
+def _gru_unit_grad_native(op: OpView) -> Call | None:
+    name = typed(op, "gru_grad", ("HiddenPrev", "Weight", DHIDDEN))
+    operands = [None, op.name("HiddenPrev"), op.name("Weight"), op.name("HiddenPrev")]
+    operands += [op.name(slot) for slot in ("Gate", "ResetHiddenPrev", DHIDDEN)]
+    operands += [op.name_or_none(slot) for slot in (DINPUT, DWEIGHT, DBIAS, DPREV)]
+    return Call(name, operands, _gru_unit_ints(op)) if name else None
+
+
 _GRU_UNIT = {"activation": 2, "gate_activation": 1, "origin_mode": False}
 
 register_pair(
@@ -157,6 +184,7 @@ register_pair(
     keep_out=("Gate", "ResetHiddenPrev"),
     frozen=("Gate", "ResetHiddenPrev"),
     lod_from=None,
+    native=(_gru_unit_native, _gru_unit_grad_native),
 )
 
 
@@ -202,6 +230,21 @@ def _lstm_unit_infer(op: OpView) -> None:
     op.set("H", cell, dtype)
 
 
+def _lstm_unit_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | None:
+    name, (rows, size) = typed(op, kernel, ("X", "C_prev")), op.shape("C_prev")
+    operands = [op.name_or_none(slot) for slot in slots]
+    return Call(name, operands, [rows, size, 4 * size], [float(op.attr("forget_bias"))]) if name else None
+
+
+def _lstm_unit_native(op: OpView) -> Call | None:
+    return _lstm_unit_call(op, "lstm_unit", ("X", "C_prev", "C", "H"))
+
+
+def _lstm_unit_grad_native(op: OpView) -> Call | None:
+    slots = ("X", "C_prev", "C", grad_name("C"), grad_name("H"), grad_name("X"), grad_name("C_prev"))
+    return _lstm_unit_call(op, "lstm_unit_grad", slots)
+
+
 register_pair(
     "lstm_unit",
     ("X", "C_prev"),
@@ -213,4 +256,5 @@ register_pair(
     attrs={"forget_bias": 0.0},
     keep_out=("C",),
     lod_from=None,
+    native=(_lstm_unit_native, _lstm_unit_grad_native),
 )
