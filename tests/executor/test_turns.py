@@ -110,6 +110,16 @@ def still_inputs(rnn, x, start, still, also):
 
 
 @static
+def halved(rnn, x, start, still, also):
+    """The gradient of what does not move is known before the turns, for each of them."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    new = fc([word, state], 4, "new")
+    rnn.update_memory(state, new)
+    rnn.step_output(new)
+    rnn.step_output(layers.elementwise_add(fc(word, 4, "word"), layers.scale(still, 0.5)))
+
+
+@static
 def no_memory(rnn, x, start, still, also):
     word = rnn.step_input(x)
     rnn.step_output(fc(word, 4, "alone"))
@@ -185,8 +195,8 @@ def two_layers(x, start, still):
     return [one_memory(x, start, still)[0], gates(x, still, start)[1]]
 
 
-STATIC = [one_memory, swapped_memories, gates, joined, a_weight_twice, still_inputs, no_memory, without_gradient,
-          across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
+STATIC = [one_memory, swapped_memories, gates, joined, halved, a_weight_twice, still_inputs, no_memory,
+          without_gradient, across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
 STEP_BY_STEP = {by_python, across_rows, units}
 
 

@@ -163,7 +163,7 @@ class _Sorting:
         known = set(self.given)
         for op, fits in zip(self.ops, self.fit, strict=True):
             if apart and fits and known.issuperset(n for n in op.reads() if n in self.names):
-                if self.totals.isdisjoint(op.writes()):
+                if self.totals.union(sums).isdisjoint(op.writes()):  # turns add up what they make
                     before.append(op)
                     known.update(op.writes())
                     continue
