@@ -1,0 +1,8 @@
+"""`paddle.incubate.hapi`: what was tried before Paddle 2.0."""
+
+from ....base import missing
+from . import distributed
+
+__all__ = ["distributed"]
+
+__getattr__ = missing.reporter(__name__)
