@@ -4,6 +4,8 @@ from ...base import missing
 from . import centers, classification, crf, ctc, regression, sampled
 from .centers import *  # noqa: F403
 from .classification import *  # noqa: F403
+from .classification import cross_entropy2 as cross_entropy2
+from .classification import kIgnoreIndex as kIgnoreIndex
 from .crf import *  # noqa: F403
 from .ctc import *  # noqa: F403
 from .regression import *  # noqa: F403

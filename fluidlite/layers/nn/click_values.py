@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper_base import is_eager
 from ..checks import INTEGERS, check_dtype
 
 __all__ = ["continuous_value_model", "filter_by_instag", "hash"]
@@ -55,7 +56,8 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
     out = helper.run(
         "hash", {"X": input}, attrs={"num_hash": num_hash, "mod_by": hash_size}, stop_gradient=True
     )
-    out.lod_level = input.lod_level
+    if not is_eager(out):
+        out.lod_level = input.lod_level
     return out
 
 

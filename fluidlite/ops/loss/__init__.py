@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     cvm,
     hsigmoid,
     likelihood,
+    modified_huber,
     nce,
     regression,
     sample_logits,

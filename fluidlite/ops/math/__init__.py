@@ -13,5 +13,6 @@ from . import (  # noqa: F401
     pointwise,
     products,
     reduce,
+    rows,
     sign,
 )

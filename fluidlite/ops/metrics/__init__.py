@@ -1,3 +1,3 @@
 """How good predictions are."""
 
-from . import alignment, detection_map, metric  # noqa: F401
+from . import alignment, detection_map, metric, ranking  # noqa: F401

@@ -20,4 +20,5 @@ from . import (  # noqa: F401
     softmax,
     spectral_norm,
     tree_conv,
+    unpool,
 )
