@@ -44,12 +44,12 @@ def test_all_are_tested():
 # What has no gradient in Fluid 1.8 either: truths, indices, constants, metrics, updates, bookkeeping.
 WITHOUT_GRADIENT = {
     "accuracy", "adadelta", "adagrad", "adam", "adamax", "arg_max", "arg_min", "assign_value", "auc",
-    "average_accumulates", "clip_by_norm", "decayed_adagrad", "dense_from_selected_rows", "diag",
-    "dpsgd", "elementwise_floordiv", "elementwise_mod", "eye", "fc", "feed", "fetch", "fill_any_like",
-    "fill_constant", "fill_constant_batch_size_like", "fill_zeros_like", "ftrl", "gaussian_random",
-    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "increment", "lamb",
-    "lars_momentum", "linspace", "mean_iou", "merge_selected_rows", "momentum", "one_hot", "one_hot_v2", "proximal_adagrad", "proximal_gd",
-    "range", "rmsprop", "sgd", "top_k", "truncated_gaussian_random", "uniform_random",
+    "average_accumulates", "clip_by_norm", "decayed_adagrad", "dense_from_selected_rows", "diag", "dpsgd",
+    "elementwise_floordiv", "elementwise_mod", "eye", "fc", "feed", "fetch", "fill_any_like", "fill_constant",
+    "fill_constant_batch_size_like", "fill_zeros_like", "ftrl", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "increment", "lamb", "lars_momentum",
+    "linspace", "mean_iou", "merge_selected_rows", "momentum", "one_hot", "one_hot_v2", "proximal_adagrad",
+    "proximal_gd", "range", "rmsprop", "sgd", "top_k", "truncated_gaussian_random", "uniform_random",
     "uniform_random_batch_size_like",
 }  # fmt: skip
 

@@ -13,14 +13,17 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...layers.checks import INTEGERS, check_dtype
 from ...layers.detection.suppression import multiclass_nms2
+from .matching import match_matrix_tensor, sequence_topk_avg_pooling
 from .trees import tdm_child, tdm_sampler, tree_conv
 
 __all__ = [
     "fused_elemwise_activation",
     "fused_embedding_seq_pool",
+    "match_matrix_tensor",
     "multiclass_nms2",
     "partial_concat",
     "partial_sum",
+    "sequence_topk_avg_pooling",
     "shuffle_batch",
     "tdm_child",
     "tdm_sampler",

@@ -1,0 +1,79 @@
+"""How the words of two texts go together (`fluid.contrib.layers.nn`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...framework import Variable
+from ...layer_helper import LayerHelper
+from ...layer_helper_base import is_eager
+from ...layers.checks import check_dtype
+
+__all__ = ["match_matrix_tensor", "sequence_topk_avg_pooling"]
+
+
+def match_matrix_tensor(
+    x: Variable,
+    y: Variable,
+    channel_num: int,
+    act: str | None = None,
+    param_attr: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """A number for each pair of rows of two sequences, in `channel_num` ways
+    (`fluid.contrib.layers.match_matrix_tensor`).
+
+    Args:
+        x, y: floats [rows, width] with as many sequences.
+        channel_num: how many matrices there are for each pair of sequences.
+        act: the name of an activation.
+        param_attr: of the tensor [width of x, channel_num, width of y].
+        dtype: float32 or float64.
+        name: what names are made from.
+
+    Returns:
+        The matrices of each pair, channel by channel, as a sequence of [n, 1]; and x times the tensor.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_dtype(x, "x", "match_matrix_tensor")
+    check_dtype(y, "y", "match_matrix_tensor")
+    helper = LayerHelper("match_matrix_tensor", param_attr=param_attr, act=act, name=name)
+    weight = helper.create_parameter(
+        attr=helper.param_attr, shape=[x.shape[-1], channel_num, y.shape[-1]], dtype=dtype, is_bias=False
+    )
+    inputs = {"X": x, "Y": y, "W": weight}
+    out, through = helper.run("match_matrix_tensor", inputs, ("Out", "Tmp"), {"dim_t": channel_num})
+    if not is_eager(out):
+        out.lod_level = x.lod_level
+    return helper.append_activation(out), through
+
+
+def sequence_topk_avg_pooling(
+    input: Variable, row: Variable, col: Variable, topks: Sequence[int], channel_num: int
+) -> Variable:
+    """The means of the largest numbers in each row of matrices (`fluid.contrib.layers.sequence_topk_avg_pooling`).
+
+    Args:
+        input: sequences of channel_num * rows * columns numbers, as `match_matrix_tensor` makes them.
+        row, col: Variables whose sequences are as long as there are rows and columns.
+        topks: how many numbers count, for each mean; where a row has less, the others are zeros.
+        channel_num: how many matrices a sequence is.
+
+    Returns:
+        [rows, channel_num * len(topks)] with the sequences of `row`.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "sequence_topk_avg_pooling")
+    helper = LayerHelper("sequence_topk_avg_pooling")
+    attrs = {"topks": list(topks), "channel_num": channel_num}
+    inputs = {"X": input, "ROW": row, "COLUMN": col}
+    out: Variable = helper.run(
+        "sequence_topk_avg_pooling", inputs, ("Out", "pos"), attrs, stop_gradient=("pos",)
+    )[0]
+    return out
