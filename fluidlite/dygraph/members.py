@@ -89,6 +89,9 @@ class Members:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        by_property = isinstance(getattr(type(self), name, None), property)
+        if by_property:  # what it is given is registered besides, as in Fluid
+            object.__setattr__(self, name, value)
         if isinstance(value, Parameter):
             self._put("_parameters", name, value)
         elif isinstance(value, Members):
@@ -96,7 +99,8 @@ class Members:
         else:
             store = self._store_of(name)
             if store is None:
-                object.__setattr__(self, name, value)
+                if not by_property:
+                    object.__setattr__(self, name, value)
             elif value is None or (store == "_buffers" and isinstance(value, Tensor)):
                 self.__dict__[store][name] = value
             else:

@@ -348,3 +348,49 @@ def test_layers_refuse_arrays():
     for layer in (Linear(2, 2), BatchNorm(2)):
         with pytest.raises(TypeError, match="works on eager tensors, got ndarray; make one with"):
             layer(np.ones((2, 2), "float32"))
+
+
+class Shared(Layer):
+    """Hands out its parameter and its sublayer under other names."""
+
+    def __init__(self):
+        super().__init__()
+        self._table = self.create_parameter([2, 2])
+        self._inner = Linear(2, 2)
+        self._number = 3
+
+    @property
+    def weight(self):
+        return self._table
+
+    @weight.setter
+    def weight(self, value):
+        self._table = value
+
+    @property
+    def inner(self):
+        return self._inner
+
+    @inner.setter
+    def inner(self, value):
+        self._inner = value
+
+    @property
+    def doubled(self):
+        return self._number
+
+    @doubled.setter
+    def doubled(self, value):
+        self._number = 2 * value
+
+
+def test_properties_of_layers_are_set():
+    one, other = Shared(), Shared()
+    one.weight, one.inner, one.doubled = other.weight, other.inner, 4
+    assert one._table is other._table and one.inner is one._inner is other._inner and one.doubled == 8
+    # As in Fluid they are registered besides.
+    assert [name for name, _ in one.named_parameters()] == ["_table", "_inner.weight", "_inner.bias"]
+    own = ["_inner.bias", "_inner.weight", "_table"]
+    assert sorted(one.state_dict()) == [*own, "inner.bias", "inner.weight", "weight"]
+    with pytest.raises(AttributeError):
+        type("Fixed", (Shared,), {"weight": property(lambda self: self._table)})().weight = other.weight
