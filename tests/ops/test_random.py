@@ -5,6 +5,7 @@ import pytest
 
 from fluidlite.base.dtypes import VarType
 from fluidlite.ops.registry import OperatorError, find
+from fluidlite.ops.tensor.random_crop import _place
 
 from .harness import infer, run_kernel
 
@@ -108,3 +109,32 @@ def test_seed_is_given_or_new():
     drawn = {int(_out("seed", {})[0]) for _ in range(4)}
     assert len(drawn) == 4 and min(drawn) > 0
     assert _out("seed", {}).dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("shape", "cut", "seed", "firsts", "seeds"),
+    [
+        ([5, 7, 9], [3, 4], 11, [[5, 94, 153, 218, 289], [2, 102, 156, 230, 280]], [2115326081, 1474374447]),
+        (
+            [2, 3, 100],
+            [7],
+            -5,
+            [[93, 186, 237, 310, 403, 576], [56, 169, 224, 385, 441, 539]],
+            [1041581486, 408952498],
+        ),
+    ],
+)
+def test_random_crop_repeats_paddle(shape, cut, seed, firsts, seeds):
+    x = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    for first, following in zip(firsts, seeds, strict=True):
+        made = run_kernel("random_crop", {"X": x, "Seed": np.array([seed])}, {"shape": cut})
+        parts = made["Out"][0].reshape(-1, *cut)
+        assert parts[(slice(None), *[0] * len(cut))].tolist() == first
+        seed = made["SeedOut"][0].item()
+        assert seed == following
+
+
+def test_places_of_crops_beyond_what_divides_are_drawn_again():
+    # Of 2**31 - 3 places that the generator tells apart, 2**30 are left once the numbers are divided.
+    state = 2**30 + 1
+    assert _place(state, (2**30 + 1,)) == [state - 1] and _place(state + 1, (2**30 + 1,)) != [state]

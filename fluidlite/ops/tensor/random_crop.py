@@ -10,18 +10,45 @@ from ...base.dtypes import VarType
 from ..hosting import hosted
 from ..registry import OpDef, OpView, register
 
+_FACTOR, _PRIME = 48271, 2**31 - 1
+"""Of the generator (`std::minstd_rand`) that Fluid draws places from."""
+
+
+def _states(seed: int, count: int) -> np.ndarray:
+    """The first `count` numbers that the generator gives."""
+    powers, step = np.ones(1, np.int64), _FACTOR
+    while len(powers) < count:
+        powers = np.concatenate([powers, powers * step % _PRIME])
+        step = step * step % _PRIME
+    first = (seed % 2**64 % _PRIME or 1) * _FACTOR % _PRIME
+    return powers[:count] * first % _PRIME
+
+
+def _place(state: int, spans: tuple[int, ...]) -> list[int]:
+    """Numbers below each of `spans`, drawn one after the other from `state` on; too large ones are drawn again."""
+    found = []
+    for span in spans:
+        scale = (_PRIME - 2) // span
+        while (state - 1) // scale >= span:
+            state = state * _FACTOR % _PRIME
+        found.append((state - 1) // scale)
+        state = state * _FACTOR % _PRIME
+    return found
+
 
 @hosted
 def _crop(xp: Any, X: Any, Seed: Any, shape: Any, startup_seed: int) -> Any:
-    rng = np.random.default_rng(abs(startup_seed) if Seed is None else abs(int(Seed.reshape(-1)[0])))
     lead, whole = X.shape[: X.ndim - len(shape)], X.shape[X.ndim - len(shape) :]
     flat = X.reshape(-1, *whole)
     made = np.empty((len(flat), *shape), X.dtype)
-    for part, source in zip(made, flat, strict=True):
-        begin = [int(rng.integers(0, n - m + 1)) for n, m in zip(whole, shape, strict=True)]
+    spans = tuple(n - m + 1 for n, m in zip(whole, shape, strict=True))
+    states = _states(
+        startup_seed if Seed is None else int(Seed.reshape(-1)[0]), len(flat) * len(spans) + 1
+    ).tolist()
+    for part, source, state in zip(made, flat, states[:: len(spans)], strict=False):
+        begin = _place(state, spans)
         part[...] = source[tuple(slice(b, b + m) for b, m in zip(begin, shape, strict=True))]
-    seed = np.array([rng.integers(0, 2**31)], np.int64)
-    return made.reshape(*lead, *shape), seed
+    return made.reshape(*lead, *shape), np.array(states[-1:], np.int64)
 
 
 def _infer_crop(op: OpView) -> None:
@@ -46,6 +73,6 @@ register(
         frozen=("Out", "SeedOut"),
         random=True,
         lod_from={"Out": "X"},
-        doc="A part of the given shape, at a place of its own, of each element along the leading dimensions.",
+        doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",
     )
 )
