@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.contrib.slim.quantization import PostTrainingQuantization
+from fluidlite.contrib.slim.quantization import PostTrainingQuantization, WeightQuantization
 from fluidlite.contrib.slim.quantization.divergence import kl_threshold
 
 PLACE = fluid.CPUPlace()
@@ -119,3 +119,62 @@ def test_thresholds_of_divergence(draw, steps, threshold):
 def test_what_is_refused(model, options, message):
     with pytest.raises(AssertionError, match=message):
         quantizer(model, fluid.Scope(), **options)
+
+
+def stored(folder):
+    """The operators of a saved model, and parameters of it."""
+    scope, exe = fluid.Scope(), fluid.Executor(PLACE)
+    with fluid.scope_guard(scope):
+        program, _, _ = fluid.io.load_inference_model(folder, exe)
+        weights = [np.array(scope.find_var(name).get_tensor()) for name in ("conv2d_0.w_0", "fc_0.w_0")]
+        return program.global_block().ops, weights
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "scales", "integers"),
+    [
+        (
+            {},
+            "int8",
+            [[0.00755562, 0.00757811, 0.00769093], [0.00755736, 0.0075033, 0.00780007, 0.00750805]],
+            [[12, -20, 39, -17, 104, 123], [-103, 42, -93, -81, -35, 86]],
+        ),
+        (
+            {"weight_quantize_type": "abs_max", "weight_bits": 16},
+            "int16",
+            [[2.981e-05], [3.023e-05]],
+            [[3011, -5122, 9789, -4188, 26286, 31109], [-25776, 10342, -23936, -20073, -8685, 21235]],
+        ),
+        (
+            {"weight_quantize_type": "abs_max", "threshold_rate": 0.1},
+            "int8",
+            [[0.00700336], [0.00727903]],
+            [[13, -22, 42, -18, 112, 127], [-107, 43, -99, -83, -36, 88]],
+        ),
+    ],
+)
+def test_parameters_alone(model, tmp_path, options, kind, scales, integers):
+    WeightQuantization(model).quantize_weight_to_int(str(tmp_path), generate_test_model=True, **options)
+    ops, weights = stored(str(tmp_path / "quantized_model"))
+    quantized = [op for op in ops if op.attr("quantize_weight_bits")]
+    assert [op.type for op in quantized] == ["conv2d", "mul", "mul"]
+    names = ("conv2d_0", "fc_0")
+    for op, weight, name, scale, values in zip(quantized, weights, names, scales, integers, strict=False):
+        assert weight.dtype == kind and weight.ravel()[:6].tolist() == values
+        np.testing.assert_allclose(op.attr(f"{name}.w_0_quant_scale"), scale, atol=6e-9)
+    _, restored = stored(str(tmp_path / "test_model"))
+    np.testing.assert_allclose(restored[1].ravel()[0], integers[1][0] * scales[1][0], rtol=1e-3)
+    assert restored[0].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight_bits": 4}, "weight_bits should be 8 or 16"),
+        ({"quantizable_op_type": ["relu"]}, "relu is not supported for weight quantization"),
+        ({"weight_quantize_type": "max"}, "weight_quantize_type should in"),
+    ],
+)
+def test_what_is_refused_of_parameters(model, tmp_path, options, message):
+    with pytest.raises(AssertionError, match=message):
+        WeightQuantization(model).quantize_weight_to_int(str(tmp_path), **options)

@@ -2,10 +2,15 @@
 
 from ....base import missing
 from . import post_training_quantization, quantization_pass
-from .post_training_quantization import PostTrainingQuantization
+from .post_training_quantization import PostTrainingQuantization, WeightQuantization
 from .quantization_pass import *  # noqa: F403
 
-__all__ = ["PostTrainingQuantization", "post_training_quantization", "quantization_pass"]
+__all__ = [
+    "PostTrainingQuantization",
+    "WeightQuantization",
+    "post_training_quantization",
+    "quantization_pass",
+]
 __all__ += quantization_pass.__all__
 
 __getattr__ = missing.reporter(__name__)

@@ -21,8 +21,9 @@ from .divergence import kl_threshold
 from .freezing import QuantizationFreezePass
 from .out_scale import WATCHED
 from .transform import QuantizationTransformPass
+from .weight_quantization import WeightQuantization
 
-__all__ = ["PostTrainingQuantization"]
+__all__ = ["PostTrainingQuantization", "WeightQuantization"]
 
 _STEPS = 255
 _WITH_WEIGHTS = QuantizationTransformPass._supported_quantizable_op_type
