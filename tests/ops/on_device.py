@@ -46,8 +46,8 @@ WAITING = frozenset(
     roi_perspective_transform_grad roi_pool roi_pool_grad rpn_target_assign sample_logits sampling_id seed
     sequence_mask sequence_topk_avg_pooling sequence_topk_avg_pooling_grad shuffle_batch similarity_focus slice
     slice_grad split strided_slice strided_slice_grad target_assign tdm_child tdm_sampler tensor_array_to_tensor
-    top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 warpctc where_index yolo_box
-    yolov3_loss yolov3_loss_grad
+    top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 var_conv_2d var_conv_2d_grad
+    warpctc where_index yolo_box yolov3_loss yolov3_loss_grad
     """.split()
 )
 """Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there, the sizes of

@@ -8,9 +8,9 @@ from typing import Any
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...layer_helper_base import is_eager
-from ...layers.checks import check_dtype
+from ...layers.checks import check_dtype, numbers
 
-__all__ = ["match_matrix_tensor", "sequence_topk_avg_pooling"]
+__all__ = ["match_matrix_tensor", "sequence_topk_avg_pooling", "var_conv_2d"]
 
 
 def match_matrix_tensor(
@@ -77,3 +77,56 @@ def sequence_topk_avg_pooling(
         "sequence_topk_avg_pooling", inputs, ("Out", "pos"), attrs, stop_gradient=("pos",)
     )[0]
     return out
+
+
+def var_conv_2d(
+    input: Variable,
+    row: Variable,
+    col: Variable,
+    input_channel: int,
+    output_channel: int,
+    filter_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
+    param_attr: Any = None,
+    act: str | None = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
+    """The convolution of pictures of various sizes (`fluid.contrib.layers.var_conv_2d`).
+
+    Args:
+        input: sequences of input_channel * rows * columns numbers.
+        row, col: Variables whose sequences are as long as there are rows and columns.
+        input_channel, output_channel: how many channels there are.
+        filter_size, stride: a number, or one each for rows and columns. Borders are padded with zeros.
+        param_attr: of the filter [output_channel, input_channel * height * width].
+        act: the name of an activation.
+        dtype: float32 or float64.
+        name: what names are made from.
+
+    Returns:
+        Sequences of output_channel * rows * columns numbers, rows and columns divided by the stride.
+
+    Raises:
+        TypeError, ValueError, OperatorError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "var_conv_2d")
+    helper = LayerHelper("var_conv_2d", param_attr=param_attr, act=act, name=name)
+    height, width = numbers(filter_size, 2, "filter_size", "var_conv_2d")
+    down, right = numbers(stride, 2, "stride", "var_conv_2d")
+    weight = helper.create_parameter(
+        attr=helper.param_attr, shape=[output_channel, input_channel * height * width], dtype=dtype
+    )
+    attrs = {
+        "InputChannel": input_channel,
+        "OutputChannel": output_channel,
+        "StrideH": down,
+        "StrideW": right,
+        "KernelH": height,
+        "KernelW": width,
+    }
+    inputs = {"X": input, "ROW": row, "COLUMN": col, "W": weight}
+    out: Variable = helper.run("var_conv_2d", inputs, ("Out", "Col"), attrs, stop_gradient=("Col",))[0]
+    if not is_eager(out):
+        out.lod_level = input.lod_level
+    return helper.append_activation(out)

@@ -13,7 +13,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...layers.checks import INTEGERS, check_dtype
 from ...layers.detection.suppression import multiclass_nms2
-from .matching import match_matrix_tensor, sequence_topk_avg_pooling
+from .matching import match_matrix_tensor, sequence_topk_avg_pooling, var_conv_2d
 from .trees import tdm_child, tdm_sampler, tree_conv
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "tdm_child",
     "tdm_sampler",
     "tree_conv",
+    "var_conv_2d",
 ]
 
 

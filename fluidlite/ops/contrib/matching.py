@@ -90,9 +90,8 @@ register_pair(
 )
 
 
-def _pictures(X: Any, lod: Lods, channels: int) -> list[tuple[Any, tuple[int, int]]]:
-    """For each sequence its numbers, [channels, rows, columns], and which rows of the result are its."""
-    name = "sequence_topk_avg_pooling"
+def pictures(name: str, X: Any, lod: Lods, channels: int) -> list[tuple[Any, tuple[int, int]]]:
+    """For each sequence its numbers, [channels, rows, columns], and which rows of ROW are its; `name`: the operator."""
     whole, rows, columns = (_spans(name, lod, slot) for slot in ("X", "ROW", "COLUMN"))
     made = []
     for (a, b), (c, d), (e, f) in zip(whole, rows, columns, strict=True):
@@ -110,7 +109,7 @@ def _topk(xp: Any, X: Any, ROW: Any, topks: list[int], channel_num: int, lod: Lo
     most = max(topks)
     out = np.zeros((len(ROW), channel_num, len(topks)), X.dtype)
     places = []
-    for values, (c, d) in _pictures(X, lod, channel_num):
+    for values, (c, d) in pictures("sequence_topk_avg_pooling", X, lod, channel_num):
         order = np.argsort(-values, axis=2, kind="stable")[:, :, :most]
         best = np.take_along_axis(values, order, axis=2)
         for index, k in enumerate(topks):
@@ -129,7 +128,7 @@ def _topk_grad(
     most, at = max(topks), 0
     grads = Out_grad.reshape(len(ROW), channel_num, len(topks))
     parts = []
-    for values, (c, d) in _pictures(X, lod, channel_num):
+    for values, (c, d) in pictures("sequence_topk_avg_pooling", X, lod, channel_num):
         made = np.zeros_like(values)
         size = channel_num * (d - c) * most
         places = pos[at : at + size].reshape(channel_num, d - c, most)

@@ -1,0 +1,139 @@
+"""var_conv_2d: convolution of pictures of various sizes, each of which is a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..hosting import hosted
+from ..pairs import register_pair
+from ..registry import LodArray, OpView, grad_name
+from ..sequence import Lods, given
+from .matching import pictures
+
+Windows = list[tuple[int, int, slice, slice, slice, slice]]
+
+
+def _windows(height: int, width: int, kernel: tuple[int, int], stride: tuple[int, int]) -> Windows:
+    """For each place of the kernel: which results it counts for, and which pixels these see. The kernel stands with
+    its middle on every stride-th pixel; beyond the border there are zeros.
+    """
+    made = []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            spans = []
+            for n, k, s, at in ((height, kernel[0], stride[0], i), (width, kernel[1], stride[1], j)):
+                shift = at - k // 2
+                first = max(0, -(shift // s))
+                last = min((n - 1) // s, (n - 1 - shift) // s)
+                spans.append(
+                    (slice(first, last + 1), slice(first * s + shift, last * s + shift + 1, s), last >= first)
+                )
+            (out_rows, rows, some), (out_columns, columns, more) = spans
+            if some and more:
+                made.append((i, j, out_rows, out_columns, rows, columns))
+    return made
+
+
+def _each(
+    op_type: str, X: Any, lod: Lods, channels: int, kernel: tuple[int, int], stride: tuple[int, int]
+) -> Iterator[tuple[Any, tuple[int, int], Windows]]:
+    """Each picture, the size of its result, and `_windows`."""
+    for picture, _ in pictures(op_type, X, lod, channels):
+        height, width = picture.shape[1:]
+        if height and width:
+            size = (height - 1) // stride[0] + 1, (width - 1) // stride[1] + 1
+            yield picture, size, _windows(height, width, kernel, stride)
+        else:
+            yield picture, (0, 0), []
+
+
+@hosted
+def _conv(
+    xp: Any,
+    X: Any,
+    W: Any,
+    InputChannel: int,
+    OutputChannel: int,
+    StrideH: int,
+    StrideW: int,
+    KernelH: int,
+    KernelW: int,
+    lod: Lods,
+) -> Any:
+    kernel, stride = (KernelH, KernelW), (StrideH, StrideW)
+    weights = W.reshape(OutputChannel, InputChannel, *kernel)
+    parts = []
+    for picture, size, windows in _each("var_conv_2d", X, lod, InputChannel, kernel, stride):
+        made = np.zeros((OutputChannel, *size), X.dtype)
+        for i, j, out_rows, out_columns, rows, columns in windows:
+            made[:, out_rows, out_columns] += np.tensordot(weights[:, :, i, j], picture[:, rows, columns], 1)
+        parts.append(made.ravel())
+    offsets = np.cumsum([0, *(len(part) for part in parts)])
+    out = np.concatenate([*parts, np.zeros(0, X.dtype)]).reshape(-1, 1)
+    return LodArray(out, [offsets]), None
+
+
+@hosted
+def _conv_grad(
+    xp: Any,
+    X: Any,
+    W: Any,
+    Out_grad: Any,
+    InputChannel: int,
+    OutputChannel: int,
+    StrideH: int,
+    StrideW: int,
+    KernelH: int,
+    KernelW: int,
+    lod: Lods,
+) -> Any:
+    kernel, stride = (KernelH, KernelW), (StrideH, StrideW)
+    weights = W.reshape(OutputChannel, InputChannel, *kernel)
+    dw, parts, at = np.zeros_like(weights), [], 0
+    for picture, size, windows in _each("var_conv_2d", X, lod, InputChannel, kernel, stride):
+        count = OutputChannel * size[0] * size[1]
+        grad = Out_grad.reshape(-1)[at : at + count].reshape(OutputChannel, *size)
+        at += count
+        made = np.zeros_like(picture)
+        for i, j, out_rows, out_columns, rows, columns in windows:
+            part = grad[:, out_rows, out_columns]
+            made[:, rows, columns] += np.tensordot(weights[:, :, i, j].T, part, 1)
+            dw[:, :, i, j] += np.tensordot(part, picture[:, rows, columns], ((1, 2), (1, 2)))
+        parts.append(made.ravel())
+    dx = np.concatenate([*parts, np.zeros(0, X.dtype)]).reshape(X.shape)
+    return LodArray(dx, given(lod, "X")), dw.reshape(W.shape)
+
+
+def _infer(op: OpView) -> None:
+    for name in ("InputChannel", "OutputChannel", "StrideH", "StrideW", "KernelH", "KernelW"):
+        if op.attr(name) < 1:
+            raise op.fail(f"{name} must be positive, got {op.attr(name)}")
+    wanted = op.attr("OutputChannel"), op.attr("InputChannel") * op.attr("KernelH") * op.attr("KernelW")
+    if op.shape("W") != wanted:
+        raise op.fail(f"W must be {list(wanted)}, got {list(op.shape('W'))}")
+    op.set("Out", (-1, 1), op.dtype("X"))
+
+
+def _infer_grad(op: OpView) -> None:
+    for slot in ("X", "W"):
+        op.set(grad_name(slot), op.shape(slot), op.dtype(slot))
+
+
+register_pair(
+    "var_conv_2d",
+    ("X", "ROW", "COLUMN", "W"),
+    _conv,
+    _conv_grad,
+    _infer,
+    "The convolution of each sequence of X, a picture with as many rows and columns as those of ROW and COLUMN.",
+    outputs=("Out", "Col?"),
+    attrs={"InputChannel": 1, "OutputChannel": 1, "StrideH": 1, "StrideW": 1, "KernelH": 1, "KernelW": 1},
+    keep=("X", "ROW#", "COLUMN#", "W"),
+    gradable=("X", "W"),
+    frozen=("Col",),
+    lod=True,
+    infer_back=_infer_grad,
+)
