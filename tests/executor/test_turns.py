@@ -197,7 +197,7 @@ def two_layers(x, start, still):
 
 STATIC = [one_memory, swapped_memories, gates, joined, halved, a_weight_twice, still_inputs, no_memory,
           without_gradient, across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
-STEP_BY_STEP = {by_python, across_rows, units}
+STEP_BY_STEP = {by_python, across_rows}
 
 
 # Networks over sequences: words [rows, 3], still [sequences, 4].
