@@ -16,6 +16,9 @@ from .counted import Access, Counted
 from .form import Carried, Taken, Turns
 from .stacks import Packed, Stack, Turned, kept_within, listed
 
+MOST_TURNS = 1 << 24
+"""More turns are taken one by one: what is said of each beforehand would take more memory than what they work on."""
+
 
 class _Unfit(Exception):
     """What the variables of a loop hold does not fit turns that are taken together."""
@@ -117,6 +120,8 @@ def take_while(run: Run, op: Operator, environment: Environment) -> bool:
         counter, offset, limit = form.limit
         loop = _Loop(form, environment, 1, False)
         count = loop.count = max(1, loop.integer(limit) - loop.integer(counter) - offset + 1)
+        if count > MOST_TURNS:
+            raise _Unfit
         written = {access.array: access for access in form.writes}
         for read in form.reads:
             array, start = loop.array(read.array), loop.first(read)
