@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ..backend import to_host
 from ..base.dtypes import VarType, to_numpy
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
@@ -15,6 +16,7 @@ from ..framework import Block, Operator
 from ..ops.registry import EMPTY
 from . import failures
 from .lod_tensor import LoDTensor
+from .rows_in_scope import RowsInScope
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -96,6 +98,8 @@ class Environment:
             return here.values[name]
         found = self.world.scope.find_var(name)
         tensor = found.get() if found is not None else None
+        if isinstance(tensor, RowsInScope) and self.world.device is None:
+            return tensor.value()
         if not isinstance(tensor, LoDTensor) or tensor.array is None:
             return None
         on_host = self.world.device is None and type(tensor.array) is np.ndarray
@@ -147,10 +151,16 @@ class Environment:
 
     def _put_in_scope(self, name: str, value: Any, lod: Lod) -> None:
         scope, device = self.world.scope, self.world.device
+        held = scope.find_var(name) or scope.var(name)
         if isinstance(value, SelectedRows):
-            value = value.dense(self.world.xp)
-        found = scope.find_var(name)
-        holder = (found if found is not None else scope.var(name)).get_tensor()
+            if not isinstance(held.get(), RowsInScope):
+                held.set(RowsInScope())
+            held.get_selected_rows().take(
+                SelectedRows(to_host(value.rows), to_host(value.values), value.height)
+            )
+            self.keep(name, value)
+            return
+        holder = held.get_tensor()
         if device is None:
             holder.set(value)
         elif value is not holder.array:

@@ -14,6 +14,7 @@ from .registry import (
     OpDef,
     OpSpec,
     OpView,
+    RowRule,
     Slot,
     grad_name,
     register,
@@ -48,6 +49,7 @@ def register_pair(
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
     wire: dict[str, str] | None = None,
+    rows_back: RowRule | None = None,
     **others: Any,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
@@ -58,7 +60,7 @@ def register_pair(
     `frozen`. `lod`: both kernels take `lod=`. `carried`: see `OpDef`. `random`: each run draws new numbers. `lod_from`,
     `wire`: see `OpDef`. `infer_back`: the shapes of the gradients, where those of the inputs are not what counts.
     `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
-    `others`: what else the `OpDef` of `op_type` says.
+    `rows_back`: the rule for SelectedRows of the gradient. `others`: what else the `OpDef` of `op_type` says.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -109,6 +111,7 @@ def register_pair(
             carried=carried,
             cuda=cuda[1],
             native=native[1],
+            rows=rows_back,
             wire=wire or {},
             doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
         )

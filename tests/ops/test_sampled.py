@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import rng
-from fluidlite.ops.registry import OperatorError
+from fluidlite.ops.registry import OperatorError, find
 
 from .harness import check, infer, run_kernel
 
@@ -88,6 +88,82 @@ def test_custom_distribution_is_followed():
     attrs = {"num_total_classes": 2, "num_neg_samples": 4000, "seed": 3, "sampler": 2}
     drawn = run_kernel("nce", inputs, attrs)["SampleLabels"][0][:, 1:]
     assert abs(drawn.mean() - 0.75) < 0.02
+
+
+def _drawn(sampler, classes, rows, seed, **tables):
+    inputs = {"Input": np.ones((rows, 1), "float32"), "Label": np.zeros((rows, 1), "int64")}
+    inputs |= {"Weight": np.zeros((classes, 1), "float32"), **tables}
+    attrs = {"num_total_classes": classes, "num_neg_samples": 300, "seed": seed, "sampler": sampler}
+    return run_kernel("nce", inputs, attrs)["SampleLabels"][0][:, 1:].ravel()
+
+
+def test_many_classes_are_drawn_as_fluid_rounds():
+    drawn = _drawn(1, 1000003, 1, 77)
+    assert drawn[:5].tolist() == [24, 914, 13, 941012, 3751]
+    assert drawn[[135, 143, 236]].tolist() == [381566, 642159, 843950]
+
+
+def test_a_number_beyond_the_columns_is_drawn_again():
+    classes, rows = 100000, 61
+    tables = {
+        "CustomDistProbs": np.full(classes, 1 / classes, "float32"),
+        "CustomDistAlias": np.full(classes, -1, "int32"),
+        "CustomDistAliasProbs": np.ones(classes, "float32"),
+    }
+    words = iter(np.frombuffer(np.random.RandomState(3).bytes(16 * 300 * rows), "<u4").tolist())
+    wanted, again = [], 0
+    scale = (2**32 - 1) // classes
+    for _ in range(300 * rows):
+        while (column := next(words) // scale) >= classes:
+            again += 1
+        wanted.append(column)
+        next(words), next(words)  # they choose between the classes of a column, all of which are its own here
+    assert again == 1
+    np.testing.assert_array_equal(_drawn(2, classes, rows, 3, **tables), wanted)
+
+
+SPARSE = {
+    "nce": (
+        {**NCE, "Label": np.array([[1], [1]])},
+        {"num_total_classes": 7, "num_neg_samples": 4, "seed": 5},
+        "Weight",
+    ),
+    "hierarchical_sigmoid": (
+        {
+            "X": X,
+            "W": np.linspace(-1, 1, 18).reshape(6, 3).astype("float32"),
+            "Label": LABEL,
+            "Bias": np.linspace(-1, 1, 6).reshape(6, 1).astype("float32"),
+            "PathTable": np.array([[0, 1, -1, 4], [0, 2, 5, -1]]),
+            "PathCode": np.array([[1, 0, -1, 1], [0, 1, 1, -1]]),
+        },
+        {"num_classes": 6},
+        "W",
+    ),
+}
+
+
+@pytest.mark.parametrize("op_type", SPARSE)
+def test_sparse_gradients_name_each_row_once(op_type):
+    inputs, attrs, table = SPARSE[op_type]
+    made = run_kernel(op_type, inputs, attrs)
+    out = next(iter(made))
+    given = {
+        **inputs,
+        **{slot: made[slot][0] for slot in ("PreOut", "SampleLogits", "SampleLabels") if slot in made},
+    }
+    given[out + "@GRAD"] = np.array([[1.0], [-0.5]], "float32")
+    dense = run_kernel(op_type + "_grad", given, attrs)
+    definition = find(op_type + "_grad")
+    lists = {slot: [value] for slot, value in given.items()}
+    found = definition.call(np, lists, {**attrs, "is_sparse": True})
+    sparse = dict(zip([slot.name for slot in definition.output_slots], found, strict=True))
+    rows = sparse[table + "@GRAD"]
+    looked_at = made["SampleLabels"][0] if op_type == "nce" else np.array([0, 1, 2, 5])
+    np.testing.assert_array_equal(rows.rows, np.unique(looked_at))
+    np.testing.assert_allclose(rows.dense(), dense[table + "@GRAD"][0], rtol=1e-6, atol=1e-7)
+    for slot in set(dense) - {table + "@GRAD"}:
+        np.testing.assert_array_equal(sparse[slot], dense[slot][0])
 
 
 def test_nce_says_what_does_not_fit():

@@ -76,7 +76,7 @@ def nce(
         sampler: 'uniform', 'log_uniform' (the smaller the number, the more often) or 'custom_dist'.
         custom_dist: the probability of each class, for 'custom_dist'.
         seed: not 0: the same classes each time.
-        is_sparse: whether the weights' gradient holds only the rows that were looked at.
+        is_sparse: whether the weights' gradient holds only the rows that were looked at (`SelectedRows`).
 
     Returns:
         The costs [batch, 1], divided by `num_neg_samples` + 1.
@@ -115,8 +115,8 @@ def nce(
         "num_neg_samples": negatives,
         "seed": seed,
         "sampler": SAMPLERS.index(sampler),
-        "is_sparse": is_sparse,
-        "remote_prefetch": False,
+        "is_sparse": bool(is_sparse),
+        "remote_prefetch": bool(is_sparse),
     }
     cost, _, _ = helper.run("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=attrs)
     result: Variable = cost * (1.0 / (negatives + 1))
@@ -146,7 +146,8 @@ def hsigmoid(
             `bias_attr=False`: no bias.
         path_table, path_code: with `is_custom`, int64 [batch, depth]: for each row the inner nodes on the way to its
             class and the decisions there (0 or 1); -1 where the way is shorter.
-        is_sparse: whether the weights' gradient holds only the rows that were looked at.
+        is_sparse: whether the weights' gradient holds only the rows that were looked at (`SelectedRows`); as in Fluid
+            only with `is_custom`.
 
     Returns:
         The costs, [batch, 1].
@@ -161,6 +162,7 @@ def hsigmoid(
     if is_custom and (path_table is None or path_code is None):
         raise ArgumentError("'path_table' and 'path_code' of hsigmoid must be given with 'is_custom'")
     helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    is_sparse = bool(is_sparse and is_custom)
     nodes = num_classes if is_custom else num_classes - 1
     weights = helper.create_parameter(
         attr=helper.param_attr, shape=[nodes, input.shape[1]], dtype=input.dtype
@@ -177,7 +179,7 @@ def hsigmoid(
         "hierarchical_sigmoid",
         inputs,
         ("Out", "PreOut"),
-        attrs={"num_classes": num_classes, "is_sparse": is_sparse},
+        attrs={"num_classes": num_classes, "is_sparse": is_sparse, "remote_prefetch": is_sparse},
     )
     result: Variable = out
     return result

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...base.selected_rows import SelectedRows
+from ..native import typed
+from ..registry import Call, OpView, grad_name
+from ..tensor import selected_rows as rows
 
 
 def scores_of(x: Any, weight: Any, bias: Any, chosen: Any) -> Any:
@@ -13,13 +22,72 @@ def scores_of(x: Any, weight: Any, bias: Any, chosen: Any) -> Any:
     return scores if bias is None else scores + bias.reshape(-1)[chosen]
 
 
-def scores_grad(xp: Any, x: Any, weight: Any, bias: Any, chosen: Any, dscores: Any) -> tuple[Any, Any, Any]:
-    """The gradients of `scores_of` for `x`, `weight` and `bias` (None without one); `dscores` is [rows, k]."""
+def scores_grad(
+    xp: Any, x: Any, weight: Any, bias: Any, chosen: Any, dscores: Any, sparse: Any = None
+) -> tuple[Any, Any, Any]:
+    """The gradients of `scores_of` for `x`, `weight` and `bias` (None without one); `dscores` is [rows, k].
+
+    `sparse`: whether that of `weight` is to be SelectedRows, of which scores there are, a mask [rows, k].
+    """
     dx = (dscores[:, :, None] * weight[chosen]).sum(axis=1)
-    dweight = xp.zeros_like(weight)
-    xp.add.at(dweight, chosen, dscores[:, :, None] * x[:, None, :])
+    dchosen = dscores[:, :, None] * x[:, None, :]
+    if sparse is None:
+        dweight = xp.zeros_like(weight)
+        xp.add.at(dweight, chosen, dchosen)
+    elif xp is np:
+        dweight = SelectedRows(chosen[sparse], dchosen[sparse], len(weight)).merged()
+    else:  # to count different rows would be to wait for the device; what there is no score of adds 0
+        dweight = SelectedRows(chosen.reshape(-1), dchosen.reshape(-1, weight.shape[1]), len(weight))
     if bias is None:
         return dx, dweight, None
     dbias = xp.zeros(bias.size, bias.dtype)
     xp.add.at(dbias, chosen, dscores)
     return dx, dweight, dbias.reshape(bias.shape)
+
+
+def call_of(
+    op: OpView,
+    kernel: str,
+    given: tuple[str, ...],
+    made: tuple[str, ...],
+    whole: tuple[str, ...],
+    ints: list[int],
+) -> Call | None:
+    """The call of `kernel` with the slots `given` and `made`; None if those in `whole` are not int64, or the others not
+    of one real type. A slot that is missing is an operand left out.
+    """
+    slots = [slot for slot in (*given, *made) if op.has(slot)]
+    name = typed(op, kernel, [slot for slot in slots if slot not in whole])
+    if name is None or any(op.dtype(slot) != VarType.INT64 for slot in slots if slot in whole):
+        return None
+    return Call(name, [op.name_or_none(slot) for slot in (*given, *made)], ints)
+
+
+Selector = Callable[[OpView], list[Call] | None]
+
+
+def grad_calls(
+    kernel: str,
+    given: tuple[str, ...],
+    table: tuple[str, str, str],
+    whole: tuple[str, ...],
+    ints: Callable[[OpView], list[int]],
+) -> tuple[Selector, Selector]:
+    """What chooses the call that gives gradients of the slots `table`: x, table and bias; first where all of them are
+    arrays, then where that of the table is SelectedRows. The rest is as in `call_of`.
+    """
+    dx, dtable, dbias = map(grad_name, table)
+
+    def sparse(op: OpView) -> list[Call] | None:
+        in_rows = op.attr("is_sparse") and op.has(dtable)
+        call = call_of(op, kernel + "_rows" * in_rows, given, (dx, dtable, dbias), whole, ints(op))
+        if call is None or not in_rows:
+            return None if call is None else [call]
+        before = list(call.operands)
+        operands = [*before[:-2], *rows.parts(op.name(dtable)), before[-1]]
+        return [Call(call.kernel, operands, call.ints)]
+
+    def dense(op: OpView) -> list[Call] | None:
+        return None if op.attr("is_sparse") else sparse(op)
+
+    return dense, sparse

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import FLOATS
+from ..infer import product
 from ..pairs import register_pair
 from ..ranges import require_in_range
-from ..registry import OpView
-from .class_scores import scores_grad, scores_of
+from ..registry import Call, OpView, RowRule, grad_name
+from ..tensor.selected_rows import copy_call
+from .class_scores import call_of, grad_calls, scores_grad, scores_of
 
 LIMIT = 40.0
 """Scores are cut to the range from -LIMIT to LIMIT."""
@@ -22,11 +24,12 @@ def _depth(classes: int) -> int:
 def _paths(xp: Any, Label: Any, PathTable: Any, PathCode: Any, classes: int) -> tuple[Any, Any, Any]:
     """For each row and decision: the inner node, the way taken (0 or 1), and whether there is such a decision.
 
-    Without a table class c goes the way that the bits of c + classes describe, from the last one up.
+    A way ends at the first negative number of the table. Without a table class c goes the way that the bits of
+    c + classes describe, from the last one up.
     """
     label = Label.reshape(-1)
     if PathTable is not None:
-        exists = PathTable >= 0
+        exists = (PathTable < 0).cumsum(axis=1) == 0
         return xp.where(exists, PathTable, 0), xp.where(exists, PathCode, 0), exists
     require_in_range(xp, "hierarchical_sigmoid", "Label", label, classes, "classes")
     code = (label + classes)[:, None]
@@ -59,11 +62,12 @@ def _hsigmoid_grad(
     PreOut: Any,
     Out_grad: Any,
     num_classes: int,
+    is_sparse: bool,
 ) -> Any:
     nodes, ways, exists = _paths(xp, Label, PathTable, PathCode, num_classes)
     slope = -xp.expm1(-PreOut) - ways
     slope = (xp.where(exists, slope, 0) * Out_grad.reshape(-1, 1)).astype(X.dtype)
-    return scores_grad(xp, X, W, Bias, nodes, slope)
+    return scores_grad(xp, X, W, Bias, nodes, slope, exists if is_sparse else None)
 
 
 def _infer(op: OpView) -> None:
@@ -84,6 +88,26 @@ def _infer(op: OpView) -> None:
     op.set("W_Out", w, op.dtype("W"))
 
 
+_GIVEN = ("X", "W", "Label", "PathTable", "PathCode", "Bias")
+_INTEGERS = ("Label", "PathTable", "PathCode")
+
+
+def _ints(op: OpView) -> list[int]:
+    """What the kernels take."""
+    return [*op.shape("PreOut"), *op.shape("W"), op.attr("num_classes")]
+
+
+def _native(op: OpView) -> list[Call] | None:
+    call = call_of(op, "hierarchical_sigmoid", _GIVEN, ("Out", "PreOut"), _INTEGERS, _ints(op))
+    if call is None or not op.has("W_Out"):
+        return None if call is None else [call]
+    return [call, copy_call(op.name("W"), op.name("W_Out"), product(op.shape("W")), op.dtype("W"))]
+
+
+_native_back, _native_sparse = grad_calls(
+    "hierarchical_sigmoid_grad", (*_GIVEN, "PreOut", grad_name("Out")), ("X", "W", "Bias"), _INTEGERS, _ints
+)
+
 _ATTRS: dict[str, Any] = {"num_classes": 2, "is_sparse": False, "remote_prefetch": False}
 
 register_pair(
@@ -99,4 +123,13 @@ register_pair(
     gradable=("X", "W", "Bias"),
     frozen=("PreOut", "W_Out"),
     lod_from={"Out": "X"},
+    inplace=(("W_Out", "W"),),
+    native=(_native, _native_back),
+    rows_back=RowRule(
+        _hsigmoid_grad,
+        out=grad_name("W"),
+        when="is_sparse",
+        count=lambda op: product(op.shape("PreOut")),
+        native=_native_sparse,
+    ),
 )

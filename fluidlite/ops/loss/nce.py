@@ -7,45 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..._ext import rng
 from ...backend import to_host
 from ...base.dtypes import VarType
+from ..infer import product
 from ..nn.activation import stable_sigmoid
 from ..pairs import register_pair
 from ..ranges import require_in_range
-from ..registry import OpView
+from ..registry import Call, OpView, RowRule, grad_name
 from ..tensor.random_ import fresh_seed
-from .class_scores import scores_grad, scores_of
+from .class_scores import call_of, grad_calls, scores_grad, scores_of
 
 SAMPLERS = ("uniform", "log_uniform", "custom_dist")
 """What the numbers in the attribute `sampler` mean."""
 
-_SPAN = float(2**64)
-
-
-def _draw(sampler: int, classes: int, count: int, seed: int, alias: Any, alias_probs: Any) -> Any:
-    """`count` classes from the named distribution, for a seed those of Fluid 1.8."""
-    kind = SAMPLERS[sampler]
-    seed = seed or fresh_seed()
-    if kind == "custom_dist":
-        return _aliased(classes, count, seed, alias, alias_probs)
-    bits = rng.sampler_bits(seed, count)
-    if kind == "log_uniform":
-        share = (bits / _SPAN).astype(np.float32)
-        return np.minimum(np.exp(share * np.log(float(classes))).astype(np.int64) - 1, classes - 1)
-    return np.minimum(bits // np.uint64((2**64 - 1) // classes), classes - 1).astype(np.int64)
-
-
-def _aliased(classes: int, count: int, seed: int, alias: Any, alias_probs: Any) -> Any:
-    """`count` classes from alias tables: a column, then a number that chooses between its two classes.
-
-    Fluid takes them from MT19937 of 32 bits, one draw for the column and two for the number.
-    """
-    words = np.frombuffer(np.random.RandomState(seed % 2**32).bytes(12 * count), "<u4").reshape(count, 3)
-    column = np.minimum(words[:, 0] // np.uint32((2**32 - 1) // classes), classes - 1).astype(np.int64)
-    number = (words[:, 1] + words[:, 2] * float(2**32)) / _SPAN
-    drop = number > to_host(alias_probs).reshape(-1)[column]
-    return np.where(drop, to_host(alias).reshape(-1)[column], column)
+_PROBS, _ALIAS, _OWN = "CustomDistProbs", "CustomDistAlias", "CustomDistAliasProbs"
 
 
 def _odds(xp: Any, labels: Any, sampler: int, classes: int, probs: Any) -> Any:
@@ -54,22 +29,27 @@ def _odds(xp: Any, labels: Any, sampler: int, classes: int, probs: Any) -> Any:
     if kind == "uniform":
         return xp.full(labels.shape, 1.0 / classes)
     if kind == "log_uniform":
-        return xp.log((labels + 2.0) / (labels + 1.0)) / math.log(classes)
+        return xp.log((labels + 2.0) / (labels + 1.0)) / float(np.float32(math.log(classes)))
     return probs.reshape(-1)[labels]
 
 
 def _sampled(
-    xp: Any, Label: Any, rows: int, alias: Any, alias_probs: Any, attrs: tuple[int, int, int, int], fixed: Any
+    Label: Any, rows: int, alias: Any, own: Any, attrs: tuple[int, int, int, int], fixed: Any
 ) -> Any:
-    """[rows, labels + negatives]: the true classes of each row, then its negative ones."""
+    """[rows, labels + negatives]: the true classes of each row, then its negative ones; for a seed those of Fluid."""
+    from ..._ext import kernels
+
     classes, negatives, sampler, seed = attrs
-    true = Label.reshape(rows, -1)
-    require_in_range(xp, "nce", "Label", true, classes, "classes")
-    if len(fixed):
-        drawn = np.tile(np.asarray(fixed, np.int64), (rows, 1))
-    else:
-        drawn = _draw(sampler, classes, rows * negatives, seed, alias, alias_probs).reshape(rows, negatives)
-    return xp.concatenate([true.astype("int64"), xp.asarray(drawn)], axis=1)
+    true = np.ascontiguousarray(to_host(Label), np.int64).reshape(rows, -1)
+    require_in_range(np, "nce", "Label", true, classes, "classes")
+    out = np.empty((rows, true.shape[1] + (len(fixed) or negatives)), np.int64)
+    tables = [
+        None if table is None else np.ascontiguousarray(to_host(table), dtype)
+        for table, dtype in ((alias, np.int32), (own, np.float32))
+    ]
+    ints = [*out.shape, true.shape[1], classes, sampler, seed or fresh_seed(), *fixed]
+    kernels.call("nce_samples", [true, *tables, out], ints)
+    return out
 
 
 def _nce(
@@ -89,7 +69,8 @@ def _nce(
     custom_neg_classes: Any,
 ) -> Any:
     how = (num_total_classes, num_neg_samples, sampler, seed)
-    labels = _sampled(xp, Label, len(Input), CustomDistAlias, CustomDistAliasProbs, how, custom_neg_classes)
+    drawn = _sampled(Label, len(Input), CustomDistAlias, CustomDistAliasProbs, how, custom_neg_classes)
+    labels = xp.asarray(drawn)
     found = stable_sigmoid(xp, scores_of(Input, Weight, Bias, labels))
     noise = _odds(xp, labels, sampler, num_total_classes, CustomDistProbs) * num_neg_samples
     true = Label.size // max(len(Input), 1)
@@ -114,6 +95,7 @@ def _nce_grad(
     num_total_classes: int,
     num_neg_samples: int,
     sampler: int,
+    is_sparse: bool,
 ) -> Any:
     noise = _odds(xp, SampleLabels, sampler, num_total_classes, CustomDistProbs) * num_neg_samples
     true = Label.size // max(len(Input), 1)
@@ -122,7 +104,8 @@ def _nce_grad(
     if SampleWeight is not None:
         slope = slope * SampleWeight.reshape(-1, 1)
     slope = (slope * Cost_grad.reshape(-1, 1)).astype(Input.dtype)
-    return scores_grad(xp, Input, Weight, Bias, SampleLabels, slope)
+    sparse = xp.ones(SampleLabels.shape, bool) if is_sparse else None
+    return scores_grad(xp, Input, Weight, Bias, SampleLabels, slope, sparse)
 
 
 def _nce_infer(op: OpView) -> None:
@@ -145,6 +128,41 @@ def _nce_infer(op: OpView) -> None:
     op.set("SampleLabels", (given[0], width), VarType.INT64)
 
 
+def _labels(op: OpView) -> int:
+    """How many true classes a row has."""
+    shape = op.shape("Label")
+    return shape[1] if len(shape) == 2 else 1
+
+
+def _ints(op: OpView) -> list[int]:
+    """What the kernels of costs and gradients take."""
+    looked_at, weight = op.shape("SampleLabels"), op.shape("Weight")
+    return [*looked_at, _labels(op), *weight, op.attr("sampler"), op.attr("num_neg_samples")]
+
+
+def _native(op: OpView) -> list[Call] | None:
+    given, made = (
+        ("Input", "Weight", "Bias", "SampleWeight", _PROBS),
+        ("SampleLabels", "SampleLogits", "Cost"),
+    )
+    cost = call_of(op, "nce", given, made, ("SampleLabels",), _ints(op))
+    types = {"Label": VarType.INT64, _ALIAS: VarType.INT32, _OWN: VarType.FP32}
+    if cost is None or any(op.has(slot) and op.dtype(slot) != dtype for slot, dtype in types.items()):
+        return None
+    ints = [*op.shape("SampleLabels"), _labels(op)]
+    ints += [op.attr(name) for name in ("num_total_classes", "sampler", "seed")]
+    operands = [op.name_or_none(slot) for slot in (*types, "SampleLabels")]
+    return [Call("nce_samples", operands, [*ints, *op.attr("custom_neg_classes")]), cost]
+
+
+_native_back, _native_sparse = grad_calls(
+    "nce_grad",
+    ("Input", "Weight", "Bias", "SampleWeight", _PROBS, "SampleLogits", "SampleLabels", grad_name("Cost")),
+    ("Input", "Weight", "Bias"),
+    ("SampleLabels",),
+    _ints,
+)
+
 _ATTRS: dict[str, Any] = {
     "num_total_classes": 2,
     "num_neg_samples": 10,
@@ -154,7 +172,7 @@ _ATTRS: dict[str, Any] = {
     "remote_prefetch": False,
     "custom_neg_classes": [],
 }
-_CUSTOM = ("CustomDistProbs", "CustomDistAlias", "CustomDistAliasProbs")
+_CUSTOM = (_PROBS, _ALIAS, _OWN)
 _GIVEN = ("Input", "Label", "Weight", "Bias", "SampleWeight", *_CUSTOM)
 
 register_pair(
@@ -172,4 +190,12 @@ register_pair(
     frozen=("SampleLogits", "SampleLabels"),
     random=True,
     lod_from=None,
+    native=(_native, _native_back),
+    rows_back=RowRule(
+        _nce_grad,
+        out=grad_name("Weight"),
+        when="is_sparse",
+        count=lambda op: product(op.shape("SampleLabels")),
+        native=_native_sparse,
+    ),
 )

@@ -29,7 +29,8 @@ def _drawn(classes: int, count: int, seed: int) -> tuple[Any, int]:
     draws = max(4 * count, 64)
     while True:
         share = rng.sampler_bits(seed, draws) / 2.0**64
-        found = (np.exp(share.astype(np.float32) * math.log(classes + 1)) - 1).astype(np.int64) % classes
+        span = float(np.float32(math.log(classes + 1)))
+        found = (np.exp(share * span).astype(np.int64) - 1) % classes
         _, places = np.unique(found, return_index=True)
         if len(places) >= count:
             first = np.sort(places)[:count]
@@ -39,7 +40,7 @@ def _drawn(classes: int, count: int, seed: int) -> tuple[Any, int]:
 
 def _expected(labels: Any, classes: int, tries: int) -> Any:
     """How likely each class comes up within so many draws."""
-    once = np.log((labels + 2.0) / (labels + 1.0)) / math.log(classes + 1)
+    once = np.log((labels + 2.0) / (labels + 1.0)) / float(np.float32(math.log(classes + 1)))
     return -np.expm1(tries * np.log1p(-once))
 
 
