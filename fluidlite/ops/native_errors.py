@@ -38,7 +38,7 @@ def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Seq
         err: the details that belong to the code.
     """
     if code == _OUT_OF_RANGE:
-        slot = next((name for name in ("Label", "Ids", "Index") if name in inputs), None)
+        slot = next((name for name in ("PathTable", "Label", "Ids", "Index") if inputs.get(name)), None)
         if "Inference" in inputs and not err[3]:
             slot = "Inference"
         what = "an input" if slot is None else f"{slot}{inputs[slot]}"

@@ -172,6 +172,10 @@ def test_nce_says_what_does_not_fit():
         infer("nce", NCE, {**attrs, "num_total_classes": 6})
     with pytest.raises(OperatorError, match="operator nce: Label must be in \\[0, 7\\)"):
         run_kernel("nce", {**NCE, "Label": LABEL + 2}, attrs)
+    with pytest.raises(OperatorError, match="Label must have 2 rows, as many as Input, got 3"):
+        infer("nce", {**NCE, "Label": LABEL[[0, 0, 1]]}, attrs)
+    with pytest.raises(OperatorError, match="SampleWeight must have 2 rows, as many as Input, got 1"):
+        infer("nce", {**NCE, "SampleWeight": np.ones((1, 1), "float32")}, attrs)
     with pytest.raises(OperatorError, match="sampler custom_dist needs CustomDistProbs"):
         infer("nce", NCE, {**attrs, "sampler": 2})
 
@@ -208,6 +212,17 @@ def test_hierarchical_sigmoid_says_what_does_not_fit():
         infer("hierarchical_sigmoid", {**inputs, "PathTable": PATHS["PathTable"]}, {"num_classes": 6})
     with pytest.raises(OperatorError, match="Label must be in \\[0, 6\\)"):
         run_kernel("hierarchical_sigmoid", {**inputs, "Label": LABEL + 1}, {"num_classes": 6})
+    longer = {"PathTable": PATHS["PathTable"], "PathCode": np.zeros((2, 4), "int64")}
+    with pytest.raises(OperatorError, match=r"must be of one shape, got \[2, 3\] and \[2, 4\]"):
+        infer("hierarchical_sigmoid", {**inputs, **longer}, {"num_classes": 6})
+    with pytest.raises(OperatorError, match="PathTable must have 2 rows, as many as X, got 1"):
+        infer("hierarchical_sigmoid", {**inputs, **{k: v[:1] for k, v in PATHS.items()}}, {"num_classes": 6})
+    with pytest.raises(OperatorError, match="PathTable must be in \\[0, 5\\)"):
+        run_kernel(
+            "hierarchical_sigmoid",
+            {**inputs, **PATHS, "PathTable": PATHS["PathTable"] + 2},
+            {"num_classes": 6},
+        )
 
 
 LOGITS = np.random.default_rng(1).uniform(-1, 1, (3, 20)).astype("float32")

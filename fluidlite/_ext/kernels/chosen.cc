@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/topics.h"
+#include "kernels/chosen.h"
 
 namespace fl {
 namespace {

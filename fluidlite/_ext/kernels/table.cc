@@ -1,3 +1,4 @@
+#include "kernels/chosen.h"
 #include "kernels/topics.h"
 
 namespace fl {

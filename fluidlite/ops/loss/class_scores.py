@@ -45,6 +45,15 @@ def scores_grad(
     return dx, dweight, dbias.reshape(bias.shape)
 
 
+def check_rows(op: OpView, first: str, *others: str) -> None:
+    """Raise OperatorError unless each of the slots `others` that is there has as many rows as `first`."""
+    count = op.shape(first)[0]
+    for slot in others:
+        rows_of = op.shape(slot)[0] if op.has(slot) else -1
+        if rows_of >= 0 and count >= 0 and rows_of != count:
+            raise op.fail(f"{slot} must have {count} rows, as many as {first}, got {rows_of}")
+
+
 def call_of(
     op: OpView,
     kernel: str,

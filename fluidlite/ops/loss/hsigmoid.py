@@ -10,7 +10,7 @@ from ..pairs import register_pair
 from ..ranges import require_in_range
 from ..registry import Call, OpView, RowRule, grad_name
 from ..tensor.selected_rows import copy_call
-from .class_scores import call_of, grad_calls, scores_grad, scores_of
+from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
 
 LIMIT = 40.0
 """Scores are cut to the range from -LIMIT to LIMIT."""
@@ -43,6 +43,7 @@ def _hsigmoid(
     xp: Any, X: Any, W: Any, Label: Any, PathTable: Any, PathCode: Any, Bias: Any, num_classes: int
 ) -> Any:
     nodes, ways, exists = _paths(xp, Label, PathTable, PathCode, num_classes)
+    require_in_range(xp, "hierarchical_sigmoid", "PathTable", nodes, len(W), "rows in W")
     scores = scores_of(X, W, Bias, nodes)
     scores = xp.clip(xp.where(exists, scores, 0), -LIMIT, LIMIT).astype(X.dtype)
     # As in Fluid a decision that does not exist costs log(2): PreOut has a column for it.
@@ -78,6 +79,10 @@ def _infer(op: OpView) -> None:
         raise op.fail(f"X must be of a float dtype, got {op.dtype('X')}")
     if op.has("PathTable") != op.has("PathCode"):
         raise op.fail("PathTable and PathCode come together")
+    check_rows(op, "X", "Label", "PathTable", "PathCode")
+    if op.has("PathTable") and op.shape("PathCode")[1:] != op.shape("PathTable")[1:]:
+        paths = list(op.shape("PathTable")), list(op.shape("PathCode"))
+        raise op.fail(f"PathTable and PathCode must be of one shape, got {paths[0]} and {paths[1]}")
     if not op.has("PathTable") and (classes < 2 or w[0] != classes - 1):
         raise op.fail(
             f"num_classes must be at least 2 and W have num_classes - 1 rows, got {classes}, {w[0]}"

@@ -15,7 +15,7 @@ from ..pairs import register_pair
 from ..ranges import require_in_range
 from ..registry import Call, OpView, RowRule, grad_name
 from ..tensor.random_ import fresh_seed
-from .class_scores import call_of, grad_calls, scores_grad, scores_of
+from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
 
 SAMPLERS = ("uniform", "log_uniform", "custom_dist")
 """What the numbers in the attribute `sampler` mean."""
@@ -117,6 +117,7 @@ def _nce_infer(op: OpView) -> None:
         )
     if weight != (classes, given[1]) and given[1] >= 0:
         raise op.fail(f"Weight must be of shape {[classes, given[1]]}, got {list(weight)}")
+    check_rows(op, "Input", "Label", "SampleWeight")
     if not 0 <= op.attr("sampler") < len(SAMPLERS):
         raise op.fail(f"sampler must be in [0, {len(SAMPLERS)}), got {op.attr('sampler')}")
     if SAMPLERS[op.attr("sampler")] == "custom_dist" and not op.has("CustomDistProbs"):
