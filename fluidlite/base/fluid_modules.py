@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _LAYERS = [
-    "distributions",
     "io",
     "learning_rate_scheduler",
     "metric_op",

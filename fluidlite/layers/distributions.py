@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import missing
 from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import check_variable
@@ -275,3 +276,6 @@ class MultivariateNormalDiag(Distribution):
         logs = log(self._det(other.scale)) - log(self._det(self.scale))
         found: Variable = 0.5 * (trace + apart - self.scale.shape[0] + logs)
         return found
+
+
+__getattr__ = missing.reporter(__name__)
