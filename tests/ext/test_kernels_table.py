@@ -36,7 +36,7 @@ def test_names_and_addresses():
 def test_the_documentation_and_the_table_agree():
     text = PAGE.read_text()
     named = {word for part in re.findall(r"`([^`\n]+)`", text) for word in part.split()}
-    stems = {re.sub(r"\.(f32|f64|i32|i64|u8|b1)", "", name) for name in kernels.table()}
+    stems = {re.sub(r"\.(f16|f32|f64|i32|i64|u8|b1)", "", name) for name in kernels.table()}
     assert {
         stem for stem in stems - {"cast"} if not {stem, re.sub("(_mid)?(_grad)?$", "", stem)} & named
     } == set()
