@@ -104,3 +104,10 @@ def test_all_examples_are_run_by_tests():
     tests = here.read_text() + (here.parent / "guides" / "test_guides.py").read_text()
     for path in EXAMPLES.glob("*.py"):
         assert path.name in tests
+
+
+def test_ctr_from_files(python):
+    done = python("-m", "fluidlite", EXAMPLES / "ctr_from_files.py", 3000)
+    assert done.returncode == 0, done.stderr
+    assert "3000 samples in memory" in done.stdout
+    assert float(re.search(r"accuracy on new samples (\S+)", done.stdout)[1]) > 0.75, done.stdout

@@ -11,6 +11,7 @@ from . import (
     op_frequence,
     reader,
     slim,
+    utils,
 )
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
@@ -21,12 +22,14 @@ from .mixed_precision import AutoMixedPrecisionLists, decorate
 from .model_stat import summary
 from .op_frequence import op_freq_statistic
 from .reader import distributed_batch_reader
+from .utils import HDFSClient, multi_download, multi_upload
 
 __all__ = [
     "AutoMixedPrecisionLists",
     "BasicGRUUnit",
     "BasicLSTMUnit",
     "BeamSearchDecoder",
+    "HDFSClient",
     "InitState",
     "StateCell",
     "TrainingDecoder",
@@ -43,11 +46,14 @@ __all__ = [
     "memory_usage_calc",
     "mixed_precision",
     "model_stat",
+    "multi_download",
+    "multi_upload",
     "op_freq_statistic",
     "op_frequence",
     "reader",
     "slim",
     "summary",
+    "utils",
 ]
 __all__ += layers.nn.__all__
 

@@ -1,0 +1,185 @@
+"""Files on HDFS, through the command `hadoop fs` (`fluid.contrib.utils.hdfs_utils`)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from ...base import missing
+
+__all__ = ["HDFSClient", "multi_download", "multi_upload"]
+
+_logger = logging.getLogger(__name__)
+
+
+class HDFSClient:
+    """Runs `hadoop fs` (`fluid.contrib.utils.HDFSClient`).
+
+    Args:
+        hadoop_home: the folder with `bin/hadoop`.
+        configs: options of the command, such as `fs.default.name` and `hadoop.job.ugi`.
+
+    `pre_commands`: what stands before every command.
+    """
+
+    def __init__(self, hadoop_home: str, configs: Mapping[str, str] | None) -> None:
+        self.pre_commands = [os.path.join(hadoop_home, "bin", "hadoop"), "fs"]
+        self.pre_commands += [f"-D{name}={value}" for name, value in (configs or {}).items()]
+
+    def _run(self, *command: str, retry_times: int = 1) -> tuple[bool, str]:
+        """Whether a command has succeeded, which is tried so many times, and what it has printed."""
+        for _ in range(max(retry_times, 1)):
+            done = subprocess.run(
+                [*self.pre_commands, *command], capture_output=True, text=True, errors="replace", check=False
+            )
+            if not done.returncode:
+                return True, done.stdout
+        _logger.info("hadoop fs %s ended with status %d: %s", " ".join(command), done.returncode, done.stderr)
+        return False, done.stdout
+
+    def is_exist(self, hdfs_path: str) -> bool:
+        """Whether there is such a path."""
+        return self._run("-test", "-e", hdfs_path)[0]
+
+    def is_dir(self, hdfs_path: str) -> bool:
+        """Whether the path is a folder."""
+        return self.is_exist(hdfs_path) and self._run("-test", "-d", hdfs_path)[0]
+
+    def delete(self, hdfs_path: str) -> bool:
+        """Delete a file or folder; True if it is gone, also if it was not there."""
+        if not self.is_exist(hdfs_path):
+            return True
+        return self._run("-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path)[0]
+
+    def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
+        """Move a path; whether that has succeeded. `overwrite` is accepted: what may be there is hadoop's business."""
+        return self._run("-mv", hdfs_src_path, hdfs_dst_path)[0]
+
+    @staticmethod
+    def make_local_dirs(local_path: str) -> None:
+        """Make a folder here, and those around it."""
+        os.makedirs(local_path, exist_ok=True)
+
+    def makedirs(self, hdfs_path: str) -> bool:
+        """Make a folder; whether it is there."""
+        return self.is_exist(hdfs_path) or self._run("-mkdir", hdfs_path)[0]
+
+    def ls(self, hdfs_path: str) -> list[str]:
+        """The paths in a folder; none if it is not there."""
+        if not self.is_exist(hdfs_path):
+            return []
+        return [fields[7] for fields in self._listed("-ls", hdfs_path)]
+
+    def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
+        """The paths in a folder and those below it, none if it is not there.
+
+        `only_file`: no folders. `sort`: the oldest first.
+        """
+        if not self.is_exist(hdfs_path):
+            return []
+        found = [
+            fields for fields in self._listed("-lsr", hdfs_path) if not (only_file and fields[0][0] == "d")
+        ]
+        if sort:
+            found.sort(key=lambda fields: fields[5:7])
+        return [fields[7] for fields in found]
+
+    def _listed(self, *command: str) -> list[list[str]]:
+        """Permissions, copies, owner, group, size, day, time and path of what is listed."""
+        fields = (line.split(None, 7) for line in self._run(*command)[1].splitlines())
+        return [each for each in fields if len(each) == 8]
+
+    def upload(self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = 5) -> bool:
+        """Put a local file into the folder `hdfs_path`, which is made if need be; whether that has succeeded.
+
+        It has not if `local_path` is a folder, or the file is there and not to be overwritten. Raises AssertionError if
+        there is no `local_path`.
+        """
+        assert os.path.exists(local_path), f"there is no file {local_path!r} to upload"
+        if os.path.isdir(local_path):
+            _logger.warning("%s is a folder: upload its files, or use multi_upload", local_path)
+            return False
+        target = f"{hdfs_path}/{os.path.basename(local_path)}"
+        if self.is_exist(target):
+            if not overwrite:
+                _logger.error("%s exists, and is not to be overwritten", target)
+                return False
+            self.delete(target)
+        self.makedirs(hdfs_path)
+        return self._run("-put", local_path, hdfs_path, retry_times=retry_times)[0]
+
+    def download(self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False) -> bool:
+        """Get a file to `local_path`; whether that has succeeded. `overwrite`: a local file that is there goes first.
+
+        `unzip` is accepted.
+        """
+        if not self.is_exist(hdfs_path):
+            _logger.error("HDFS path %s does not exist", hdfs_path)
+            return False
+        if os.path.isfile(local_path) and overwrite:
+            os.remove(local_path)
+        return self._run("-get", hdfs_path, local_path)[0]
+
+
+def getfilelist(path: str) -> list[str]:
+    """The files in a local folder and those below it."""
+    return [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+
+
+def multi_download(
+    client: HDFSClient,
+    hdfs_path: str,
+    local_path: str,
+    trainer_id: int,
+    trainers: int,
+    multi_processes: int = 5,
+) -> list[str]:
+    """Get every `trainers`-th file below `hdfs_path`, from number `trainer_id` on.
+
+    Follows `fluid.contrib.utils.multi_download`.
+
+    `multi_processes`: how many are fetched at the same time. Folders below `hdfs_path` are kept. Returns the local
+    files; raises OSError if one does not arrive.
+    """
+    files = client.lsr(hdfs_path, sort=False)[trainer_id::trainers]
+    local = [os.path.join(local_path, os.path.relpath(name, hdfs_path)) for name in files]
+
+    def get(number: int) -> None:
+        client.make_local_dirs(os.path.dirname(local[number]))
+        if not client.download(files[number], local[number]):
+            raise OSError(f"{files[number]} could not be fetched to {local[number]}")
+
+    client.make_local_dirs(local_path)
+    with ThreadPoolExecutor(multi_processes) as pool:
+        list(pool.map(get, range(len(files))))
+    return local
+
+
+def multi_upload(
+    client: HDFSClient,
+    hdfs_path: str,
+    local_path: str,
+    multi_processes: int = 5,
+    overwrite: bool = False,
+    sync: bool = True,
+) -> None:
+    """Put all files of a local folder, and those below it, on HDFS (`fluid.contrib.utils.multi_upload`).
+
+    `multi_processes`: how many at the same time; `sync` is accepted: they are there on return. Raises OSError for a
+    file that could not be put there.
+    """
+
+    def put(name: str) -> None:
+        below = os.path.relpath(os.path.dirname(name), local_path)
+        folder = hdfs_path if below == "." else f"{hdfs_path}/{below}"
+        if not client.upload(folder, name, overwrite):
+            raise OSError(f"{name} could not be put into {folder}")
+
+    with ThreadPoolExecutor(multi_processes) as pool:
+        list(pool.map(put, getfilelist(local_path)))
+
+
+__getattr__ = missing.reporter(__name__)
