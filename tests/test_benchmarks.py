@@ -67,6 +67,14 @@ ROWS = {
     "loader": [
         f"{s}, {mode}" for s in ("samples", "1.6 MB batches") for mode in ("iterable", "non-iterable")
     ],
+    "from_files": [
+        *(f"logistic regression, {threads} thread(s)" for threads in (1, 2)),
+        *(
+            f"{what}, {threads} thread(s)"
+            for threads in (1, 2)
+            for what in ("deep model from files", "load", "deep model in memory")
+        ),
+    ],
     "dataset_loader": [f"samples, {workers} worker(s)" for workers in (0, 1, 2)],
     "workers": [
         f"samples, {where}"
