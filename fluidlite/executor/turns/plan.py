@@ -170,14 +170,13 @@ class TurnsPlan(Plan):
 
 
 def tables(
-    moving: Sequence[Stack], made: Sequence[Stack], totals: Sequence[np.ndarray], back: bool
+    count: int, moving: Sequence[Stack], made: Sequence[Stack], totals: Sequence[np.ndarray], back: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the engine wants to know of each turn: addresses, and sizes.
 
-    `moving`: the values of what moves, in the order of `TurnsPlan.moving`; `made`, `totals`: memory for what is wanted
-    of all turns, and for sums; `back`: whether turns go from the last place to the first.
+    `count`: how many turns; `moving`: what moves, in the order of `TurnsPlan.moving`; `made`, `totals`: memory for what
+    is wanted of all turns, and for sums; `back`: whether turns go from the last place to the first.
     """
-    count = len([*moving, *made][0])
     addresses = np.empty((count, len(moving) + len(made)), np.int64)
     values = np.empty((count, len(moving) + 2 * (len(made) + len(totals))), np.int64)
     way = slice(None, None, -1 if back else 1)

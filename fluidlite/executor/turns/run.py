@@ -214,7 +214,9 @@ class _Taking:
         if not self.plans.stages.turn:
             return []
         stacks = {name: self.stacks[name] for name in found}
-        addresses, values = tables([*stacks.values()], [*made.values()], [*self.totals()], turns.back)
+        addresses, values = tables(
+            turns.count, [*stacks.values()], [*made.values()], [*self.totals()], turns.back
+        )
         segments = []
         turn = 0
         while turn < turns.count:
