@@ -64,7 +64,7 @@ class Net:
         return steps
 
 
-def lasting():
+def persistable():
     """The values of all variables in the scope that have one."""
     scope = fluid.global_scope()
     names = [var.name for var in fluid.default_main_program().list_vars() if var.persistable]
@@ -77,13 +77,13 @@ def lasting():
 @contextmanager
 def refused(error, *parts):
     """The block raises `error`, with all `parts` in its message, and leaves every parameter as it was."""
-    before = lasting()
+    before = persistable()
     with pytest.raises(error) as caught:
         yield
     text = str(caught.value)
     for part in parts:
         assert part in text
-    after = lasting()
+    after = persistable()
     assert before.keys() == after.keys()
     for name, value in before.items():
         np.testing.assert_array_equal(value, after[name])

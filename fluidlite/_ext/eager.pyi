@@ -71,7 +71,7 @@ class Variant:
     meta: Any
     device: Any
     cached: bool
-    frozen: tuple[bool, ...]
+    stop_gradient: tuple[bool, ...]
     layouts_out: tuple[tuple[np.dtype, tuple[int, ...]] | None, ...]
     is_native: bool
     is_view: bool
@@ -85,7 +85,7 @@ class Variant:
         calls: Sequence[tuple[int, list[int], list[int], list[float]]] | None,
         view: bool,
         python: Callable[[list[Any]], list[Any]],
-        frozen: tuple[bool, ...],
+        stop_gradient: tuple[bool, ...],
         differentiate: Callable[[Variant, tuple[bool, ...]], tuple[Any, Any] | Literal[False] | None],
         meta: Any,
         random: bool,

@@ -241,7 +241,7 @@ class Layer(Members):
         include_sublayers: bool = True,
         structured_name_prefix: str = "",
     ) -> dict[str, Any]:
-        """The parameters and lasting buffers by the names of attributes joined with dots.
+        """The parameters and persistable buffers by the names of attributes joined with dots.
 
         The tensors themselves, not copies. `destination`: a dict to put them into; `structured_name_prefix` goes
         before the names.

@@ -17,7 +17,7 @@ NAME_TABLE = "StructuredToParameterName@@"
 
 
 def gather(layer: Members, into: dict[str, Any], prefix: str, include_sublayers: bool) -> dict[str, Any]:
-    """Put the parameters and lasting buffers of `layer` into a dict by their names; returns it.
+    """Put the parameters and persistable buffers of `layer` into a dict by their names; returns it.
 
     What is reached in two ways is there under both names, so that each layer can be restored on its own.
     """

@@ -164,9 +164,9 @@ def _variant(
     whole = all(isinstance(n, Size) or n >= 0 for name in names for n in meta.shapes.get(name, (-1,)))
     dense = not any(isinstance(array, SelectedRows) for array in arrays)
     calls = _native(view, form) if whole and dense and device is None else None
-    frozen = tuple(
+    stop_gradient = tuple(
         [
-            slot in definition.frozen or meta.dtypes.get(name, VarType.FP32) not in FLOATS
+            slot in definition.stop_gradient or meta.dtypes.get(name, VarType.FP32) not in FLOATS
             for slot, made in form.outputs.items()
             for name in made
         ]
@@ -200,7 +200,7 @@ def _variant(
         ],
         is_view,
         _reference(form, checked) if device is None else _elsewhere(form, outputs, device, is_view),
-        frozen,
+        stop_gradient,
         _differentiate,
         meta,
         # A seed makes every call draw the same; without one the kernel goes on where it was.

@@ -24,7 +24,8 @@ def divert(form: core.Form, values: list[Any]) -> list[Any] | None:
     outputs = {
         slot: [
             block.create_var(
-                name=unique_name.generate(f"{op_type}.tmp"), stop_gradient=slot in form.definition.frozen
+                name=unique_name.generate(f"{op_type}.tmp"),
+                stop_gradient=slot in form.definition.stop_gradient,
             )
             for _ in names
         ]

@@ -24,7 +24,8 @@ class Analysis:
 
     `steps`: what has to run, in order, with exact shapes; operators whose results are known now are left out.
     `fetches`: the variables to copy out, one for each of those asked for (the last steps make SelectedRows dense).
-    `meta`: shapes and dtypes, constants (`known`) and the lasting variables that are read or written (`persistable`).
+    `meta`: shapes and dtypes, constants (`known`) and the variables that are read or written of those that are
+    `persistable`.
 
     Args:
         feed: what is fed, as `feeding.expanded` gives it.
@@ -76,7 +77,7 @@ class Analysis:
     def _analyse(self, ops: list[Operator]) -> list[Step]:
         """Exact shapes of everything; constants are computed and their operators left out."""
         writes = Counter(name for op in ops for name in op.writes())
-        once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._lasts(n)}
+        once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
         steps: list[Step] = []
         around: list[Operator] = []  # the branches that an operator is in
         for op in ops:
@@ -103,7 +104,7 @@ class Analysis:
 
     def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
         for name in op.writes():
-            if self.meta.lasting(name) and not self.meta.has(name, op):
+            if self.meta.is_persistable(name) and not self.meta.has(name, op):
                 raise CannotPlan(
                     f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
                     op,
@@ -149,7 +150,9 @@ class Versions:
         """The operator on the values that its variables have by now; comes after all before it."""
         reads = self._latest
         again = [
-            name for name in op.output_arg_names if name in self._written and not self._meta.lasting(name)
+            name
+            for name in op.output_arg_names
+            if name in self._written and not self._meta.is_persistable(name)
         ]
         self._written.update(op.output_arg_names)
         if not again and (not reads or reads.keys().isdisjoint(op.input_arg_names)):

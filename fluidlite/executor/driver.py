@@ -116,7 +116,7 @@ class Driver(Interpreter):
         results = []
         plain = [each for each in ops if not each.sub_blocks()]  # branches in plans change what lasts only
         for name in dict.fromkeys(name for each in plain for name in each.output_arg_names):
-            if name == EMPTY or name in block.vars or block._lasts(name):
+            if name == EMPTY or name in block.vars or block._is_persistable(name):
                 continue
             if block._find_var_recursive(name) is None:
                 raise CannotPlan(f"nobody declares variable {name!r}")
@@ -185,7 +185,7 @@ class Driver(Interpreter):
         ops = pieces.ops[begin:end]
         inputs = inputs_of(ops, environment)
         feed = feed_of(inputs, environment)
-        outputs = [name for name in pieces.needed(begin, end) if not pieces.block._lasts(name)]
+        outputs = [name for name in pieces.needed(begin, end) if not pieces.block._is_persistable(name)]
         plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block)
         sparse = [name for name in outputs if name in plan.meta.sparse]
         if sparse:

@@ -23,7 +23,7 @@ def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Opera
         yield op
         return
     made = [name for name in op.writes() if meta.dtypes.get(name) == VarType.FP16]
-    if any(meta.lasting(name) for name in (*halves, *made)):
+    if any(meta.is_persistable(name) for name in (*halves, *made)):
         yield op
         return
     for name in halves:

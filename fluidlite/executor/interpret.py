@@ -217,14 +217,14 @@ class Interpreter:
             levels = [environment.lod_of(name) for name in (one.source, *one.others)]
             if levels[0]:
                 kept[one.out] = one, levels
-        lasting = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
+        persistable = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
         for slot, result in zip(definition.output_slots, results, strict=True):
             names = op.outputs.get(slot.name)
             if not names:
                 continue
             for name, value in zip(names, result if slot.many else [result], strict=False):
                 if value is not None:
-                    if lasting and not isinstance(value, TensorArray) and _is_part(value, inputs):
+                    if persistable and not isinstance(value, TensorArray) and _is_part(value, inputs):
                         # A later operator may overwrite the variable of the scope.
                         value = self.xp.array(value)
                     lod: Lod = ()

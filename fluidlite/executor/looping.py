@@ -32,7 +32,7 @@ class LoopPlan(Plan):
 
     Args:
         results: the variables around the block that it writes; what they are in the end is fetched.
-        condition: the one of them, or a lasting variable, that decides whether there is another turn.
+        condition: the one of them, or a persistable variable, that decides whether there is another turn.
         ops: the block's operators, with arrays as `elements.py` has them.
         values: feeds of a few integers that sizes are made of.
 
@@ -85,7 +85,7 @@ class LoopPlan(Plan):
         """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
         meta = self.meta
         for name, result in self._results.items():
-            if result in meta.sparse or result in meta.part_of or meta.lasting(name):
+            if result in meta.sparse or result in meta.part_of or meta.is_persistable(name):
                 raise CannotPlan(f"variable {name!r} is no array, or lives in the scope")
         for name in self.carried:
             result = self._results[name]
@@ -110,7 +110,7 @@ class LoopPlan(Plan):
                     raise CannotPlan("elements of an array get another shape or type")
             elif self._arrays and (op.definition.random or op.definition.host):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
-            elif self._arrays and any(map(self.meta.lasting, op.output_arg_names)):
+            elif self._arrays and any(map(self.meta.is_persistable, op.output_arg_names)):
                 raise CannotPlan("it goes through arrays, and changes what lasts")
         for name in self._memory:
             self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8

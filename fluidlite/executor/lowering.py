@@ -131,7 +131,7 @@ class Lowering:
         written = self._written
         if out in self._apart or out == source or written[out] > 1 or written[source] > 1:
             return False
-        if self._meta.lasting(out) or (self._meta.lasting(source) and written[source]):
+        if self._meta.is_persistable(out) or (self._meta.is_persistable(source) and written[source]):
             return False
         self.aliases[out] = self.root(source)
         return True

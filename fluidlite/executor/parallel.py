@@ -32,8 +32,8 @@ class DataParallel:
     """A program on several places of the host at once; `replicas.Replicas` is the same for GPUs.
 
     Every place computes the gradients of its own batch; their mean (or sum) drives one update of the shared parameters.
-    Other lasting variables that the forward pass writes (moving averages) are kept for each place, the first one's in
-    the scope itself, as Fluid does.
+    Other persistable variables that the forward pass writes (moving averages) are kept for each place, the first one's
+    in the scope itself, as Fluid does.
     """
 
     devices: tuple[CudaDevice | None, ...]
@@ -52,10 +52,10 @@ class DataParallel:
         self.updated = {name for op in updates for name in op.output_arg_names}
         read = dict.fromkeys(name for op in updates for name in op.input_arg_names)
         block = program.global_block()
-        self.exchanged = [name for name in read if name in made and not block._lasts(name)]
+        self.exchanged = [name for name in read if name in made and not block._is_persistable(name)]
         self.sparse = [n for n in self.exchanged if block._var_recursive(n).type == VarType.SELECTED_ROWS]
         self.gradients = _gradients(self.forward)
-        self.private = [name for name in made if block._lasts(name) and name not in self.updated]
+        self.private = [name for name in made if block._is_persistable(name) and name not in self.updated]
         self.scopes = self._make_scopes()
         self._pool: ThreadPoolExecutor | None = None
         self._owner = os.getpid()

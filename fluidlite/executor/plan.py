@@ -31,8 +31,8 @@ class Plan(StepPlan):
 
     Args:
         program: what the plan is made for; it holds as long as the program does not change.
-        scope: where the lasting variables are.
-        feed: arrays like those to come, as `feeding.expanded` gives them; values of lasting variables are those of now.
+        scope: where the persistable variables are.
+        feed: arrays like those to come, as `feeding.expanded` gives them; persistable variables are as they are now.
         fetches: what to copy out.
         ops: the operators, by default those of the global block.
         block: where their variables are declared, by default the global block.
@@ -145,7 +145,7 @@ class Plan(StepPlan):
         self._lowering = lowering = Lowering(self.meta, fetches if self.results_apart else ())
         self._roots = lowering.aliases
         made = lowering.instructions(steps, self._python)
-        return self._fused(made, {*fetches, *self._lasting(made)})
+        return self._fused(made, {*fetches, *self._persistables(made)})
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
@@ -159,7 +159,7 @@ class Plan(StepPlan):
         self._share_in_place(instructions)
 
     def _temporary(self, name: str) -> bool:
-        return name not in self.meta.known and name not in self._fed and not self.meta.lasting(name)
+        return name not in self.meta.known and name not in self._fed and not self.meta.is_persistable(name)
 
     def _bytes(self, name: str) -> int:
         return self._lowering.bytes(name)

@@ -156,7 +156,7 @@ class ExactMeta:
         var = self.block._find_var_recursive(name)
         return None if var is None else var._dtype
 
-    def lasting(self, name: str) -> bool:
+    def is_persistable(self, name: str) -> bool:
         """Whether a variable outlives the step."""
         if name in self.persistable:
             return True
@@ -229,7 +229,7 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
 
 def _acts(op: Operator) -> bool:
     """Whether an operator, or one in a block that it runs, does something besides computing its results."""
-    if op.definition.host or any(op.block._lasts(name) for name in op.writes()):
+    if op.definition.host or any(op.block._is_persistable(name) for name in op.writes()):
         return True
     if op.inputs.get(op.definition.takes_out):
         return True
@@ -312,7 +312,7 @@ def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
             continue
         if not sequences.same_rows(op.block, one):
             continue
-        if meta.lasting(one.out):
+        if meta.is_persistable(one.out):
             raise CannotPlan(f"variable {one.out!r}, which lasts, gets sequences", op)
         meta.lods[one.out] = levels
 

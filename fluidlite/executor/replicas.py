@@ -93,7 +93,7 @@ class Replicas(DataParallel):
         self._gpus = tuple(gpus)
         super().__init__(program, [gpu.place for gpu in gpus], scope, average)
         self.devices = self._gpus
-        self._lasting = sorted(
+        self._persistables = sorted(
             name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
         )
 
@@ -110,7 +110,7 @@ class Replicas(DataParallel):
         return [self.scope, *self._copies.kids]
 
     def _prepare(self) -> None:
-        self._copies.bring(self.scope, self._lasting)
+        self._copies.bring(self.scope, self._persistables)
 
     def _update(
         self, by_part: Mapping[str, list[Any]], late: tuple[str, ...]

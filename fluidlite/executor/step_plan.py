@@ -38,7 +38,7 @@ class StepPlan(Protocol):
     """Whether something that is fetched has sequences."""
 
     followed: int = 0
-    """How many of `feed_names`, at their end, are lasting variables."""
+    """How many of `feed_names`, at their end, are persistable variables."""
 
     version: int
     lock: threading.Lock
@@ -67,9 +67,9 @@ class StepPlan(Protocol):
         """The instructions after the fuser; `needed`: what must have its value in the end."""
         return fusion.fuse(instructions, needed, self.passes, self._roots)
 
-    def _lasting(self, instructions: Iterable[Instruction]) -> set[str]:
+    def _persistables(self, instructions: Iterable[Instruction]) -> set[str]:
         """The variables that last which instructions write."""
-        return {*filter(self.meta.lasting, {name for each in instructions for name in each.writes})}
+        return {*filter(self.meta.is_persistable, {name for each in instructions for name in each.writes})}
 
     def _bind_first(self) -> None:
         """Bind the scope's variables when everything is there; CannotPlan if that cannot be done."""
@@ -78,7 +78,7 @@ class StepPlan(Protocol):
         self.meta.forget_scope()
 
     def _tensors(self) -> dict[str, LoDTensor] | None:
-        """The tensors of the lasting variables; None if one is not set, or not of the planned shape and dtype."""
+        """The tensors of the persistable variables; None if one is not set, or not of the planned shape and dtype."""
         scope, meta, tensors = self._scope(), self.meta, {}
         if scope is None:
             return None
@@ -105,7 +105,7 @@ class StepPlan(Protocol):
         return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
 
     def follow(self, names: Sequence[str]) -> None:
-        """Have `accepts` take the arrays of these lasting variables as well, after those of the feeds.
+        """Have `accepts` take the arrays of these persistable variables as well, after those of the feeds.
 
         For variables whose memory belongs to somebody else, who may replace it from one step to the next.
         """

@@ -20,12 +20,12 @@ class TwoPhasePlan(TwoPhases, Plan):
 
     Args:
         program: forward operators, then backward ones.
-        scope: where the lasting variables are.
+        scope: where the persistable variables are.
         feed: arrays like those to come with the first phase; dimensions that the program leaves open may change.
         fetches: what the first phase makes.
         late_fetches: what the second phase makes.
         late: the feeds that come with the second phase; of each the variable that it has shape and type of.
-        held: lasting variables whose memory belongs to somebody else; `accepts` takes them after the early feeds.
+        held: persistable variables whose memory belongs to somebody else; `accepts` takes them after the early feeds.
 
     Raises CannotPlan when the program needs the interpreter.
     """

@@ -61,7 +61,7 @@ class Block:
             return self.program.blocks[self.parent_idx]._find_var_recursive(name)
         return found
 
-    def _lasts(self, name: str) -> bool:
+    def _is_persistable(self, name: str) -> bool:
         """Whether a variable of this block, or of one around it, outlives the step."""
         var = self._find_var_recursive(name)
         return var is not None and var.persistable

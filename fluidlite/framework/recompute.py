@@ -72,7 +72,7 @@ def _checkpoint(block: Block, item: Variable | str) -> str:
 
 def _repeat(block: Block, part: Segment, kept: set[str], suffix: str) -> None:
     for op in part.ops:
-        made = [name for name in op.output_arg_names if name not in kept and not block._lasts(name)]
+        made = [name for name in op.output_arg_names if name not in kept and not block._is_persistable(name)]
         if not made:
             continue
         part.names.update((name, name + suffix) for name in made)

@@ -63,7 +63,7 @@ class Tape:
         """Whether `name` is an output without gradients that `op` reads as gradient operator of its producer."""
         var = self.block._find_var_recursive(name)
         source = var.op if var is not None else None
-        return source is not None and op.type == source.type + "_grad" and name in _frozen(source)
+        return source is not None and op.type == source.type + "_grad" and name in _without_gradient(source)
 
     def _wants(self, name: str, op: Operator) -> bool:
         """Whether variable `name` may have a gradient that comes through `op`."""
@@ -79,8 +79,8 @@ class Tape:
             forward = []
             for op in ops:
                 if reached.intersection(op.input_arg_names):
-                    frozen = _frozen(op)
-                    reached.update(n for n in op.output_arg_names if self.wants(n) or n in frozen)
+                    stop_gradient = _without_gradient(op)
+                    reached.update(n for n in op.output_arg_names if self.wants(n) or n in stop_gradient)
                     forward.append(op)
                 elif not reached.isdisjoint(op.output_arg_names):
                     forward.append(op)  # what it replaces has no part in what follows
@@ -268,10 +268,10 @@ class Tape:
         Outputs that are declared without gradients (a loss's softmax) have none, whatever was computed from them,
         except from their own gradient operator: second derivatives go through them.
         """
-        frozen = _frozen(op)
+        stop_gradient = _without_gradient(op)
         read = [outputs[n] for names in spec.inputs.values() for n in names if n in outputs]
         return not read or any(
-            self.available(name) and (name not in frozen or name in self.second) for name in read
+            self.available(name) and (name not in stop_gradient or name in self.second) for name in read
         )
 
     def _ignored(self, name: str) -> str:
@@ -456,6 +456,6 @@ def gradient_block(block: Block, around: Block) -> Block:
     return made
 
 
-def _frozen(op: Operator) -> set[str]:
+def _without_gradient(op: Operator) -> set[str]:
     """The outputs of `op` that are declared to have no gradient."""
-    return {name for slot in op.definition.frozen for name in op.outputs.get(slot, [])}
+    return {name for slot in op.definition.stop_gradient for name in op.outputs.get(slot, [])}

@@ -46,7 +46,7 @@ class Tracer:
         self._names: dict[int, str] = {}
 
     def stand_in(self, tensor: Any) -> Variable:
-        """The lasting variable that `tensor` is in the program; parameters and buffers keep their names if they can."""
+        """The persistable variable that `tensor` is in the program; parameters and buffers keep names if they can."""
         block = self.program.global_block()
         name = self._names.get(id(tensor))
         if name is not None:

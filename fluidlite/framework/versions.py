@@ -49,9 +49,9 @@ def _written(op: Operator) -> set[str]:
     """
     names = set(op.writes())
     if op.attr("op_role") & _UPDATE:
-        names = {name for name in names if not op.block._lasts(name)}
-    for slot in op.definition.frozen:
-        names.difference_update(name for name in op.outputs.get(slot, ()) if op.block._lasts(name))
+        names = {name for name in names if not op.block._is_persistable(name)}
+    for slot in op.definition.stop_gradient:
+        names.difference_update(name for name in op.outputs.get(slot, ()) if op.block._is_persistable(name))
     for block in op.sub_blocks():
         within = set().union(*(_written(inner) for inner in block.ops))
         updated = {name for inner in block.ops for name in inner.writes()} - within

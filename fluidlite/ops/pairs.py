@@ -39,7 +39,7 @@ def register_pair(
     keep: Sequence[str] | None = None,
     keep_out: Sequence[str] = (),
     gradable: Sequence[str] | None = None,
-    frozen: Sequence[str] = (),
+    stop_gradient: Sequence[str] = (),
     lod: bool = False,
     carried: bool = False,
     random: bool = False,
@@ -57,10 +57,10 @@ def register_pair(
     `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
     default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
     its shape; `X?`: saved programs may lack it) and outputs it gets besides the gradients of the outputs that are not
-    `frozen`. `lod`: both kernels take `lod=`. `carried`: see `OpDef`. `random`: each run draws new numbers. `lod_from`,
-    `wire`: see `OpDef`. `infer_back`: the shapes of the gradients, where those of the inputs are not what counts.
-    `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C kernels.
-    `rows_back`: the rule for SelectedRows of the gradient. `others`: what else the `OpDef` of `op_type` says.
+    `stop_gradient`. `lod`: both kernels take `lod=`. `carried`: see `OpDef`. `random`: each run draws new numbers.
+    `lod_from`, `wire`: see `OpDef`. `infer_back`: the shapes of the gradients, where those of the inputs are not what
+    counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C
+    kernels. `rows_back`: the rule for SelectedRows of the gradient. `others`: what else the `OpDef` of `op_type` says.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -81,7 +81,7 @@ def register_pair(
             kernel=kernel,
             grad=standard_grad(inputs=[slot.name for slot in kept], outputs=[slot.name for slot in kept_out]),
             gradable=tuple(gradable) if gradable is not None else None,
-            frozen=tuple(frozen),
+            stop_gradient=tuple(stop_gradient),
             lod=lod,
             carried=carried,
             random=random,
@@ -96,7 +96,9 @@ def register_pair(
     takes = [declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.unread) for k in kept]
     takes += [declared(made[k.name], k.name, made[k.name].optional, k.unread) for k in kept_out]
     takes += [
-        declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in frozen
+        declared(slot, grad_name(name), slot.optional)
+        for name, slot in made.items()
+        if name not in stop_gradient
     ]
     register(
         OpDef(

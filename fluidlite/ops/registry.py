@@ -100,9 +100,9 @@ class OpDef:
     input) that may share memory. `view`: (output, input) where the output is the input's memory with another shape.
     `lod`: the kernel takes `lod=`. `carried`: its `infer` says whose sequences each output has (`OpView.carry`), so
     that plans call the kernel where there is no native one. `lod_from`: of operators that do not, whose sequences the
-    outputs have; see `lod_sources`. `random`: each run draws new numbers. `frozen`: outputs that have no gradient.
-    `gradable`: inputs that may have one (by default all of them). `host`: needs the interpreter (prints, reads files,
-    ...); never dropped as unused. `control`: runs the blocks that its attributes name, by a function of
+    outputs have; see `lod_sources`. `random`: each run draws new numbers. `stop_gradient`: outputs without
+    gradient. `gradable`: inputs that may have one (by default all of them). `host`: needs the interpreter (prints,
+    reads files, ...); never dropped as unused. `control`: runs the blocks that its attributes name, by a function of
     `executor/control`; it has no kernel. `updates`: outputs that the kernel changes instead of making them; what they
     hold, or None, arrives under their keyword. `rows`: what it does with SelectedRows. `cuda`: what to call on a GPU
     instead of `kernel`, named as `launchers.launcher` of `backend/cupy_` has it; see `call`. `sizes`: of an operator
@@ -140,7 +140,7 @@ class OpDef:
     control: bool = False
     updates: tuple[str, ...] = ()
     rows: RowRule | None = None
-    frozen: tuple[str, ...] = ()
+    stop_gradient: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
     cuda: str | None = None
     epilogue: int = 0
@@ -387,7 +387,7 @@ def standard_grad(
         takes: dict[str, list[str]] = {slot: list(op.inputs[slot]) for slot in inputs if op.inputs.get(slot)}
         takes.update({slot: list(op.outputs[slot]) for slot in outputs if op.outputs.get(slot)})
         for slot in definition.output_slots:
-            if slot.name not in definition.frozen and op.outputs.get(slot.name):
+            if slot.name not in definition.stop_gradient and op.outputs.get(slot.name):
                 takes[grad_name(slot.name)] = [grad_name(name) for name in op.outputs[slot.name]]
         gives = {}
         for slot in definition.input_slots:

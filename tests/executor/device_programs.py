@@ -42,7 +42,7 @@ class Net:
         return np.array([self.step(batch)[0].item() for batch in batches(count)])
 
     def parameters(self):
-        """The values of all lasting variables, by name."""
+        """The values of all persistable variables, by name."""
         names = [name for name, var in self.main.global_block().vars.items() if var.persistable]
         found = {name: self.scope.find_var(name) for name in sorted(names)}
         return {name: np.array(var.get_tensor()) for name, var in found.items() if var is not None}

@@ -12,7 +12,7 @@ from ..simulated_cuda import simulated
 layers = fluid.layers
 
 
-def lasting(name, value, shape=(1,), dtype="float32"):
+def persistable(name, value, shape=(1,), dtype="float32"):
     return layers.create_global_var(list(shape), value, dtype, persistable=True, name=name)
 
 
@@ -30,7 +30,7 @@ def when(condition, function):
 
 
 def switch(x, step):
-    rate = lasting("rate", -1.0)
+    rate = persistable("rate", -1.0)
     with layers.Switch() as cases:
         with cases.case(layers.less_than(step, number(2, "int64"))):
             layers.assign(number(0.5), rate)
@@ -42,7 +42,7 @@ def switch(x, step):
 
 
 def nested(x, step):
-    outer, inner = lasting("outer", 1.0), lasting("inner", 1.0)
+    outer, inner = persistable("outer", 1.0), persistable("inner", 1.0)
 
     def deep():
         layers.assign(inner * 3.0, inner)
@@ -57,7 +57,7 @@ def nested(x, step):
 
 def in_place(x, step):
     """What a branch changes was read before, is read behind it, and looked at by another name."""
-    state = lasting("state", 2.0, (2, 3))
+    state = persistable("state", 2.0, (2, 3))
     before = layers.reshape(state, [3, 2]) * 1.0
     when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(state + x, state))
     return [before, layers.reshape(state, [3, 2]) + before, state]
@@ -65,8 +65,8 @@ def in_place(x, step):
 
 def products(x, step):
     """Calls that plans join stand on both sides of where a branch begins and ends."""
-    state = lasting("state", 1.0, (2, 3))
-    weight, bias = lasting("weight", 0.5, (3, 3)), lasting("bias", 0.1, (3,))
+    state = persistable("state", 1.0, (2, 3))
+    weight, bias = persistable("weight", 0.5, (3, 3)), persistable("bias", 0.1, (3,))
     h = layers.mul(x, weight)
 
     def branch():
@@ -95,7 +95,7 @@ def updates(x, step):
 
 
 def in_a_loop(x, step):
-    total = lasting("total", 0.0)
+    total = persistable("total", 0.0)
     i = number(0, "int64")
 
     def turn(i):
@@ -108,7 +108,7 @@ def in_a_loop(x, step):
 
 def by_python(x, step):
     """A branch with an operator that has no native kernel."""
-    state = lasting("state", 1.0, (2, 3))
+    state = persistable("state", 1.0, (2, 3))
     when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(layers.cumsum(x), state))
     return [state]
 
@@ -148,7 +148,7 @@ def test_as_operator_by_operator(build):
 
 def test_what_is_wrong_in_a_branch_is_told_when_it_is_taken():
     step = fluid.data("step", [1], "int64")
-    state = lasting("state", 1.0)
+    state = persistable("state", 1.0)
     block = fluid.default_main_program().global_block()
     missing = block.create_var(name="missing", dtype="float32", shape=[1])
     when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(missing * 2.0, state))
@@ -164,7 +164,7 @@ def test_what_is_wrong_in_a_branch_is_told_when_it_is_taken():
 
 def test_sizes_that_only_the_data_know_are_left_to_a_piece():
     x, step = fluid.data("x", [None, 3]), fluid.data("step", [1], "int64")
-    state = lasting("state", 0.0)
+    state = persistable("state", 0.0)
 
     def branch():
         places = layers.where(layers.greater_than(x, layers.zeros_like(x)))
@@ -182,7 +182,7 @@ def test_sizes_that_only_the_data_know_are_left_to_a_piece():
 
 def test_a_condition_of_several_elements_is_refused_each_time():
     flag = fluid.data("flag", [None], "bool")
-    state = lasting("state", 0.0)
+    state = persistable("state", 0.0)
     with layers.Switch() as cases, cases.case(flag):
         layers.assign(number(1.0), state)
     exe = fluid.Executor(fluid.CPUPlace())

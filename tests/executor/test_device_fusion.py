@@ -36,28 +36,28 @@ def batches(steps=4, rows=4, width=8):
 
 
 def train(place, fetches, feeds):
-    """What is fetched in each step, and the lasting variables in the end."""
+    """What is fetched in each step, and the persistable variables in the end."""
     main = default_main_program()
     with scope_guard(Scope()):
         executor = Executor(place)
         executor.run(default_startup_program())
         steps = [executor.run(main, feed=feed, fetch_list=list(fetches)) for feed in feeds]
-        lasting = [var.name for var in main.list_vars() if var.persistable]
-        found = {name: np.array(global_scope().find_var(name).get_tensor()) for name in lasting}
+        persistable = [var.name for var in main.list_vars() if var.persistable]
+        found = {name: np.array(global_scope().find_var(name).get_tensor()) for name in persistable}
     return steps, found
 
 
 def agree(fetches, feeds=None):
     """Assert that training on the GPU gives what it gives on the CPU."""
     feeds = batches() if feeds is None else feeds
-    mine, lasting = train(CUDAPlace(0), fetches, feeds)
+    mine, persistable = train(CUDAPlace(0), fetches, feeds)
     theirs, expected = train(CPUPlace(), fetches, feeds)
     for step, (left, right) in enumerate(zip(mine, theirs, strict=True)):
         for name, a, b in zip(fetches, left, right, strict=True):
             np.testing.assert_allclose(a, b, 2e-4, 1e-5, err_msg=f"{name} in step {step}")
-    assert lasting.keys() == expected.keys()
+    assert persistable.keys() == expected.keys()
     for name, array in expected.items():
-        np.testing.assert_allclose(lasting[name], array, 2e-4, 1e-5, err_msg=name)
+        np.testing.assert_allclose(persistable[name], array, 2e-4, 1e-5, err_msg=name)
 
 
 def joined(fetches=(), feed=None, program: Program | None = None):

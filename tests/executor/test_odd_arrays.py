@@ -230,7 +230,7 @@ def test_a_plan_names_the_array_that_does_not_fit():
 
 
 def counter():
-    """A program that changes a lasting variable, and reads what is fed afterwards."""
+    """A program that changes a persistable variable, and reads what is fed afterwards."""
     x = fluid.data("x", [2, 3], "float32")
     state = fluid.layers.create_global_var([2, 3], 1.0, "float32", persistable=True, name="state")
     block = fluid.default_main_program().global_block()

@@ -40,7 +40,7 @@ def costs(kind, x, label):
     return L.hsigmoid(x, label, 6, path_table=table, path_code=code, is_custom=True, is_sparse=True)
 
 
-def train(kind, make, lasting=False):
+def train(kind, make, persistable=False):
     """The losses of three steps, and the last gradient of the table if it is to last."""
     x, label = fluid.data("x", [None, 3], "float32"), fluid.data("y", [None, 1], "int64")
     loss = L.mean(costs(kind, L.fc(x, 3), label))
@@ -49,7 +49,7 @@ def train(kind, make, lasting=False):
     weight = [p.name for p in main.all_parameters()][2]
     grad = main.global_block().var(weight + "@GRAD")
     assert grad.type == VarType.SELECTED_ROWS
-    grad.persistable = lasting
+    grad.persistable = persistable
     exe, draw = fluid.Executor(), np.random.RandomState(0)
     exe.run(fluid.default_startup_program())
     for parameter in main.all_parameters():
@@ -59,7 +59,7 @@ def train(kind, make, lasting=False):
     if kind == "hsigmoid":
         feed |= {"t": np.array(TABLE), "c": np.array(CODE)}
     losses = [exe.run(feed=feed, fetch_list=[loss])[0].item() for _ in range(3)]
-    return losses, fluid.global_scope().find_var(grad.name).get_selected_rows() if lasting else None
+    return losses, fluid.global_scope().find_var(grad.name).get_selected_rows() if persistable else None
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -70,7 +70,7 @@ def test_losses(fresh, engine, kind, name):
 
 
 def test_a_sparse_gradient_that_lasts_changes_nothing(fresh):
-    losses, rows = train("nce", OPTIMIZERS["adam"], lasting=True)
+    losses, rows = train("nce", OPTIMIZERS["adam"], persistable=True)
     np.testing.assert_allclose(losses, RECORDED["nce", "adam"], rtol=2e-6)
     assert rows.rows() == [0, 1, 2, 3, 4, 5, 7, 9] and rows.height() == 10
     assert np.array(rows.get_tensor()).shape == (8, 3)

@@ -238,10 +238,10 @@ class Decider:
             rows = layers.embedding(ids, [4, 2], is_sparse=True, param_attr="table", dtype="float64")
             index = number(0)
             array = layers.array_write(layers.scale(writer.x, 0.5), index)
-            lasting = layers.create_global_var(SIZE, 0.0, "float64", persistable=True, name="lasting")
-            lasting.stop_gradient = False
-            layers.assign(layers.cos(writer.w), lasting)
-            first = [writer.x, writer.w, layers.scale(writer.x, 1.0), layers.sin(writer.w), rows, lasting]
+            persistable = layers.create_global_var(SIZE, 0.0, "float64", persistable=True, name="persistable")
+            persistable.stop_gradient = False
+            layers.assign(layers.cos(writer.w), persistable)
+            first = [writer.x, writer.w, layers.scale(writer.x, 1.0), layers.sin(writer.w), rows, persistable]
             values = writer.statements(first, [(array, index)], 6)
             values = writer.statements(values, [(array, index)], 6)
             parts = [layers.reduce_sum(var) for var in (values[-1], *first[2:])]

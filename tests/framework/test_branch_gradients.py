@@ -73,8 +73,8 @@ def repeat(condition, body):
         layers.less_than(i, last, cond=going)
 
 
-def lasting():
-    return sized(layers.create_global_var([2], 1.0, "float64", persistable=True, name="lasting"))
+def persistable():
+    return sized(layers.create_global_var([2], 1.0, "float64", persistable=True, name="persistable"))
 
 
 def constant_in_line(x, p):
@@ -188,7 +188,7 @@ def other_number_of_rows(x, p):
 
 
 def lasting_in_line(x, p):
-    u = lasting()
+    u = persistable()
     put(x * x, u)
     y = layers.sin(u)
     put(x * y, u)
@@ -196,7 +196,7 @@ def lasting_in_line(x, p):
 
 
 def lasting_in_branch(x, p):
-    u = lasting()
+    u = persistable()
     put(layers.sin(x) * x, u)
     y = u * u
     with when(p):
@@ -205,7 +205,7 @@ def lasting_in_branch(x, p):
 
 
 def lasting_in_loop(x, p):
-    u = lasting()
+    u = persistable()
     put(x * x, u)
     repeat(p, lambda: put(layers.sin(u), u))
     return u * x

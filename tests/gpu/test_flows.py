@@ -58,7 +58,7 @@ class Script:
         self.found += [np.array(value) for value in values]
 
     def result(self) -> list[np.ndarray]:
-        """What was fetched, and all lasting variables."""
+        """What was fetched, and all persistable variables."""
         for name, var in sorted(self.main.global_block().vars.items()):
             kept = self.scope.find_var(name) if var.persistable else None
             if kept is not None:

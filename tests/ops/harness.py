@@ -140,7 +140,7 @@ def _weights(definition: OpDef, outputs: Slots, seed: int) -> Slots:
     made: Slots = {}
     for slot, items in outputs.items():
         if (
-            slot not in definition.frozen
+            slot not in definition.stop_gradient
             and items
             and all(to_vartype(item.dtype) in FLOATS for item in items)
         ):

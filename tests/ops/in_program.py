@@ -41,7 +41,7 @@ class OneOperator:
             if items
         }
         block.append_op(type=definition.type, inputs=self.inputs, outputs=self.outputs, attrs=attrs)
-        for slot in definition.frozen:
+        for slot in definition.stop_gradient:
             for var in self.outputs.get(slot, []):
                 var.stop_gradient = True
 

@@ -57,8 +57,8 @@ WITHOUT_GRADIENT = {
 @pytest.mark.parametrize("op_type", FORWARD)
 def test_has_a_gradient_or_cannot(op_type):
     definition = registry.find(op_type)
-    frozen = {slot.name for slot in definition.output_slots} <= set(definition.frozen)
-    listed = op_type in WITHOUT_GRADIENT or frozen or definition.host or definition.random
+    stop_gradient = {slot.name for slot in definition.output_slots} <= set(definition.stop_gradient)
+    listed = op_type in WITHOUT_GRADIENT or stop_gradient or definition.host or definition.random
     if definition.grad is None and op_type not in backward_blocks.GRADIENTS:
         assert listed, f"operator {op_type} has no gradient: give it one or list it in WITHOUT_GRADIENT"
     else:
@@ -77,5 +77,5 @@ def test_slots_and_places_are_declared(op_type):
     inputs = {slot.name for slot in definition.input_slots}
     for out, source in (*definition.inplace, *([definition.view] if definition.view else [])):
         assert out in outputs and source in inputs, f"operator {op_type}: {out} in place of {source}"
-    assert set(definition.frozen) <= outputs
+    assert set(definition.stop_gradient) <= outputs
     assert set(definition.gradable or ()) <= inputs

@@ -137,9 +137,11 @@ def drawn(number):
     definition = registry.find(op_type)
     given = {s: [np.asarray(a) for a in (v if isinstance(v, list) else [v])] for s, v in inputs.items()}
     outputs = run_kernel(op_type, given, attrs)
-    frozen, wanted = set(definition.frozen), definition.gradable or tuple(given)
+    stop_gradient, wanted = set(definition.stop_gradient), definition.gradable or tuple(given)
     weights = {
-        slot: [floats(*a.shape) for a in items] for slot, items in outputs.items() if slot not in frozen
+        slot: [floats(*a.shape) for a in items]
+        for slot, items in outputs.items()
+        if slot not in stop_gradient
     }
     slots = [slot for slot in given if slot in wanted and given[slot][0].dtype.kind == "f"]
     seconds = {slot: [floats(*a.shape) for a in given[slot]] for slot in slots}

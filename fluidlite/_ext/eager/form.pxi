@@ -177,7 +177,7 @@ cdef class Form:
         for k in <tuple> recipe[0]:
             node.saved.append(everything[k])
         for k in range(len(results)):
-            if not variant.frozen[k]:
+            if not variant.stop_gradient[k]:
                 value = <Value> results[k]
                 value.node, value.index, value.stop_gradient = node, k, False
         return 0

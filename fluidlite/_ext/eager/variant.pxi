@@ -11,7 +11,7 @@ cdef class Variant:
         calls: native calls as (address, places, ints, floats), or None for the reference kernel; places count the inputs,
             then the outputs, -1 for an operand left out.
         view: whether the first result is the input under another shape, and all others are empty.
-        frozen: outputs without gradients.
+        stop_gradient: outputs without gradients.
         differentiate: called with a tuple of bools (which inputs want gradients); returns the recipe.
         meta: what `differentiate` wants to know.
         random: whether native kernels shall begin anew in each call.
@@ -28,7 +28,7 @@ cdef class Variant:
     cdef readonly object meta
     cdef readonly object device
     cdef readonly bint cached
-    cdef readonly tuple frozen
+    cdef readonly tuple stop_gradient
     cdef readonly tuple layouts_out
     cdef readonly bint is_native
     cdef readonly bint is_view
@@ -50,16 +50,16 @@ cdef class Variant:
     cdef tuple twin_of               # the arguments after the example arrays, to make a twin with
     cdef list twins                  # what other threads use while this one is busy
 
-    def __init__(self, Form form, inputs, outputs, calls, bint view, python, frozen, differentiate, meta, bint random,
+    def __init__(self, Form form, inputs, outputs, calls, bint view, python, stop_gradient, differentiate, meta, bint random,
                  bint cached, device=None, opening=None):
         cdef Native *native
         if calls is not None:
-            self.twin_of = (outputs, calls, view, python, frozen, differentiate, meta, random, cached, device, opening)
+            self.twin_of = (outputs, calls, view, python, stop_gradient, differentiate, meta, random, cached, device, opening)
         self.twins = []
         self.is_open = opening is not None
         self.is_fixed = opening is None and all([layout is not None and min(layout[1], default=0) >= 0 for layout in outputs])
         self.form, self.meta, self.cached, self.random = form, meta, cached, random
-        self.python, self.differentiate, self.frozen = python, differentiate, frozen
+        self.python, self.differentiate, self.stop_gradient = python, differentiate, stop_gradient
         self.device = device
         self.recipes = {}
         self.n_in, self.n_out = len(inputs), len(outputs)

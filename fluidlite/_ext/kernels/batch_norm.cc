@@ -135,8 +135,8 @@ template <class T> int batch_norm_infer(fl_call *call) {
     return FL_OK;
 }
 
-/* With the batch's own statistics they depend on X too; with global ones (`frozen`) they are constants. */
-template <bool frozen, class T> int grad(fl_call *call) {
+/* With the batch's own statistics they depend on X too; with global ones (`stop_gradient`) they are constants. */
+template <bool stop_gradient, class T> int grad(fl_call *call) {
     const T *x = at<T>(call, 0), *scale = at<T>(call, 1), *mean = at<T>(call, 2), *spread = at<T>(call, 3),
             *g = at<T>(call, 4);
     T *dx = at<T>(call, 5), *dscale = at<T>(call, 6), *dbias = at<T>(call, 7);
@@ -146,7 +146,7 @@ template <bool frozen, class T> int grad(fl_call *call) {
     double *products = sums + c;
     T *inverse = reinterpret_cast<T *>(products + c);
     for (int64_t k = 0; k < c; ++k) {
-        inverse[k] = frozen ? static_cast<T>(1.0 / std::sqrt(spread[k] + call->f[0])) : spread[k];
+        inverse[k] = stop_gradient ? static_cast<T>(1.0 / std::sqrt(spread[k] + call->f[0])) : spread[k];
     }
     channel_sums(n, c, hw, sums, products, [x, g, mean](int64_t k, int64_t channel) {
         const double slope = g[k];
@@ -161,7 +161,7 @@ template <bool frozen, class T> int grad(fl_call *call) {
     for (int64_t b = 0; b < n; ++b) {
         for (int64_t k = 0; k < c; ++k, x += hw, g += hw, dx += hw) {
             const T factor = scale[k] * inverse[k];
-            if (frozen) {
+            if (stop_gradient) {
                 FL_LOOP
                 for (int64_t j = 0; j < hw; ++j) dx[j] = g[j] * factor;
                 continue;

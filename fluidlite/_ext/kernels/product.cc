@@ -1,4 +1,4 @@
-/* Matrix products: loops of our own for all that one thread does in a millisecond or two, BLAS for what is larger.
+/* Matrix products: loops of our own for small ones and those of recurrent steps, BLAS for the others.
  *
  * The loops keep a tile of C in registers and read B in strips as wide as the tile, one row of the strip behind the other,
  * so that a strip stays in the first cache for all rows of A. A is read where it is.
@@ -241,8 +241,8 @@ template <class T> void by_tiles(const Product<T> &g) {
     }
 }
 
-/* BLAS may use threads above this, and is better at what does not fit the caches. */
-constexpr int64_t most_work = 1 << 26;
+/* A BLAS packs its operands in each call, which below this takes longer than the product itself. */
+constexpr int64_t most_work = 1 << 21;
 
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;

@@ -1,7 +1,7 @@
 """Layers and functions of tensors as programs (`fluid.dygraph.jit`).
 
 Tracing runs the code once with Variables in place of its tensors: operators follow their arguments and build a program,
-and the eager tensors that they meet (parameters, buffers) become lasting variables whose memory is the tensors' own.
+and the eager tensors that they meet (parameters, buffers) become persistable variables whose memory is the tensors'.
 """
 
 from ...base import missing

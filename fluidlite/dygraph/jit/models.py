@@ -95,7 +95,7 @@ class TranslatedLayer(Layer):
     def __init__(self, program: Program, feeds: list[str], fetches: list[str], scope: Scope) -> None:
         super().__init__()
         self._program, self._feeds, self._fetches = program, feeds, fetches
-        self._lasting: list[str] = []
+        self._persistables: list[str] = []
         moving = {name for op in program.global_block().ops for name in op.writes()}
         for var in program.list_vars():
             found = scope.find_var(var.name) if var.persistable else None
@@ -105,7 +105,7 @@ class TranslatedLayer(Layer):
             assert array is not None
             trained = array.dtype.kind == "f" and not var.stop_gradient and var.name not in moving
             name = var.name + self._suffix
-            self._lasting.append(var.name)
+            self._persistables.append(var.name)
             param = self.add_parameter(name, Parameter(here(host(array)), name, trainable=trained))
             param.stop_gradient = not trained
         self._run = declarative(self._replay)
@@ -141,7 +141,7 @@ class TranslatedLayer(Layer):
 
     def _held(self) -> dict[str, Any]:
         """The parameters under the names that the program has for them."""
-        return {name: self._parameters[name + self._suffix] for name in self._lasting}
+        return {name: self._parameters[name + self._suffix] for name in self._persistables}
 
     def _results(self, values: Mapping[str, Any]) -> Any:
         results = [values[name] for name in self._fetches]

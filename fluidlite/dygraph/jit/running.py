@@ -305,7 +305,7 @@ def _depending(program: Program, names: list[str]) -> set[str]:
         if not (op.definition.grad or op.definition.control) or not reached.intersection(op.input_arg_names):
             continue
         for slot, made in op.outputs.items():
-            if slot in op.definition.frozen:
+            if slot in op.definition.stop_gradient:
                 continue
             for name in made:
                 var = block.vars.get(name)

@@ -155,7 +155,7 @@ class Traced:
 def of_program(
     program: Program, inputs: Sequence[str], outputs: Sequence[str], held: dict[str, Tensor]
 ) -> Traced:
-    """A program that was made elsewhere, as if it had been traced; `held`: its lasting variables."""
+    """A program that was made elsewhere, as if it had been traced; `held`: its persistable variables."""
     tracer = Tracer(program, "the program", is_recording, _constant)
     tracer.captured = held
     variables = program.global_block().vars

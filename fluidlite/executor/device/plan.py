@@ -69,19 +69,19 @@ class DevicePlan(StepPlan):
             raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
         self.fetched = analysis.fetches
         launches = [of_operator(op, view) for op, view in analysis.steps]
-        lasting = self._lasting(launches)
-        self.instructions = self._fused(launches, {*analysis.fetches, *lasting})
+        persistable = self._persistables(launches)
+        self.instructions = self._fused(launches, {*analysis.fetches, *persistable})
         self.uncaptured_reason = self._reason(capture)
         self._resources = Resources(device, self.lock)
         self._list = LaunchList(
             self.instructions,
             self.meta,
-            lasting,
+            persistable,
             analysis.fetches,
             [*self.feed_names, *(later or ())],
             device,
         )
-        self._writes = bool(lasting)
+        self._writes = bool(persistable)
         self._held: list[str] = []
         self._layouts = {name: self._layout(name) for name in self.feed_names}
         self._pending: list[Any] = []
@@ -126,7 +126,7 @@ class DevicePlan(StepPlan):
         return True
 
     def _bind(self, name: str, array: Any) -> None:
-        """Use `array` for a lasting variable; a graph with the address of another one is made anew."""
+        """Use `array` for a persistable variable; a graph with the address of another one is made anew."""
         if self._list.given.get(name) is not array:
             self._list.given[name] = array
             if self._resources.graph is not None:

@@ -33,8 +33,8 @@ _Begun = tuple[str, int, int, Any, Any]
 class LaunchList:
     """`launches` in order, on arrays of `device`.
 
-    `given`: the arrays of feeds, constants and lasting variables, by name. Launches that write a variable of `lasting`
-    write into its memory. `fetches`: the variables that `run` returns. `fed`: what is fed.
+    `given`: the arrays of feeds, constants and persistable variables, by name. Launches that write a variable of
+    `persistable` write into its memory. `fetches`: the variables that `run` returns. `fed`: what is fed.
     If there is no memory for a launch, what others do not need is freed, and it is tried once more.
     """
 
@@ -42,7 +42,7 @@ class LaunchList:
         self,
         launches: Sequence[Instruction],
         meta: ExactMeta,
-        lasting: AbstractSet[str],
+        persistable: AbstractSet[str],
         fetches: Sequence[str],
         fed: Sequence[str],
         device: CudaDevice,
@@ -51,7 +51,7 @@ class LaunchList:
         self.launches = list(launches)
         self._device = device
         self._meta = meta
-        self._lasting = lasting
+        self._persistables = persistable
         self._fetches = list(fetches)
         self._fed_rows = [name for name in meta.sparse if parts(name)[0] in fed]
         self._dead = self._last_uses()
@@ -81,7 +81,7 @@ class LaunchList:
 
     def advance(self, env: dict[str, Any], begin: int, end: int) -> None:
         """Give the launches from `begin` to `end` to the compute stream; `env`: the variables before and after."""
-        written = {id(self.given[name].data.mem) for name in self._lasting}
+        written = {id(self.given[name].data.mem) for name in self._persistables}
         get = self.getter(env)
         recorder = None if self._device.recording is not None else profiling.active
         begun: list[_Begun] = []
@@ -155,7 +155,7 @@ class LaunchList:
         try:
             return launch.action(self._device, get)
         except (MemoryError, self._device.xp.cuda.memory.OutOfMemoryError):
-            if self._device.recording is not None or not self._lasting.isdisjoint(launch.writes):
+            if self._device.recording is not None or not self._persistables.isdisjoint(launch.writes):
                 raise  # it may have written already
             pools.relieve(self._device)
             return launch.action(self._device, get)
@@ -165,7 +165,7 @@ class LaunchList:
         if isinstance(value, SelectedRows):
             env[name] = value
             return
-        if name in self._lasting:
+        if name in self._persistables:
             mine = self.given[name]
             if value is not mine:
                 mine[...] = value if on_device(value) else self._device.put(np.asarray(value))

@@ -160,7 +160,7 @@ class Counted:
                 if (
                     name != EMPTY
                     and name not in own
-                    and not block._lasts(name)
+                    and not block._is_persistable(name)
                     and name not in (*first, *only)
                 ):
                     (first if name in seen else only).append(name)

@@ -78,7 +78,11 @@ def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[O
     latest: dict[str, str] = {}
     found = []
     for op in ops:
-        again = [name for name in op.writes() if name in taken and name != EMPTY and not _lasts(block, name)]
+        again = [
+            name
+            for name in op.writes()
+            if name in taken and name != EMPTY and not _is_persistable(block, name)
+        ]
         taken.update(op.writes())
         inputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.inputs.items()}
         for name in again:
@@ -100,7 +104,11 @@ def _without_copies(
         if copies is not None:
             slot, source = copies
             out = op.outputs[slot][0]
-            if source not in carried and not _lasts(block, out) and not _lasts(block, source):
+            if (
+                source not in carried
+                and not _is_persistable(block, out)
+                and not _is_persistable(block, source)
+            ):
                 same[out] = source
                 rest = {other: names for other, names in op.outputs.items() if other != slot and names}
                 if rest:
@@ -137,9 +145,9 @@ class _Sorting:
     def _fits(self, op: Operator) -> bool:
         """Whether an operator may work on the rows of all turns; notes which results are sums then."""
         definition = op.definition
-        if any(_lasts(self.block, name) for name in op.writes()):
+        if any(_is_persistable(self.block, name) for name in op.writes()):
             return False
-        if any(name in self.names and _lasts(self.block, name) for name in op.reads()):
+        if any(name in self.names and _is_persistable(self.block, name) for name in op.reads()):
             return False  # it is another value in each turn, and kept by nobody
         if op.type == "sum" and all(name in self.totals for name in op.reads()):
             self.totals.update(op.writes())
@@ -217,7 +225,7 @@ class _Declared(BlockMeta):
         return var._shape if var is not None and var._shape is not None else ()
 
 
-def _lasts(block: Block, name: str) -> bool:
+def _is_persistable(block: Block, name: str) -> bool:
     var = block._find_var_recursive(name.partition(VERSION)[0])
     return var is not None and var.persistable
 

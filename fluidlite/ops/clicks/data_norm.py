@@ -118,7 +118,7 @@ register(
         infer=_infer,
         kernel=_data_norm,
         grad=standard_grad(inputs=("scale_w", "bias", "X"), outputs=("Means", "Scales")),
-        frozen=("Means", "Scales"),
+        stop_gradient=("Means", "Scales"),
         lod_from={"Y": "X"},
         doc="(X - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum), column by column.",
     )

@@ -95,7 +95,7 @@ register(
         infer=_infer,
         kernel=_filter,
         grad=_rule,
-        frozen=("LossWeight", "IndexMap"),
+        stop_gradient=("LossWeight", "IndexMap"),
         gradable=("Ins",),
         lod=True,
         wire=_WIRE,

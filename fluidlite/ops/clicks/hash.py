@@ -89,7 +89,7 @@ register(
         {"num_hash": 1, "mod_by": 100000},
         infer=_infer,
         kernel=_hash,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         lod=True,
         carried=True,
         wire={"mod_by": "LONG"},

@@ -105,7 +105,7 @@ register(
         infer=_infer,
         kernel=_fused,
         grad=_rule,
-        frozen=(BETWEEN,),
+        stop_gradient=(BETWEEN,),
         doc="functor_list[0] after functor_list[1]: X with a function of Y, or a function of X with Y.",
     )
 )

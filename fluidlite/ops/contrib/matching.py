@@ -84,7 +84,7 @@ register_pair(
     outputs=("Out", "Tmp"),
     attrs={"dim_t": 1},
     keep_out=("Tmp",),
-    frozen=("Tmp",),
+    stop_gradient=("Tmp",),
     lod=True,
     infer_back=_infer_match_grad,
 )
@@ -167,7 +167,7 @@ register_pair(
     keep=("X#", "ROW#", "COLUMN#"),
     keep_out=("pos",),
     gradable=("X",),
-    frozen=("pos",),
+    stop_gradient=("pos",),
     lod=True,
     infer_back=_infer_topk_grad,
 )

@@ -55,7 +55,7 @@ register(
         infer=_infer,
         kernel=_shuffle,
         grad=_rule,
-        frozen=("ShuffleIdx", "SeedOut"),
+        stop_gradient=("ShuffleIdx", "SeedOut"),
         gradable=("X",),
         random=True,
         unset=("Seed",),

@@ -38,7 +38,7 @@ register(
         {"child_nums": 0, "dtype": int(VarType.INT32)},
         infer=_infer_child,
         kernel=_child,
-        frozen=("Child", "LeafMask"),
+        stop_gradient=("Child", "LeafMask"),
         lod_from=None,
         doc="The children of nodes of a tree, and which of them are leaves.",
     )
@@ -116,7 +116,7 @@ register(
         },
         infer=_infer_sampler,
         kernel=_sampler,
-        frozen=("Out", "Labels", "Mask"),
+        stop_gradient=("Out", "Labels", "Mask"),
         random=True,
         lod_from=None,
         doc="For each layer of a tree the node on the path to an item, and others at random; Labels tell them apart.",

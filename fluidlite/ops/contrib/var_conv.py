@@ -133,7 +133,7 @@ register_pair(
     attrs={"InputChannel": 1, "OutputChannel": 1, "StrideH": 1, "StrideW": 1, "KernelH": 1, "KernelW": 1},
     keep=("X", "ROW#", "COLUMN#", "W"),
     gradable=("X", "W"),
-    frozen=("Col",),
+    stop_gradient=("Col",),
     lod=True,
     infer_back=_infer_grad,
 )

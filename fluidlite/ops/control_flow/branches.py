@@ -63,7 +63,7 @@ for _type in ("conditional_block", "conditional_block_infer"):
             outputs=("Out*?", "Scope"),
             attrs=dict(_BLOCK),
             infer=_infer_block,
-            frozen=("Out", "Scope") if _type.endswith("_infer") else (),
+            stop_gradient=("Out", "Scope") if _type.endswith("_infer") else (),
             control=True,
             may_skip=True,
             lod_from=None,
@@ -112,7 +112,7 @@ register(
         inputs=("X",),
         infer=same_as("X"),
         control=True,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="A copy of X for a gradient, none if X has no value yet: what it would be for has not run then.",
     )
 )

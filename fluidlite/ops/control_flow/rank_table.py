@@ -36,7 +36,7 @@ register(
         infer=_makes_a_table,
         kernel=_rank,
         lod=True,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="The sequences of one level, sorted by length: the longest first, and of equal ones the first.",
     )
 )
@@ -52,7 +52,7 @@ register(
         inputs=("RankTable",),
         infer=_longest,
         kernel=lambda xp, RankTable: xp.array([RankTable.longest], "int64"),
-        frozen=("Out",),
+        stop_gradient=("Out",),
         lod_from=None,
         doc="The length of the longest sequence of a rank table: int64 [1].",
     )

@@ -42,7 +42,7 @@ register(
         infer=_shaped_by_the_layer,
         control=True,
         lod_from=None,
-        frozen=("step_scopes",),
+        stop_gradient=("step_scopes",),
         doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
     )
 )

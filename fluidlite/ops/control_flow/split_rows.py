@@ -181,7 +181,7 @@ for _type, _grad in (("merge_lod_tensor", _merge_grad), ("merge_lod_tensor_infer
             native=_merge_native,
             grad=_grad,
             gradable=("InTrue", "InFalse"),
-            frozen=() if _grad else ("Out",),
+            stop_gradient=() if _grad else ("Out",),
             lod=True,
             doc="The rows, or sequences, of InTrue and InFalse in the order that Mask says.",
         )

@@ -117,7 +117,7 @@ register(
         inputs=("X",),
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, X: xp.array([len(_is_array(X))], "int64"),
-        frozen=("Out",),
+        stop_gradient=("Out",),
         lod_from=None,
         doc="How many elements the tensor array X has: its highest index and one more.",
     )
@@ -188,7 +188,7 @@ register(
         infer=_join_infer,
         kernel=_join,
         grad=_join_grad,
-        frozen=("OutIndex",),
+        stop_gradient=("OutIndex",),
         lod_from=None,
         doc="The elements of the tensor array X in one tensor: one behind the other along `axis`, or with `use_stack` "
         "along a new one. OutIndex: the size of each along it.",

@@ -266,7 +266,7 @@ def _register(
             attrs=attrs,
             infer=infer,
             kernel=kernel,
-            frozen=(out, "Variances"),
+            stop_gradient=(out, "Variances"),
             lod_from=None,
             doc=doc,
         )

@@ -66,7 +66,7 @@ register(
         attrs={"box_normalized": True},
         infer=_infer_iou,
         kernel=lambda xp, X, Y, box_normalized: overlaps(xp, X, Y, box_normalized),
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="The intersection over the union of each box of X with each box of Y.",
     )
 )
@@ -141,7 +141,7 @@ register(
         attrs={"code_type": "encode_center_size", "box_normalized": True, "axis": 0, "variance": []},
         infer=_infer_box_coder,
         kernel=_box_coder,
-        frozen=("OutputBox",),
+        stop_gradient=("OutputBox",),
         lod_from="TargetBox",
         doc="The offsets of boxes to prior boxes, or boxes from such offsets.",
     )
@@ -184,7 +184,7 @@ register(
         attrs={"box_clip": 4.135},
         infer=_infer_decode_and_assign,
         kernel=_decode_and_assign,
-        frozen=("DecodeBox", "OutputAssignBox"),
+        stop_gradient=("DecodeBox", "OutputAssignBox"),
         lod_from={"OutputAssignBox": "PriorBox"},
         doc="Boxes of each class from offsets, and for each box that of its best class but the background.",
     )
@@ -222,7 +222,7 @@ register(
         outputs=("Output",),
         infer=_infer_box_clip,
         kernel=_box_clip,
-        frozen=("Output",),
+        stop_gradient=("Output",),
         lod=True,
         carried=True,
         doc="The boxes of each sequence within the image of the same number, at its size before scaling.",
@@ -254,7 +254,7 @@ register(
         outputs=("Output",),
         infer=_infer_polygon,
         kernel=_polygon,
-        frozen=("Output",),
+        stop_gradient=("Output",),
         doc="Corners from their distances to places 4 pixels apart: x in even channels, y in odd ones.",
     )
 )

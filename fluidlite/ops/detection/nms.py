@@ -257,7 +257,7 @@ for _type, _outputs, _attrs, _kernel, _doc in (
             attrs=_attrs,
             infer=_infer,
             kernel=_kernel,
-            frozen=_outputs,
+            stop_gradient=_outputs,
             lod=True,
             doc=_doc,
         )

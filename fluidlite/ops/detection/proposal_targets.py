@@ -218,7 +218,7 @@ def _register(
             attrs=attrs,
             infer=infer,
             kernel=kernel,
-            frozen=outputs,
+            stop_gradient=outputs,
             lod=True,
             random=random,
             doc=doc,

@@ -92,7 +92,7 @@ register(
         attrs={"pre_nms_topN": 6000, "post_nms_topN": 1000, "nms_thresh": 0.5, "min_size": 0.1, "eta": 1.0},
         infer=_infer_proposals,
         kernel=_generate_proposals,
-        frozen=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
+        stop_gradient=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
         lod=True,
         doc="The boxes of each image that score best and do not overlap, their scores, and where each image's end.",
     )
@@ -140,7 +140,7 @@ register(
         attrs={"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224},
         infer=_infer_distribute,
         kernel=_distribute,
-        frozen=("MultiFpnRois", "RestoreIndex"),
+        stop_gradient=("MultiFpnRois", "RestoreIndex"),
         lod=True,
         doc="The regions for each of several feature maps, by their size, and where each region has gone.",
     )
@@ -183,7 +183,7 @@ register(
         attrs={"post_nms_topN": 1},
         infer=_infer_collect,
         kernel=_collect,
-        frozen=("FpnRois",),
+        stop_gradient=("FpnRois",),
         lod=True,
         doc="The regions of several feature maps that score best, image by image.",
     )

@@ -129,7 +129,7 @@ register(
         },
         infer=_infer_detected,
         kernel=_detected,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         lod=True,
         doc="The boxes of several feature maps that no better one of their class overlaps.",
     )

@@ -280,7 +280,7 @@ register_pooling(
     {},
     outputs=("Out", "Argmax"),
     keep_out=("Argmax",),
-    frozen=("Argmax",),
+    stop_gradient=("Argmax",),
     native=(_pool_native, _pool_grad_native),
 )
 

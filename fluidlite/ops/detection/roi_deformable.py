@@ -156,7 +156,7 @@ register(
         kernel=_pool,
         grad=standard_grad(_INPUTS, ("TopCount",)),
         gradable=("Input", "Trans"),
-        frozen=("TopCount",),
+        stop_gradient=("TopCount",),
         lod=True,
         carried=True,
         doc="For each region the means of interpolated features in bins that are moved by Trans, and of how many.",

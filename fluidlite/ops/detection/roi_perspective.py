@@ -152,7 +152,7 @@ register(
         kernel=_transform,
         grad=standard_grad(("X", "ROIs"), ("Out2InIdx", "Out2InWeights")),
         gradable=("X",),
-        frozen=_OUTPUTS,
+        stop_gradient=_OUTPUTS,
         lod=True,
         carried=True,
         doc="Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",

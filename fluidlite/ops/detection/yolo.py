@@ -101,7 +101,7 @@ register(
         },
         infer=_infer_box,
         kernel=_yolo_box,
-        frozen=("Boxes", "Scores"),
+        stop_gradient=("Boxes", "Scores"),
         lod_from=None,
         doc="The boxes of a map in pixels, and what each class scores there; zeros where there is hardly anything.",
     )
@@ -263,7 +263,7 @@ register(
         kernel=_loss,
         grad=standard_grad(("X", "GTBox", "GTLabel", "GTScore"), ("ObjectnessMask", "GTMatchMask")),
         gradable=("X",),
-        frozen=("ObjectnessMask", "GTMatchMask"),
+        stop_gradient=("ObjectnessMask", "GTMatchMask"),
         lod_from=None,
         doc="What the boxes, classes and scores of a map cost, for each image.",
     )

@@ -41,7 +41,7 @@ register(
         ("ReluOut*", "Out"),
         infer=_infer_repeated,
         kernel=_repeated,
-        frozen=("ReluOut", "Out"),
+        stop_gradient=("ReluOut", "Out"),
         doc="relu(X * W + Bias), again and again.",
     )
 )
@@ -69,7 +69,7 @@ register(
         {"scalar": 1.0},
         infer=_infer_squared,
         kernel=_squared,
-        frozen=("SquaredX", "SquaredY", "SquaredXY", "Out"),
+        stop_gradient=("SquaredX", "SquaredY", "SquaredXY", "Out"),
         doc="scalar * ((X * Y) ** 2 - X ** 2 * Y ** 2), products of matrices.",
     )
 )

@@ -106,7 +106,7 @@ register(
         },
         infer=_infer(3, ("Hidden",)),
         kernel=_gru,
-        frozen=("ReorderedH0", "XX", "BatchedInput", "BatchedOut", "Hidden"),
+        stop_gradient=("ReorderedH0", "XX", "BatchedInput", "BatchedOut", "Hidden"),
         lod=True,
         carried=True,
         doc="gru of the product of X and WeightX; what is between is not kept.",
@@ -137,7 +137,7 @@ register(
         },
         infer=_infer(4, ("Hidden", "Cell")),
         kernel=_lstm,
-        frozen=(
+        stop_gradient=(
             "Hidden",
             "Cell",
             "XX",

@@ -51,5 +51,5 @@ register_pair(
     keep=("X#",),
     keep_out=("SampleCenterDiff",),
     gradable=("X",),
-    frozen=("SampleCenterDiff", "CentersOut"),
+    stop_gradient=("SampleCenterDiff", "CentersOut"),
 )

@@ -126,7 +126,7 @@ register_pair(
     attrs=_ATTRS,
     keep_out=("PreOut",),
     gradable=("X", "W", "Bias"),
-    frozen=("PreOut", "W_Out"),
+    stop_gradient=("PreOut", "W_Out"),
     lod_from={"Out": "X"},
     inplace=(("W_Out", "W"),),
     native=(_native, _native_back),

@@ -119,6 +119,6 @@ register_pair(
     wire={"ignore_index": "LONG"},
     keep_out=("Total_weight",),
     gradable=("X",),
-    frozen=("Total_weight",),
+    stop_gradient=("Total_weight",),
     lod_from=None,
 )

@@ -35,5 +35,5 @@ register_pair(
     keep=("Y",),
     keep_out=("IntermediateVal",),
     gradable=("X",),
-    frozen=("IntermediateVal",),
+    stop_gradient=("IntermediateVal",),
 )

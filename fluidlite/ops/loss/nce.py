@@ -188,7 +188,7 @@ register_pair(
     keep=_GIVEN,
     keep_out=("SampleLogits", "SampleLabels"),
     gradable=("Input", "Weight", "Bias"),
-    frozen=("SampleLogits", "SampleLabels"),
+    stop_gradient=("SampleLogits", "SampleLabels"),
     random=True,
     lod_from=None,
     native=(_native, _native_back),

@@ -64,7 +64,7 @@ def _declare(
             infer=infer,
             kernel=kernels[0],
             grad=standard_grad(inputs=kept[0], outputs=kept[1]),
-            frozen=outputs[:-1],
+            stop_gradient=outputs[:-1],
             gradable=grads,
             lod_from={loss: inputs[0]} if lod_from == FIRST else lod_from,
             **others,

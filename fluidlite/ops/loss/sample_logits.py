@@ -130,7 +130,7 @@ register_pair(
     keep=(),
     keep_out=("LogitsDim#", "LabelsDim#", "Samples"),
     gradable=("Logits",),
-    frozen=("Samples", "Probabilities", "SampledLabels", "LogitsDim", "LabelsDim"),
+    stop_gradient=("Samples", "Probabilities", "SampledLabels", "LogitsDim", "LabelsDim"),
     random=True,
     lod_from=None,
     infer_back=_infer_back,

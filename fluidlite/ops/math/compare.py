@@ -45,7 +45,7 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str 
             infer=_infer_compare,
             kernel=kernel,
             native=_compare(op_type),
-            frozen=("Out",),
+            stop_gradient=("Out",),
             role=role,
             doc=f"Whether X {symbol} Y, element by element.",
         )
@@ -93,7 +93,7 @@ def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc
             kernel=kernel,
             native=_logical(op_type),
             inplace=(("Out", "X"),),
-            frozen=("Out",),
+            stop_gradient=("Out",),
             doc=doc,
         )
     )
@@ -124,7 +124,7 @@ def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector 
             infer=_infer_one_bool,
             kernel=kernel,
             native=native,
-            frozen=("Out",),
+            stop_gradient=("Out",),
             lod_from=None,
             doc=doc,
         )
@@ -264,7 +264,7 @@ register(
         infer=_infer_where_index,
         kernel=_where_index,
         direct=_where_index_here,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="The indices of the true elements, one row each.",
     )
 )

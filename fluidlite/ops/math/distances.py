@@ -187,7 +187,7 @@ register_pair(
     "The cosine of the angle between each row of X and that of Y, or the only one of Y.",
     outputs=("Out", "XNorm", "YNorm"),
     keep_out=("Out", "XNorm", "YNorm"),
-    frozen=("XNorm", "YNorm"),
+    stop_gradient=("XNorm", "YNorm"),
     lod_from={"Out": "X"},
     counted=False,
 )

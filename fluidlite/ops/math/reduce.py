@@ -156,7 +156,7 @@ def _register_reduction(
             kernel=_reduced(function),
             grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
             native=_native(native, types, mean) if native else None,
-            frozen=() if grad else ("Out",),
+            stop_gradient=() if grad else ("Out",),
             cuda=f"reductions.forward:{name}" if native and types is not BYTES else None,
             **others,
             doc=doc,

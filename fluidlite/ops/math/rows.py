@@ -44,7 +44,7 @@ register_pair(
     outputs=("sub_result", "Out"),
     keep=("X#", "Y#"),
     keep_out=("sub_result",),
-    frozen=("sub_result",),
+    stop_gradient=("sub_result",),
 )
 
 

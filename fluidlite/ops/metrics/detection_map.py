@@ -156,7 +156,7 @@ register(
         },
         infer=_infer,
         kernel=_detection_map,
-        frozen=("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
+        stop_gradient=("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
         lod=True,
         unset=("PosCount", "TruePos", "FalsePos"),
         doc="The mean over all classes of the average precision of boxes, and what it was computed from.",

@@ -55,7 +55,7 @@ register(
         infer=_top_k_infer,
         kernel=_top_k,
         native=_top_k_native,
-        frozen=("Out", "Indices"),
+        stop_gradient=("Out", "Indices"),
         cuda="metrics.top_k",
         doc=(
             "The k largest elements of each row, largest first, and where they stand; of equal ones the "
@@ -95,7 +95,7 @@ register(
         infer=_accuracy_infer,
         kernel=_accuracy,
         native=_accuracy_native,
-        frozen=("Accuracy", "Correct", "Total"),
+        stop_gradient=("Accuracy", "Correct", "Total"),
         cuda="metrics.accuracy",
         doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
         lod_from=None,
@@ -160,7 +160,7 @@ register(
         attrs={"curve": "ROC", "num_thresholds": 4095, "slide_steps": 1},
         infer=_auc_infer,
         kernel=_auc,
-        frozen=("AUC", "StatPosOut", "StatNegOut"),
+        stop_gradient=("AUC", "StatPosOut", "StatNegOut"),
         gradable=(),
         doc="The area under the ROC curve of all batches so far, or of the last slide_steps ones.",
         lod_from=None,
@@ -205,7 +205,7 @@ register(
         attrs={"num_classes": 1},
         infer=_mean_iou_infer,
         kernel=_mean_iou,
-        frozen=("OutMeanIou", "OutWrong", "OutCorrect"),
+        stop_gradient=("OutMeanIou", "OutWrong", "OutCorrect"),
         doc=(
             "The mean over the classes of how much predicted and true segments overlap (intersection over "
             "union)."

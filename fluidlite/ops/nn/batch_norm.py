@@ -191,7 +191,7 @@ register(
         grad=_batch_norm_rule,
         native=_batch_norm_native,
         cuda="batch_norm.forward",
-        frozen=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
+        stop_gradient=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
         gradable=("X", "Scale", "Bias"),
         inplace=(("Y", "X"),),
         doc=(

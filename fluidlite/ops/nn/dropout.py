@@ -107,7 +107,7 @@ register(
         native=_native,
         inplace=(("Out", "X"),),
         random=True,
-        frozen=("Mask",),
+        stop_gradient=("Mask",),
         gradable=("X",),
         cuda="random.dropout",
         doc=(

@@ -197,7 +197,7 @@ for _type, _what in (("one_hot", "whose last dimension, 1, is replaced"), ("one_
             infer=_one_hot_infer,
             kernel=_one_hot(_type),
             native=_one_hot_native,
-            frozen=("Out",),
+            stop_gradient=("Out",),
             cuda=f"lookup.one_hot:{_type}",
             doc=f"A vector with a single 1 for each class number in X ({_what}).",
         )

@@ -123,7 +123,7 @@ register(
         infer=_infer,
         kernel=_inplace_abn,
         grad=_rule,
-        frozen=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
+        stop_gradient=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
         gradable=("X", "Scale", "Bias"),
         lod_from={"Y": "X"},
         doc="batch_norm, then an activation that has an inverse: none, leaky_relu or elu.",

@@ -67,7 +67,7 @@ register_pair(
     outputs=("Out", "MidOut"),
     attrs=_ATTRS,
     keep_out=("Out", "MidOut"),
-    frozen=("MidOut",),
+    stop_gradient=("MidOut",),
     lod_from={"Out": "X"},
     counted=False,
 )

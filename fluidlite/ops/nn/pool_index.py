@@ -89,7 +89,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         attrs=attrs,
         keep_out=("Mask",),
         lod_from=None,
-        frozen=("Mask",),
+        stop_gradient=("Mask",),
         again=twice("Out", ()),
         cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
     )

@@ -158,7 +158,7 @@ def _register(
     doc: str,
     updates: tuple[str, ...] = (),
 ) -> None:
-    frozen = tuple(slot.rstrip("?") for slot in outputs)
+    stop_gradient = tuple(slot.rstrip("?") for slot in outputs)
     register(
         OpDef(
             op_type,
@@ -167,7 +167,7 @@ def _register(
             attrs,
             infer=infer,
             kernel=kernel,
-            frozen=frozen,
+            stop_gradient=stop_gradient,
             lod_from={"Out": "X"},
             updates=updates,
             doc=doc,

@@ -146,7 +146,7 @@ register(
             outputs=("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"),
         ),
         lod=True,
-        frozen=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"),
+        stop_gradient=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"),
         doc="A gated recurrent unit over each sequence; Batch...: rows in the order of steps, longest sequence first.",
     )
 )

@@ -301,7 +301,7 @@ def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, A
             native=_native,
             grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
             lod=True,
-            frozen=made,
+            stop_gradient=made,
             doc=doc,
         )
     )

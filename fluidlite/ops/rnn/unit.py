@@ -182,7 +182,7 @@ register_pair(
     outputs=("Gate", "ResetHiddenPrev", "Hidden"),
     attrs=_GRU_UNIT,
     keep_out=("Gate", "ResetHiddenPrev"),
-    frozen=("Gate", "ResetHiddenPrev"),
+    stop_gradient=("Gate", "ResetHiddenPrev"),
     lod_from=None,
     native=(_gru_unit_native, _gru_unit_grad_native),
 )

@@ -80,7 +80,7 @@ register(
         kernel=_search,
         lod=True,
         lod_from=None,
-        frozen=("selected_ids", "selected_scores", "parent_idx"),
+        stop_gradient=("selected_ids", "selected_scores", "parent_idx"),
         doc="The beam_size best continuations of the hypotheses of each source, in the order of the hypotheses.",
     )
 )
@@ -147,7 +147,7 @@ register(
         kernel=_whole,
         lod_from=None,
         lod=True,
-        frozen=("SentenceIds", "SentenceScores"),
+        stop_gradient=("SentenceIds", "SentenceScores"),
         doc="Whole hypotheses of each source, best first, from what beam_search has selected in all steps.",
     )
 )
@@ -192,7 +192,7 @@ register(
         infer=_tree_infer,
         kernel=_tree,
         native=_tree_native,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
     )
 )

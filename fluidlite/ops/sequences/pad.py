@@ -115,7 +115,7 @@ register_pair(
     attrs={"padded_length": -1},
     keep=("X#",),
     gradable=("X",),
-    frozen=("Length",),
+    stop_gradient=("Length",),
     lod=True,
     infer_back=grads_keep_sequences,
     native=(_pad_native, _pad_grad_native),
@@ -227,7 +227,7 @@ register(
         infer=_mask_infer,
         kernel=_mask,
         native=_mask_native,
-        frozen=("Y",),
+        stop_gradient=("Y",),
         lod_from=None,
         doc="For each length the numbers 0, 1, ... below maxlen: 1 where they are below the length, else 0.",
     )

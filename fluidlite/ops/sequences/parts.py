@@ -279,7 +279,7 @@ register(
         infer=_enumerate_infer,
         kernel=_enumerate,
         native=_enumerate_native,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         lod=True,
         doc="For each id the window of win_size ids that begins there, pad_value beyond the end of the sequence.",
     )
@@ -309,7 +309,7 @@ register(
         attrs={"tokens": []},
         infer=_erase_infer,
         kernel=_erase,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         lod=True,
         doc="The ids of each sequence without those that are among tokens.",
     )

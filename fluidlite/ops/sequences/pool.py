@@ -132,7 +132,7 @@ register(
         native=_native,
         grad=_pool_rule,
         lod=True,
-        frozen=("MaxIndex",),
+        stop_gradient=("MaxIndex",),
         doc="One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
     )
 )

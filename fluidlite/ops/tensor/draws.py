@@ -78,7 +78,7 @@ register(
         attrs={"min": 0.0, "max": 1.0, "seed": 0},
         infer=_infer_sampling_id,
         kernel=_sampling_id,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         random=True,
         doc="A class for each row of probabilities, drawn by them.",
     )

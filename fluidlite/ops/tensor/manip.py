@@ -55,7 +55,7 @@ register(
         kernel=lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
         grad=standard_grad(outputs=("XShape",)),
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
-        frozen=("XShape",),
+        stop_gradient=("XShape",),
         doc="X with its dimensions in the order `axis`.",
         lod_from={"XShape": "X"},
     )

@@ -247,7 +247,7 @@ register(
         infer=lambda op: op.set("Out", (1,), VarType.INT32),
         kernel=lambda xp, seed: xp.asarray([seed or fresh_seed()], dtype="int32"),
         random=True,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="The seed that several random operators share, one int32: `seed`, or a new one in each run if that is 0.",
     )
 )

@@ -70,7 +70,7 @@ register(
         attrs={"shape": [], "startup_seed": 0},
         infer=_infer_crop,
         kernel=_crop,
-        frozen=("Out", "SeedOut"),
+        stop_gradient=("Out", "SeedOut"),
         random=True,
         lod_from={"Out": "X"},
         doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",

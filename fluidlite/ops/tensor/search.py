@@ -55,7 +55,7 @@ for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
             kernel=_arg_kernel(_find),
             lod_from=None,
             native=_arg_native(_type),
-            frozen=("Out",),
+            stop_gradient=("Out",),
             wire={"axis": "LONG"},
             counted=False,
             doc=f"Where along an axis the {_find[3:]}imum stands; the first place if there are several.",
@@ -88,7 +88,7 @@ register(
         infer=_argsort_infer,
         kernel=_argsort,
         grad=standard_grad(inputs=("X",), outputs=("Indices",)),
-        frozen=("Indices",),
+        stop_gradient=("Indices",),
         counted=False,
         doc="X sorted along an axis, and where each element stood; equal elements keep their order.",
     )

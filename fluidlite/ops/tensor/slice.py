@@ -271,7 +271,7 @@ register(
         infer=_infer_shape,
         kernel=_shape,
         sizes=lambda op: op.shape("Input"),
-        frozen=("Out",),
+        stop_gradient=("Out",),
         counted=False,
         doc="The shape of Input, int32.",
         lod_from=None,
@@ -284,7 +284,7 @@ register(
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
         sizes=lambda op: (product(op.shape("Input")),),
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="The number of elements of Input, int64.",
         lod_from=None,
     )

@@ -67,7 +67,7 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
             infer=_infer_unique,
             kernel=_unique,
             direct=_unique_here,
-            frozen=_outputs,
+            stop_gradient=_outputs,
             lod_from=None,
             doc="The different elements of a vector by first appearance, which one each element is, their counts.",
         )
@@ -96,7 +96,7 @@ register(
         attrs={"index_num": 0, "nshards": 1, "shard_id": 0, "ignore_value": -1},
         infer=_infer_shard,
         kernel=_shard_index,
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="Indices counted from the start of shard shard_id; ignore_value for those of other shards.",
     )
 )
@@ -109,7 +109,7 @@ register(
         kernel=lambda xp, Input, Other, rtol, atol, equal_nan: (
             xp.isclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().reshape(1)
         ),
-        frozen=("Out",),
+        stop_gradient=("Out",),
         doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",
         lod_from=None,
     )

@@ -77,7 +77,7 @@ def _register_view(
             gradable=("X",),
             native=copy("X", "Out"),
             view=("Out", "X"),
-            frozen=("XShape",),
+            stop_gradient=("XShape",),
             **others,
             doc=doc,
         )

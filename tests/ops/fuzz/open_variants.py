@@ -88,7 +88,7 @@ def _results(case: Case) -> Result:
     starts = [
         (t, eager.Tensor(rng.uniform(-1, 1, t.array.shape).astype(t.array.dtype)))
         for (slot, _), t in found.items()
-        if not t.stop_gradient and slot not in definition.frozen and slot not in INTERMEDIATE
+        if not t.stop_gradient and slot not in definition.stop_gradient and slot not in INTERMEDIATE
     ]
     if starts:
         try:

@@ -299,9 +299,9 @@ def _weights(case: Case, wants: Iterable[Result]) -> dict[str, list[np.ndarray]]
     """For each output with a gradient what to begin with at each size; for sizes that raise that of the first."""
     wants = list(wants)
     made: dict[str, list[np.ndarray]] = {}
-    frozen = registry.find(case.op).frozen
+    stop_gradient = registry.find(case.op).stop_gradient
     for slot, count in case.outputs.items():
-        if slot in frozen or slot in INTERMEDIATE:
+        if slot in stop_gradient or slot in INTERMEDIATE:
             continue
         names = [f"{slot}_out_{k}" for k in range(count)]
         if not all(wants[0].get(n) is not None and wants[0][n].dtype.kind == "f" for n in names):

@@ -59,7 +59,7 @@ def complete(case: Case, gradients_too: bool = True) -> Result:
         return made
     rng = np.random.default_rng(1)
     for slot, count in case.outputs.items():
-        if slot in definition.frozen or slot in INTERMEDIATE:
+        if slot in definition.stop_gradient or slot in INTERMEDIATE:
             continue
         found = [made.get(f"{slot}_out_{k}") for k in range(count)]
         if all(a is not None and a.dtype.kind == "f" for a in found):

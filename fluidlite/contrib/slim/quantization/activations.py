@@ -54,13 +54,13 @@ class AddQuantDequantPass:
         """Quantize what `graph` has; returns it."""
         if not isinstance(graph, IrGraph):
             raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
-        lasting = {node.name() for node in graph.all_persistable_nodes()}
+        persistable = {node.name() for node in graph.all_persistable_nodes()}
         rounded: dict[str, IrVarNode] = {}
         ops = graph.all_op_nodes()
         for op in ops:
             if op.name() not in self._quantizable_op_type or nodes.skipped(op, self._skip_pattern):
                 continue
-            if op._operator.attr("quantization_type") or not nodes.all_computed(op, lasting):
+            if op._operator.attr("quantization_type") or not nodes.all_computed(op, persistable):
                 continue
             op.set_attr("quantization_type", "qat_without_weight")
             op.set_attr("activation_bits", self._quant_bits)

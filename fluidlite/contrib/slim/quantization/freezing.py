@@ -47,14 +47,14 @@ class QuantizationFreezePass:
 
     def apply(self, graph: IrGraph) -> IrGraph:
         """Freeze what `graph` has; returns it."""
-        lasting = {node.name() for node in graph.all_persistable_nodes()}
+        persistable = {node.name() for node in graph.all_persistable_nodes()}
         weights: dict[str, np.ndarray] = {}
         scales: dict[str, IrVarNode] = {}
         for op in graph.all_op_nodes():
             if op.name() not in nodes.QUANTIZING:
                 continue
             (source,) = op.input("X")
-            if source in lasting:
+            if source in persistable:
                 weights[source] = self._freeze_weight(op, source)
                 _bypass(graph, op, source, "Out")
             else:
@@ -140,14 +140,14 @@ class ConvertToInt8Pass:
 
     def apply(self, graph: IrGraph) -> IrGraph:
         """Convert the parameters of `graph`; returns it."""
-        lasting = {node.name() for node in graph.all_persistable_nodes()}
+        persistable = {node.name() for node in graph.all_persistable_nodes()}
         converted: dict[str, IrVarNode] = {}
         for op in graph.all_op_nodes():
             if op.name() not in _WITH_WEIGHTS or op._operator.attr("quantization_type") != "qat_with_weight":
                 continue
             for var in op.inputs:
                 name = var.name()
-                if name not in lasting or name not in nodes.input_names(op):
+                if name not in persistable or name not in nodes.input_names(op):
                     continue
                 if name not in converted:
                     node = graph.create_persistable_node(

@@ -62,13 +62,13 @@ def skipped(op: IrOpNode, patterns: Any) -> bool:
     return bool(op._operator.attr("skip_quant")) or any(pattern in scope for pattern in listed)
 
 
-def all_computed(op: IrOpNode, lasting: Collection[str]) -> bool:
+def all_computed(op: IrOpNode, persistable: Collection[str]) -> bool:
     """Whether none of what an operator computes with lasts."""
-    return lasting_free(input_names(op), lasting)
+    return free_of(input_names(op), persistable)
 
 
-def lasting_free(names: Sequence[str], lasting: Collection[str]) -> bool:
-    return not any(name in lasting for name in names)
+def free_of(names: Sequence[str], persistable: Collection[str]) -> bool:
+    return not any(name in persistable for name in names)
 
 
 class State:

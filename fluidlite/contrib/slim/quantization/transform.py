@@ -89,7 +89,7 @@ class QuantizationTransformPass:
         self._graph, self._is_test = graph, graph.is_test()
         self._step: IrVarNode | None = None
         self._rounded: dict[str, IrVarNode] = {}
-        self._lasting = {node.name() for node in graph.all_persistable_nodes()}
+        self._persistables = {node.name() for node in graph.all_persistable_nodes()}
         ops = graph.all_op_nodes()
         for op in ops:
             if op.name() in self._quantizable_ops and not self._left_alone(op):
@@ -106,7 +106,7 @@ class QuantizationTransformPass:
         if nodes.skipped(op, self._skip_pattern):
             op.set_attr("skip_quant", True)
             return True
-        return op.name() in ("mul", "matmul") and nodes.all_computed(op, self._lasting)
+        return op.name() in ("mul", "matmul") and nodes.all_computed(op, self._persistables)
 
     def _forward(self, op: IrOpNode) -> None:
         op.set_attr("quantization_type", "qat_with_weight")
@@ -119,7 +119,7 @@ class QuantizationTransformPass:
 
     def _round(self, var: IrVarNode, op: IrOpNode) -> IrVarNode:
         """A node of `var`, quantized and back again."""
-        weight = var.name() in self._lasting
+        weight = var.name() in self._persistables
         bits = self._weight_bits if weight else self._activation_bits
         kind = self._weight_quantize_type if weight else self._activation_quantize_type
         if kind == "channel_wise_abs_max" and op.name() not in ("conv2d", "depthwise_conv2d"):

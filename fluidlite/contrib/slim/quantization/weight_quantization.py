@@ -116,7 +116,7 @@ class WeightQuantization:
 def _weights(op: Operator) -> list[str]:
     """The parameters that an operator computes with."""
     names = [name for slot in nodes.INPUTS[op.type] for name in op.input(slot)]
-    return [name for name in names if op.block._lasts(name)]
+    return [name for name in names if op.block._is_persistable(name)]
 
 
 def _threshold(magnitudes: np.ndarray, rate: float) -> np.ndarray:
