@@ -76,9 +76,9 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.DataFeedDesc()",
+            "import paddle.fluid as fluid; fluid.DistributeTranspiler()",
             "NotSupportedError",
-            "fluid.DataFeedDesc exists in Fluid 1.8",
+            "fluid.DistributeTranspiler exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
@@ -118,7 +118,7 @@ def test_missing_attributes():
 
 def test_what_is_only_imported_does_not_stop_a_script(python):
     code = """
-import paddle.fluid.contrib.mixed_precision.decorator as amp
+import paddle.fluid.contrib.slim.nas.search_agent as agents
 import paddle.fluid.transpiler.ps_dispatcher as dispatcher
 from paddle.fluid.transpiler import *
 from paddle.fluid.incubate.fleet.collective import fleet, DistributedStrategy
@@ -128,7 +128,7 @@ from paddle.fluid.dataset import BoxPSDataset
 import paddle.fluid as fluid
 import abc, functools
 
-assert fluid.contrib.mixed_precision.decorator is amp and fluid.transpiler.ps_dispatcher is dispatcher
+assert fluid.contrib.slim.nas.search_agent is agents and fluid.transpiler.ps_dispatcher is dispatcher
 assert fluid.layers.generate_mask_labels is generate_mask_labels is fluid.layers.detection.generate_mask_labels
 assert fluid.transpiler.DistributeTranspiler is fluid.DistributeTranspiler
 
@@ -137,13 +137,13 @@ class Quantizer(QuantizeTranspiler):
     def __init__(self):
         super().__init__()
 
-class Mixed(DistributeTranspiler, fluid.DataFeedDesc, abc.ABC):
+class Mixed(DistributeTranspiler, fluid.contrib.Compressor, abc.ABC):
     pass
 
 later = functools.partial(generate_mask_labels, 1)
 assert Quantizer.size == 3 and issubclass(Quantizer, QuantizeTranspiler) and not isinstance(3, QuantizeTranspiler)
 other = lambda: Quantizer.other
-for use in (later, Quantizer, Mixed, amp.decorate, lambda: fleet.init(1), other, lambda: list(BoxPSDataset)):
+for use in (later, Quantizer, Mixed, agents.SearchAgent, lambda: fleet.init(1), other, lambda: list(BoxPSDataset)):
     try:
         use()
     except NotImplementedError as error:
@@ -153,7 +153,7 @@ for use in (later, Quantizer, Mixed, amp.decorate, lambda: fleet.init(1), other,
         "fluid.layers.generate_mask_labels",
         "fluid.contrib.QuantizeTranspiler",
         "fluid.DistributeTranspiler",
-        "fluid.contrib.decorate",
+        "fluid.contrib.slim.nas.SearchAgent",
         "fluid.incubate.fleet.collective.fleet",
         "fluid.contrib.QuantizeTranspiler",
         "fluid.dataset.BoxPSDataset",

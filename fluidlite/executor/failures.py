@@ -93,4 +93,6 @@ def variable_text(var: Variable) -> str:
 
 def native(op: Operator, code: int, details: tuple[int, ...]) -> Exception:
     """What a native kernel's error code means."""
-    return native_error(op.type, {slot: f" {names}" for slot, names in op.inputs.items()}, code, details)
+    return native_error(
+        op.type, {slot: f" {names}" for slot, names in op.inputs.items() if names}, code, details
+    )

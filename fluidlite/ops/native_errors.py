@@ -33,12 +33,12 @@ def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Seq
 
     Args:
         op_type: the operator.
-        inputs: what there is to say of each input slot.
+        inputs: what there is to say of each input slot that is given.
         code: what the kernel returned, one of `_ext/abi.h`.
         err: the details that belong to the code.
     """
     if code == _OUT_OF_RANGE:
-        slot = next((name for name in ("PathTable", "Label", "Ids", "Index") if inputs.get(name)), None)
+        slot = next((name for name in ("PathTable", "Label", "Ids", "Index") if name in inputs), None)
         if "Inference" in inputs and not err[3]:
             slot = "Inference"
         what = "an input" if slot is None else f"{slot}{inputs[slot]}"

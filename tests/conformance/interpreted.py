@@ -2,8 +2,8 @@
 
 The file that INTERPRETED_REPORT names gets a line for each such run: the case, a tab, what was interpreted. A program's
 first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay. Operators
-that run blocks, call the user's functions or whose results have sizes that only the data know are no part of plans.
-What `fluid.op` runs belongs to no program.
+that run blocks, call the user's functions or whose results have sizes that only the data know are no part of plans;
+one that makes a persistable variable for the first time runs on its own that once, without a reason to stay so. What `fluid.op` runs belongs to no program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def start() -> None:
 
     def cut(self: Driver, *others: Any) -> Any:
         piece = choose(self, *others)
-        if piece.op is not None and not piece.reason.endswith(REASONS):
+        if piece.op is not None and piece.reason and not piece.reason.endswith(REASONS):
             note(f"{piece.op.type} on its own: {piece.reason}")
         return piece
 

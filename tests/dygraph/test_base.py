@@ -184,5 +184,5 @@ def test_gradients_of_frozen_parameters():
         sgd = fluid.optimizer.SGD(0.1, parameter_list=layer.parameters())
         sgd.minimize(layer.weight)
         assert (layer.weight.numpy() == before).all() and np.allclose(layer.bias.numpy(), -0.1)
-    stop_gradient = dygraph.Linear(2, 2, param_attr=fluid.ParamAttr(trainable=False)).weight
-    assert stop_gradient.stop_gradient, "as with the names of Paddle 2.0"
+    fixed = dygraph.Linear(2, 2, param_attr=fluid.ParamAttr(trainable=False)).weight
+    assert fixed.stop_gradient, "as with the names of Paddle 2.0"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import kernels
+from fluidlite._ext.engine import KernelFailure
 
 from .native import SIZES, TYPES, blank, draw, each_real, each_target, near, numeric
 
@@ -43,18 +44,21 @@ def test_same_shapes(name, kind, target):
 @pytest.mark.parametrize("kind", ("i32", "i64"))
 def test_integers(kind, target):
     x = np.array([7, -7, 7, -7, 0, np.iinfo(TYPES[kind]).min], TYPES[kind])
-    y = np.array([3, 3, -3, -3, 0, -1], TYPES[kind])
+    y = np.array([3, 3, -3, -3, 5, -1], TYPES[kind])
     want = {
         "elementwise_floordiv": [2, -2, -2, 2, 0, x[5]],  # rounds towards zero as Fluid does, and never traps
         "elementwise_div": [2, -2, -2, 2, 0, x[5]],
         "elementwise_mod": [1, -1, 1, -1, 0, 0],
-        "elementwise_max": [7, 3, 7, -3, 0, -1],
+        "elementwise_max": [7, 3, 7, -3, 5, -1],
         "elementwise_min": [3, -7, -3, -7, 0, x[5]],
     }
     for name, result in want.items():
         out = blank(6, kind=kind)
         kernels.call(f"{name}.{kind}", [x, y, out], [6], target=target)
         assert out.tolist() == list(result), name
+    for name in ("elementwise_floordiv", "elementwise_div", "elementwise_mod"):
+        with pytest.raises(KernelFailure):
+            kernels.call(f"{name}.{kind}", [x, x, out], [6], target=target)
 
 
 @each_target

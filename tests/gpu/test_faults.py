@@ -87,14 +87,14 @@ def test_a_recording_that_fails_is_tried_no_more(simulation) -> None:
     losses = [net.step(batch)[0].item()]
     cache = next(iter(net.main._plans[net.scope].values()))
     launch = cache.plans[0]._list.launches[-1]
-    run = launch.run
+    run = launch.action
 
     def fail_while_recording(device, get):
         if device.recording is not None:
             raise ValueError("not now")
         return run(device, get)
 
-    object.__setattr__(launch, "run", fail_while_recording)
+    launch.action = fail_while_recording
     losses += [net.step(batch)[0].item() for _ in range(3)]
     np.testing.assert_allclose(losses, [host.step(batch)[0].item() for _ in losses], rtol=1e-4)
     assert "not captured: operator adam" in net.executor.describe(net.main, net.scope)

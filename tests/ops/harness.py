@@ -77,7 +77,13 @@ def run_kernel(
 
 def _made(definition: OpDef, inputs: Slots, attrs: dict[str, Any], lods: dict[str, Any] | None) -> Slots:
     results = definition.call(np, inputs, attrs, lods)
-    return {slot.name: _plain(result) for slot, result in zip(definition.output_slots, results, strict=True)}
+    made = {slot.name: _plain(result) for slot, result in zip(definition.output_slots, results, strict=True)}
+    if any(a.dtype == np.float16 for items in inputs.values() for a in items):
+        made = {
+            slot: [a.astype(np.float16) if a.dtype == np.float32 else a for a in items]
+            for slot, items in made.items()
+        }
+    return made
 
 
 def _odd(array: np.ndarray) -> np.ndarray:

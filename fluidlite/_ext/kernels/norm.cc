@@ -116,6 +116,10 @@ template <class T> int layer_norm_grad(fl_call *call) {
         }
         if (dx == nullptr) continue;
         const double count = static_cast<double>(length);
+        if (whole && length == 1) { /* a number less itself: nothing is left to be rounded */
+            *dx++ = g[0] - g[0];
+            continue;
+        }
         const T average = whole ? static_cast<T>(sum / count) : T(0), pull = static_cast<T>(product / count);
         if (inner == 1) {
             FL_LOOP
