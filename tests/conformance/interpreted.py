@@ -3,7 +3,8 @@
 The file that INTERPRETED_REPORT names gets a line for each such run: the case, a tab, what was interpreted. A program's
 first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay. Operators
 that run blocks, call the user's functions or whose results have sizes that only the data know are no part of plans;
-one that makes a persistable variable for the first time runs on its own that once, without a reason to stay so. What `fluid.op` runs belongs to no program.
+one that makes a persistable variable for the first time runs on its own that once, without a reason to stay so.
+What `fluid.op` runs belongs to no program.
 """
 
 from __future__ import annotations
