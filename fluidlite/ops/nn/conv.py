@@ -8,6 +8,7 @@ groups, K...].
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ...backend.products import matmul
@@ -212,43 +213,30 @@ def _sizes(op: OpView, transposed: bool) -> list[int] | None:
     return [*images, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, groups]
 
 
-def _native(op: OpView) -> Call | None:
-    sizes = _sizes(op, transposed=False)
-    if sizes is None:
-        return None
-    return Call("conv2d.f32", [op.name("Input"), op.name("Filter"), None, op.name("Output")], sizes)
+def _filtered(op: OpView, forward: bool, source: str, target: str, sizes: list[int]) -> Call:
+    """The call that takes images through the filters to outputs, or, if not `forward`, outputs back to images."""
+    source, weights, target = op.name(source), op.name("Filter"), op.name(target)
+    if forward:
+        return Call("conv2d.f32", [source, weights, None, target], sizes)
+    return Call("conv2d_grad_input.f32", [weights, source, target], sizes)
 
 
-def _native_grad(op: OpView) -> list[Call] | None:
-    sizes = _sizes(op, transposed=False)
+def _native(op: OpView, transposed: bool) -> Call | None:
+    sizes = _sizes(op, transposed)
+    return None if sizes is None else _filtered(op, not transposed, "Input", "Output", sizes)
+
+
+def _native_grad(op: OpView, transposed: bool) -> list[Call] | None:
+    sizes = _sizes(op, transposed)
     if sizes is None:
         return None
-    x, weights, dout = op.name("Input"), op.name("Filter"), op.name(DOUTPUT)
     calls = []
     if op.has(DINPUT):
-        calls.append(Call("conv2d_grad_input.f32", [weights, dout, op.name(DINPUT)], sizes))
+        calls.append(_filtered(op, transposed, DOUTPUT, DINPUT, sizes))
     if op.has(DFILTER):
-        calls.append(Call("conv2d_grad_filter.f32", [x, dout, op.name(DFILTER)], sizes))
-    return calls
-
-
-def _native_transposed(op: OpView) -> Call | None:
-    sizes = _sizes(op, transposed=True)
-    if sizes is None:
-        return None
-    return Call("conv2d_grad_input.f32", [op.name("Filter"), op.name("Input"), op.name("Output")], sizes)
-
-
-def _native_transposed_grad(op: OpView) -> list[Call] | None:
-    sizes = _sizes(op, transposed=True)
-    if sizes is None:
-        return None
-    x, weights, dout = op.name("Input"), op.name("Filter"), op.name(DOUTPUT)
-    calls = []
-    if op.has(DINPUT):
-        calls.append(Call("conv2d.f32", [dout, weights, None, op.name(DINPUT)], sizes))
-    if op.has(DFILTER):
-        calls.append(Call("conv2d_grad_filter.f32", [dout, x, op.name(DFILTER)], sizes))
+        images, outputs = (DOUTPUT, "Input") if transposed else ("Input", DOUTPUT)
+        operands = [op.name(images), op.name(outputs), op.name(DFILTER)]
+        calls.append(Call("conv2d_grad_filter.f32", operands, sizes))
     return calls
 
 
@@ -268,7 +256,6 @@ def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
 
 def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
     attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
-    native = (_native_transposed, _native_transposed_grad) if transposed else (_native, _native_grad)
     register(
         OpDef(
             op_type,
@@ -278,7 +265,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             infer=_infer_transposed if transposed else _infer,
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
-            native=native[0] if dims == 2 else None,
+            native=partial(_native, transposed=transposed) if dims == 2 else None,
             lod_from=None if transposed else FIRST,
             cuda="convolution.transposed" if transposed else "convolution.forward",
             doc=doc,
@@ -293,7 +280,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             infer=grads_like_inputs,
             kernel=convolve_transposed_grad if transposed else convolve_grad,
             grad=twice("Output", ("Input", "Filter")),
-            native=native[1] if dims == 2 else None,
+            native=partial(_native_grad, transposed=transposed) if dims == 2 else None,
             cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
             doc=f"The gradients of {op_type} for images, filters and bias.",
         )
