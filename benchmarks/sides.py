@@ -28,6 +28,24 @@ PADDLE = "Paddle 1.8.5"
 PADDLE3 = "Paddle 3"
 TORCH = "PyTorch"
 MARK = "RESULT "
+INSTRUCTION_SETS = {
+    "avx512": {},
+    "avx2": {
+        "FLUIDLITE_ISA": "avx2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+    },
+    "baseline": {
+        "FLUIDLITE_ISA": "baseline",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "ATEN_CPU_CAPABILITY": "default",
+    },
+}
+"""What keeps kernels, BLAS and oneDNN of all sides to one instruction set: variables of the environment."""
 
 Values = dict[str, list[float]]
 
@@ -108,6 +126,11 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
         default=1,
         help="threads of OpenMP and BLAS on every side (default: %(default)s)",
     )
+    add(
+        "--isa",
+        choices=tuple(INSTRUCTION_SETS),
+        help="instruction set that every side keeps to (default: the best of the machine)",
+    )
     add("--json", metavar="FILE", help="write all values, medians and ratios to this file as well")
     return made
 
@@ -143,6 +166,7 @@ def find(
         "OPENBLAS_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
     }
+    quiet.update(INSTRUCTION_SETS.get(options.isa, {}))
     if "FLUIDLITE_DATA" in os.environ:
         quiet["FLUIDLITE_DATA"] = os.path.abspath(os.environ["FLUIDLITE_DATA"])
     ours = dict(quiet)
@@ -309,4 +333,7 @@ def machine(options: argparse.Namespace) -> str:
             line for line in cpuinfo.read_text(encoding="utf8").splitlines() if line.startswith("model name")
         ]
         model = found[0].split(":", 1)[1].strip() if found else model
-    return f"{os.cpu_count()} cores {model}, {options.threads} thread(s), Python {platform.python_version()}"
+    return (
+        f"{os.cpu_count()} cores {model}, {options.threads} thread(s), {options.isa or 'best'} instructions, "
+        f"Python {platform.python_version()}"
+    )

@@ -89,44 +89,60 @@ template <class T> struct Operands {
     int64_t ldc, width;
 };
 
+/* Vectors of a register each: those of several registers, and copies of several at once, GCC 12 moves through memory. They
+ * may stand at any address that is one of a T. */
+template <class T, int LANES> struct Vector {
+    typedef T Lanes __attribute__((vector_size(LANES * sizeof(T))));
+    typedef T Loose __attribute__((vector_size(LANES * sizeof(T)), aligned(sizeof(T)), may_alias));
+
+    FL_INLINE static Lanes load(const T *from) { return *reinterpret_cast<const Loose *>(from); }
+    FL_INLINE static void store(T *to, Lanes value) { *reinterpret_cast<Loose *>(to) = value; }
+};
+
+/* The sums of a row of a strip of which only a part belongs to C. */
+template <class T> __attribute__((noinline)) void finish_part(const Operands<T> &o, const T *sum, T *out) {
+    for (int64_t t = 0; t < o.width; ++t) out[t] = o.alpha * sum[t] + (o.beta != T(0) ? o.beta * out[t] : T(0));
+}
+
 /* ROWS rows of a strip of COLS vectors of LANES columns. The sums are held in vector variables: compilers keep those in
  * registers, which they do not do with arrays of numbers. */
 template <int ROWS, int COLS, int LANES, class T> FL_INLINE void tile(const Operands<T> &o) {
-    typedef T Lanes __attribute__((vector_size(LANES * sizeof(T))));
-    Lanes sum[ROWS][COLS] = {};
+    using V = Vector<T, LANES>;
+    typename V::Lanes sum[ROWS][COLS] = {};
     const T *a = o.a, *b = o.b;
     for (int64_t p = 0; p < o.k; ++p, a += o.step, b += o.pitch) {
-        Lanes strip[COLS];
-        std::memcpy(strip, b, sizeof strip);
+        typename V::Lanes strip[COLS];
+#pragma GCC unroll 8
+        for (int j = 0; j < COLS; ++j) strip[j] = V::load(b + j * LANES);
 #pragma GCC unroll 16
         for (int i = 0; i < ROWS; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
             for (int j = 0; j < COLS; ++j) sum[i][j] += strip[j] * a[i * o.row];
         }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; ++i) {
         T *out = o.c + i * o.ldc;
-        if (o.width == COLS * LANES) {
-#pragma GCC unroll 2
-            for (int j = 0; j < COLS; ++j) {
-                Lanes result = sum[i][j] * o.alpha, old;
-                if (o.beta != T(0)) {
-                    std::memcpy(&old, out + j * LANES, sizeof old);
-                    result += o.beta * old;
-                }
-                std::memcpy(out + j * LANES, &result, sizeof result);
+        T part[COLS * LANES];
+        const bool whole = o.width == COLS * LANES;
+#pragma GCC unroll 8
+        for (int j = 0; j < COLS; ++j) {
+            if (!whole) {
+                V::store(part + j * LANES, sum[i][j]);
+            } else if (o.beta == T(0)) {
+                V::store(out + j * LANES, sum[i][j] * o.alpha);
+            } else {
+                V::store(out + j * LANES, sum[i][j] * o.alpha + V::load(out + j * LANES) * o.beta);
             }
-        } else {
-            T result[COLS * LANES];
-            std::memcpy(result, sum[i], sizeof result);
-            for (int64_t t = 0; t < o.width; ++t) out[t] = o.alpha * result[t] + (o.beta != T(0) ? o.beta * out[t] : T(0));
         }
+        if (!whole) finish_part(o, part, out);
     }
 }
 
 /* Up to this depth and so many multiply-adds nothing is prepared but what cannot be read as it is. */
 constexpr int64_t tiny_depth = 64, tiny_work = 1024;
+
+template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
 
 template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first, int64_t width) {
     T packed[tiny_depth * WIDTH];
@@ -139,9 +155,11 @@ template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first
         o.b = packed;
         o.pitch = WIDTH;
     }
+    constexpr int width_of_one = WIDTH < lanes<T> ? WIDTH : lanes<T>, columns = WIDTH / width_of_one;
+    constexpr int rows = columns <= 2 ? 4 : 8 / columns;
     int64_t i = 0;
-    for (; i + 4 <= g.m; i += 4, o.a += 4 * o.row, o.c += 4 * g.n) tile<4, 1, WIDTH>(o);
-    for (; i < g.m; ++i, o.a += o.row, o.c += g.n) tile<1, 1, WIDTH>(o);
+    for (; i + rows <= g.m; i += rows, o.a += rows * o.row, o.c += rows * g.n) tile<rows, columns, width_of_one>(o);
+    for (; i < g.m; ++i, o.a += o.row, o.c += g.n) tile<1, columns, width_of_one>(o);
 }
 
 template <class T> void tiny(const Product<T> &g) {
@@ -151,7 +169,6 @@ template <class T> void tiny(const Product<T> &g) {
 }
 
 /* Tiles of the larger products: as many sums as there are registers for. */
-template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
 template <class T> constexpr int64_t strip_width = 2 * lanes<T>;
 constexpr int tile_rows = vector_bytes == 64 ? 12 : 6;
 constexpr int64_t depth = 256; /* of a strip that stays in the first cache */
