@@ -109,7 +109,7 @@ class LayerHelper(LayerHelperBase):
         """Append an operator to the current block; if its inputs (or, without any, its outputs) are eager tensors,
         run it now, put the results into the output tensors, and return None.
         """
-        given = _given(inputs or {})
+        given = _present(inputs or {})
         results = outputs or {}
         if eager.mixture(given.values()) or (not given and eager.mixture(results.values())):
             eager.apply_into(type, given, results, attrs)
@@ -211,13 +211,15 @@ def run_op(
 
     Raises TypeError for inputs that are neither tensors nor Variables, and what the operator raises.
     """
-    targets = _given(into) if into else {}
+    targets = _present(into) if into else {}
     if eager.mixture(inputs.values()) or _computes_without_inputs(inputs, targets):
         results = eager.apply(op_type, inputs, outputs, attrs)
-        return _settled(results, outputs, stop_gradient, targets) if stop_gradient or targets else results
+        return (
+            _store_results(results, outputs, stop_gradient, targets) if stop_gradient or targets else results
+        )
     if helper is None:
         helper = LayerHelper(op_type, name=name, any_type=any_type)
-    given = _given(inputs)
+    given = _present(inputs)
     for slot, value in given.items():
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if not isinstance(item, Variable):
@@ -228,7 +230,7 @@ def run_op(
                 )
     made: list[Variable] = []
     wanted: dict[str, list[Variable]] = {}
-    for slot in _each(outputs):
+    for slot in _slot_names(outputs):
         var = targets[slot] if slot in targets else helper.create_variable_for_type_inference()
         if stop_gradient is True or (stop_gradient and slot in stop_gradient):
             var.stop_gradient = True
@@ -240,12 +242,12 @@ def run_op(
 
 def _computes_without_inputs(inputs: Mapping[str, Any], targets: Mapping[str, Any]) -> bool:
     """Whether an operator computes at once because it has no inputs, as what it writes to or else the mode says."""
-    if _given(inputs):
+    if _present(inputs):
         return False
     return bool(eager.mixture(targets.values())) if targets else mode.in_dygraph_mode()
 
 
-def _settled(
+def _store_results(
     results: Any,
     outputs: Sequence[str | tuple[str, int]],
     stop_gradient: bool | Sequence[str],
@@ -253,7 +255,7 @@ def _settled(
 ) -> Any:
     """What an operator has computed, put into the tensors of `into` and without gradient where it shall have none."""
     made = list(results) if isinstance(results, tuple) else [results]
-    for k, slot in enumerate(_each(outputs)):
+    for k, slot in enumerate(_slot_names(outputs)):
         if slot in into:
             eager.put(into[slot], made[k])
             made[k] = into[slot]
@@ -262,7 +264,7 @@ def _settled(
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def _each(outputs: Sequence[str | tuple[str, int]]) -> Iterator[str]:
+def _slot_names(outputs: Sequence[str | tuple[str, int]]) -> Iterator[str]:
     """The slot of each output."""
     for item in outputs:
         if isinstance(item, str):
@@ -271,7 +273,7 @@ def _each(outputs: Sequence[str | tuple[str, int]]) -> Iterator[str]:
             yield from [item[0]] * item[1]
 
 
-def _given(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _present(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The slots that hold something. Tensors are not compared: that would be an operator."""
     return {
         slot: value

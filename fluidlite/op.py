@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .base import missing
-from .executor.single import BoundOperator
+from .executor.op_on_scope import BoundOperator
+from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
-from .framework.tuning import tuning
 from .ops.registry import OpDef, Slot, find, known_types
 
 __all__ = ["OpInfo", "Operator", "OperatorFactory", "is_str"]
@@ -43,8 +43,8 @@ class OperatorFactory:
                 f'Except the argument "type",all of the other arguments should be keyword arguments. Got {args}'
             )
         definition = _definition(args[0])
-        inputs = _taken(definition, definition.input_slots, kwargs, "Input")
-        outputs = _taken(definition, definition.output_slots, kwargs, "Output")
+        inputs = _slot_names(definition, definition.input_slots, kwargs, "Input")
+        outputs = _slot_names(definition, definition.output_slots, kwargs, "Output")
         attrs = {
             name: _attribute(definition, name, value)
             for name, value in kwargs.items()
@@ -100,7 +100,7 @@ def _definition(op_type: str) -> OpDef:
     return find(op_type)
 
 
-def _taken(
+def _slot_names(
     definition: OpDef, slots: tuple[Slot, ...], given: dict[str, Any], kind: str
 ) -> dict[str, list[str]]:
     """The names in `given` for these slots."""

@@ -43,7 +43,7 @@ class WeightNorm:
         scale = self._combine("elementwise_div", g, norm, -1)
         if dim is None:
             return self._combine("elementwise_mul", v, scale, -1)
-        return self._combine("elementwise_mul", v, self._flat(scale, shape[dim]), dim)
+        return self._combine("elementwise_mul", v, self._flattened(scale, shape[dim]), dim)
 
     def _parameter(
         self, attr: ParamAttr, suffix: str, shape: Sequence[int], dtype: Any, initializer: Any
@@ -110,7 +110,7 @@ class WeightNorm:
         )
         return out
 
-    def _flat(self, x: Variable, size: int) -> Variable:
+    def _flattened(self, x: Variable, size: int) -> Variable:
         layer = unique_name.generate("reshape2")
         out, old_shape = (
             self._main.create_var(name=unique_name.generate(f"{layer}.tmp"), dtype=x.dtype) for _ in range(2)

@@ -181,7 +181,7 @@ def test_run_before_start():
         net.run()
 
 
-def test_start_twice():
+def test_start_double_grad():
     net = Net(iterable=False)
     net.loader.set_batch_generator(batches())
     net.loader.start()
@@ -402,7 +402,7 @@ def test_capacity_0(make):
         make(feed_list)
 
 
-def test_feed_list_with_a_variable_twice():
+def test_feed_list_with_a_variable_double_grad():
     x = fluid.data("x", [None, 4], "float32")
     with refused(ValueError, "twice", "['x', 'x']"):
         fluid.io.DataLoader.from_generator([x, x], capacity=2)

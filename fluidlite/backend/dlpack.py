@@ -62,7 +62,7 @@ class _Wrapped:
         return self._code
 
 
-def taken(source: Any) -> Any:
+def from_external(source: Any) -> Any:
     """An array over the memory of `source`, of the host or of the GPU where that is; a copy if it is not C-contiguous.
 
     `source`: anything with `__dlpack__` and `__dlpack_device__`, or a PyCapsule, which can be taken once. Capsules do

@@ -98,6 +98,6 @@ def to_numpy(dtype: object) -> np.dtype:
         raise TypeError(f"{kind} has no element type") from None
 
 
-def rest(beta: float) -> float:
+def one_minus(beta: float) -> float:
     """1 - beta for a beta kept in single precision, as programs keep their attributes."""
     return 1.0 - float(np.float32(beta))

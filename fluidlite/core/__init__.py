@@ -10,10 +10,10 @@ from ..base.place import cuda_device_count as get_cuda_device_count
 from ..eager import Tensor as VarBase
 from ..eager.strategy import BackwardStrategy
 from ..executor.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
+from ..executor.op_on_scope import BoundOperator as Operator
 from ..executor.rows_in_scope import RowsInScope as SelectedRows
 from ..executor.scope import Scope
 from ..executor.scope import ScopeVariable as Variable
-from ..executor.single import BoundOperator as Operator
 from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..framework.ir_graph import Graph
 from ..framework.ir_graph import IrNode as Node

@@ -11,16 +11,16 @@ from ..backend.timing import record
 from ..base import profiling
 from ..base.arrays import NUMBERS, plain
 from ..framework import tracing
-from ..framework.switching import set_tracer
+from ..framework.mode_switches import set_tracer
 from ..framework.variable import Variable
 from . import placing
 from .autograd import _recording as _slot
 from .autograd import add_up, backward, grad, is_recording, no_grad, recording, set_recording
 from .dispatch import explain, form
-from .diverting import divert
 from .elements import as_number_list, as_numbers
 from .parameters import initial_value
 from .tensor import Parameter, Tensor, apply, apply_into, empty, put, to_variable
+from .traced_dispatch import divert
 from .tracer import Tracer
 
 _core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain, plain, NUMBERS)

@@ -10,7 +10,7 @@ import numpy as np
 from .._ext import eager as core
 from ..backend.cupy_ import library
 from ..base.selected_rows import SelectedRows
-from ..ops.hosting import call_on_host
+from ..ops.host_fallback import call_on_host
 from ..ops.registry import LodArray, OpDef
 from . import placing
 

@@ -15,7 +15,7 @@ from ..base.selected_rows import SelectedRows
 from ..base.sizes import Size, current
 from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
-from . import device_calls, opening
+from . import device_calls, dynamic_shapes
 from .elements import as_numbers
 from .meta import EagerMeta
 
@@ -121,20 +121,22 @@ def _specialise(
 
     `device`: the GPU that the arrays are on; there no native kernels are chosen.
     """
-    kind = opening.kind_of(form, arrays) if may_open else None
+    kind = dynamic_shapes.kind_of(form, arrays) if may_open else None
     if kind is not None:
         variant = _opened(form, arrays, kind)
         if variant is not None:
             return variant
     known: EagerMeta | None = form.known
-    meta = opening.solved(form, arrays, None) if known is not None and known.sizes else EagerMeta(known)
+    meta = (
+        dynamic_shapes.solved(form, arrays, None) if known is not None and known.sizes else EagerMeta(known)
+    )
     meta.shapes.update((name, tuple(array.shape)) for name, array in zip(form.names_in, arrays, strict=True))
     return _variant(form, arrays, meta, device)
 
 
-def _opened(form: core.Form, arrays: list[Array], kind: opening.Kind) -> core.Variant | None:
+def _opened(form: core.Form, arrays: list[Array], kind: dynamic_shapes.Kind) -> core.Variant | None:
     """An open variant of a form, at present for these arrays; None if it has to be an exact one."""
-    meta = opening.open_meta(form, arrays, kind.axes)
+    meta = dynamic_shapes.open_meta(form, arrays, kind.axes)
     if meta is None:
         return None
     kind.left -= 1
@@ -175,8 +177,8 @@ def _variant(
     cached = not meta.asked and all(name in meta.shapes for name in names)
     opened = None
     if meta.sizes is not None and whole and cached:
-        opening.note_gradient(view)
-        opened = opening.opening(form, arrays, meta, calls or (), is_view or calls is not None)
+        dynamic_shapes.note_gradient(view)
+        opened = dynamic_shapes.opening(form, arrays, meta, calls or (), is_view or calls is not None)
     meta.values = {}
 
     def layouts(number: Callable[[Any], int]) -> list[device_calls.Layout | None]:
@@ -384,7 +386,7 @@ def _differentiate(
                     saved.append(position[name])
     count = len(saved)
     gradient_of = {grad_name(name): count + k for k, name in enumerate(names_out)}
-    if variant.is_open and not opening.serves(meta, known, pending, guards):
+    if variant.is_open and not dynamic_shapes.serves(meta, known, pending, guards):
         return False
     for spec, outputs, targets in pending:
         places = []

@@ -16,8 +16,8 @@ from ..executor.lod_tensor import LoDTensor
 from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
 from . import autograd, dispatch, placing
+from .device_copies import Located
 from .elements import Elements
-from .located import Located
 from .private_names import PrivateNames
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.errors import EnforceNotMet
 from ..framework import Block, Operator
 from ..ops.registry import VERSION, OpView
-from . import branching, failures, halves, sparse
+from . import branching, failures, float16, sparse
 from .planning import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 from .scope import Scope
 
@@ -100,7 +100,7 @@ class Analysis:
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
         """What to run for `op`. What a branch casts is not there when another one is taken."""
-        return [op] if in_branch or not self._native else halves.widened(op, self.meta, self.feed_names)
+        return [op] if in_branch or not self._native else float16.widened(op, self.meta, self.feed_names)
 
     def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
         for name in op.writes():

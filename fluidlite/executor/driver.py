@@ -18,9 +18,9 @@ from ..base import profiling
 from ..framework import Block, Operator
 from ..ops.registry import EMPTY
 from ..ops.tensor.selected_rows import parts
+from .array_elements import READ, Missed, arrays_in, on_elements, with_samples
 from .branching import in_line
 from .control import control_function
-from .elements import READ, Missed, arrays_in, on_elements, with_samples
 from .environment import Environment
 from .feeding import Feed
 from .interpret import Interpreter

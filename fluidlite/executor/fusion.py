@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..framework import Operator
 from ..ops.registry import OpView
-from .form import Instruction, Uses
+from .instructions import Instruction, Uses
 
 Pass = Callable[[list[Instruction], Uses], list[Instruction]]
 Rule = Callable[[Instruction, Instruction, Uses], Instruction | None]

@@ -274,7 +274,7 @@ def from_dlpack(source: Any) -> LoDTensor:
 
     Follows `fluid.core.from_dlpack`.
     """
-    array = dlpack.taken(source)
+    array = dlpack.from_external(source)
     to_vartype(array.dtype)
     return LoDTensor.wrap(array)
 

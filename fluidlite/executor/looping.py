@@ -13,10 +13,10 @@ from ..base.dtypes import VarType, to_numpy
 from ..base.sizes import is_fixed
 from ..framework import Block, Operator, Program
 from ..ops.registry import Call, OpView, Shape
-from .elements import ELEMENTS, READ, WRITE, Missed, arrays_in, leave, with_samples
-from .elements import begin as elements_there
+from .array_elements import ELEMENTS, READ, WRITE, Missed, arrays_in, leave, with_samples
+from .array_elements import begin as elements_there
 from .environment import Environment
-from .form import Instruction
+from .instructions import Instruction
 from .pieces import Piece
 from .plan import Plan
 from .planning import CannotPlan, in_place_of

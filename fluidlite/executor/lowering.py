@@ -12,7 +12,7 @@ from ..base.sizes import always_equal
 from ..framework import Operator
 from ..ops.registry import LEVEL, Call, OpView
 from . import branching, failures, sparse
-from .form import Instruction
+from .instructions import Instruction
 from .planning import CannotPlan, ExactMeta
 
 

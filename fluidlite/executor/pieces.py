@@ -14,14 +14,14 @@ from ..framework import Block, Operator, Program
 from ..framework.backward_blocks import names_read
 from ..ops.registry import LEVEL, grad_name
 from ..ops.tensor.selected_rows import parts
-from .alone import Alone
+from .array_elements import on_array
 from .branching import in_line
-from .elements import on_array
 from .environment import Environment
 from .lod_tensor import LoDTensor
 from .plan import Plan
 from .planning import CannotPlan, live, takes_no_part, works_alone
 from .scope import Scope
+from .single_op import Alone
 
 if TYPE_CHECKING:
     from .turns.counted import Counted

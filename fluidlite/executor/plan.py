@@ -16,9 +16,9 @@ from ..base.dtypes import to_numpy
 from ..base.sizes import Real, Size, always_equal, current, current_shape
 from ..framework import Block, Operator, Program
 from ..ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
-from . import branching, failures, memory, native_forms
+from . import branching, failures, memory, native_fusion
 from .analysis import Analysis
-from .form import Instruction, lifetimes
+from .instructions import Instruction, lifetimes
 from .lod_tensor import LoDTensor
 from .lowering import Lowering
 from .registers import Registers
@@ -45,7 +45,7 @@ class Plan(StepPlan):
     is neither fed, computed nor initialised.
     """
 
-    passes = native_forms.PASSES
+    passes = native_fusion.PASSES
     branches = True
     """Whether blocks of branches may stand in line with other operators."""
 

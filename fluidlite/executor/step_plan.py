@@ -16,7 +16,7 @@ from ..framework import OpRole, Program
 from . import fusion
 from .analysis import Analysis
 from .forking import watch
-from .form import Instruction
+from .instructions import Instruction
 from .lod_tensor import LoDTensor
 from .planning import CannotPlan, ExactMeta
 from .scope import Scope

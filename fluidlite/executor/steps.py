@@ -21,7 +21,7 @@ from .feeding import Feed, as_feed, expanded, placed
 from .interpret import Interpreter
 from .lod_tensor import LoDTensorArray
 from .pieces import Blocks
-from .planned import planned
+from .plan_factory import planned
 from .planning import CannotPlan
 from .scope import Scope
 from .step_plan import StepPlan

@@ -24,6 +24,10 @@ from .devices import device_guard, switch_device
 from .ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
 from .mode import _current_expected_place as _current_expected_place
 from .mode import in_dygraph_mode
+from .mode_switches import _dygraph_guard as _dygraph_guard
+from .mode_switches import _dygraph_place_guard as _dygraph_place_guard
+from .mode_switches import _dygraph_tracer as _dygraph_tracer
+from .mode_switches import dygraph_not_support, dygraph_only, fake_interface_only
 from .names import (
     CONTROL_DEP_VAR_PREFIX,
     EMPTY_VAR_NAME,
@@ -48,10 +52,6 @@ from .program import (
     switch_main_program,
     switch_startup_program,
 )
-from .switching import _dygraph_guard as _dygraph_guard
-from .switching import _dygraph_place_guard as _dygraph_place_guard
-from .switching import _dygraph_tracer as _dygraph_tracer
-from .switching import dygraph_not_support, dygraph_only, fake_interface_only
 from .variable import Parameter, Variable
 
 __all__ = [

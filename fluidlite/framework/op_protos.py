@@ -7,9 +7,9 @@ from functools import cache
 
 from ..ops.registry import OpDef, Slot, find, known_types
 from .descs import AttrType, attr_type
+from .ignored_attrs import tuning
 from .operator import COMMON_ATTRS, Operator
 from .program import Program
-from .tuning import tuning
 
 
 @dataclass(frozen=True)

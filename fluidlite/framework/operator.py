@@ -12,7 +12,7 @@ import numpy as np
 from ..base.dtypes import VarType
 from ..ops.registry import OpDef, OpView, Shape, find
 from . import callsite, tracing
-from .tuning import tuning
+from .ignored_attrs import tuning
 from .variable import Variable
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from ..base.errors import FormatError
 from . import verify
 from .attr_types import wire_type
 from .block import Block
+from .ignored_attrs import tuning
 from .operator import Operator
 from .proto_messages import ATTR_TYPES, as_text, messages, parse
-from .tuning import tuning
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:

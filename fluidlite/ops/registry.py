@@ -1,7 +1,7 @@
 """How operators are declared: `OpDef` says everything about one operator type, `register` makes it known.
 
 Nothing here knows about programs or modes; graph building, planning, interpretation and eager calls all look at
-operators through `OpView` (`view.py`), whose names stand here as well.
+operators through `OpView` (`op_view.py`), whose names stand here as well.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..base.dtypes import FLOATS
 from ..base.errors import NotSupportedError, UnknownOperator
 from ..base.errors import OperatorError as OperatorError
 from ..base.selected_rows import SelectedRows, as_dense
-from .view import EMPTY as EMPTY
-from .view import GRAD as GRAD
-from .view import LEVEL as LEVEL
-from .view import VERSION as VERSION
-from .view import Call as Call
-from .view import LodArray as LodArray
-from .view import OpSpec as OpSpec
-from .view import OpView as OpView
-from .view import Shape as Shape
-from .view import Slot as Slot
-from .view import grad_name as grad_name
-from .view import keyword as keyword
+from .op_view import EMPTY as EMPTY
+from .op_view import GRAD as GRAD
+from .op_view import LEVEL as LEVEL
+from .op_view import VERSION as VERSION
+from .op_view import Call as Call
+from .op_view import LodArray as LodArray
+from .op_view import OpSpec as OpSpec
+from .op_view import OpView as OpView
+from .op_view import Shape as Shape
+from .op_view import Slot as Slot
+from .op_view import grad_name as grad_name
+from .op_view import keyword as keyword
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
@@ -245,7 +245,7 @@ class OpDef:
         if kernel is None:
             raise NotSupportedError(f"operator {self.type} has no kernel")
         if device is not None and self.hosted:
-            from .hosting import call_on_host
+            from .host_fallback import call_on_host
 
             return call_on_host(self, inputs, attrs, lods, device)
         if self.rows is not None and self._by_rows(self.rows, inputs, attrs):

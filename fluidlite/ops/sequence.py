@@ -16,7 +16,7 @@ Lods = dict[str, list[Any]]
 _NONE = "has no LoD information: feed sequences made with fluid.create_lod_tensor"
 
 
-def given(lod: Lods, slot: str, index: int = 0) -> Lod:
+def input_lod(lod: Lods, slot: str, index: int = 0) -> Lod:
     """The levels of detail of an input; () if it has none."""
     found = lod.get(slot) or []
     return as_lod((found[index] if index < len(found) else None) or ())
@@ -24,7 +24,7 @@ def given(lod: Lods, slot: str, index: int = 0) -> Lod:
 
 def levels(op_type: str, lod: Lods, slot: str, index: int = 0) -> Lod:
     """The levels of detail of an input; raises OperatorError if it has none."""
-    found = given(lod, slot, index)
+    found = input_lod(lod, slot, index)
     if not found:
         raise OperatorError(f"operator {op_type}: {slot} {_NONE}")
     return found

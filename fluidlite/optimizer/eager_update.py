@@ -11,7 +11,7 @@ from ..base.arrays import owned, plain_copy
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
-from ..executor.planned import planned
+from ..executor.plan_factory import planned
 from ..executor.planning import CannotPlan
 from ..executor.step_plan import StepPlan
 from ..executor.steps import run_program

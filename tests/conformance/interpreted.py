@@ -33,7 +33,7 @@ def start() -> None:
     make, once = Interpreter.__init__, WeakSet[Any]()
 
     def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any) -> None:
-        alone = sys._getframe(1).f_globals["__name__"] == "fluidlite.executor.single"
+        alone = sys._getframe(1).f_globals["__name__"] == "fluidlite.executor.op_on_scope"
         if not isinstance(self, Driver) and not alone and (feed or program in once):
             note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
         once.add(program)

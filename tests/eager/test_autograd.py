@@ -122,7 +122,7 @@ def test_no_grad_ends_with_an_error_and_in_its_thread():
     assert seen == [False]
 
 
-def test_backward_twice():
+def test_backward_double_grad():
     x = leaf([3.0])
     y = x * x
     y.backward(retain_graph=True)

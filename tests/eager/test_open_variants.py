@@ -7,7 +7,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import eager
-from fluidlite.eager import Tensor, dispatch, opening
+from fluidlite.eager import Tensor, dispatch, dynamic_shapes
 from fluidlite.ops.registry import OperatorError
 
 layers = fluid.layers
@@ -33,7 +33,7 @@ def at_every_size(step, monkeypatch, sizes=SIZES):
     """What `step(n)` gives at all sizes in a row; asserts that exact variants give the same to the bit."""
     got = [step(n) for n in sizes]
     assert any(form.opened for form in dispatch._forms.values())
-    monkeypatch.setattr(opening, "EXACT_FIRST", 1 << 30)
+    monkeypatch.setattr(dynamic_shapes, "EXACT_FIRST", 1 << 30)
     for n, have in zip(sizes, got, strict=True):
         dispatch._forms.clear()
         for a, b in zip(step(n), have, strict=True):

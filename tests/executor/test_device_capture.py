@@ -10,7 +10,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.backend import device_at
 from fluidlite.backend.cupy_.recording import NotCapturable, Recording
-from fluidlite.ops import hosting, registry
+from fluidlite.ops import host_fallback, registry
 
 from ..simulated_cuda import simulated
 from .device_programs import Net, batches
@@ -136,7 +136,7 @@ def test_what_needs_the_host_says_so_and_runs_uncaptured(gpu, monkeypatch, kerne
 
 
 def test_operators_that_work_on_the_host_are_known_beforehand(simulation, monkeypatch):
-    replace_kernel(monkeypatch, "tanh", hosting.hosted(lambda xp, X: np.tanh(X)))
+    replace_kernel(monkeypatch, "tanh", host_fallback.hosted(lambda xp, X: np.tanh(X)))
     net, plain = (Net(p, before_loss=layers.tanh) for p in (fluid.CUDAPlace(0), fluid.CPUPlace()))
     np.testing.assert_allclose(net.losses(3), plain.losses(3), **TOLERANCE)
     assert "not captured: operator tanh works on the host" in described(net)

@@ -258,7 +258,7 @@ def test_what_is_fed_is_not_changed_by_the_step(engine):
         flags.set_engine("plan")
 
 
-def test_one_array_may_be_fed_twice():
+def test_one_array_may_be_fed_double_grad():
     a, b = fluid.data("a", [4, 3], "float32"), fluid.data("b", [4, 3], "float32")
     out = fluid.layers.elementwise_sub(a * 2.0, b)
     exe = fluid.Executor(fluid.CPUPlace())

@@ -90,7 +90,7 @@ def joined(rnn, x, start, still, also):
 
 
 @static
-def a_weight_twice(rnn, x, start, still, also):
+def a_weight_double_grad(rnn, x, start, still, also):
     word, state = rnn.step_input(x), rnn.memory(init=start)
     again = rnn.step_input(also)
     new = layers.tanh(fc(word, 4, "same", None) + fc(again, 4, "same", None) + fc(state, 4, "other", None))
@@ -195,7 +195,7 @@ def two_layers(x, start, still):
     return [one_memory(x, start, still)[0], gates(x, still, start)[1]]
 
 
-STATIC = [one_memory, swapped_memories, gates, joined, halved, a_weight_twice, still_inputs, no_memory,
+STATIC = [one_memory, swapped_memories, gates, joined, halved, a_weight_double_grad, still_inputs, no_memory,
           without_gradient, across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
 STEP_BY_STEP = {by_python, across_rows}
 

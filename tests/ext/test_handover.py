@@ -200,7 +200,7 @@ def test_what_somebody_else_can_write_is_copied(produce: Callable[[], object]) -
     assert made.tolist() == [1] * SIZE and type(made) is np.ndarray
 
 
-def test_the_same_array_twice_is_copied_twice() -> None:
+def test_the_same_array_twice_is_copied_double_grad() -> None:
     def produce() -> object:
         array = fresh()
         return [array, array]

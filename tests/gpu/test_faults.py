@@ -235,7 +235,7 @@ def test_plans_of_many_shapes_and_nets_take_no_more_and_more_memory(simulation) 
         gc.collect()
         devices.device(0).synchronize()
         own = (
-            pools.taken(devices.device(0)),
+            pools.bytes_held(devices.device(0)),
             simulation.machine.devices[0].used,
             simulation.machine.pinned.used,
         )

@@ -144,7 +144,7 @@ def test_memory_is_what_the_last_update_says(programs):
     np.testing.assert_allclose(np.array(found), np.concatenate([feed["start"][None], 3 * feed["x"][:-1]]))
 
 
-def test_input_and_start_used_twice(programs):
+def test_input_and_start_used_double_grad(programs):
     x, start = fed("x", [3, 2]), fed("start", [2])
     rnn = layers.StaticRNN()
     with rnn.step():

@@ -18,7 +18,7 @@ from fluidlite.base.place import CPUPlace, CUDAPlace, Place
 from fluidlite.base.rank_table import RankTable
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.base.tensor_array import TensorArray
-from fluidlite.ops.hosting import carried
+from fluidlite.ops.host_fallback import carried
 from fluidlite.ops.registry import LodArray, OpDef
 
 TOLERANCES = {

@@ -20,7 +20,7 @@ def test_gather(dtype):
     )
 
 
-def test_gradient_of_rows_gathered_twice():
+def test_gradient_of_rows_gathered_double_grad():
     # Recorded from Paddle 1.8.5: with overwrite the last one counts.
     inputs = {"X": X, "Index": np.array([1, 1, 0])}
     found = gradients("gather", inputs, {"overwrite": True}, {"Out": [UPDATES]})["X"][0]

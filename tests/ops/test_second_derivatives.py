@@ -236,7 +236,7 @@ def test_classification_twice_with_eager_tensors():
             assert w.gradient()[at] == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-7)
 
 
-def test_steps_have_no_slope_twice(programs):
+def test_steps_have_no_slope_double_grad(programs):
     x = data("x", [2, 3], "float32")
     x.stop_gradient = False
     (first,) = gradients(layers.floor(x) + layers.square(x), x)

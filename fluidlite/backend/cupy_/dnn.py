@@ -184,11 +184,11 @@ class Convolution:
         """Choose the algorithm for `use`."""
         try:
             with self.handle.bound() as pointer:
-                self.algorithms[use] = self._chosen(pointer, use, first, second, to)
+                self.algorithms[use] = self._best_algorithm(pointer, use, first, second, to)
         except Unsupported as error:
             self.algorithms[use] = str(error)
 
-    def _chosen(
+    def _best_algorithm(
         self, pointer: c_void_p, use: str, first: Descriptor, second: Descriptor, to: Descriptor
     ) -> tuple[int, int]:
         """The algorithm that cuDNN thinks the fastest of those allowed, and the bytes it works in."""

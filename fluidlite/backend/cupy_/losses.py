@@ -19,7 +19,7 @@ def _loss_shape(X: Any, Label: Any) -> tuple[int, ...]:
 def cross_entropy(device: CudaDevice, X: Any, Label: Any, soft_label: bool, ignore_index: int) -> Any:
     """Launcher of `cross_entropy`."""
     if not soft_label:
-        found = _picked(device, "cross_entropy", X, Label, ignore_index, match=False)
+        found = _label_losses(device, "cross_entropy", X, Label, ignore_index, match=False)
         return found if found is NotImplemented else found[0]
     if not launch.real(X, Label):
         return NotImplemented
@@ -32,7 +32,7 @@ def cross_entropy(device: CudaDevice, X: Any, Label: Any, soft_label: bool, igno
     return y
 
 
-def _picked(device: CudaDevice, op_type: str, X: Any, Label: Any, ignore: int, match: bool) -> Any:
+def _label_losses(device: CudaDevice, op_type: str, X: Any, Label: Any, ignore: int, match: bool) -> Any:
     """The loss of each row and the probability of its label."""
     if not launch.real(X) or not launch.is_index(Label):
         return NotImplemented
@@ -48,7 +48,7 @@ def _picked(device: CudaDevice, op_type: str, X: Any, Label: Any, ignore: int, m
 
 def cross_entropy2(device: CudaDevice, X: Any, Label: Any, ignore_index: int) -> Any:
     """Launcher of `cross_entropy2`."""
-    found = _picked(device, "cross_entropy2", X, Label, ignore_index, match=True)
+    found = _label_losses(device, "cross_entropy2", X, Label, ignore_index, match=True)
     if found is NotImplemented:
         return NotImplemented
     return found[0], device.xp.empty((*X.shape, 0), X.dtype), found[1]

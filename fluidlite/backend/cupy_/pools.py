@@ -24,7 +24,7 @@ class PlanPool:
             self.pool: Any = device.xp.cuda.MemoryPool(_allocator(device))
             allowed = limit(device.xp.cuda.runtime.memGetInfo()[1])
             if allowed is not None:
-                self.pool.set_limit(size=max(allowed - taken(device), 1))
+                self.pool.set_limit(size=max(allowed - bytes_held(device), 1))
         _plans.add(self)
 
     def lift_limit(self) -> None:
@@ -81,7 +81,7 @@ def set_limit(device: CudaDevice) -> None:
             device.xp.get_default_memory_pool().set_limit(size=allowed)
 
 
-def taken(device: CudaDevice) -> int:
+def bytes_held(device: CudaDevice) -> int:
     """How many bytes of a device the pools have, in use or not."""
     with device.active():
         own = [plan.pool for plan in list(_plans) if plan.number == device.number]

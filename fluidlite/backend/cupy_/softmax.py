@@ -51,7 +51,7 @@ class Loss(NamedTuple):
     mean: Any = None
 
 
-def picked(
+def label_losses(
     device: CudaDevice,
     op_type: str,
     logits: Any,
@@ -83,7 +83,7 @@ def picked(
     return found
 
 
-def picked_grad(
+def label_losses_grad(
     device: CudaDevice,
     op_type: str,
     softmax: Any,
@@ -128,7 +128,7 @@ def cross_entropy(
         return probabilities, loss
     if not launch.is_index(Label):
         return NotImplemented
-    found = picked(device, "softmax_with_cross_entropy", Logits, Label, rows, ignore_index, some)
+    found = label_losses(device, "softmax_with_cross_entropy", Logits, Label, rows, ignore_index, some)
     return found.softmax, found.loss.reshape(shape)
 
 
@@ -154,4 +154,4 @@ def cross_entropy_grad(
     if not launch.is_index(Label):
         return NotImplemented
     op_type = "softmax_with_cross_entropy_grad"
-    return picked_grad(device, op_type, Softmax, Label, Loss_grad, rows, ignore_index)
+    return label_losses_grad(device, op_type, Softmax, Label, Loss_grad, rows, ignore_index)

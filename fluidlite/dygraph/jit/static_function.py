@@ -15,7 +15,7 @@ from ...eager import Tensor
 from ...framework import Variable, callsite, tracing
 from ..dygraph_to_static.calls import built, rewriting, rewritten
 from ..members import Members
-from .nests import signature
+from .nested_tensors import signature
 from .open_shapes import Shapes
 from .trace_cache import Traces
 from .traced import Spec, Traced, trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...framework import Operator
-from ...ops.hosting import call_on_host
+from ...ops.host_fallback import call_on_host
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...base.shapes import product, rows_along
 from ...ops.registry import OpView, grad_name
-from ..form import Instruction, Uses
 from ..fusion import Partial, joined
+from ..instructions import Instruction, Uses
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ class _Loss:
         return tuple(name for name in names if name is not None)
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.softmax import picked
+        from ...backend.cupy_.softmax import label_losses
 
         logits, label = map(get, self.reads)
-        found = picked(
+        found = label_losses(
             device,
             self.op_type,
             logits,
@@ -199,8 +199,8 @@ class _Gradient:
         return self.softmax, self.label, self.given
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.softmax import picked_grad
+        from ...backend.cupy_.softmax import label_losses_grad
 
         softmax, label, g = map(get, self.reads)
-        dx = picked_grad(device, self.op_type, softmax, label, g, self.rows, self.ignore, self.factor)
+        dx = label_losses_grad(device, self.op_type, softmax, label, g, self.rows, self.ignore, self.factor)
         return {self.result: dx}

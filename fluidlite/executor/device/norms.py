@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...base.shapes import product
 from ...ops.registry import OpView
-from ..form import Instruction
 from ..fusion import Gathering, Member
+from ..instructions import Instruction
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class _Squares:
         return tuple(dict.fromkeys(part.source for part in self.parts))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.many import sums_of_squares
+        from ...backend.cupy_.multi_tensor import sums_of_squares
 
         sums = sums_of_squares(device, [get(part.source) for part in self.parts])
         return {part.target: made.reshape(part.shape) for part, made in zip(self.parts, sums, strict=True)}
@@ -123,7 +123,7 @@ class _Products:
         return tuple(dict.fromkeys((*(part.source for part in self.parts), self._by)))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.many import scaled
+        from ...backend.cupy_.multi_tensor import scaled
 
         made = scaled(device, [get(part.source) for part in self.parts], get(self._by))
         return {part.target: array for part, array in zip(self.parts, made, strict=True)}

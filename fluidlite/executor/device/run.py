@@ -18,7 +18,7 @@ from ...base.dtypes import to_numpy
 from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures
-from ..form import Instruction, lifetimes
+from ..instructions import Instruction, lifetimes
 from ..planning import ExactMeta
 from .launch import Get
 

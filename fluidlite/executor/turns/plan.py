@@ -12,7 +12,7 @@ from ...base.sizes import Size, always_equal, current_shape
 from ...framework import Block, Operator, Program
 from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView
-from ..form import Instruction
+from ..instructions import Instruction
 from ..plan import Plan
 from ..planning import CannotPlan
 from ..scope import Scope

@@ -47,7 +47,7 @@ def detected(
     return results if indexed else results[0]
 
 
-def _limits(
+def _nms_attrs(
     score_threshold: float,
     nms_top_k: int,
     keep_top_k: int,
@@ -103,7 +103,7 @@ def multiclass_nms(
         TypeError, OperatorError: for arguments that do not fit.
     """
     limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
-    attrs = _limits(*limits, normalized, nms_eta, background_label)
+    attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
     made: Variable = detected("multiclass_nms", bboxes, scores, attrs, name)
     return made
 
@@ -127,7 +127,7 @@ def multiclass_nms2(
     each class, row times classes plus class.
     """
     limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
-    attrs = _limits(*limits, normalized, nms_eta, background_label)
+    attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
     made: Variable | tuple[Variable, Variable] = detected(
         "multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index
     )
@@ -202,6 +202,6 @@ def locality_aware_nms(
     if len(shape) != 3 or shape[1] != 1:
         raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(shape)}")
     limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
-    attrs = _limits(*limits, normalized, nms_eta, background_label)
+    attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
     made: Variable = detected("locality_aware_nms", bboxes, scores, attrs, name)
     return made

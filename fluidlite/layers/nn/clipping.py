@@ -19,7 +19,7 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
 
     `name` becomes the name of the result.
     """
-    return _limited("clip", x, {"min": float(as_numbers(min)), "max": float(as_numbers(max))}, name)
+    return _clip("clip", x, {"min": float(as_numbers(min)), "max": float(as_numbers(max))}, name)
 
 
 def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
@@ -27,10 +27,10 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
 
     `name` becomes the name of the result.
     """
-    return _limited("clip_by_norm", x, {"max_norm": float(as_numbers(max_norm))}, name)
+    return _clip("clip_by_norm", x, {"max_norm": float(as_numbers(max_norm))}, name)
 
 
-def _limited(op_type: str, x: Variable, attrs: dict[str, Any], name: str | None) -> Variable:
+def _clip(op_type: str, x: Variable, attrs: dict[str, Any], name: str | None) -> Variable:
     check_variable(x, "x", op_type)
     helper = LayerHelper(op_type, name=name)
     out = None if name is None else helper.create_variable(name=name, dtype=x.dtype, like=x)

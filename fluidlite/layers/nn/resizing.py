@@ -10,7 +10,7 @@ from ...eager import as_number_list, as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ..checks import FORMATS, check_choice, check_dtype
-from ..tensor.dims import has_variables, one_by_one
+from ..tensor.shape_arguments import has_variables, one_by_one
 
 __all__ = [
     "image_resize",

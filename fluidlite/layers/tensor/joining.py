@@ -12,7 +12,7 @@ from ...eager import as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
-from .dims import has_variables, known, one_by_one
+from .shape_arguments import has_variables, known, one_by_one
 
 __all__ = ["concat", "multiplex", "split", "stack", "unstack"]
 
@@ -43,7 +43,7 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
     """
     array = _array(input)
     if array is not None:
-        return _joined("concat", array, axis, False)
+        return _join_array("concat", array, axis, False)
     if isinstance(input, Variable):
         warnings.warn("concat was given a single Variable; pass a list of them", UserWarning, stacklevel=2)
         input = [input]
@@ -66,7 +66,7 @@ def _array(given: Any) -> Variable | None:
     return array if is_array else None
 
 
-def _joined(layer: str, array: Variable, axis: Any, as_stack: bool) -> Variable:
+def _join_array(layer: str, array: Variable, axis: Any, as_stack: bool) -> Variable:
     helper = LayerHelper(layer)
     out, sizes = helper.run(
         "tensor_array_to_tensor",
@@ -142,7 +142,7 @@ def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
     """
     array = _array(x)
     if array is not None:
-        return _joined("stack", array, axis, True)
+        return _join_array("stack", array, axis, True)
     items = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
     return run_op("stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)})
 

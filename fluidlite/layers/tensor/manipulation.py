@@ -10,7 +10,7 @@ from ...eager import as_number_list, as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_choice
-from .dims import check_list, has_variables, known, one_by_one
+from .shape_arguments import check_list, has_variables, known, one_by_one
 
 __all__ = ["expand", "expand_as", "flip", "pad", "pad2d", "pad_constant_like", "reverse"]
 

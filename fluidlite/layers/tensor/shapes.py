@@ -11,7 +11,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor, as_number_list
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
-from .dims import check_list, has_variables, known, one_by_one
+from .shape_arguments import check_list, has_variables, known, one_by_one
 from .variables import assign
 
 __all__ = ["flatten", "rank", "reshape", "shape", "size", "squeeze", "transpose", "unsqueeze"]

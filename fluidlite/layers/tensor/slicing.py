@@ -11,7 +11,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import INTEGERS, check_dtype
 from .constants import fill_constant
-from .dims import check_list, has_variables, known, one_by_one
+from .shape_arguments import check_list, has_variables, known, one_by_one
 
 __all__ = [
     "crop",

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 
 DINS = grad_name("Ins")
 
 
 def _offsets(lod: Lods, slot: str, rows: int) -> Any:
-    levels = given(lod, slot)
+    levels = input_lod(lod, slot)
     return np.asarray(levels[0]) if levels else np.arange(rows + 1)
 
 
@@ -24,9 +24,9 @@ def _filter(
     xp: Any, Ins: Any, Ins_tag: Any, Filter_tag: Any, is_lod: bool, out_val_if_empty: int, lod: Lods
 ) -> Any:
     tags = _offsets(lod, "Ins_tag", len(Ins_tag))
-    if is_lod and not given(lod, "Ins"):
+    if is_lod and not input_lod(lod, "Ins"):
         raise OperatorError("operator filter_by_instag: Ins has no sequences, which is_lod=True asks for")
-    rows = np.asarray(given(lod, "Ins")[0]) if is_lod else np.arange(len(tags))
+    rows = np.asarray(input_lod(lod, "Ins")[0]) if is_lod else np.arange(len(tags))
     if len(rows) != len(tags) or rows[-1] > len(Ins):
         raise OperatorError(
             f"operator filter_by_instag: Ins has {len(rows) - 1 if is_lod else len(Ins)} samples, but Ins_tag has "
@@ -59,7 +59,7 @@ def _filter_grad(xp: Any, Ins: Any, IndexMap: Any, Loss_weight: Any, Out_grad: A
     made = np.zeros_like(Ins)
     if Loss_weight.any():
         made[_rows_of(IndexMap)] = Out_grad
-    return LodArray(made, given(lod, "Ins")) if given(lod, "Ins") else made
+    return LodArray(made, input_lod(lod, "Ins")) if input_lod(lod, "Ins") else made
 
 
 def _infer(op: OpView) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, register
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 
 _PRIMES = tuple(
     np.uint64(p)
@@ -64,7 +64,7 @@ def _hash(xp: Any, X: Any, num_hash: int, mod_by: int, lod: Lods) -> Any:
     with np.errstate(over="ignore"):
         made = [xxh64(rows, seed) % np.uint64(mod_by) for seed in range(num_hash)]
     out = np.stack(made, axis=1).astype(X.dtype)[:, :, None]
-    return LodArray(out, given(lod, "X")) if given(lod, "X") else out
+    return LodArray(out, input_lod(lod, "X")) if input_lod(lod, "X") else out
 
 
 def _infer(op: OpView) -> None:

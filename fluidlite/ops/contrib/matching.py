@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..registry import LodArray, OperatorError, OpView, grad_name
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 
 Spans = list[tuple[int, int]]
 
 
 def _spans(op_type: str, lod: Lods, slot: str) -> Spans:
-    levels = given(lod, slot)
+    levels = input_lod(lod, slot)
     if not levels:
         raise OperatorError(f"operator {op_type}: {slot} has no sequences")
     offsets = np.asarray(levels[-1]).tolist()
@@ -55,7 +55,7 @@ def _match_grad(xp: Any, X: Any, Y: Any, W: Any, Tmp: Any, Out_grad: Any, lod: L
         dy[c:d] = np.einsum("tlr,ltk->rk", grad, through[a:b])
     dx = np.einsum("ntk,htk->nh", d_through, W)
     dw = np.einsum("nh,ntk->htk", X, d_through)
-    return LodArray(dx, given(lod, "X")), LodArray(dy, given(lod, "Y")), dw
+    return LodArray(dx, input_lod(lod, "X")), LodArray(dy, input_lod(lod, "Y")), dw
 
 
 def _infer_match(op: OpView) -> None:
@@ -118,7 +118,7 @@ def _topk(xp: Any, X: Any, ROW: Any, topks: list[int], channel_num: int, lod: Lo
         padded[:, :, : order.shape[2]] = order
         places.append(padded.ravel())
     pos = np.concatenate([*places, np.zeros(0, "int32")])
-    return LodArray(out.reshape(len(ROW), -1), given(lod, "ROW")), pos
+    return LodArray(out.reshape(len(ROW), -1), input_lod(lod, "ROW")), pos
 
 
 @hosted
@@ -138,7 +138,7 @@ def _topk_grad(
             for one in range(min(k, values.shape[2])):
                 made[channel, row, places[:, :, one]] += grads[c:d, :, index].T / k
         parts.append(made.ravel())
-    return LodArray(np.concatenate([*parts, np.zeros(0, X.dtype)]).reshape(X.shape), given(lod, "X"))
+    return LodArray(np.concatenate([*parts, np.zeros(0, X.dtype)]).reshape(X.shape), input_lod(lod, "X"))
 
 
 def _infer_topk(op: OpView) -> None:

@@ -8,15 +8,15 @@ import numpy as np
 
 from ...base.selected_rows import SelectedRows
 from ..infer import grads_like_inputs, product
-from ..ranges import require_in_range
 from ..registry import LodArray, OpDef, OperatorError, OpView, RowRule, grad_name, register, standard_grad
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
+from ..value_checks import require_in_range
 
 DW, DOUT = grad_name("W"), grad_name("Out")
 
 
 def _offsets(lod: Lods) -> Any:
-    levels = given(lod, "Ids")
+    levels = input_lod(lod, "Ids")
     if not levels:
         raise OperatorError("operator fused_embedding_seq_pool: Ids must be a LoDTensor with sequences")
     return np.asarray(levels[-1])

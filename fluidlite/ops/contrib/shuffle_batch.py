@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.shapes import product
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import OpDef, OpSpec, OpView, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")

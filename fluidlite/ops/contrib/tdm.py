@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from ..hosting import hosted
-from ..ranges import require_in_range
+from ..host_fallback import hosted
 from ..registry import OpDef, OperatorError, OpView, register
+from ..value_checks import require_in_range
 
 
 def _child(xp: Any, X: Any, TreeInfo: Any, child_nums: int, dtype: int) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..hosting import hosted
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..registry import LodArray, OpView, grad_name
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 from .matching import pictures
 
 Windows = list[tuple[int, int, slice, slice, slice, slice]]
@@ -104,7 +104,7 @@ def _conv_grad(
             dw[:, :, i, j] += np.tensordot(part, picture[:, rows, columns], ((1, 2), (1, 2)))
         parts.append(made.ravel())
     dx = np.concatenate([*parts, np.zeros(0, X.dtype)]).reshape(X.shape)
-    return LodArray(dx, given(lod, "X")), dw.reshape(W.shape)
+    return LodArray(dx, input_lod(lod, "X")), dw.reshape(W.shape)
 
 
 def _infer(op: OpView) -> None:

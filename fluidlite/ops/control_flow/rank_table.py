@@ -11,7 +11,7 @@ from ...base.lod import Lod
 from ...base.rank_table import RankTable
 from ..infer import same_as
 from ..registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
-from ..sequence import Lods, given, offsets_of, ranges
+from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
 def _makes_a_table(op: OpView) -> None:
@@ -19,7 +19,7 @@ def _makes_a_table(op: OpView) -> None:
 
 
 def _rank(xp: Any, X: Any, level: int, lod: Lods) -> RankTable:
-    deep = given(lod, "X")
+    deep = input_lod(lod, "X")
     if not 0 <= level < len(deep):
         raise OperatorError(
             f"operator lod_rank_table: cannot rank level {level} of X, which has {len(deep)} levels of sequences: "
@@ -76,13 +76,13 @@ def _in_order(op_type: str, xp: Any, x: Any, order: np.ndarray, deep: Lod) -> An
 
 
 def _reorder(xp: Any, X: Any, RankTable: RankTable, lod: Lods) -> Any:
-    return _in_order("reorder_lod_tensor_by_rank", xp, X, RankTable.order, given(lod, "X"))
+    return _in_order("reorder_lod_tensor_by_rank", xp, X, RankTable.order, input_lod(lod, "X"))
 
 
 def _reorder_grad(xp: Any, X: Any, RankTable: RankTable, lod: Lods) -> Any:
     back = np.empty_like(RankTable.order)
     back[RankTable.order] = np.arange(len(back))
-    return _in_order("reorder_lod_tensor_by_rank_grad", xp, X, back, given(lod, "X"))
+    return _in_order("reorder_lod_tensor_by_rank_grad", xp, X, back, input_lod(lod, "X"))
 
 
 def _reorder_rule(op: OpView) -> list[OpSpec]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.lod import Lod, as_lists
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..infer import product
 from ..native import bytes_of_row
 from ..registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
-from ..sequence import Lods, given, offsets_of, ranges
+from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
 def _starts(lod: Lod, rows: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def _truth(op_type: str, mask: np.ndarray) -> np.ndarray:
 
 @hosted
 def _split(xp: Any, X: Any, Mask: Any, level: int, lod: Lods) -> Any:
-    deep = given(lod, "X")[level:]
+    deep = input_lod(lod, "X")[level:]
     mask = _truth("split_lod_tensor", Mask)
     count = len(_starts(deep, len(X))) - 1
     if len(mask) != count:
@@ -66,10 +66,10 @@ def _sequences(part: np.ndarray, own: Lod, whole: Lod, mask: np.ndarray) -> Lod:
 @hosted
 def _merge(xp: Any, X: Any, Mask: Any, InTrue: Any, InFalse: Any, level: int, lod: Lods) -> Any:
     mask = _truth("merge_lod_tensor", Mask)
-    outer = given(lod, "X")
+    outer = input_lod(lod, "X")
     slots, parts, chosen = ("InTrue", "InFalse"), (InTrue, InFalse), (mask, ~mask)
     lods = [
-        _sequences(part, given(lod, slot), outer[level:], here)
+        _sequences(part, input_lod(lod, slot), outer[level:], here)
         for slot, part, here in zip(slots, parts, chosen, strict=True)
     ]
     for side, other in ((0, 1), (1, 0)):

@@ -22,7 +22,7 @@ from ..registry import (
     register,
     standard_grad,
 )
-from ..sequence import Lods, given, grads_keep_sequences, offsets_of, ranges
+from ..sequence import Lods, grads_keep_sequences, input_lod, offsets_of, ranges
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -32,7 +32,7 @@ def _any_rows(op: OpView) -> None:
 
 
 def _split(xp: Any, X: Any, RankTable: RankTable, Out: Any, accumulate: bool, lod: Lods) -> TensorArray:
-    order, bounds, lods = _ordered_rows(RankTable, given(lod, "X"))
+    order, bounds, lods = _ordered_rows(RankTable, input_lod(lod, "X"))
     rows = X.take(xp.asarray(order), axis=0)
     if not accumulate or Out is None or not len(Out):
         return TensorArray.cut(rows, bounds, lods)
@@ -110,7 +110,7 @@ register(
 
 def _join(xp: Any, X: TensorArray, RankTable: RankTable, X_W: Any, lod: Lods) -> Any:
     if X_W is not None:
-        return _join_gradient(xp, X, RankTable, X_W, given(lod, "X_W"))
+        return _join_gradient(xp, X, RankTable, X_W, input_lod(lod, "X_W"))
     if len(X) != RankTable.longest:
         raise OperatorError(
             f"operator array_to_lod_tensor: X has {len(X)} steps, but RankTable has {RankTable.longest}"
@@ -185,7 +185,7 @@ register(
 
 def _shrink(xp: Any, X: Any, RankTable: RankTable, I: Any, lod: Lods) -> Any:  # noqa: E741, N803 - the slot
     running = RankTable.running_at(int(I.reshape(-1)[0]))
-    deep = given(lod, "X")
+    deep = input_lod(lod, "X")
     count = len(deep[0]) - 1 if deep else len(X)
     if count < running:
         raise OperatorError(
@@ -202,11 +202,11 @@ def _shrink(xp: Any, X: Any, RankTable: RankTable, I: Any, lod: Lods) -> Any:  #
 
 def _shrink_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
     if len(Out_grad) == len(X):
-        return LodArray(Out_grad, given(lod, "X"))
+        return LodArray(Out_grad, input_lod(lod, "X"))
     dx = xp.empty(X.shape, X.dtype)
     dx[: len(Out_grad)] = Out_grad
     dx[len(Out_grad) :] = 0
-    return LodArray(dx, given(lod, "X"))
+    return LodArray(dx, input_lod(lod, "X"))
 
 
 def _shrink_grad_native(op: OpView) -> Call:

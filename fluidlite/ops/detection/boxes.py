@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, register
 from ..sequence import Lods, Segments, deep, levels, set_rows
 

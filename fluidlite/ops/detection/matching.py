@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OperatorError, OpView, register
-from ..sequence import Lods, deep, given, levels, offsets_of
+from ..sequence import Lods, deep, input_lod, levels, offsets_of
 
 _LEAST = 1e-6
 """Similarities below this never match."""
@@ -21,7 +21,7 @@ _LEAST = 1e-6
 
 def _rows(lod: Lods, slot: str, count: int) -> list[tuple[int, int]]:
     """Where the rows of each image begin and end; all are one image's if there are no sequences."""
-    known = given(lod, slot)
+    known = input_lod(lod, slot)
     offsets = known[-1].tolist() if known else [0, count]
     return list(zip(offsets[:-1], offsets[1:], strict=True))
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OperatorError, OpView, register
-from ..sequence import Lods, given, offsets_of
+from ..sequence import Lods, input_lod, offsets_of
 from .suppression import best_first, pairwise, suppressed
 
 _COMMON: dict[str, Any] = {
@@ -31,7 +31,7 @@ def _images(
         for image, (boxes, scores) in enumerate(zip(BBoxes, Scores, strict=True)):
             yield boxes[None], scores, image * Scores.shape[2]
         return
-    known = given(lod, "BBoxes") or given(lod, "Scores")
+    known = input_lod(lod, "BBoxes") or input_lod(lod, "Scores")
     if not known:
         raise OperatorError(f"operator {op_type}: BBoxes must have sequences if Scores has two dimensions")
     for begin, end in zip(known[-1][:-1], known[-1][1:], strict=True):

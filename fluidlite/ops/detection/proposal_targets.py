@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OperatorError, OpView, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import encoded, middles, overlaps
@@ -262,7 +262,7 @@ class _Chosen(NamedTuple):
     offsets: Array
 
 
-def _chosen(
+def _sampled_rois(
     rois: Array, classes: Array, crowd: Array, boxes: Array, scale: float, attrs: dict[str, Any]
 ) -> _Chosen:
     if not attrs["is_cascade_rcnn"]:
@@ -298,7 +298,7 @@ def _proposal_labels(
 ) -> Any:
     op_type = "generate_proposal_labels"
     images = [
-        _chosen(
+        _sampled_rois(
             RpnRois[mine],
             GtClasses[rows].reshape(-1),
             IsCrowd[rows].reshape(-1),

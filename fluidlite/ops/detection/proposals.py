@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import areas, middles

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..hosting import hosted
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, register
 from ..sequence import Lods, offsets_of
 from .proposals import decoded

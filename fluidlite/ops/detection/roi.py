@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..native import typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OperatorError, OpView, grad_name
-from ..sequence import Lods, given, segments_of
+from ..sequence import Lods, input_lod, segments_of
 
 Array = np.ndarray
 
@@ -28,7 +28,7 @@ def images_of(op_type: str, X: Array, ROIs: Array, lod: Lods, told: Array | None
     if told is not None:
         offsets = np.asarray(told, np.int64).reshape(-1)
     else:
-        known = given(lod, "ROIs")
+        known = input_lod(lod, "ROIs")
         if not known:
             raise OperatorError(
                 f"operator {op_type}: ROIs has no LoD information: feed sequences made with fluid.create_lod_tensor"

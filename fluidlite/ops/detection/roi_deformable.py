@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods
 from .roi import Array, _away, images_of, pooled_size

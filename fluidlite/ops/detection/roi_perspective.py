@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..infer import grads_like
 from ..registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 from .roi import Array, check_regions, images_of, pooled_size
 
 _NEAR = 1e-4
@@ -98,12 +98,12 @@ def _transform(xp: Any, X: Any, ROIs: Any, lod: Lods, **attrs: Any) -> Any:
         out[region] = (flat[image][:, places.index[region]] * places.weight[region]).sum(axis=-1)
     mask = places.mask.reshape(-1, 1, *size).astype(np.int32)
     matrices = places.matrices.reshape(-1, 9)
-    index, weight = _kept(X, images, places)
-    features = LodArray(out.reshape(-1, X.shape[1], *size), given(lod, "ROIs"))
+    index, weight = _sampling_weights(X, images, places)
+    features = LodArray(out.reshape(-1, X.shape[1], *size), input_lod(lod, "ROIs"))
     return features, *(LodArray(part, ()) for part in (mask, matrices, index, weight))
 
 
-def _kept(X: Array, images: Array, places: _Places) -> tuple[Array, Array]:
+def _sampling_weights(X: Array, images: Array, places: _Places) -> tuple[Array, Array]:
     """The places among all features, and their weights, of each element of the result."""
     channels, area = X.shape[1], X.shape[2] * X.shape[3]
     first = (images[:, None] * channels + np.arange(channels)) * area

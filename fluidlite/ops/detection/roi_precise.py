@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray
 from ..sequence import Lods
 from .roi import Array, _grouped, _infer_pooled, _spread, images_of, register_pooling

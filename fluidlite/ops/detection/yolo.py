@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..infer import grads_like
 from ..registry import OpDef, OpView, grad_name, register, standard_grad
 

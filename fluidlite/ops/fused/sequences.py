@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.products import matmul
 from ..registry import LodArray, OpDef, OperatorError, OpView, find, register
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 
 
 def _pooled(xp: Any, X: list[Any], pooltype: str, lod: Lods) -> list[Any]:
@@ -114,7 +114,7 @@ register(
 
 def _expand_fc(xp: Any, X: list[Any], FCWeight: Any, FCBias: Any, fc_activation: str, lod: Lods) -> Any:
     """The first X has sequences; a row of each other one belongs to all rows of one of them."""
-    levels = given(lod, "X")
+    levels = input_lod(lod, "X")
     if not levels:
         raise OperatorError("operator fusion_seqexpand_concat_fc: the first of X has no sequences")
     which = xp.asarray(np.repeat(np.arange(len(levels[-1]) - 1), np.diff(levels[-1])))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import FLOATS, VarType
-from ..hosting import hosted
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..infer import product
 from ..native import typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, grads_keep_sequences, set_rows, single
 
@@ -70,7 +70,7 @@ class _Field:
             scores[:, t] = np.where(goes_on, _log_sum(after, 2), self.last)
         return scores
 
-    def chosen(self) -> tuple[Any, Any, Any]:
+    def one_hot_labels(self) -> tuple[Any, Any, Any]:
         """One-hot labels [batch, time, tags], zero behind the end; those of the first and of the last row."""
         hot = np.eye(self.x.shape[2])[self.label] * self.inside[..., None]
         last = self.inside & (np.arange(self.x.shape[1]) == self.form.lengths[:, None] - 1)
@@ -81,7 +81,7 @@ class _Field:
 def _crf(xp: Any, Emission: Any, Transition: Any, Label: Any, Length: Any, lod: Lods) -> Any:
     field = _Field("linear_chain_crf", Emission, Transition, Label, Length, lod)
     scores, total = field.forward()
-    hot, first, last = field.chosen()
+    hot, first, last = field.one_hot_labels()
     own = (hot * field.x).sum(axis=(1, 2)) + first @ field.first + last @ field.last
     own += np.einsum("bti,ij,btj->b", hot[:, :-1], field.moves, hot[:, 1:])
     cost = np.where(field.form.lengths > 0, total - own, 0).reshape(-1, 1)
@@ -98,7 +98,7 @@ def _crf_grad(
     field = _Field("linear_chain_crf_grad", Emission, Transition, Label, Length, lod)
     before, total = field.forward()
     after = field.backward()
-    hot, first, last = field.chosen()
+    hot, first, last = field.one_hot_labels()
     weight = LogLikelihood_grad.reshape(-1).astype(np.float64)
     total = total[:, None, None]
     likely = np.exp(np.where(field.inside[..., None], before + after - total, -np.inf))

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import element, typed
 from ..nn.softmax import rows_of, shifted
-from ..pairs import register_twice, twice
-from ..ranges import require_in_range
 from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..value_checks import require_in_range
 
 DX, DY, DOUT, DLOSS, DLOGITS = (grad_name(slot) for slot in ("X", "Y", "Out", "Loss", "Logits"))
 
@@ -50,11 +50,11 @@ def _cross_entropy(xp: Any, X: Any, Label: Any, soft_label: bool, ignore_index: 
     if soft_label:
         share = xp.where(Label != 0, Label * _negative_log(xp, X), xp.zeros((), X.dtype))
         return share.sum(axis=-1, keepdims=True)
-    y, _ = _picked(xp, "cross_entropy", X, Label, ignore_index)
+    y, _ = _label_losses(xp, "cross_entropy", X, Label, ignore_index)
     return y.reshape(_loss_shape(X.shape, Label.shape))
 
 
-def _picked(xp: Any, op_type: str, x: Any, label: Any, ignore: int) -> tuple[Any, Any]:
+def _label_losses(xp: Any, op_type: str, x: Any, label: Any, ignore: int) -> tuple[Any, Any]:
     """The loss of each row and the probability of its label (both 0 if ignored), with last dimension 1."""
     classes, counts = _classes(xp, op_type, label, x.shape, x.ndim - 1, ignore)
     match = xp.take_along_axis(x, classes, axis=-1)
@@ -77,7 +77,7 @@ def _cross_entropy_grad(xp: Any, X: Any, Label: Any, Y_grad: Any, soft_label: bo
     return -Y_grad.reshape(*X.shape[:-1], 1) * weight / safe
 
 
-def _cross_entropy_twice(
+def _cross_entropy_double_grad(
     xp: Any, X: Any, Label: Any, DY: Any, DDX: Any, soft_label: bool, ignore_index: int
 ) -> Any:
     slope = _cross_entropy_grad(xp, X, Label, xp.ones_like(DY), soft_label, ignore_index)
@@ -86,18 +86,18 @@ def _cross_entropy_twice(
     return dx, (DDX * slope).sum(axis=-1).reshape(DY.shape)
 
 
-register_twice(
+register_double_grad(
     "cross_entropy",
     ("X", "Label"),
     "Y",
     ("X",),
-    _cross_entropy_twice,
+    _cross_entropy_double_grad,
     {"soft_label": False, "ignore_index": -100},
 )
 
 
 def _cross_entropy2(xp: Any, X: Any, Label: Any, ignore_index: int) -> Any:
-    y, match = _picked(xp, "cross_entropy2", X, Label, ignore_index)
+    y, match = _label_losses(xp, "cross_entropy2", X, Label, ignore_index)
     return y.reshape(_loss_shape(X.shape, Label.shape)), xp.zeros((*X.shape, 0), X.dtype), match
 
 
@@ -216,7 +216,7 @@ register(
         attrs={"soft_label": False, "ignore_index": -100},
         infer=grads_like_inputs,
         kernel=_cross_entropy_grad,
-        grad=twice("Y", ("X",)),
+        grad=double_grad("Y", ("X",)),
         native=_native_grad,
         inplace=((DX, "X"),),
         cuda="losses.cross_entropy_grad",

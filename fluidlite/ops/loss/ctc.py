@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..infer import product
 from ..native import element, itemsize, typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, deep, grads_keep_sequences, levels, set_rows
 
@@ -215,7 +215,7 @@ register_pair(
 )
 
 
-def _kept(tokens: Any, first: Any, blank: int, merge_repeated: bool) -> Any:
+def _collapsed(tokens: Any, first: Any, blank: int, merge_repeated: bool) -> Any:
     """Which tokens of a path [..., time] remain; `first`: those that begin a sequence."""
     again = np.zeros(tokens.shape, bool)
     again[..., 1:] = tokens[..., 1:] == tokens[..., :-1]
@@ -231,13 +231,13 @@ def _align(
         tokens = Input.reshape(-1)
         first = np.zeros(len(tokens) + 1, bool)
         first[offsets[:-1]] = True
-        kept = _kept(tokens, first[:-1], blank, merge_repeated)
+        kept = _collapsed(tokens, first[:-1], blank, merge_repeated)
         before = np.concatenate([[0], np.cumsum(kept)])
         # As in Fluid one row of -1 stands for nothing at all.
         rows = tokens[kept] if kept.any() else np.full(1, -1, Input.dtype)
         return LodArray(xp.asarray(rows.reshape(-1, 1)), [before[offsets]]), None
     form = Padded.of("ctc_align", Input, InputLength, lod, "Input")
-    kept = _kept(Input, np.zeros(Input.shape, bool), blank, merge_repeated) & form.inside
+    kept = _collapsed(Input, np.zeros(Input.shape, bool), blank, merge_repeated) & form.inside
     out = np.full(Input.shape, padding_value, Input.dtype)
     counts = kept.sum(axis=1)
     out[np.arange(Input.shape[1]) < counts[:, None]] = Input[kept]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
 from ..registry import LodArray, OperatorError, OpView
-from ..sequence import Lods, given, grads_keep_sequences
+from ..sequence import Lods, grads_keep_sequences, input_lod
 
 
 def _cvm(xp: Any, X: Any, use_cvm: bool, lod: Lods) -> Any:
@@ -16,12 +16,12 @@ def _cvm(xp: Any, X: Any, use_cvm: bool, lod: Lods) -> Any:
     if use_cvm:
         shown = xp.log(X[:, :1] + 1)
         made = xp.concatenate([shown, xp.log(X[:, 1:2] + 1) - shown, made], axis=1)
-    return LodArray(made, given(lod, "X"))
+    return LodArray(made, input_lod(lod, "X"))
 
 
 def _cvm_grad(xp: Any, X: Any, CVM: Any, Y_grad: Any, use_cvm: bool, lod: Lods) -> Any:
     """As in Fluid the gradients of both counts are the counts of CVM, of the row or of its sequence."""
-    levels = given(lod, "X")
+    levels = input_lod(lod, "X")
     if levels:
         counts = CVM[xp.asarray(np.repeat(np.arange(len(levels[-1]) - 1), np.diff(levels[-1])))]
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import FLOATS
+from ..grad_pairs import register_pair
 from ..infer import product
-from ..pairs import register_pair
-from ..ranges import require_in_range
 from ..registry import Call, OpView, RowRule, grad_name
 from ..tensor.selected_rows import copy_call
+from ..value_checks import require_in_range
 from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
 
 LIMIT = 40.0

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs import register_pair
-from ..ranges import forbid, require_in_range
+from ..grad_pairs import register_pair
 from ..registry import OpView
+from ..value_checks import forbid, require_in_range
 
 _FLOOR = -100.0
 """The smallest logarithm that counts."""
@@ -67,7 +67,7 @@ def _nll_infer(op: OpView) -> None:
     op.set("Total_weight", (1,), op.dtype("X"))
 
 
-def _chosen(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int) -> tuple[Any, Any]:
+def _labels_and_weights(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int) -> tuple[Any, Any]:
     """The label and the weight of each row, shaped [N] or [N, H, W]; ignored rows have class 0 and weight 0."""
     label = Label.reshape(X.shape[0], *X.shape[2:])
     require_in_range(xp, "nll_loss", "Label", label, X.shape[1], "classes", ignore_index)
@@ -78,7 +78,7 @@ def _chosen(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int) -> tupl
 
 
 def _nll(xp: Any, X: Any, Label: Any, Weight: Any, ignore_index: int, reduction: str) -> Any:
-    label, weight = _chosen(xp, X, Label, Weight, ignore_index)
+    label, weight = _labels_and_weights(xp, X, Label, Weight, ignore_index)
     losses = -weight * xp.take_along_axis(X, label[:, None], axis=1)[:, 0]
     total = weight.sum().reshape(1)
     if reduction == "none":
@@ -97,7 +97,7 @@ def _nll_grad(
     ignore_index: int,
     reduction: str,
 ) -> Any:
-    label, weight = _chosen(xp, X, Label, Weight, ignore_index)
+    label, weight = _labels_and_weights(xp, X, Label, Weight, ignore_index)
     slope = -weight * Out_grad
     if reduction == "mean":
         slope = slope / xp.where(Total_weight == 0, 1, Total_weight)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grad_pairs import register_pair
 from ..infer import same_shapes
-from ..pairs import register_pair
 from ..registry import OpView
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...backend import to_host
 from ...base.dtypes import VarType
+from ..grad_pairs import register_pair
 from ..infer import product
 from ..nn.activation import stable_sigmoid
-from ..pairs import register_pair
-from ..ranges import require_in_range
 from ..registry import Call, OpView, RowRule, grad_name
 from ..tensor.random_ import fresh_seed
+from ..value_checks import require_in_range
 from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
 
 SAMPLERS = ("uniform", "log_uniform", "custom_dist")

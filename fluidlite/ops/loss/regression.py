@@ -7,8 +7,8 @@ from typing import Any
 
 from ..infer import grads_like, grads_like_inputs, same_as
 from ..math.sign import sign_of
-from ..ranges import require_in_range
 from ..registry import FIRST, LodFrom, OpDef, OpView, grad_name, register, standard_grad
+from ..value_checks import require_in_range
 
 
 def _softplus(xp: Any, x: Any) -> Any:
@@ -221,7 +221,7 @@ _declare(
 )
 
 
-def _others(xp: Any, x: Any, label: Any) -> tuple[Any, Any]:
+def _margins(xp: Any, x: Any, label: Any) -> tuple[Any, Any]:
     """How far each class of each row lies above the row's label, and a mask without the labels themselves."""
     require_in_range(xp, "bpr_loss", "Label", label, x.shape[-1], "classes")
     label = label.reshape(*x.shape[:-1], 1).astype("int64")
@@ -230,12 +230,12 @@ def _others(xp: Any, x: Any, label: Any) -> tuple[Any, Any]:
 
 
 def _bpr(xp: Any, X: Any, Label: Any) -> Any:
-    above, others = _others(xp, X, Label)
+    above, others = _margins(xp, X, Label)
     return (_softplus(xp, above) * others).sum(axis=-1, keepdims=True) / X.dtype.type(X.shape[-1] - 1)
 
 
 def _bpr_grad(xp: Any, X: Any, Label: Any, Y_grad: Any) -> Any:
-    above, others = _others(xp, X, Label)
+    above, others = _margins(xp, X, Label)
     slope = Y_grad * _sigmoid(xp, above) * others / X.dtype.type(X.shape[-1] - 1)
     return slope - (1 - others) * slope.sum(axis=-1, keepdims=True)
 

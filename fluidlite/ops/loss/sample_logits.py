@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._ext import rng
 from ...base.dtypes import VarType
-from ..hosting import hosted
-from ..pairs import register_pair
-from ..ranges import require_in_range
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..registry import OperatorError, OpView
 from ..tensor.random_ import fresh_seed
+from ..value_checks import require_in_range
 
 _HIT = 1e20
 """What is taken off the score of a drawn class that is a true one."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, same_shapes
 from ..native import numel, typed
-from ..pairs import register_twice, twice
 from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -69,7 +69,7 @@ register(
         attrs=_SIGMOID,
         infer=grads_like_inputs,
         kernel=_sigmoid_cross_entropy_grad,
-        grad=twice("Out", ("X",)),
+        grad=double_grad("Out", ("X",)),
         native=_sigmoid_native(grad=True),
         inplace=((DX, DOUT),),
         cuda="losses.sigmoid_cross_entropy_grad",
@@ -78,7 +78,7 @@ register(
 )
 
 
-def _sigmoid_cross_entropy_twice(
+def _sigmoid_cross_entropy_double_grad(
     xp: Any, X: Any, Label: Any, DOut: Any, DDX: Any, normalize: bool, ignore_index: int
 ) -> Any:
     counted = _answers(xp, Label, ignore_index, normalize)
@@ -87,6 +87,11 @@ def _sigmoid_cross_entropy_twice(
     return DOut * DDX * bend, DDX * (probability - Label) * counted
 
 
-register_twice(
-    "sigmoid_cross_entropy_with_logits", ("X", "Label"), "Out", ("X",), _sigmoid_cross_entropy_twice, _SIGMOID
+register_double_grad(
+    "sigmoid_cross_entropy_with_logits",
+    ("X", "Label"),
+    "Out",
+    ("X",),
+    _sigmoid_cross_entropy_double_grad,
+    _SIGMOID,
 )

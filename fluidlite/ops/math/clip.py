@@ -6,8 +6,8 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from .. import native
+from ..grad_pairs import double_grad, register_double_grad, self_adjoint_double_grad
 from ..infer import grads_like_inputs, same_as
-from ..pairs import register_twice, same_again, twice
 from ..registry import Call, OpDef, OpView, RowRule, register, standard_grad
 from ..tensor import selected_rows as rows
 
@@ -87,7 +87,7 @@ register(
         attrs=_LIMITS,
         infer=grads_like_inputs,
         kernel=_clip_grad,
-        grad=same_again,
+        grad=self_adjoint_double_grad,
         native=_clip_grad_native,
         inplace=(("X@GRAD", "Out@GRAD"),),
         cuda="activations.clip_grad",
@@ -162,14 +162,14 @@ register(
         outputs=("X@GRAD",),
         infer=grads_like_inputs,
         kernel=lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
-        grad=twice("Out", ("X",)),
+        grad=double_grad("Out", ("X",)),
         doc="The gradient of squared_l2_norm.",
     )
 )
 
 
-def _squared_l2_norm_twice(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
+def _squared_l2_norm_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
     return 2 * DOut.reshape(()) * DDX, 2 * (X * DDX).sum().reshape(1)
 
 
-register_twice("squared_l2_norm", ("X",), "Out", ("X",), _squared_l2_norm_twice, {})
+register_double_grad("squared_l2_norm", ("X",), "Out", ("X",), _squared_l2_norm_double_grad, {})

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ..broadcast import broadcast_shape, reduced
+from ..grad_pairs import register_pair
 from ..infer import normalize_axis, require_same_dtype, same_as
-from ..pairs import register_pair
 from ..registry import OpView
 from .reduce import axes_of
 from .sign import sign_of

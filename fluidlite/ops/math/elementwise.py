@@ -15,9 +15,9 @@ from ..broadcast import broadcast_shape, middle, operands, reduced
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import INTEGERS, NUMERIC, Selector, numel, typed
 from ..native_errors import division_by_zero
-from ..ranges import forbid
 from ..registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register, standard_grad
 from ..tensor import selected_rows as rows
+from ..value_checks import forbid
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Kernel = Callable[..., Any]
@@ -76,7 +76,7 @@ def _register(
     """Declare `elementwise_NAME`, its gradient and the gradient of that.
 
     `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients
-    before they are summed down; `second`: see `_register_twice`. `needs`: what the C kernel reads for each;
+    before they are summed down; `second`: see `_register_double_grad`. `needs`: what the C kernel reads for each;
     `by_rows`: what it does with SelectedRows; `copied`: `OpDef.copies` of the gradient.
     """
     op_type = f"elementwise_{name}"
@@ -117,7 +117,7 @@ def _register(
             attrs=_ATTRS,
             infer=grads_like_inputs,
             kernel=back,
-            grad=_twice if second else None,
+            grad=_double_grad_rule if second else None,
             native=_native_grad(op_type, *needs),
             inplace=((DX, DOUT),),
             cuda=f"elementwise.grad:{name}",
@@ -127,10 +127,10 @@ def _register(
         )
     )
     if second is not None:
-        _register_twice(op_type, second)
+        _register_double_grad(op_type, second)
 
 
-def _twice(op: OpView) -> list[OpSpec]:
+def _double_grad_rule(op: OpView) -> list[OpSpec]:
     """The rule that makes `<type>_grad_grad` from a gradient operator."""
     takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
     takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
@@ -142,7 +142,7 @@ def _twice(op: OpView) -> list[OpSpec]:
     return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
 
 
-def _register_twice(op_type: str, second: Kernel) -> None:
+def _register_double_grad(op_type: str, second: Kernel) -> None:
     """`<type>_grad_grad`: what `second(xp, x, y, dout, ddx, ddy)` says of X, Y and Out@GRAD, summed down."""
 
     def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, axis: int) -> Any:

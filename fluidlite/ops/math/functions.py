@@ -99,7 +99,7 @@ for _base in (2, 10):
     def _log_grad(xp: Any, X: Any, Out_grad: Any, *, _base: int = _base) -> Any:
         return Out_grad / (X * math.log(_base))
 
-    def _log_twice(xp: Any, X: Any, DOut: Any, DDX: Any, *, _base: int = _base) -> Any:
+    def _log_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any, *, _base: int = _base) -> Any:
         return -DOut * DDX / (X * X * math.log(_base)), DDX / (X * math.log(_base))
 
     register_function(
@@ -108,7 +108,7 @@ for _base in (2, 10):
         _log_grad,
         f"The logarithm to base {_base}.",
         native=False,
-        second=_log_twice,
+        second=_log_double_grad,
     )
 register_function(
     "sin",

@@ -78,7 +78,7 @@ def _mul_grad_native(op: OpView) -> list[Call] | None:
     return calls
 
 
-def _twice(op: OpView) -> list[OpSpec]:
+def _double_grad_rule(op: OpView) -> list[OpSpec]:
     """The rule that makes `<type>_grad_grad` from a gradient operator."""
     takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
     takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
@@ -90,12 +90,12 @@ def _twice(op: OpView) -> list[OpSpec]:
     return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
 
 
-def _infer_twice(op: OpView) -> None:
+def _infer_double_grad(op: OpView) -> None:
     for out, like in (("DX", "X"), ("DY", "Y"), ("DDOut", "DOut")):
         op.set(out, op.shape(like), op.dtype(like))
 
 
-def _mul_twice(
+def _mul_double_grad(
     xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, x_num_col_dims: int, y_num_col_dims: int
 ) -> Any:
     split = (x_num_col_dims, y_num_col_dims)
@@ -128,7 +128,7 @@ register(
         attrs=MUL_ATTRS,
         infer=grads_like_inputs,
         kernel=_mul_grad,
-        grad=_twice,
+        grad=_double_grad_rule,
         native=_mul_grad_native,
         cuda="products.mul_grad",
         by_row=by_row.by_matrix,
@@ -141,8 +141,8 @@ register(
         inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
         outputs=("DX", "DY", "DDOut"),
         attrs=MUL_ATTRS,
-        infer=_infer_twice,
-        kernel=_mul_twice,
+        infer=_infer_double_grad,
+        kernel=_mul_double_grad,
         doc="Gradients of mul_grad with respect to X, Y and Out@GRAD.",
     )
 )
@@ -267,7 +267,7 @@ def _matmul_grad_native(op: OpView) -> list[Call] | None:
     return calls
 
 
-def _matmul_twice(
+def _matmul_double_grad(
     xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, transpose_X: bool, transpose_Y: bool, alpha: float
 ) -> Any:
     how = (transpose_X, transpose_Y, alpha)
@@ -300,7 +300,7 @@ register(
         attrs=MATMUL_ATTRS,
         infer=grads_like_inputs,
         kernel=_matmul_grad,
-        grad=_twice,
+        grad=_double_grad_rule,
         native=_matmul_grad_native,
         cuda="products.matmul_grad",
         by_row=by_row.by_matrix,
@@ -313,8 +313,8 @@ register(
         inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
         outputs=("DX", "DY", "DDOut"),
         attrs=MATMUL_ATTRS,
-        infer=_infer_twice,
-        kernel=_matmul_twice,
+        infer=_infer_double_grad,
+        kernel=_matmul_double_grad,
         doc="Gradients of matmul_grad with respect to X, Y and Out@GRAD.",
     )
 )

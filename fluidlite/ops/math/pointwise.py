@@ -9,16 +9,16 @@ import numpy as np
 
 from ...base.dtypes import FLOATS, to_numpy
 from .. import by_row
+from ..grad_pairs import Rule, self_adjoint_double_grad
 from ..infer import grads_like_inputs
 from ..native import unary, unary_grad
-from ..pairs import Rule, same_again
 from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
 
 
-def _twice(kept: str) -> Callable[[OpView], list[OpSpec]]:
+def _double_grad_rule(kept: str) -> Callable[[OpView], list[OpSpec]]:
     """The rule that makes `<type>_grad_grad` from a gradient operator that keeps slot `kept`."""
 
     def rule(op: OpView) -> list[OpSpec]:
@@ -34,7 +34,7 @@ def _nothing(op: OpView) -> list[OpSpec]:
     return []
 
 
-def _register_twice(op_type: str, kept: str, attrs: dict[str, Any], second: Kernel) -> None:
+def _register_double_grad(op_type: str, kept: str, attrs: dict[str, Any], second: Kernel) -> None:
     """`<type>_grad_grad`: the gradients of `<type>_grad` with respect to what it keeps and to Out@GRAD."""
 
     def infer(op: OpView) -> None:
@@ -107,7 +107,13 @@ def register_function(
             doc=doc,
         )
     )
-    again: Rule | None = same_again if linear else _twice(kept) if second is not None and kept else None
+    again: Rule | None = (
+        self_adjoint_double_grad
+        if linear
+        else _double_grad_rule(kept)
+        if second is not None and kept
+        else None
+    )
     if kept is None:
         again = _nothing
     register(
@@ -127,4 +133,4 @@ def register_function(
         )
     )
     if second is not None and kept:
-        _register_twice(op_type, kept, attrs, second)
+        _register_double_grad(op_type, kept, attrs, second)

@@ -6,9 +6,9 @@ from typing import Any
 
 from ...backend.products import matmul
 from ..broadcast import reduced
+from ..grad_pairs import bilinear_double_grad, double_grad, register_double_grad, register_pair
 from ..infer import normalize_axis, require_same_dtype
 from ..native import typed
-from ..pairs import bilinear_twice, register_pair, register_twice, twice
 from ..registry import Call, OpView, grad_name
 from .gemm import batched
 
@@ -65,7 +65,7 @@ register_pair(
     _infer_bmm,
     "The products of the matrices of two batches.",
     native=(_bmm_native, _bmm_grad_native),
-    again=twice("Out", ("X", "Y")),
+    again=double_grad("Out", ("X", "Y")),
 )
 
 
@@ -97,7 +97,7 @@ register_pair(
     _dot_grad,
     _infer_dot,
     "The scalar product of two vectors, or of each pair of two batches.",
-    again=twice("Out", ("X", "Y")),
+    again=double_grad("Out", ("X", "Y")),
     lod_from=None,
 )
 
@@ -213,7 +213,7 @@ register_pair(
     _kron_grad,
     _infer_kron,
     "The Kronecker product: Y once for each element of X, multiplied by it.",
-    again=twice("Out", ("X", "Y")),
+    again=double_grad("Out", ("X", "Y")),
     lod_from=None,
 )
 
@@ -222,4 +222,4 @@ for _type, _forward, _back in (
     ("dot", _dot, _dot_grad),
     ("kron", _kron, _kron_grad),
 ):
-    register_twice(_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_twice(_forward, _back), {})
+    register_double_grad(_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(_forward, _back), {})

@@ -8,9 +8,9 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.shapes import around
 from ...base.shapes import reduced_axes as axes_of
+from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
-from ..pairs import Rule, applied_again, or_zeros, register_twice, twice
 from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -58,7 +58,7 @@ register(
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=_mean_grad,
-        grad=applied_again("mean"),
+        grad=linear_double_grad("mean"),
         native=_mean_grad_native,
         cuda="reductions.mean_grad",
         doc="Gradient of mean.",
@@ -194,14 +194,14 @@ def _extreme_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all
     return xp.where(chosen, _spread(Out_grad, X, dim, reduce_all), 0)
 
 
-def _extreme_twice(xp: Any, X: Any, Out: Any, DOut: Any, DDX: Any, dim: Any, reduce_all: bool) -> Any:
+def _extreme_double_grad(xp: Any, X: Any, Out: Any, DOut: Any, DDX: Any, dim: Any, reduce_all: bool) -> Any:
     chosen = X == _spread(Out, X, dim, reduce_all)
     picked = xp.where(chosen, or_zeros(xp, DDX, X), 0)
     return picked.sum(axis=axes_of(X.ndim, dim, reduce_all), dtype=X.dtype).reshape(DOut.shape)
 
 
 for _type in ("reduce_max", "reduce_min"):
-    register_twice(_type, ("X", "Out"), "Out", (), _extreme_twice, ATTRS, ("X",))
+    register_double_grad(_type, ("X", "Out"), "Out", (), _extreme_double_grad, ATTRS, ("X",))
 
 
 def _prod_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
@@ -226,7 +226,7 @@ _register_reduction(
     lambda xp, x, axes: x.sum(axis=axes, dtype=x.dtype),
     "The sum over the dimensions `dim`.",
     grad=_sum_grad,
-    again=applied_again("reduce_sum"),
+    again=linear_double_grad("reduce_sum"),
     native="reduce_sum",
     native_grad="reduce_fill",
     zero_rows="summed",
@@ -236,7 +236,7 @@ _register_reduction(
     _mean_of,
     "The mean over the dimensions `dim`.",
     grad=_rmean_grad,
-    again=applied_again("reduce_mean"),
+    again=linear_double_grad("reduce_mean"),
     native="reduce_sum",
     native_grad="reduce_fill",
     types=REAL,
@@ -260,7 +260,7 @@ _register_reduction(
     lambda xp, x, axes: _extreme(xp, x, axes, "max"),
     "The largest over the dimensions `dim`; every element as large gets the gradient.",
     grad=_extreme_grad,
-    again=twice("Out", ()),
+    again=double_grad("Out", ()),
     needs_out=True,
     native="reduce_max",
     native_grad="reduce_max_grad",
@@ -271,7 +271,7 @@ _register_reduction(
     lambda xp, x, axes: _extreme(xp, x, axes, "min"),
     "The smallest over the dimensions `dim`; every element as small gets the gradient.",
     grad=_extreme_grad,
-    again=twice("Out", ()),
+    again=double_grad("Out", ()),
     needs_out=True,
     native="reduce_min",
     native_grad="reduce_min_grad",

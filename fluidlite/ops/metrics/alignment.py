@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..infer import product
 from ..native import typed
 from ..registry import Call, OpDef, OperatorError, OpView, register

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OperatorError, OpView, register
-from ..sequence import Lods, given
+from ..sequence import Lods, input_lod
 
 Scored = dict[int, list[tuple[float, float]]]
 """For each class pairs of a score and 1 or 0."""
@@ -84,7 +84,7 @@ def _detection_map(
     ap_type: str,
     lod: Lods,
 ) -> Any:
-    found_of, wanted_of = (given(lod, slot) for slot in ("DetectRes", "Label"))
+    found_of, wanted_of = (input_lod(lod, slot) for slot in ("DetectRes", "Label"))
     if not found_of or not wanted_of or len(found_of[-1]) != len(wanted_of[-1]):
         raise OperatorError(
             "operator detection_map: DetectRes and Label must have a sequence for each image, got "
@@ -97,8 +97,8 @@ def _detection_map(
         if PosCount is None or TruePos is None or FalsePos is None:
             raise OperatorError("operator detection_map: HasState is set, but there is no state yet")
         counts = {k: int(n) for k, n in enumerate(PosCount.reshape(-1)) if n}
-        true = _of_state(TruePos, given(lod, "TruePos")[0])
-        false = _of_state(FalsePos, given(lod, "FalsePos")[0])
+        true = _of_state(TruePos, input_lod(lod, "TruePos")[0])
+        false = _of_state(FalsePos, input_lod(lod, "FalsePos")[0])
     for image in range(len(found_of[-1]) - 1):
         found, wanted = (
             rows[offsets[-1][image] : offsets[-1][image + 1]]

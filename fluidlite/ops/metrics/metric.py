@@ -7,9 +7,9 @@ from typing import Any
 from ...base.dtypes import VarType
 from ..infer import product
 from ..native import element, typed
-from ..ranges import forbid, require_in_range
 from ..registry import Call, OpDef, OperatorError, OpView, register
 from ..scatter import add_at
+from ..value_checks import forbid, require_in_range
 
 
 def _top_k(xp: Any, X: Any, K: Any, k: int) -> Any:

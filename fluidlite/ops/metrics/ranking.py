@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
-from ..ranges import require_in_range
+from ..host_fallback import hosted
 from ..registry import OpDef, OpView, register
+from ..value_checks import require_in_range
 
 
 @hosted

@@ -106,7 +106,7 @@ register_function(
 )
 
 
-def _elu_twice(xp: Any, X: Any, DOut: Any, DDX: Any, alpha: float) -> Any:
+def _elu_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any, alpha: float) -> Any:
     steep = alpha * xp.exp(xp.minimum(X, 0))
     return xp.where(X > 0, 0, DOut * DDX * steep), xp.where(X > 0, DDX, DDX * steep)
 
@@ -117,7 +117,7 @@ register_function(
     lambda xp, X, Out_grad, alpha: xp.where(X > 0, Out_grad, Out_grad * alpha * xp.exp(xp.minimum(X, 0))),
     "x where positive, alpha (exp(x) - 1) elsewhere.",
     {"alpha": 1.0},
-    second=_elu_twice,
+    second=_elu_double_grad,
     counted=False,
 )
 register_function(
@@ -172,7 +172,7 @@ def _soft_relu_grad(xp: Any, Out: Any, Out_grad: Any, threshold: float) -> Any:
     return xp.where(_soft_relu_bends(Out, threshold), Out_grad * -xp.expm1(-Out), 0)
 
 
-def _soft_relu_twice(xp: Any, Out: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
+def _soft_relu_double_grad(xp: Any, Out: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
     return xp.where(_soft_relu_bends(Out, threshold), DOut * DDX * xp.exp(-Out), 0), _soft_relu_grad(
         xp, Out, DDX, threshold
     )
@@ -185,7 +185,7 @@ register_function(
     "log(1 + exp(x)) of x cut to the range from -threshold to threshold.",
     {"threshold": 40.0},
     native=False,
-    second=_soft_relu_twice,
+    second=_soft_relu_double_grad,
 )
 register_function(
     "tanh_shrink",
@@ -199,7 +199,7 @@ register_function(
 )
 
 
-def _stanh_twice(xp: Any, X: Any, DOut: Any, DDX: Any, scale_a: float, scale_b: float) -> Any:
+def _stanh_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any, scale_a: float, scale_b: float) -> Any:
     inner = xp.tanh(scale_a * X)
     slope = scale_a * scale_b * (1 - inner * inner)
     return DOut * DDX * -2 * scale_a * inner * slope, DDX * slope
@@ -211,7 +211,7 @@ register_function(
     lambda xp, X, Out_grad, scale_a, scale_b: Out_grad * scale_a * scale_b * (1 - xp.tanh(scale_a * X) ** 2),
     "scale_b tanh(scale_a x).",
     {"scale_a": 0.67, "scale_b": 1.7159},
-    second=_stanh_twice,
+    second=_stanh_double_grad,
 )
 
 
@@ -220,7 +220,7 @@ def _swish_grad(xp: Any, X: Any, Out_grad: Any, beta: float) -> Any:
     return Out_grad * (gate + beta * X * gate * (1 - gate))
 
 
-def _swish_twice(xp: Any, X: Any, DOut: Any, DDX: Any, beta: float) -> Any:
+def _swish_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any, beta: float) -> Any:
     gate = stable_sigmoid(xp, beta * X)
     bend = beta * gate * (1 - gate) * (2 + beta * X * (1 - 2 * gate))
     return DOut * DDX * bend, _swish_grad(xp, X, DDX, beta)
@@ -232,7 +232,7 @@ register_function(
     _swish_grad,
     "x sigmoid(beta x).",
     {"beta": 1.0},
-    second=_swish_twice,
+    second=_swish_double_grad,
     counted=False,
 )
 register_function(
@@ -240,7 +240,7 @@ register_function(
     lambda xp, X: X * stable_sigmoid(xp, X),
     lambda xp, X, Out_grad: _swish_grad(xp, X, Out_grad, 1.0),
     "x sigmoid(x).",
-    second=lambda xp, X, DOut, DDX: _swish_twice(xp, X, DOut, DDX, 1.0),
+    second=lambda xp, X, DOut, DDX: _swish_double_grad(xp, X, DOut, DDX, 1.0),
 )
 
 
@@ -251,7 +251,7 @@ def _hard_swish_grad(xp: Any, X: Any, Out_grad: Any, threshold: float, scale: fl
     return xp.where(moved > 0, Out_grad * slope, 0)
 
 
-def _hard_swish_twice(
+def _hard_swish_double_grad(
     xp: Any, X: Any, DOut: Any, DDX: Any, threshold: float, scale: float, offset: float
 ) -> Any:
     moved = X + offset
@@ -265,7 +265,7 @@ register_function(
     _hard_swish_grad,
     "x times (x + offset cut to the range from 0 to threshold) / scale.",
     {"threshold": 6.0, "scale": 6.0, "offset": 3.0},
-    second=_hard_swish_twice,
+    second=_hard_swish_double_grad,
 )
 
 
@@ -284,7 +284,7 @@ def _mish_gate(xp: Any, X: Any, threshold: float) -> Any:
     return -xp.expm1(-_cut_softplus(xp, X, threshold))
 
 
-def _mish_twice(xp: Any, X: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
+def _mish_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any, threshold: float) -> Any:
     inner, gate = xp.tanh(_cut_softplus(xp, X, threshold)), _mish_gate(xp, X, threshold)
     open_ = 1 - inner * inner
     bend = open_ * (2 * gate + X * (gate * (1 - gate) - 2 * inner * gate * gate))
@@ -297,7 +297,7 @@ register_function(
     _mish_grad,
     "x tanh(softplus(x)).",
     {"threshold": 20.0},
-    second=_mish_twice,
+    second=_mish_double_grad,
 )
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
@@ -319,7 +319,7 @@ def _gelu_grad(xp: Any, X: Any, Out_grad: Any, approximate: bool) -> Any:
     return Out_grad * (0.5 * (1 + erf(xp, X * math.sqrt(0.5))) + X * density)
 
 
-def _gelu_twice(xp: Any, X: Any, DOut: Any, DDX: Any, approximate: bool) -> Any:
+def _gelu_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any, approximate: bool) -> Any:
     if approximate:
         inner = xp.tanh(_TANH_SCALE * (X + _TANH_CUBE * X**3))
         steep = _TANH_SCALE * (1 + 3 * _TANH_CUBE * X * X)
@@ -337,5 +337,5 @@ register_function(
     _gelu_grad,
     "x times the normal distribution function of x, or its approximation by tanh.",
     {"approximate": False},
-    second=_gelu_twice,
+    second=_gelu_double_grad,
 )

@@ -6,9 +6,9 @@ from typing import Any
 
 from ...base.batch_norm import extents, uses_moving_statistics
 from ...base.windows import channels_last
+from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
 from ..native import typed
-from ..pairs import twice
 from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
@@ -209,7 +209,7 @@ register(
         attrs=BATCH_NORM_ATTRS,
         infer=grads_like_inputs,
         kernel=_batch_norm_grad,
-        grad=twice("Y", ("X", "Scale")),
+        grad=double_grad("Y", ("X", "Scale")),
         native=_batch_norm_grad_native,
         cuda="batch_norm.gradient",
         inplace=((DX, DY),),

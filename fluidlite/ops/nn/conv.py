@@ -13,9 +13,9 @@ from typing import Any
 
 from ...backend.products import matmul
 from ...base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element
-from ..pairs import twice
 from ..registry import FIRST, Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 from .patches import gather_patches, scatter_patches
 
@@ -279,7 +279,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             attrs=attrs,
             infer=grads_like_inputs,
             kernel=convolve_transposed_grad if transposed else convolve_grad,
-            grad=twice("Output", ("Input", "Filter")),
+            grad=double_grad("Output", ("Input", "Filter")),
             native=partial(_native_grad, transposed=transposed) if dims == 2 else None,
             cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
             doc=f"The gradients of {op_type} for images, filters and bias.",

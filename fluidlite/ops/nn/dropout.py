@@ -6,9 +6,9 @@ from typing import Any
 
 from ..._ext import rng
 from ...base.dtypes import VarType
+from ..grad_pairs import self_adjoint_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import numel, typed
-from ..pairs import same_again
 from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 from ..tensor.random_ import fresh_seed
 
@@ -125,7 +125,7 @@ register(
         attrs=_ATTRS,
         infer=grads_like_inputs,
         kernel=_dropout_grad,
-        grad=same_again,
+        grad=self_adjoint_double_grad,
         native=_native_grad,
         inplace=((DX, DOUT),),
         cuda="random.dropout_grad",

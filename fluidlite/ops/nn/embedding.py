@@ -7,12 +7,12 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
+from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element, numel, typed
-from ..pairs import applied_again
-from ..ranges import require_in_range
 from ..registry import Call, OpDef, OpView, RowRule, Shape, grad_name, register, standard_grad
 from ..tensor import selected_rows as rows
+from ..value_checks import require_in_range
 
 DOUT, DW = grad_name("Out"), grad_name("W")
 
@@ -143,7 +143,7 @@ for _type, _what in (
             attrs=_LOOKUP,
             infer=grads_like_inputs,
             kernel=_lookup_grad,
-            grad=applied_again(_type, "W"),
+            grad=linear_double_grad(_type, "W"),
             native=_lookup_native(grad=True),
             rows=RowRule(
                 _sparse_grad,

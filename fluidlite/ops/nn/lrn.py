@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.windows import channels_last
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
 from ..registry import OpView
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.windows import channels_last
+from ..grad_pairs import double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import Selector, typed
-from ..pairs import twice
 from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 from .batch_norm import channel_axes
 
@@ -164,7 +164,7 @@ register(
         attrs=_LAYER_NORM,
         infer=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
         kernel=_layer_norm_grad,
-        grad=twice("Y", ("X", "Scale")),
+        grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_sample_rows, "Mean", "Variance"),
         inplace=((DX, DY),),
         cuda="layer_norm.layer_norm_grad",
@@ -275,7 +275,7 @@ register(
         attrs=_GROUP_NORM,
         infer=_grads_infer(_channels),
         kernel=_group_norm_grad,
-        grad=twice("Y", ("X", "Scale")),
+        grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_group_rows, "Mean", "Variance", whole=_forgets_no_mean),
         inplace=((DX, DY),),
         doc="The gradients of group_norm for X, Scale and Bias.",
@@ -334,7 +334,7 @@ register(
         attrs={"epsilon": 1e-5},
         infer=_grads_infer(lambda op: op.shape("X")[1]),
         kernel=_instance_norm_grad,
-        grad=twice("Y", ("X", "Scale")),
+        grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_channel_rows, *_SAVED, inverted=True),
         inplace=((DX, DY),),
         doc="The gradients of instance_norm for X, Scale and Bias.",
@@ -382,7 +382,7 @@ register(
         attrs={"axis": -1, "epsilon": 1e-10},
         infer=grads_like_inputs,
         kernel=_norm_grad,
-        grad=twice("Out", ("X",)),
+        grad=double_grad("Out", ("X",)),
         doc="The gradient of norm.",
     )
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..grad_pairs import double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import numel, typed
-from ..pairs import or_zeros, register_twice, twice
 from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -70,7 +70,7 @@ register(
         attrs={"factor": 1.0},
         infer=grads_like_inputs,
         kernel=_pow_grad,
-        grad=twice("Out", ("X",)),
+        grad=double_grad("Out", ("X",)),
         native=_pow_grad_native,
         inplace=((DX, DOUT),),
         cuda="activations.power_grad",
@@ -79,14 +79,14 @@ register(
 )
 
 
-def _pow_twice(xp: Any, X: Any, FactorTensor: Any, DOut: Any, DDX: Any, factor: float) -> Any:
+def _pow_double_grad(xp: Any, X: Any, FactorTensor: Any, DOut: Any, DDX: Any, factor: float) -> Any:
     exponent = _exponent(factor, FactorTensor)
     # Where the exponent is 1 the second derivative is 0, also at X = 0.
     bend = 0 if exponent == 1 else exponent * (exponent - 1) * xp.power(X, exponent - 2)
     return (DOut * DDX * bend).astype(X.dtype), (DDX * exponent * xp.power(X, exponent - 1)).astype(X.dtype)
 
 
-register_twice("pow", ("X", "FactorTensor?"), "Out", ("X",), _pow_twice, {"factor": 1.0})
+register_double_grad("pow", ("X", "FactorTensor?"), "Out", ("X",), _pow_double_grad, {"factor": 1.0})
 
 
 def _alpha_shape(mode: str, x: Shape) -> Shape:
@@ -142,13 +142,13 @@ register(
         attrs={"mode": "all"},
         infer=grads_like_inputs,
         kernel=_prelu_grad,
-        grad=twice("Out", ("X", "Alpha")),
+        grad=double_grad("Out", ("X", "Alpha")),
         doc="Gradient of prelu.",
     )
 )
 
 
-def _prelu_twice(xp: Any, X: Any, Alpha: Any, DOut: Any, DDX: Any, DDAlpha: Any, mode: str) -> Any:
+def _prelu_double_grad(xp: Any, X: Any, Alpha: Any, DOut: Any, DDX: Any, DDAlpha: Any, mode: str) -> Any:
     shape = _alpha_shape(mode, X.shape)
     alpha, seen = Alpha.reshape(shape), or_zeros(xp, DDAlpha, Alpha).reshape(shape)
     ddx = or_zeros(xp, DDX, X)
@@ -157,7 +157,7 @@ def _prelu_twice(xp: Any, X: Any, Alpha: Any, DOut: Any, DDX: Any, DDAlpha: Any,
     return xp.where(X > 0, 0, DOut * seen), dalpha, xp.where(X > 0, ddx, alpha * ddx + X * seen)
 
 
-register_twice("prelu", ("X", "Alpha"), "Out", ("X", "Alpha"), _prelu_twice, {"mode": "all"})
+register_double_grad("prelu", ("X", "Alpha"), "Out", ("X", "Alpha"), _prelu_double_grad, {"mode": "all"})
 
 
 def _groups(shape: Shape, groups: int, axis: int) -> Shape:
@@ -206,15 +206,15 @@ register(
         attrs={"groups": 2, "axis": 1},
         infer=grads_like_inputs,
         kernel=_maxout_grad,
-        grad=twice("Out", ()),
+        grad=double_grad("Out", ()),
         doc="Gradient of maxout.",
     )
 )
 
 
-def _maxout_twice(xp: Any, X: Any, Out: Any, DDX: Any, groups: int, axis: int) -> Any:
+def _maxout_double_grad(xp: Any, X: Any, Out: Any, DDX: Any, groups: int, axis: int) -> Any:
     chosen = _maxout_grad(xp, X, Out, xp.ones_like(Out), groups, axis)
     return (DDX * chosen).reshape(_groups(X.shape, groups, axis)).sum(axis=axis % X.ndim + 1, dtype=X.dtype)
 
 
-register_twice("maxout", ("X", "Out"), "Out", (), _maxout_twice, {"groups": 2, "axis": 1}, ("X",))
+register_double_grad("maxout", ("X", "Out"), "Out", (), _maxout_double_grad, {"groups": 2, "axis": 1}, ("X",))

@@ -14,9 +14,9 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.dtypes import VarType
 from ...base.windows import channels_last, resolve_pads, window_counts, window_spans
+from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import typed
-from ..pairs import register_twice, twice
 from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -74,7 +74,7 @@ class Pooling:
         image = self.xp.moveaxis(image, -1, 1) if self.last else image
         return image.reshape(*self.lead, product(image.shape[2:]))
 
-    def picked(self, image: Any, places: Any) -> Any:
+    def take_flat(self, image: Any, places: Any) -> Any:
         """The elements of `image` at the flat indices `places` [N, C, places]."""
         return self.xp.take_along_axis(self.rows(image), places, axis=2)
 
@@ -158,7 +158,7 @@ def _pool_grad(
     return pooling.scattered(pooling.flat, spread)
 
 
-def _pool_twice(
+def _pool_double_grad(
     xp: Any,
     X: Any,
     DDX: Any,
@@ -189,7 +189,7 @@ def _pool_twice(
         adaptive=adaptive,
         ceil_mode=ceil_mode,
     )
-    return pooling.placed(pooling.picked(DDX, winners(pooling)))
+    return pooling.placed(pooling.take_flat(DDX, winners(pooling)))
 
 
 def highest(pooling: Pooling) -> Any:
@@ -320,13 +320,13 @@ def _register_pool(op_type: str, dims: int) -> None:
             attrs=attrs,
             infer=grads_like_inputs,
             kernel=_pool_grad,
-            grad=twice("Out", ()),
+            grad=double_grad("Out", ()),
             native=_native_grad if dims == 2 else None,
             cuda="pooling.pool_gradient",
             doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
         )
     )
-    register_twice(op_type, ("X", "Out"), "Out", (), _pool_twice, attrs, ("X",))
+    register_double_grad(op_type, ("X", "Out"), "Out", (), _pool_double_grad, attrs, ("X",))
 
 
 _register_pool("pool2d", 2)

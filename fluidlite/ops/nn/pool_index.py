@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..pairs import register_pair, register_twice, twice
+from ..grad_pairs import double_grad, register_double_grad, register_pair
 from .pool import Pooling, highest, infer_pool, winners
 
 
@@ -54,7 +54,7 @@ def _indexed(
     )
 
 
-def _pool_with_index_twice(
+def _pool_with_index_double_grad(
     xp: Any,
     X: Any,
     Mask: Any,
@@ -66,7 +66,7 @@ def _pool_with_index_twice(
     adaptive: bool,
 ) -> Any:
     pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
-    return pooling.placed(pooling.picked(DDX, pooling.rows(Mask).astype("int64")))
+    return pooling.placed(pooling.take_flat(DDX, pooling.rows(Mask).astype("int64")))
 
 
 def _register_indexed(op_type: str, dims: int) -> None:
@@ -90,10 +90,10 @@ def _register_indexed(op_type: str, dims: int) -> None:
         keep_out=("Mask",),
         lod_from=None,
         stop_gradient=("Mask",),
-        again=twice("Out", ()),
+        again=double_grad("Out", ()),
         cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
     )
-    register_twice(op_type, ("X", "Mask"), "Out", (), _pool_with_index_twice, attrs, ("X",))
+    register_double_grad(op_type, ("X", "Mask"), "Out", (), _pool_with_index_double_grad, attrs, ("X",))
 
 
 _register_indexed("max_pool2d_with_index", 2)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
 from ..registry import LodArray, OpView, grad_name
-from ..sequence import Lods, deep, given, levels, ranges
+from ..sequence import Lods, deep, input_lod, levels, ranges
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -34,11 +34,11 @@ def _add(xp: Any, X: Any, alpha: float, beta: float, lod: Lods) -> Any:
         offsets = levels("add_position_encoding", lod, "X")[-1]
         places = ranges(np.zeros(len(offsets) - 1, np.int64), np.diff(offsets))
         encoded = xp.asarray(_encoded(places, X.shape[-1]))
-    return LodArray(X * alpha + (beta * encoded).astype(X.dtype), given(lod, "X"))
+    return LodArray(X * alpha + (beta * encoded).astype(X.dtype), input_lod(lod, "X"))
 
 
 def _add_grad(xp: Any, Out_grad: Any, alpha: float, lod: Lods) -> Any:
-    return LodArray(Out_grad * alpha, given(lod, DOUT))
+    return LodArray(Out_grad * alpha, input_lod(lod, DOUT))
 
 
 def _infer(op: OpView) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.shapes import rows_along
+from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis
 from ..native import typed
-from ..pairs import register_twice, twice
 from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -34,7 +34,7 @@ def _softmax_grad(xp: Any, Out: Any, Out_grad: Any, axis: int) -> Any:
     return Out * (Out_grad - (Out * Out_grad).sum(axis=axis, keepdims=True))
 
 
-def _softmax_twice(xp: Any, Out: Any, DOut: Any, DDX: Any, axis: int) -> Any:
+def _softmax_double_grad(xp: Any, Out: Any, DOut: Any, DDX: Any, axis: int) -> Any:
     mean = (Out * DOut).sum(axis=axis, keepdims=True)
     seen = (Out * DDX).sum(axis=axis, keepdims=True)
     return DDX * (DOut - mean) - DOut * seen, Out * (DDX - seen)
@@ -89,11 +89,11 @@ register(
         attrs=_ATTRS,
         infer=grads_like_inputs,
         kernel=_softmax_grad,
-        grad=twice("Out", ("Out",)),
+        grad=double_grad("Out", ("Out",)),
         native=_native_grad,
         inplace=((DX, DOUT),),
         cuda="softmax.softmax_grad",
         doc="The gradient of softmax from its output.",
     )
 )
-register_twice("softmax", ("Out",), "Out", ("Out",), _softmax_twice, _ATTRS, ("X",))
+register_double_grad("softmax", ("Out",), "Out", ("Out",), _softmax_double_grad, _ATTRS, ("X",))

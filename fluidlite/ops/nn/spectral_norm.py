@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.products import matmul
+from ..grad_pairs import register_pair
 from ..infer import normalize_axis, product
-from ..pairs import register_pair
 from ..registry import OpView
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._ext.forks import library_call
 from ...backend import to_host
+from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
-from ..pairs import register_pair
 from ..registry import OperatorError, OpView
 
 

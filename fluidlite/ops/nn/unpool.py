@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..pairs import register_pair
-from ..ranges import require_in_range
+from ..grad_pairs import register_pair
 from ..registry import OpView
+from ..value_checks import require_in_range
 
 
 def _size(n: int, k: int, stride: int, padding: int) -> int:

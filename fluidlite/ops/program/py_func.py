@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import GRAD, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
 from ..sequence import Lods
 

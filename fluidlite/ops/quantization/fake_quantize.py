@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..infer import same_as
 from ..math.functions import rounded
 from ..registry import OpDef, OperatorError, OpView, register

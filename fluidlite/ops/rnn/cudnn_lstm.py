@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...backend.products import matmul
-from ..hosting import hosted
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..infer import require_same_dtype
 from ..native import typed
 from ..nn.activation import stable_sigmoid
-from ..pairs import register_pair
 from ..registry import Call, OpView, grad_name
 
 

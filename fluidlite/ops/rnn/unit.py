@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...backend.products import matmul
+from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
 from ..native import typed
 from ..nn.activation import stable_sigmoid
-from ..pairs import register_pair
 from ..registry import Call, OpView, grad_name
 
 DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (

@@ -9,10 +9,10 @@ import numpy as np
 from ..._ext import kernels
 from ...base.dtypes import VarType
 from ...base.lod import as_lod, from_lengths
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..native import typed
-from ..ranges import require_in_range
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, register
+from ..value_checks import require_in_range
 
 
 @hosted

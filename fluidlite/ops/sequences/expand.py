@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import bytes_of_row, typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
 from ..sequence import (
     Lods,
     deep,
-    given,
     grads_keep_sequences,
+    input_lod,
     levels,
     offsets_of,
     one_level,
@@ -42,7 +42,7 @@ def _counted(own: int, has_sequences: bool, level: int, times: int) -> str | Non
 
 def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Which row of X each row of the output is, and the LoD of the output."""
-    reference, own = levels(op_type, lod, "Y"), given(lod, "X")
+    reference, own = levels(op_type, lod, "Y"), input_lod(lod, "X")
     try:
         times = np.diff(reference[_level(ref_level, len(reference))])
     except ValueError as error:
@@ -69,7 +69,7 @@ def _expand_grad(xp: Any, X: Any, Out_grad: Any, ref_level: int, lod: Lods) -> A
     rows, _ = _expansion("sequence_expand_grad", len(X), lod, ref_level)
     dx = xp.zeros_like(X)
     xp.add.at(dx, xp.asarray(rows), Out_grad)
-    return LodArray(dx, given(lod, "X"))
+    return LodArray(dx, input_lod(lod, "X"))
 
 
 def _expand_infer(op: OpView) -> None:
@@ -162,7 +162,7 @@ def _expand_as_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
     rows, _ = _repeats("sequence_expand_as_grad", X, lod)
     dx = xp.zeros_like(X)
     xp.add.at(dx, xp.asarray(rows), Out_grad)
-    return LodArray(dx, given(lod, "X"))
+    return LodArray(dx, input_lod(lod, "X"))
 
 
 def _expand_as_infer(op: OpView) -> None:

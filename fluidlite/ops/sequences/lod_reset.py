@@ -9,10 +9,10 @@ import numpy as np
 from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.lod import frozen_offsets
+from ..grad_pairs import register_pair
 from ..native import copy, itemsize, numel, typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OperatorError, OpView, grad_name
-from ..sequence import Lods, given, grads_keep_sequences, knows_sequences, set_rows
+from ..sequence import Lods, grads_keep_sequences, input_lod, knows_sequences, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -30,16 +30,16 @@ def _wrong(offsets: np.ndarray, rows: int) -> str | None:
 
 
 def _reset(xp: Any, X: Any, Y: Any, target_lod: list[int], append: bool, lod: Lods) -> Any:
-    theirs = given(lod, "Y")
+    theirs = input_lod(lod, "Y")
     wanted = theirs[-1] if theirs else frozen_offsets(target_lod if Y is None else to_host(Y).reshape(-1))
     wrong = _wrong(wanted, len(X))
     if wrong is not None:
         raise OperatorError(f"operator lod_reset: {wrong}")
-    return LodArray(X, theirs or (*(given(lod, "X") if append else ()), wanted))
+    return LodArray(X, theirs or (*(input_lod(lod, "X") if append else ()), wanted))
 
 
 def _reset_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
-    return LodArray(Out_grad, given(lod, "X"))
+    return LodArray(Out_grad, input_lod(lod, "X"))
 
 
 def _infer(op: OpView) -> None:

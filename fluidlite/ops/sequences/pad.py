@@ -9,16 +9,16 @@ import numpy as np
 
 from ...backend import to_host
 from ...base.dtypes import VarType, to_numpy
+from ..grad_pairs import register_pair
 from ..infer import grads_like_inputs, product
 from ..native import NUMERIC, bytes_of_row, itemsize, typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
 from ..sequence import Lods, Segments, grads_keep_sequences, offsets_of, one_level, segments_of, single
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
 
-def _places(lengths: np.ndarray, width: int) -> np.ndarray:
+def _padded_positions(lengths: np.ndarray, width: int) -> np.ndarray:
     """Where the rows of sequences stand in a batch [sequences, width] that is read row by row."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
     return rows * width + np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -57,13 +57,13 @@ def _pad(xp: Any, X: Any, PadValue: Any, padded_length: int, lod: Lods) -> Any:
         raise OperatorError(f"operator sequence_pad: {wrong}")
     value = PadValue.reshape(()) if PadValue.size == 1 else PadValue
     out = xp.array(xp.broadcast_to(value.astype(X.dtype), shape))
-    out[xp.asarray(_places(lengths, width))] = X
+    out[xp.asarray(_padded_positions(lengths, width))] = X
     return LodArray(out.reshape(len(lengths), width, *X.shape[1:]), []), LodArray(xp.asarray(lengths), [])
 
 
 def _pad_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
     offsets = one_level("sequence_pad_grad", lod, "X")
-    places = _places(np.diff(offsets), Out_grad.shape[1])
+    places = _padded_positions(np.diff(offsets), Out_grad.shape[1])
     return LodArray(_flat(Out_grad, X.shape[1:])[xp.asarray(places)], [offsets])
 
 
@@ -136,14 +136,14 @@ def _valid(X: Any, Length: Any) -> np.ndarray:
 def _unpad(xp: Any, X: Any, Length: Any, lod: Lods) -> Any:
     lengths = _valid(X, Length)
     rows = _flat(X, X.shape[2:] or (1,))
-    return LodArray(rows[xp.asarray(_places(lengths, X.shape[1]))], [offsets_of(lengths)])
+    return LodArray(rows[xp.asarray(_padded_positions(lengths, X.shape[1]))], [offsets_of(lengths)])
 
 
 def _unpad_grad(xp: Any, X: Any, Length: Any, Out_grad: Any, lod: Lods) -> Any:
     dx = xp.zeros_like(X)
     # Fluid's programs do not give the lengths: those of the sequences of the gradient are the same.
     lengths = np.diff(one_level("sequence_unpad_grad", lod, DOUT)) if Length is None else Length
-    places = xp.asarray(_places(_valid(X, lengths), X.shape[1]))
+    places = xp.asarray(_padded_positions(_valid(X, lengths), X.shape[1]))
     _flat(dx, X.shape[2:] or (1,))[places] = Out_grad
     return LodArray(dx, [])
 

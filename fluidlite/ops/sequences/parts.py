@@ -8,9 +8,9 @@ import numpy as np
 
 from ...backend import to_host
 from ...base.dtypes import VarType
+from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import NUMERIC, bytes_of_row, copy, itemsize, typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
 from ..sequence import (
     Lods,
@@ -36,7 +36,7 @@ def _unmatched(sequences: int, begins: int, counts: int) -> str | None:
     return f"X has {sequences} sequences, but Offset has {begins} and Length {counts} elements"
 
 
-def _chosen(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
+def _slice_rows(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
     """Which rows a slice of each sequence has, and how many."""
     segments = Segments(one_level(op_type, lod, "X"))
     begin, count = (np.asarray(to_host(value), np.int64).reshape(-1) for value in (Offset, Length))
@@ -54,12 +54,12 @@ def _chosen(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarr
 
 
 def _slice(xp: Any, X: Any, Offset: Any, Length: Any, lod: Lods) -> Any:
-    rows, count = _chosen("sequence_slice", Offset, Length, lod)
+    rows, count = _slice_rows("sequence_slice", Offset, Length, lod)
     return LodArray(X[xp.asarray(rows)], [offsets_of(count)])
 
 
 def _slice_grad(xp: Any, X: Any, Offset: Any, Length: Any, Out_grad: Any, lod: Lods) -> Any:
-    rows, _ = _chosen("sequence_slice_grad", Offset, Length, lod)
+    rows, _ = _slice_rows("sequence_slice_grad", Offset, Length, lod)
     dx = xp.zeros_like(X)
     dx[xp.asarray(rows)] = Out_grad
     return LodArray(dx, lod["X"][0])
@@ -161,7 +161,9 @@ def _miscounted(sequences: int, ids: int, rows: int, updates: int) -> str | None
     return f"{sequences} sequences of {ids} ids for {rows} rows and {updates} updates"
 
 
-def _places(op_type: str, X: Any, Ids: Any, Updates: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
+def _update_positions(
+    op_type: str, X: Any, Ids: Any, Updates: Any, lod: Lods
+) -> tuple[np.ndarray, np.ndarray]:
     """For each id the row and column of X that it means."""
     segments = Segments(one_level(op_type, lod, "Ids"))
     columns = np.asarray(to_host(Ids), np.int64).reshape(-1)
@@ -175,14 +177,14 @@ def _places(op_type: str, X: Any, Ids: Any, Updates: Any, lod: Lods) -> tuple[np
 
 
 def _scatter(xp: Any, X: Any, Ids: Any, Updates: Any, lod: Lods) -> Any:
-    rows, columns = _places("sequence_scatter", X, Ids, Updates, lod)
+    rows, columns = _update_positions("sequence_scatter", X, Ids, Updates, lod)
     out = X.copy()
     xp.add.at(out, (xp.asarray(rows), xp.asarray(columns)), Updates.reshape(-1))
     return LodArray(out, [])
 
 
 def _scatter_grad(xp: Any, Ids: Any, Updates: Any, Out_grad: Any, lod: Lods) -> Any:
-    rows, columns = _places("sequence_scatter_grad", Out_grad, Ids, Updates, lod)
+    rows, columns = _update_positions("sequence_scatter_grad", Out_grad, Ids, Updates, lod)
     dupdates = Out_grad[xp.asarray(rows), xp.asarray(columns)].reshape(Updates.shape)
     return LodArray(Out_grad.copy(), []), LodArray(dupdates, [])
 

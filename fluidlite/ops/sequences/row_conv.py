@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.lod import Lod
+from ..grad_pairs import register_pair
 from ..native import typed
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OpView, grad_name
 from ..sequence import Lods, deep, grads_keep_sequences, levels, segments_of, set_rows
 

@@ -1,14 +1,14 @@
 """Making, joining, parting, moving and indexing tensors; random numbers; sparse rows."""
 
 from . import (  # noqa: F401
-    draws,
     fill,
     gather,
     indexing,
     join,
-    manip,
+    manipulation,
     pad,
     random_,
+    random_choice,
     random_crop,
     search,
     selected_rows,

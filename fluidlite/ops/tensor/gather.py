@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.shapes import product
+from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed
-from ..pairs import applied_again
-from ..ranges import require_in_range
 from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
 from ..scatter import add_at
+from ..value_checks import require_in_range
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
 
@@ -30,7 +30,7 @@ def _rows(xp: Any, op_type: str, slot: str, index: Any, size: int) -> Any:
 _OVERWRITES, _ADDS, _REPLACES = 0, 1, 2
 
 
-def _taken(op: OpView, source: str, index: str, target: str, depth: int) -> Call | None:
+def _gather_call(op: OpView, source: str, index: str, target: str, depth: int) -> Call | None:
     """The call that makes `target` of what is in `source` at the points of `index`, of `depth` numbers each."""
     name = typed(op, "gather_nd", (index,), ("i32", "i64"))
     if name is None:
@@ -83,7 +83,7 @@ register(
         kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
-        native=lambda op: _taken(op, "X", "Index", "Out", 1),
+        native=lambda op: _gather_call(op, "X", "Index", "Out", 1),
         doc="The rows of X that Index names.",
     )
 )
@@ -95,7 +95,7 @@ register(
         attrs={"overwrite": True},
         infer=grads_like_inputs,
         kernel=_gather_grad,
-        grad=applied_again("gather"),
+        grad=linear_double_grad("gather"),
         native=lambda op: _brought(
             op, None, "Index", DOUT, DX, _OVERWRITES if op.attr("overwrite") else _ADDS, 1
         ),
@@ -142,7 +142,7 @@ register(
         kernel=_gather_nd,
         grad=standard_grad(inputs=("X", "Index")),
         gradable=("X",),
-        native=lambda op: _taken(op, "X", "Index", "Out", op.shape("Index")[-1]),
+        native=lambda op: _gather_call(op, "X", "Index", "Out", op.shape("Index")[-1]),
         counted=False,
         doc="The elements or slices of X at the points that the last dimension of Index holds.",
     )
@@ -154,7 +154,7 @@ register(
         outputs=(DX,),
         infer=grads_like_inputs,
         kernel=_gather_nd_grad,
-        grad=applied_again("gather_nd"),
+        grad=linear_double_grad("gather_nd"),
         native=lambda op: _brought(op, None, "Index", DOUT, DX, _ADDS, op.shape("Index")[-1]),
         doc="Gradient of gather_nd: the sum where a point was taken several times.",
     )
@@ -197,7 +197,7 @@ def _scatter_grad_native(index: str, depth: Callable[[OpView], int]) -> Selector
     """The gradients of an operator that brings updates to the points of `index`, of `depth` numbers each."""
 
     def select(op: OpView) -> list[Call] | None:
-        taken = _taken(op, DOUT, index, DUPDATES, depth(op)) if op.has(DUPDATES) else None
+        taken = _gather_call(op, DOUT, index, DUPDATES, depth(op)) if op.has(DUPDATES) else None
         if op.has(DUPDATES) and taken is None:
             return None
         calls = [taken] if taken else []

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType
+from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import normalize_axis, product, same_as
 from ..native import itemsize, numel
-from ..pairs import applied_again, register_pair
-from ..ranges import require_in_range
 from ..registry import Call, OpView, grad_name
+from ..value_checks import require_in_range
 
 
 def _along(axis: int, index: Any) -> tuple[Any, ...]:
@@ -50,7 +50,7 @@ register_pair(
     attrs={"dim": 0},
     keep=("X#", "Index"),
     gradable=("X",),
-    again=applied_again("index_select"),
+    again=linear_double_grad("index_select"),
 )
 
 
@@ -81,7 +81,7 @@ register_pair(
     "Of each row of X the elements that the same row of Index names.",
     keep=("X#", "Index"),
     gradable=("X",),
-    again=applied_again("index_sample"),
+    again=linear_double_grad("index_sample"),
     lod_from="Index",
 )
 
@@ -115,7 +115,7 @@ register_pair(
     outputs=("Y",),
     keep=("X#", "Mask"),
     gradable=("X",),
-    again=applied_again("masked_select", out="Y"),
+    again=linear_double_grad("masked_select", out="Y"),
     lod_from=None,
     native=(None, _masked_grad_native),
 )
@@ -146,7 +146,7 @@ register_pair(
     attrs={"shifts": [], "dims": []},
     wire={"dims": "LONGS"},
     keep=("X#",),
-    again=applied_again("roll"),
+    again=linear_double_grad("roll"),
 )
 
 
@@ -173,7 +173,7 @@ register_pair(
     "X taken apart along dimension `axis`.",
     outputs=("Out*",),
     attrs={"axis": 0},
-    again=applied_again("unbind"),
+    again=linear_double_grad("unbind"),
 )
 
 
@@ -268,7 +268,7 @@ register_pair(
     "The sum of a diagonal of the matrices that the dimensions dim1 and dim2 make.",
     attrs={"offset": 0, "dim1": 0, "dim2": 1},
     keep=("Input#",),
-    again=applied_again("trace", "Input"),
+    again=linear_double_grad("trace", "Input"),
     lod_from=None,
 )
 
@@ -308,7 +308,7 @@ register_pair(
     "Matrices over the dimensions dim1 and dim2 whose diagonal is the last dimension of Input; 0 elsewhere.",
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
-    again=applied_again("diag_embed", "Input"),
+    again=linear_double_grad("diag_embed", "Input"),
     lod_from=None,
 )
 
@@ -326,5 +326,5 @@ register_pair(
     "The lower or upper triangle of each matrix from a diagonal on, 0 elsewhere.",
     attrs={"diagonal": 0, "lower": False},
     keep=("X#",),
-    again=applied_again("tril_triu"),
+    again=linear_double_grad("tril_triu"),
 )

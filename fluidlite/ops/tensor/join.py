@@ -9,11 +9,11 @@ from ...base.dtypes import FLOATS
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from .. import by_row
+from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, normalize_axis, product
 from ..native import NUMERIC, itemsize, numel, typed
-from ..pairs import applied_again
-from ..ranges import require_in_range
 from ..registry import Call, OpDef, OpSpec, OpView, RowRule, Shape, grad_name, register, standard_grad
+from ..value_checks import require_in_range
 from . import selected_rows as rows
 from .views import known_numbers, numbers
 
@@ -70,7 +70,7 @@ def _concat_native(op: OpView) -> Call | None:
     return Call("concat", [*op.names("X"), op.name("Out")], [product(shape[:axis]), *rows])
 
 
-def _parts(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
+def _pieces(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
     """`whole` cut along `axis` into parts of `sizes`."""
     found, start = [], 0
     before = (slice(None),) * (axis % whole.ndim)
@@ -82,7 +82,7 @@ def _parts(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
 
 def _concat_grad(xp: Any, X: Any, AxisTensor: Any, Out_grad: Any, axis: int) -> list[Any]:
     axis = _axis(AxisTensor, axis)
-    return _parts(xp, Out_grad, [x.shape[axis] for x in X], axis)
+    return _pieces(xp, Out_grad, [x.shape[axis] for x in X], axis)
 
 
 def _concat_grad_native(op: OpView) -> Call | None:
@@ -112,7 +112,7 @@ register(
         grad=standard_grad(inputs=("X", "AxisTensor")),
         gradable=("X",),
         native=_concat_native,
-        cuda="pieces.concat",
+        cuda="concat_split.concat",
         by_row=by_row.joined,
         doc="The X one after another along dimension `axis`.",
         lod_from=_concat_lod,
@@ -126,9 +126,9 @@ register(
         attrs={"axis": 0},
         infer=grads_like_inputs,
         kernel=_concat_grad,
-        grad=applied_again("concat"),
+        grad=linear_double_grad("concat"),
         native=_concat_grad_native,
-        cuda="pieces.concat_grad",
+        cuda="concat_split.concat_grad",
         by_row=by_row.joined,
         doc="Gradients of concat.",
     )
@@ -180,7 +180,7 @@ def _split(
     axis = _axis(AxisTensor, axis)
     if SectionsTensorList:
         sections = numbers(SectionsTensorList)
-    return _parts(xp, X, _sizes(_fail, X.shape[axis], num, sections, num), axis)
+    return _pieces(xp, X, _sizes(_fail, X.shape[axis], num, sections, num), axis)
 
 
 def _split_native(op: OpView) -> Call | None:
@@ -212,7 +212,7 @@ register(
         kernel=_split,
         grad=_split_grad,
         native=_split_native,
-        cuda="pieces.split",
+        cuda="concat_split.split",
         by_row=by_row.joined,
         doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
         lod_from=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X",
@@ -309,7 +309,7 @@ def _infer_multiplex(op: OpView) -> None:
     op.set("Out", x, op.dtype("X"))
 
 
-def _chosen(xp: Any, Ids: Any, count: int, rows: int) -> Any:
+def _row_choices(xp: Any, Ids: Any, count: int, rows: int) -> Any:
     chosen = Ids.reshape(-1)[:rows]
     require_in_range(xp, "multiplex", "Ids", chosen, count, "inputs X")
     return chosen
@@ -317,11 +317,11 @@ def _chosen(xp: Any, Ids: Any, count: int, rows: int) -> Any:
 
 def _multiplex(xp: Any, Ids: Any, X: list[Any]) -> Any:
     rows = X[0].shape[0]
-    return xp.stack(X)[_chosen(xp, Ids, len(X), rows), xp.arange(rows)]
+    return xp.stack(X)[_row_choices(xp, Ids, len(X), rows), xp.arange(rows)]
 
 
 def _multiplex_grad(xp: Any, Ids: Any, X: list[Any], Out_grad: Any) -> list[Any]:
-    chosen = _chosen(xp, Ids, len(X), X[0].shape[0]).reshape((-1,) + (1,) * (Out_grad.ndim - 1))
+    chosen = _row_choices(xp, Ids, len(X), X[0].shape[0]).reshape((-1,) + (1,) * (Out_grad.ndim - 1))
     return [xp.where(chosen == k, Out_grad, 0) for k in range(len(X))]
 
 
@@ -344,7 +344,7 @@ register(
         outputs=(DX + "*",),
         infer=grads_like_inputs,
         kernel=_multiplex_grad,
-        grad=applied_again("multiplex"),
+        grad=linear_double_grad("multiplex"),
         doc="Gradients of multiplex.",
     )
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..grad_pairs import Rule, linear_double_grad
 from ..infer import grads_like_inputs
-from ..pairs import Rule, applied_again
 from ..registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
@@ -16,7 +16,7 @@ Pairs = list[tuple[int, int]]
 
 def _zeros_around(op_type: str) -> Rule:
     """The gradient rule of a padding's gradient: padding with 0."""
-    again = applied_again(op_type)
+    again = linear_double_grad(op_type)
 
     def rule(op: OpView) -> list[OpSpec]:
         specs = again(op)
@@ -268,7 +268,7 @@ register(
         kernel=lambda xp, X, Y, Offsets, Out_grad, shape, offsets: _uncrop(
             xp, X, Out_grad, _crop_window(X, Y, Offsets, shape, offsets)
         ),
-        grad=applied_again("crop"),
+        grad=linear_double_grad("crop"),
         doc="Gradient of crop.",
     )
 )
@@ -290,7 +290,7 @@ def _infer_crop_tensor(op: OpView) -> None:
     op.set("Out", [size for _, size in _window(op.fail, x, shape, offsets)], op.dtype("X"))
 
 
-def _given(tensor: Any, tensors: Any, attribute: Sequence[int]) -> Sequence[int]:
+def _tensor_or_attribute(tensor: Any, tensors: Any, attribute: Sequence[int]) -> Sequence[int]:
     if tensors:
         return numbers(tensors)
     return attribute if tensor is None else [int(n) for n in tensor.tolist()]
@@ -299,8 +299,8 @@ def _given(tensor: Any, tensors: Any, attribute: Sequence[int]) -> Sequence[int]
 def _crop_tensor(
     xp: Any, X: Any, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, shape: Any, offsets: Any
 ) -> Any:
-    sizes = _given(Shape, ShapeTensor, shape)
-    window = _window(_fail, X.shape, sizes, _given(Offsets, OffsetsTensor, offsets))
+    sizes = _tensor_or_attribute(Shape, ShapeTensor, shape)
+    window = _window(_fail, X.shape, sizes, _tensor_or_attribute(Offsets, OffsetsTensor, offsets))
     return xp.ascontiguousarray(_part(X, window))
 
 
@@ -308,8 +308,10 @@ def _crop_tensor_grad(
     xp: Any, X: Any, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, Out_grad: Any,
     shape: Any, offsets: Any,
 ) -> Any:  # fmt: skip
-    sizes = _given(Shape, ShapeTensor, shape)
-    return _uncrop(xp, X, Out_grad, _window(_fail, X.shape, sizes, _given(Offsets, OffsetsTensor, offsets)))
+    sizes = _tensor_or_attribute(Shape, ShapeTensor, shape)
+    return _uncrop(
+        xp, X, Out_grad, _window(_fail, X.shape, sizes, _tensor_or_attribute(Offsets, OffsetsTensor, offsets))
+    )
 
 
 register(

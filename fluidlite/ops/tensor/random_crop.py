@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import OpDef, OpView, register
 
 _FACTOR, _PRIME = 48271, 2**31 - 1

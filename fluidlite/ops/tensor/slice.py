@@ -9,11 +9,11 @@ import numpy as np
 
 from ...backend.constants import constant
 from ...base.dtypes import VarType
+from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import itemsize
-from ..pairs import applied_again
 from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
-from .manip import RANK_LIMIT
+from .manipulation import RANK_LIMIT
 from .views import known_numbers, numbers
 
 DOUT = grad_name("Out")
@@ -31,7 +31,7 @@ def _known(op: OpView, what: str) -> list[int] | None:
     return list(op.attr(what.lower()))
 
 
-def _given(tensor: Any, tensors: Any, attribute: Sequence[int]) -> list[int]:
+def _tensor_or_attribute(tensor: Any, tensors: Any, attribute: Sequence[int]) -> list[int]:
     if tensors:
         return numbers(tensors)
     return list(attribute) if tensor is None else [int(n) for n in tensor.reshape(-1)]
@@ -95,8 +95,8 @@ def _slice(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
     axes: Any, starts: Any, ends: Any, decrease_axis: Any,
 ) -> Any:  # fmt: skip
-    starts = _given(StartsTensor, StartsTensorList, starts)
-    ends = _given(EndsTensor, EndsTensorList, ends)
+    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
+    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
     part = xp.ascontiguousarray(Input[_slices(Input.shape, axes, starts, ends)])
     return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
 
@@ -105,8 +105,8 @@ def _slice_grad(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
     Out_grad: Any, axes: Any, starts: Any, ends: Any,
 ) -> Any:  # fmt: skip
-    starts = _given(StartsTensor, StartsTensorList, starts)
-    ends = _given(EndsTensor, EndsTensorList, ends)
+    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
+    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
     where = _slices(Input.shape, axes, starts, ends)
     whole = xp.zeros_like(Input)
     whole[where] = Out_grad.reshape(tuple(s.stop - s.start for s in where))
@@ -144,7 +144,7 @@ register(
         attrs=ATTRS,
         infer=grads_like_inputs,
         kernel=_slice_grad,
-        grad=applied_again("slice", "Input"),
+        grad=linear_double_grad("slice", "Input"),
         native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
         doc="Gradient of slice: 0 outside.",
     )
@@ -208,9 +208,9 @@ def _strided(
     EndsTensorList: Any, StridesTensorList: Any, axes: Any, starts: Any, ends: Any, strides: Any,
     decrease_axis: Any,
 ) -> Any:  # fmt: skip
-    starts = _given(StartsTensor, StartsTensorList, starts)
-    ends = _given(EndsTensor, EndsTensorList, ends)
-    strides = _given(StridesTensor, StridesTensorList, strides)
+    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
+    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
+    strides = _tensor_or_attribute(StridesTensor, StridesTensorList, strides)
     part = xp.ascontiguousarray(Input[_stepped(_fail, Input.shape, axes, starts, ends, strides)])
     return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
 
@@ -220,9 +220,9 @@ def _strided_grad(
     EndsTensorList: Any, StridesTensorList: Any, Out_grad: Any, axes: Any, starts: Any, ends: Any,
     strides: Any,
 ) -> Any:  # fmt: skip
-    starts = _given(StartsTensor, StartsTensorList, starts)
-    ends = _given(EndsTensor, EndsTensorList, ends)
-    strides = _given(StridesTensor, StridesTensorList, strides)
+    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
+    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
+    strides = _tensor_or_attribute(StridesTensor, StridesTensorList, strides)
     whole = xp.zeros_like(Input)
     part = whole[_stepped(_fail, Input.shape, axes, starts, ends, strides)]
     part[...] = Out_grad.reshape(part.shape)
@@ -249,7 +249,7 @@ register(
         attrs=STRIDED_ATTRS,
         infer=grads_like_inputs,
         kernel=_strided_grad,
-        grad=applied_again("strided_slice", "Input"),
+        grad=linear_double_grad("strided_slice", "Input"),
         doc="Gradient of strided_slice: 0 where nothing was taken.",
     )
 )

@@ -90,7 +90,7 @@ def _register_view(
             attrs=attrs,
             infer=infer_from_xshape,
             kernel=lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
-            grad=_twice,
+            grad=_double_grad_rule,
             native=copy(DOUT, DX),
             view=(DX, DOUT),
             doc=f"Gradient of {op_type}.",
@@ -136,7 +136,7 @@ def _register_plain(
     )
 
 
-def _twice(op: OpView) -> list[OpSpec]:
+def _double_grad_rule(op: OpView) -> list[OpSpec]:
     """The gradient of a reshape back is a reshape to the shape of Out@GRAD."""
     takes = {"X": [grad_name(op.name(DX))]}
     gives = {"Out": [grad_name(op.name(DOUT))]}

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..hosting import hosted
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..registry import OpView
 
 Array = np.ndarray
@@ -51,7 +51,7 @@ def _channels(array: Array, groups: int) -> Array:
     return array.reshape(len(array), groups, -1, array.shape[2] * array.shape[3])
 
 
-def _picked(flat: Array, index: Array) -> Array:
+def _take_flat(flat: Array, index: Array) -> Array:
     """[batch, groups, channels, elements, places]: what [batch, groups, channels, H W] holds at each index."""
     batch, groups, channels, _ = flat.shape
     return np.take_along_axis(flat, index.reshape(batch, groups, 1, -1), axis=3).reshape(
@@ -61,7 +61,7 @@ def _picked(flat: Array, index: Array) -> Array:
 
 def _sampled(flat: Array, bent: _Bent) -> Array:
     """The interpolated features of every element of every window, without the factors of the mask."""
-    out: Array = sum(_picked(flat, index) * weight[:, :, None] for index, weight, _, _ in bent.corners)
+    out: Array = sum(_take_flat(flat, index) * weight[:, :, None] for index, weight, _, _ in bent.corners)
     return out
 
 
@@ -108,7 +108,7 @@ def _back(
     d_at = [np.zeros(bent.there.shape, d_out.dtype) for _ in range(2)]
     for index, weight, by_y, by_x in bent.corners:
         np.add.at(d_input.reshape(-1), first + index[:, :, None], d_windows * weight[:, :, None])
-        moved = (d_windows * _picked(flat, index)).sum(axis=2)
+        moved = (d_windows * _take_flat(flat, index)).sum(axis=2)
         d_at[0] += moved * by_y
         d_at[1] += moved * by_x
     d_offset = np.stack(d_at, axis=3).reshape(Offset.shape)

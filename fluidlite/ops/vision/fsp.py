@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.products import matmul
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
 from ..registry import OpView
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from ...backend.constants import constant
 from ...backend.products import matmul
 from ...base.windows import channels_last
+from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
 from ..nn.batch_norm import channel_axes
-from ..pairs import register_pair
 from ..registry import OpView, Shape, grad_name
 from ..tensor.views import known_numbers
 

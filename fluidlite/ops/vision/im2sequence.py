@@ -9,9 +9,9 @@ import numpy as np
 
 from ...backend import to_host
 from ...base.windows import Geometry
+from ..grad_pairs import register_pair
 from ..native import typed
 from ..nn.patches import gather_patches, scatter_patches
-from ..pairs import register_pair
 from ..registry import Call, LodArray, OperatorError, OpView, grad_name
 from ..sequence import Lods, grads_keep_sequences, knows_sequences, offsets_of
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...backend.products import matmul
 from ...base.windows import channels_last
-from ..pairs import applied_again, register_pair
+from ..grad_pairs import linear_double_grad, register_pair
 from ..registry import OpSpec, OpView, grad_name
 from ..tensor.views import known_numbers, numbers
 
@@ -35,7 +35,9 @@ def _ratio(size: int, out: int, align_corners: bool) -> np.float32:
     return np.float32(size - 1) / np.float32(out - 1) if align_corners else np.float32(size) / np.float32(out)
 
 
-def _places(size: int, out: int, align_corners: bool, align_mode: int) -> tuple[np.ndarray, np.ndarray]:
+def _sample_positions(
+    size: int, out: int, align_corners: bool, align_mode: int
+) -> tuple[np.ndarray, np.ndarray]:
     """For each new element the old one before it, and how far beyond that it stands."""
     ratio, steps = _ratio(size, out, align_corners), np.arange(out)
     if align_mode == 0 and not align_corners:
@@ -68,7 +70,7 @@ def _taps(
         at = ratio * steps if align_corners else ratio * (steps + 0.5) - 0.5
         first = np.floor(at).astype(np.int64)
         return [(np.clip(first + k, 0, size - 1), _cubic(at - first - k)) for k in range(-1, 3)]
-    low, share = _places(size, out, align_corners, align_mode)
+    low, share = _sample_positions(size, out, align_corners, align_mode)
     return [(low, 1 - share), (np.minimum(low + 1, size - 1), share)]
 
 
@@ -188,7 +190,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
             raise op.fail(f"there must be {dims} new sizes, all positive, got {outs}")
         op.set("Out", (*shape[:first], *outs, *shape[first + dims :]), op.dtype("X"))
 
-    linear = applied_again(op_type)
+    linear = linear_double_grad(op_type)
 
     def again(op: OpView) -> list[OpSpec]:
         """Interpolating is linear: the gradient of the gradient interpolates."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.windows import Geometry, forward_geometry
+from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import grads_like_inputs, product, same_as
 from ..nn.patches import gather_patches, scatter_patches
-from ..pairs import applied_again, register_pair
 from ..registry import FIRST, LodFrom, OpView, Shape, grad_name
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -40,7 +40,7 @@ def _register(
             raise op.fail(f"X must be [batch, channels, height, width], got shape {list(op.shape('X'))}")
         op.set("Out", infer(op), op.dtype("X"))
 
-    again = applied_again(op_type)
+    again = linear_double_grad(op_type)
     register_pair(
         op_type,
         ("X",),
@@ -64,21 +64,25 @@ def _divided(op: OpView, axis: int, by: int, what: str) -> int:
     return size // by if size >= 0 else -1
 
 
-def _moved(xp: Any, x: Any, shape: tuple[int, ...], order: tuple[int, ...], result: tuple[int, ...]) -> Any:
+def _permuted(
+    xp: Any, x: Any, shape: tuple[int, ...], order: tuple[int, ...], result: tuple[int, ...]
+) -> Any:
     return xp.ascontiguousarray(x.reshape(shape).transpose(order)).reshape(result)
 
 
 def _pixel_shuffle(xp: Any, X: Any, upscale_factor: int) -> Any:
     n, c, h, w = X.shape
     r = upscale_factor
-    return _moved(xp, X, (n, c // (r * r), r, r, h, w), (0, 1, 4, 2, 5, 3), (n, c // (r * r), h * r, w * r))
+    return _permuted(
+        xp, X, (n, c // (r * r), r, r, h, w), (0, 1, 4, 2, 5, 3), (n, c // (r * r), h * r, w * r)
+    )
 
 
 def _pixel_shuffle_grad(xp: Any, Out_grad: Any, upscale_factor: int) -> Any:
     n, c, h, w = Out_grad.shape
     r = upscale_factor
     split = (n, c, h // r, r, w // r, r)
-    return _moved(xp, Out_grad, split, (0, 1, 3, 5, 2, 4), (n, c * r * r, h // r, w // r))
+    return _permuted(xp, Out_grad, split, (0, 1, 3, 5, 2, 4), (n, c * r * r, h // r, w // r))
 
 
 def _infer_pixel_shuffle(op: OpView) -> Shape:
@@ -112,13 +116,13 @@ def _space_to_depth(xp: Any, X: Any, blocksize: int) -> Any:
     n, c, h, w = X.shape
     b = blocksize
     split = (n, b, b, c // (b * b), h, w)
-    return _moved(xp, X, split, (0, 3, 4, 1, 5, 2), (n, c * b * b, h // b, w // b))
+    return _permuted(xp, X, split, (0, 3, 4, 1, 5, 2), (n, c * b * b, h // b, w // b))
 
 
 def _space_to_depth_grad(xp: Any, X: Any, Out_grad: Any, blocksize: int) -> Any:
     n, c, h, w = X.shape
     b = blocksize
-    return _moved(xp, Out_grad, (n, c // (b * b), h, b, w, b), (0, 3, 5, 1, 2, 4), X.shape)
+    return _permuted(xp, Out_grad, (n, c // (b * b), h, b, w, b), (0, 3, 5, 1, 2, 4), X.shape)
 
 
 def _infer_space_to_depth(op: OpView) -> Shape:
@@ -143,7 +147,7 @@ _register(
 
 def _shuffled(xp: Any, x: Any, group: int) -> Any:
     n, c, h, w = x.shape
-    return _moved(xp, x, (n, group, c // group, h, w), (0, 2, 1, 3, 4), x.shape)
+    return _permuted(xp, x, (n, group, c // group, h, w), (0, 2, 1, 3, 4), x.shape)
 
 
 def _infer_shuffle_channel(op: OpView) -> Shape:
@@ -239,6 +243,6 @@ register_pair(
     outputs=("Y",),
     attrs=_UNFOLD,
     keep=("X#",),
-    again=applied_again("unfold", out="Y"),
+    again=linear_double_grad("unfold", out="Y"),
     lod_from=None,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..registry import OpDef, OpView, register
 
 

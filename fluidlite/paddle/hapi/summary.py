@@ -29,7 +29,7 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
         ValueError: neither `input_size` nor `input`.
     """
     if input is None:
-        inputs = _made(input_size, dtypes)
+        inputs = _ones(input_size, dtypes)
     else:
         inputs = list(input) if isinstance(input, (list, tuple)) else [input]
     rows: list[tuple[str, str, str, int]] = []
@@ -65,7 +65,7 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
     return {"total_params": total, "trainable_params": trainable}
 
 
-def _made(input_size: Any, dtypes: Any) -> list[Tensor]:
+def _ones(input_size: Any, dtypes: Any) -> list[Tensor]:
     """Inputs of ones."""
     if input_size is None:
         raise ValueError("summary needs input_size or input")

@@ -17,8 +17,8 @@ from ...framework import Variable, mode
 from ...initializer import Initializer
 from ...layer_helper import LayerHelper
 from ...param_attr import ParamAttr
-from ..calls import constant, follows, in_mode_of, reshaped, run
 from ..dtypes import get_default_dtype
+from ..run_mode import constant, follows, in_mode_of, reshaped, run
 
 __all__ = [
     "arange",

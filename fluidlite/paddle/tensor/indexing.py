@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor, is_recording, placing
-from ..calls import constant, run
+from ..run_mode import constant, run
 from .manipulation import in_place, reshape, scatter
 
 _PLAIN = (int, np.integer, slice, type(Ellipsis))
@@ -33,7 +33,7 @@ def _for_numpy(index: Any) -> Any:
     return index._on_host if isinstance(index, Tensor) else index
 
 
-def _places(x: Tensor, index: Any) -> np.ndarray:
+def _flat_indices(x: Tensor, index: Any) -> np.ndarray:
     """The numbers, in the flattened `x`, of the elements that `index` picks, in the shape of the result."""
     try:
         return np.asarray(np.arange(x.array.size).reshape(x.array.shape)[_for_numpy(index)])
@@ -41,7 +41,7 @@ def _places(x: Tensor, index: Any) -> np.ndarray:
         raise IndexError(f"tensor {x.name!r} of shape {x.shape}: {error}") from None
 
 
-def picked(x: Tensor, index: Any) -> Any:
+def gather_indexed(x: Tensor, index: Any) -> Any:
     """`x[index]` for what is not plain; gradients go to the elements that were picked, and add up."""
     rows = index._on_host if isinstance(index, Tensor) else index
     if isinstance(rows, list) and all(
@@ -60,7 +60,7 @@ def picked(x: Tensor, index: Any) -> Any:
             raise IndexError(f"tensor {x.name!r} of shape {x.shape}: index must be in [{-count}, {count})")
         numbers = constant(rows % count, x, "int64")
         return run("gather", {"X": x, "Index": numbers}, attrs={"overwrite": False})
-    places = _places(x, index)
+    places = _flat_indices(x, index)
     shape = list(places.shape) or [1]
     if not places.size:
         return Tensor(placing.beside(np.empty(shape, x.array.dtype), x.array))
@@ -93,7 +93,7 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
         array[_for_numpy(index)] = plain
         x.array = array
         return
-    places = _places(x, index)
+    places = _flat_indices(x, index)
     given = value if isinstance(value, Tensor) else constant(value, x)
     if given.array.dtype != x.array.dtype:
         given = given.astype(x.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor, placing
-from ..calls import axes_of, eager_array, run
+from ..run_mode import axes_of, eager_array, run
 from .creation import diagonal_of
 from .manipulation import moveaxis, reshape
 

@@ -10,7 +10,7 @@ import numpy as np
 from ... import layers
 from ...base.dtypes import FLOATS, VarType, to_numpy
 from ...framework import Variable
-from ..calls import as_dtype, constant, operand, reshaped, run
+from ..run_mode import as_dtype, constant, operand, reshaped, run
 
 __all__ = [
     "abs",

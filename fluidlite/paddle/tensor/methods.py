@@ -74,7 +74,7 @@ _sliced = Tensor.__getitem__
 
 def _item(self: Tensor, index: Any) -> Any:
     """The part of the tensor that `index` says, as NumPy understands it (`Tensor.__getitem__`)."""
-    return _sliced(self, index) if indexing.is_plain(index) else indexing.picked(self, index)
+    return _sliced(self, index) if indexing.is_plain(index) else indexing.gather_indexed(self, index)
 
 
 def attach() -> None:

@@ -31,7 +31,7 @@ def from_dlpack(dlpack_tensor: Any) -> Tensor:
     and for types of elements that Fluid does not have, ValueError for a capsule that was taken before. Follows
     `paddle.utils.dlpack.from_dlpack`.
     """
-    array = dlpack.taken(dlpack_tensor)
+    array = dlpack.from_external(dlpack_tensor)
     to_vartype(array.dtype)
     return Tensor(array)
 

@@ -15,7 +15,7 @@ from ...base.place import CPUPlace
 from ...framework import mode
 from .. import order
 from ..dataset import Dataset, IterableDataset
-from ..recipe import Kitchen, Made, Recipe
+from ..fetcher import FetchedBatch, Fetcher, FetcherConfig
 from ..samplers import BatchSampler, FluidBatchSampler, RandomSampler, SequenceSampler, is_count, require
 from ..structure import as_lod_tensors, as_tensors
 from ..worker.dataset import Numbered, Streamed, serve
@@ -126,7 +126,7 @@ class DataLoader(GeneratorLoaders):
         self.drop_last = getattr(self.batch_sampler, "drop_last", drop_last)
         specs = None if self.feed_list is None else [spec_of(var) for var in self.feed_list]
         self._names = [spec.name for spec in specs or ()]
-        self._recipe = Recipe(
+        self._config = FetcherConfig(
             dataset,
             collate_fn,
             None
@@ -190,7 +190,7 @@ class DataLoader(GeneratorLoaders):
         """How many batches an epoch has. Raises TypeError for an IterableDataset without a length."""
         if self.batch_sampler is not None:
             return len(self.batch_sampler)
-        count, size = len(self.dataset), self._recipe.batch_size or 1
+        count, size = len(self.dataset), self._config.batch_size or 1
         return count // size if self.drop_last else -(-count // size)
 
     def __iter__(self) -> Iterator[Any]:
@@ -256,7 +256,7 @@ class DataLoader(GeneratorLoaders):
             pass
         if self.num_workers:
             return self._from_workers(lambda pool: Numbered(pool, numbers, self.prefetch_factor))
-        return self._here(self._kitchen().each(numbers))
+        return self._here(self._fetcher().each(numbers))
 
     def _streamed(self, position: Position) -> Source:
         if position.batches and len(position.workers) != self.num_workers:
@@ -265,16 +265,16 @@ class DataLoader(GeneratorLoaders):
                 f"on with {self.num_workers}: every worker reads a part of its own"
             )
         if not self.num_workers:
-            return self._here(self._kitchen().stream(position.batches))
+            return self._here(self._fetcher().stream(position.batches))
         position.workers = position.workers or [0] * self.num_workers
         return self._from_workers(lambda pool: Streamed(pool, position.workers, self.prefetch_factor))
 
-    def _kitchen(self) -> Kitchen:
+    def _fetcher(self) -> Fetcher:
         """What makes the batches in this process."""
         memory = staging_memory(self._targets) if self.use_buffer_reader else None
-        return self._recipe.kitchen() if memory is None else self._recipe.kitchen(memory.empty, memory)
+        return self._config.fetcher() if memory is None else self._config.fetcher(memory.empty, memory)
 
-    def _here(self, batches: Iterator[Made]) -> Source:
+    def _here(self, batches: Iterator[FetchedBatch]) -> Source:
         if not self.use_buffer_reader:
             return Direct(batches)
         return Threaded(batches, self.prefetch_factor, type(self.dataset).__name__)
@@ -285,7 +285,7 @@ class DataLoader(GeneratorLoaders):
             pool = WorkerPool(
                 self.num_workers,
                 serve,
-                self._recipe,
+                self._config,
                 name=f"the DataLoader of {type(self.dataset).__name__}",
                 ahead=self.prefetch_factor,
                 timeout=self.timeout,

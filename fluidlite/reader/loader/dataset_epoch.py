@@ -13,7 +13,7 @@ from ..._ext.queue import QueueClosed, QueueForked
 from ...base import profiling
 from ...framework import callsite
 from ..background import Stream, finalize
-from ..recipe import Made
+from ..fetcher import FetchedBatch
 from ..structure import size_of
 from ..worker.dataset import Numbered, Streamed
 from ..worker.pool import WorkerPool
@@ -24,7 +24,7 @@ from .stats import Meter
 class Source(Protocol):
     """Where an epoch gets its batches."""
 
-    def get(self) -> Made:
+    def get(self) -> FetchedBatch:
         """The next batch; QueueClosed at the end."""
 
     def waiting(self) -> int:
@@ -47,10 +47,10 @@ class Source(Protocol):
 class Direct:
     """Batches made when they are asked for."""
 
-    def __init__(self, batches: Iterator[Made]) -> None:
+    def __init__(self, batches: Iterator[FetchedBatch]) -> None:
         self._batches = batches
 
-    def get(self) -> Made:
+    def get(self) -> FetchedBatch:
         for made in self._batches:
             return made
         raise QueueClosed("the epoch is over")
@@ -77,7 +77,7 @@ class Threaded:
 
     patient = False
 
-    def __init__(self, batches: Iterator[Made], capacity: int, name: str) -> None:
+    def __init__(self, batches: Iterator[FetchedBatch], capacity: int, name: str) -> None:
         self._stream = Stream(lambda: batches, capacity, f"loader of {name}")
         self.get = self._stream.get
 
@@ -103,7 +103,7 @@ class FromWorkers:
         self._idle_before = epoch.pool.stats()["idle"]
         self._failed = False
 
-    def get(self) -> Made:
+    def get(self) -> FetchedBatch:
         try:
             return self._epoch.get()
         except QueueClosed:

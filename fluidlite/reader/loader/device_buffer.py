@@ -15,7 +15,7 @@ from ...base.place import Place
 from ...eager import Tensor
 from ...executor.lod_tensor import LoDTensor
 from ..background import Stream, finalize
-from ..recipe import Made
+from ..fetcher import FetchedBatch
 from ..structure import transform
 from .stats import Meter
 
@@ -91,7 +91,7 @@ class Mover:
             return Moved([self._move(part, carrier, copies) for part, carrier in parts], copies)
         carrier = self._carriers[self._turn]
         self._turn = (self._turn + 1) % len(self._carriers)
-        if isinstance(item, Made):
+        if isinstance(item, FetchedBatch):
             return Moved(item._replace(batch=self._move(item.batch, carrier, copies)), copies)
         return Moved(self._move(item, carrier, copies), copies)
 

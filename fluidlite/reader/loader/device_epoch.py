@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..background import Stream
-from ..recipe import Made
+from ..fetcher import FetchedBatch
 from .dataset_epoch import Source
 from .device_buffer import Devices, Mover, ahead_of
 from .stats import Meter
@@ -24,9 +24,9 @@ class MovedSource:
             get = source.get
             self._stream = Stream(lambda: ahead_of(get, mover), 1, f"copies for {name}", frames=2)
 
-    def get(self) -> Made:
+    def get(self) -> FetchedBatch:
         """The next batch; QueueClosed at the end."""
-        made: Made
+        made: FetchedBatch
         if self._stream is None:
             made = self._mover.move(self._source.get()).take()
         else:

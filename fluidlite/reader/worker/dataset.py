@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
 from ..._ext.queue import QueueClosed
-from ..recipe import Made, Recipe
+from ..fetcher import FetchedBatch, FetcherConfig
 from ..structure import plain
 from .pool import WorkerPool
 from .process import WorkerInfo, current_worker
@@ -29,7 +29,7 @@ def get_worker_info() -> DatasetWorkerInfo | None:
     An IterableDataset shares its samples out by it. Follows `paddle.io.get_worker_info`.
     """
     worker = current_worker()
-    if worker is None or not isinstance(worker.payload, Recipe):
+    if worker is None or not isinstance(worker.payload, FetcherConfig):
         return None
     return DatasetWorkerInfo(worker.id, worker.num_workers, worker.payload.dataset, worker.seed)
 
@@ -43,17 +43,17 @@ class Begin(NamedTuple):
 NEXT = "next"  # asks for the next batch of an IterableDataset
 
 
-def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Made | None, None, None]:
+def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[FetchedBatch | None, None, None]:
     """What a worker does: makes the batch of each list of numbers, or the next one; None at the end of an epoch."""
-    recipe: Recipe = info.payload
-    kitchen = recipe.kitchen(info.empty, info.memory, passing=True)
-    custom = recipe.collate_fn is not None or recipe.batch_size is None
-    stream: Iterator[Made] = iter(())
+    config: FetcherConfig = info.payload
+    fetcher = config.fetcher(info.empty, info.memory, passing=True)
+    custom = config.collate_fn is not None or config.batch_size is None
+    stream: Iterator[FetchedBatch] = iter(())
     for request in requests:
         if isinstance(request, Begin):
-            stream = kitchen.stream(request.skip)
+            stream = fetcher.stream(request.skip)
             continue
-        made = next(stream, None) if recipe.iterable else kitchen.numbered(request)
+        made = next(stream, None) if config.iterable else fetcher.numbered(request)
         yield made._replace(batch=plain(made.batch)) if custom and made is not None else made
 
 
@@ -78,7 +78,7 @@ class Numbered:
             self._next = (self._next + 1) % self.pool.count
             return
 
-    def get(self) -> Made:
+    def get(self) -> FetchedBatch:
         """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
         if not self._asked:
             raise QueueClosed("the epoch is over")
@@ -119,7 +119,7 @@ class Streamed:
         self.pool.send(worker, NEXT)
         self._asked[worker] += 1
 
-    def get(self) -> Made:
+    def get(self) -> FetchedBatch:
         """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
         while self._turn:
             worker = self._turn[0]

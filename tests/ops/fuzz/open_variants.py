@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidlite import eager
-from fluidlite.eager import dispatch, opening
+from fluidlite.eager import dispatch, dynamic_shapes
 from fluidlite.ops import registry
 
 from .cases import Case
@@ -21,13 +21,13 @@ NEVER = 1 << 30
 
 @contextmanager
 def _opening_after(sizes: int) -> Any:
-    before = opening.EXACT_FIRST
-    opening.EXACT_FIRST = sizes
+    before = dynamic_shapes.EXACT_FIRST
+    dynamic_shapes.EXACT_FIRST = sizes
     dispatch._forms.clear()
     try:
         yield
     finally:
-        opening.EXACT_FIRST = before
+        dynamic_shapes.EXACT_FIRST = before
         dispatch._forms.clear()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...calls import as_dtype, run
+from ...run_mode import as_dtype, run
 from ...tensor import stat
 from ...tensor.manipulation import split
 from ...tensor.math import clip, sigmoid, tanh

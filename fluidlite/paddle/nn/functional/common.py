@@ -12,7 +12,7 @@ from ....layer_helper import run_op
 from ....layers.checks import check_choice, padding_row
 from ....layers.nn.probability import DROPOUTS, dropout_attrs
 from ....ops.tensor.random_ import is_reseeded
-from ...calls import axes_of, by_arguments, in_mode_of, run
+from ...run_mode import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat
 from ...tensor.linalg import norm
 from ...tensor.manipulation import cast, squeeze, unsqueeze
@@ -80,7 +80,7 @@ def dropout(
     check_choice(mode, "mode", ("upscale_in_train", "downscale_in_infer"), "dropout")
     upscale = mode == "upscale_in_train"
     if axis is not None and training:
-        kept = _kept(x, p, [one % len(x.shape) for one in axes_of(axis) or ()])
+        kept = _dropout_mask(x, p, [one % len(x.shape) for one in axes_of(axis) or ()])
         return x * kept * (1.0 / (1.0 - p) if upscale and p < 1 else 1.0)
     if upscale and not training:
         return x
@@ -96,7 +96,7 @@ def _fresh_seed(x: Any) -> Any:
         return run_op("seed", {}, stop_gradient=True)
 
 
-def _kept(x: Any, p: float, axes: list[int]) -> Any:
+def _dropout_mask(x: Any, p: float, axes: list[int]) -> Any:
     """Ones where `x` stays, zeros with probability `p`, drawn along `axes` and of size 1 along the others."""
     with in_mode_of(x):
         drawn = uniform([size if axis in axes else 1 for axis, size in enumerate(x.shape)], x.dtype, 0.0, 1.0)
@@ -130,7 +130,7 @@ def alpha_dropout(x: Any, p: float = 0.5, training: bool = True, name: str | Non
     floor = -1.7580993408473766  # where selu ends on the left
     if p == 1:
         return x * 0.0
-    kept = _kept(x, p, list(range(len(x.shape))))
+    kept = _dropout_mask(x, p, list(range(len(x.shape))))
     slope = ((1 - p) * (1 + p * floor**2)) ** -0.5
     return (x * kept + (1.0 - kept) * floor) * slope - slope * floor * p
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....layers.checks import FORMATS, check_choice, numbers
 from ....layers.nn.convolution import Convolution
-from ...calls import run
+from ...run_mode import run
 from ...tensor.manipulation import squeeze, unsqueeze
 
 __all__ = [

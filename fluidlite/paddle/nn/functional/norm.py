@@ -10,7 +10,7 @@ import numpy as np
 
 from ....layers.checks import check_choice
 from ....layers.nn.normalization import normalized_from
-from ...calls import constant, reshaped, run
+from ...run_mode import constant, reshaped, run
 from ...tensor.manipulation import squeeze, unsqueeze
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....layers.checks import FORMATS, check_choice, numbers, paddings
-from ...calls import run
+from ...run_mode import run
 from ...tensor.manipulation import squeeze, unsqueeze
 from .conv import along_width
 

@@ -10,7 +10,7 @@ import numpy as np
 from ....dygraph.container import LayerList
 from ....dygraph.layers import Layer
 from ....layers.checks import check_choice
-from ...calls import constant
+from ...run_mode import constant
 from ...tensor.manipulation import concat, reshape, stack, unbind, unstack
 from .. import functional as F
 from .rnn_cell import GRUCell, LSTMCell, SimpleRNNCell

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from ....dygraph.layers import Layer
 from ....initializer import UniformInitializer
 from ....layers.checks import check_choice
-from ...calls import in_mode_of
 from ...dtypes import get_default_dtype
+from ...run_mode import in_mode_of
 from ...tensor.creation import full
 from ...tensor.linalg import matmul
 from ...tensor.manipulation import split

@@ -19,7 +19,7 @@ from .loader.source import collator, ready_tensors
 from .structure import transform
 
 
-class Made(NamedTuple):
+class FetchedBatch(NamedTuple):
     """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them.
 
     `worker`: who made it, where that says how to go on after it.
@@ -32,7 +32,7 @@ class Made(NamedTuple):
     worker: int | None = None
 
 
-class Recipe:
+class FetcherConfig:
     """What is needed to make the batches of a dataset; it can be sent to a worker process.
 
     `specs`: what the variables take that the batches are for, as arguments of `Spec`; None if there are none, and the
@@ -61,30 +61,30 @@ class Recipe:
         """Whether the samples come one after the other."""
         return isinstance(self.dataset, IterableDataset)
 
-    def kitchen(self, allocate: Allocate = empty, memory: Any = None, passing: bool = False) -> Kitchen:
+    def fetcher(self, allocate: Allocate = empty, memory: Any = None, passing: bool = False) -> Fetcher:
         """What makes the batches in one thread; `allocate` and `memory` give the memory for them.
 
         `passing`: whether a batch is copied away before the next is made.
         """
-        return Kitchen(self, allocate, memory, passing)
+        return Fetcher(self, allocate, memory, passing)
 
 
-class Kitchen:
-    """Makes the batches of a `Recipe`, in one thread."""
+class Fetcher:
+    """Makes the batches of a `FetcherConfig`, in one thread."""
 
-    def __init__(self, recipe: Recipe, allocate: Allocate, memory: Any, passing: bool) -> None:
-        self.recipe = recipe
+    def __init__(self, config: FetcherConfig, allocate: Allocate, memory: Any, passing: bool) -> None:
+        self.config = config
         self.allocate = allocate
-        self._source = f"DataLoader of {type(recipe.dataset).__name__}"
-        self._specs = [Spec(*spec) for spec in recipe.specs or ()]
+        self._source = f"DataLoader of {type(config.dataset).__name__}"
+        self._specs = [Spec(*spec) for spec in config.specs or ()]
         self._handover = Handover(memory, passing)
-        self._collator = None if recipe.specs is None else collator(self._specs, self._source, memory)
+        self._collator = None if config.specs is None else collator(self._specs, self._source, memory)
 
-    def numbered(self, numbers: Any) -> Made:
+    def numbered(self, numbers: Any) -> FetchedBatch:
         """The batch of the samples with these numbers; the sample itself for a single number."""
         begin = time.perf_counter()
-        dataset = self.recipe.dataset
-        if self.recipe.batch_size is None and not isinstance(numbers, (list, tuple)):
+        dataset = self.config.dataset
+        if self.config.batch_size is None and not isinstance(numbers, (list, tuple)):
             return self._alone(dataset[numbers], begin)
         if not hasattr(numbers, "__iter__"):
             raise TypeError(
@@ -94,24 +94,24 @@ class Kitchen:
         samples = [dataset[number] for number in numbers]
         return self._together(samples, begin)
 
-    def each(self, order: Iterable[Any]) -> Iterator[Made]:
+    def each(self, order: Iterable[Any]) -> Iterator[FetchedBatch]:
         """What `numbered` makes of each item of `order`."""
         # A generator and not a `map`, which would take a StopIteration of the dataset for the end.
         for numbers in order:
             yield self.numbered(numbers)
 
-    def stream(self, skip: int = 0) -> Iterator[Made]:
+    def stream(self, skip: int = 0) -> Iterator[FetchedBatch]:
         """The batches of an epoch over an IterableDataset without the first `skip`, whose samples are read."""
-        size = self.recipe.batch_size
+        size = self.config.batch_size
         begin = time.perf_counter()
-        samples = iter(self.recipe.dataset)  # type: ignore[call-overload]
+        samples = iter(self.config.dataset)  # type: ignore[call-overload]
         try:
             for _ in itertools.islice(samples, skip * (size or 1)):
                 pass
             while part := list(itertools.islice(samples, size or 1)):
                 if size is None:
                     yield self._alone(part[0], begin)
-                elif len(part) == size or not self.recipe.drop_last:
+                elif len(part) == size or not self.config.drop_last:
                     yield self._together(part, begin)
                 begin = time.perf_counter()
         finally:
@@ -119,23 +119,23 @@ class Kitchen:
             if close is not None:
                 close()
 
-    def _alone(self, sample: Any, begin: float) -> Made:
+    def _alone(self, sample: Any, begin: float) -> FetchedBatch:
         read = time.perf_counter()
-        collate_fn = self.recipe.collate_fn
+        collate_fn = self.config.collate_fn
         made = self._taken((lambda: sample) if collate_fn is None else functools.partial(collate_fn, sample))
-        return Made(made, 1, read - begin, time.perf_counter() - read)
+        return FetchedBatch(made, 1, read - begin, time.perf_counter() - read)
 
-    def _together(self, samples: list[Any], begin: float) -> Made:
+    def _together(self, samples: list[Any], begin: float) -> FetchedBatch:
         read = time.perf_counter()
         made = self._batch(samples)
-        return Made(made, len(samples), read - begin, time.perf_counter() - read)
+        return FetchedBatch(made, len(samples), read - begin, time.perf_counter() - read)
 
     def _batch(self, samples: list[Any]) -> Any:
-        recipe = self.recipe
-        if recipe.collate_fn is not None:
-            return self._taken(functools.partial(recipe.collate_fn, samples))
+        config = self.config
+        if config.collate_fn is not None:
+            return self._taken(functools.partial(config.collate_fn, samples))
         if self._collator is None:
-            return collate(samples, recipe.nested, self.allocate, self._source)
+            return collate(samples, config.nested, self.allocate, self._source)
         if isinstance(samples[0], tuple):
             return self._collator.collate(samples)
         return self._collator.collate([tuple(self._ordered(sample)) for sample in samples])

@@ -8,7 +8,7 @@ from fluidlite.backend.cupy_.device import device
 from fluidlite.backend.cupy_.recording import NotCapturable, Recording
 from fluidlite.base.lod import as_lists
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.ops.hosting import hosted
+from fluidlite.ops.host_fallback import hosted
 from fluidlite.ops.registry import LodArray, OpDef, find
 
 

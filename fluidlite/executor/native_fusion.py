@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..ops.math import gemm
 from ..ops.optimizers import updates as optim
 from ..ops.registry import Call
-from .form import Instruction, Uses
 from .fusion import Gathering, Member, grown, joined
+from .instructions import Instruction, Uses
 
 
 def _product(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..pairs import Kernel, or_zeros, register_twice
+from ..grad_pairs import Kernel, or_zeros, register_double_grad
 from .conv import convolution_attrs, convolve, convolve_grad, convolve_transposed, convolve_transposed_grad
 
 
@@ -23,7 +23,7 @@ def _second(forward: Kernel, back: Kernel, given: Sequence[Any], how: Sequence[A
     return for_images, for_filters, for_dout
 
 
-def _conv_twice(
+def _conv_double_grad(
     xp: Any,
     Input: Any,
     Filter: Any,
@@ -43,7 +43,7 @@ def _conv_twice(
     return _second(convolve, convolve_grad, given, how)
 
 
-def _transposed_twice(
+def _transposed_double_grad(
     xp: Any,
     Input: Any,
     Filter: Any,
@@ -68,23 +68,23 @@ _KEPT, _WANTED = ("Input", "Filter", "Bias?"), ("Input", "Filter")
 _GIVEN = (*_WANTED, "Bias")
 
 for _type, _dims in (("conv2d", 2), ("depthwise_conv2d", 2), ("conv3d", 3)):
-    register_twice(
+    register_double_grad(
         _type,
         _KEPT,
         "Output",
         _WANTED,
-        _conv_twice,
+        _conv_double_grad,
         convolution_attrs(_dims),
         _GIVEN,
-        "convolution_twice.twice",
+        "convolution_double_grad.double_grad",
     )
-    register_twice(
+    register_double_grad(
         _type + "_transpose",
         _KEPT,
         "Output",
         _WANTED,
-        _transposed_twice,
+        _transposed_double_grad,
         convolution_attrs(_dims, output_size=[]),
         _GIVEN,
-        "convolution_twice.transposed_twice",
+        "convolution_double_grad.transposed_double_grad",
     )

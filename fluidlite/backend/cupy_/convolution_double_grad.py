@@ -18,7 +18,7 @@ def _second(
     attrs: Mapping[str, Any],
     wanted: Collection[str] | None,
 ) -> Any:
-    """What `ops/nn/conv_twice.py` computes, without the parts that are zero or that nobody takes."""
+    """What `ops/nn/conv_double_grad.py` computes, without the parts that are zero or that nobody takes."""
     if not real(*given):
         return NotImplemented
     images, filters, dout, dd_images, dd_filters, dd_bias = given
@@ -46,7 +46,7 @@ def _second(
     return for_images, for_filters, for_dout
 
 
-def twice(
+def double_grad(
     device: CudaDevice,
     Input: Any,
     Filter: Any,
@@ -62,7 +62,7 @@ def twice(
     return _second(device, forward, gradient, given, attrs, wanted)
 
 
-def transposed_twice(
+def transposed_double_grad(
     device: CudaDevice,
     Input: Any,
     Filter: Any,

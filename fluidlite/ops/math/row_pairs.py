@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
 from ..registry import OpView
 
 

@@ -17,7 +17,7 @@ from ...executor.driver import Driver
 from ...executor.feeding import Feed
 from ...executor.interpret import Interpreter
 from ...executor.pieces import Blocks
-from ...executor.planned import planned_in_two
+from ...executor.plan_factory import planned_in_two
 from ...executor.planning import CannotPlan
 from ...executor.step_plan import TwoPhases
 from ...framework import OpRole, Program, Variable

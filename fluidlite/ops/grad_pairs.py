@@ -120,7 +120,7 @@ def register_pair(
     )
 
 
-def applied_again(op_type: str, source: str = "X", out: str = "Out") -> Rule:
+def linear_double_grad(op_type: str, source: str = "X", out: str = "Out") -> Rule:
     """The gradient rule of the gradient operator of a linear operator: that operator, with the same attributes.
 
     `source` is the input it is linear in; other inputs that the gradient operator has go along.
@@ -141,7 +141,7 @@ def applied_again(op_type: str, source: str = "X", out: str = "Out") -> Rule:
     return rule
 
 
-def same_again(op: OpView) -> list[OpSpec]:
+def self_adjoint_double_grad(op: OpView) -> list[OpSpec]:
     """The gradient rule of a gradient operator that is linear and its own adjoint: the same operator again.
 
     It is from `Out@GRAD` to `X@GRAD`.
@@ -152,7 +152,7 @@ def same_again(op: OpView) -> list[OpSpec]:
     return [OpSpec(op.type, takes, {d_x: [grad_name(op.name(d_out))]}, dict(op.attrs))]
 
 
-def twice(out: str, wanted: Sequence[str]) -> Rule:
+def double_grad(out: str, wanted: Sequence[str]) -> Rule:
     """The gradient rule that makes `<type>_grad_grad` from the gradient operator of an operator with output `out`.
 
     It takes what the gradient operator takes, `D<out>` for the gradient of `out`, and `DD<slot>` for the gradient of
@@ -173,7 +173,7 @@ def twice(out: str, wanted: Sequence[str]) -> Rule:
     return rule
 
 
-def bilinear_twice(forward: Kernel, back: Kernel) -> Kernel:
+def bilinear_double_grad(forward: Kernel, back: Kernel) -> Kernel:
     """The kernel of `<type>_grad_grad` for an operator that is linear in X and in Y, from its other kernels."""
 
     def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any) -> Any:
@@ -184,14 +184,14 @@ def bilinear_twice(forward: Kernel, back: Kernel) -> Kernel:
     return kernel
 
 
-def infer_twice(op: OpView) -> None:
+def infer_double_grad(op: OpView) -> None:
     """`D<slot>` looks like `<slot>`, and `DD<out>` like `D<out>`."""
     for given in op.outputs:
         like = given[1:]
         op.set(given, op.shape(like), op.dtype(like))
 
 
-def register_twice(
+def register_double_grad(
     op_type: str,
     kept: Sequence[str],
     out: str,
@@ -201,7 +201,7 @@ def register_twice(
     given: Sequence[str] | None = None,
     cuda: str | None = None,
 ) -> None:
-    """Declare `<op_type>_grad_grad`, for which `twice(out, wanted)` is the rule.
+    """Declare `<op_type>_grad_grad`, for which `double_grad(out, wanted)` is the rule.
 
     `kept`: the slots the gradient operator keeps; `given`: the inputs it gives gradients for (by default `wanted`).
     `kernel` returns the gradients of `wanted`, then that of the gradient of `out`; what begins with DD may be None.
@@ -214,7 +214,7 @@ def register_twice(
             inputs=(*kept, "D" + out, *seconds),
             outputs=(*(f"D{slot}?" for slot in wanted), f"DD{out}?"),
             attrs=attrs,
-            infer=infer_twice,
+            infer=infer_double_grad,
             kernel=kernel,
             cuda=cuda,
             doc=f"The gradients of {op_type}_grad for {', '.join(wanted)} and the gradient of {out}.",

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..._ext.forks import library_call
 from ...backend.products import matmul
-from ..hosting import hosted
-from ..pairs import register_pair
+from ..grad_pairs import register_pair
+from ..host_fallback import hosted
 from ..registry import OperatorError, OpView
 
 

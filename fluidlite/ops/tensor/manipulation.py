@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, normalize_axis, product
 from ..native import itemsize, typed
-from ..pairs import applied_again
 from ..registry import FIRST, Call, LodFrom, OpDef, OpSpec, OpView, grad_name, register, standard_grad
 from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
 
@@ -174,7 +174,7 @@ register(
         attrs={"expand_times": []},
         infer=grads_like_inputs,
         kernel=_expand_grad,
-        grad=applied_again("expand"),
+        grad=linear_double_grad("expand"),
         native=_expand_grad_native,
         doc="Gradient of expand: the sum of the copies.",
     )
@@ -216,7 +216,7 @@ register(
         kernel=lambda xp, X, target_tensor, Out_grad: _fold(
             Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
         ),
-        grad=applied_again("expand_as"),
+        grad=linear_double_grad("expand_as"),
         native=_expand_grad_native,
         doc="Gradient of expand_as: the sum of the copies.",
     )
@@ -310,7 +310,7 @@ register(
         kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "concat", "Y", "X"),
-        cuda="pieces.stack",
+        cuda="concat_split.stack",
         counted=False,
         doc="The X, all of one shape, side by side along a new dimension `axis`.",
     )
@@ -323,9 +323,9 @@ register(
         attrs={"axis": 0},
         infer=_infer_stack_grad,
         kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
-        grad=applied_again("stack", out="Y"),
+        grad=linear_double_grad("stack", out="Y"),
         native=lambda op: _row_call(op, "split", DY, DX),
-        cuda="pieces.stack_grad",
+        cuda="concat_split.stack_grad",
         doc="Gradients of stack.",
     )
 )
@@ -358,7 +358,7 @@ register(
         kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "split", "X", "Y"),
-        cuda="pieces.unstack",
+        cuda="concat_split.unstack",
         counted=False,
         doc="X taken apart along dimension `axis`.",
         lod_from=None,
@@ -372,9 +372,9 @@ register(
         attrs={"axis": 0, "num": 0},
         infer=_infer_unstack_grad,
         kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
-        grad=applied_again("unstack", out="Y"),
+        grad=linear_double_grad("unstack", out="Y"),
         native=lambda op: _row_call(op, "concat", DX, DY),
-        cuda="pieces.unstack_grad",
+        cuda="concat_split.unstack_grad",
         doc="Gradient of unstack.",
     )
 )

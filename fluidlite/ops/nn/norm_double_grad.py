@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.batch_norm import uses_moving_statistics
+from ..grad_pairs import or_zeros, register_double_grad
 from ..infer import product
-from ..pairs import or_zeros, register_twice
 from .batch_norm import channel_axes
 from .norm import group_rows, ungrouped
 
@@ -64,7 +64,7 @@ def _layer_norm(
     return dx.reshape(X.shape), dscale, ddy.reshape(X.shape)
 
 
-register_twice(
+register_double_grad(
     "layer_norm",
     ("X", "Scale?", "Bias?", "Mean", "Variance"),
     "Y",
@@ -108,7 +108,7 @@ def _group_norm(
     return image(dx), dscale, ddy
 
 
-register_twice(
+register_double_grad(
     "group_norm",
     ("X", "Scale?", "Bias?", "Mean", "Variance"),
     "Y",
@@ -136,7 +136,7 @@ def _instance_norm(
     return _group_norm(xp, X, Scale, SavedMean, variance, *how)
 
 
-register_twice(
+register_double_grad(
     "instance_norm",
     ("X", "Scale", "SavedMean", "SavedVariance"),
     "Y",
@@ -192,7 +192,7 @@ def _batch_norm(
     return image(dx), (DY * image(for_g)).sum(axis=axes), ddy
 
 
-register_twice(
+register_double_grad(
     "batch_norm",
     ("X", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance"),
     "Y",
@@ -223,4 +223,4 @@ def _norm(xp: Any, X: Any, Norm: Any, DOut: Any, DDX: Any, axis: int) -> Any:
     return projected(through) / Norm - unit * value / Norm, projected(v) / Norm
 
 
-register_twice("norm", ("X", "Norm"), "Out", ("X",), _norm, {"axis": -1, "epsilon": 1e-10})
+register_double_grad("norm", ("X", "Norm"), "Out", ("X",), _norm, {"axis": -1, "epsilon": 1e-10})
