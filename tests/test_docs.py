@@ -95,7 +95,7 @@ def test_operator_example_works(monkeypatch):
 
     assert "hard_tanh" in registry.known_types()
     layer = spaces["fluidlite.layers.nn"]["hard_tanh"]
-    tests = {name: test for name, test in spaces["tests.ops"].items() if name.startswith("test_")}
+    tests = {name: test for name, test in spaces["tests.ops.nn"].items() if name.startswith("test_")}
     tests["test_hard_tanh"](limit=0.5)
     tests["test_limit_must_be_positive"]()
     fluid = importlib.import_module("fluidlite")

@@ -1,0 +1,157 @@
+"""Convolutions and their transposes against sums written out element by element."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fluidlite.ops.registry import OperatorError
+
+from ..harness import check, infer, run_kernel
+
+rng = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return rng.normal(size=shape).astype("float32")
+
+
+def convolved(x, w, strides, pads, dilations, groups=1):
+    """The definition: images [N, C, S...], filters [M, C / groups, K...], pads (before, after) by
+    dimension.
+    """
+    x = np.pad(x.astype(float), [(0, 0), (0, 0), *pads])
+    kernel = w.shape[2:]
+    sizes = [
+        (n - d * (k - 1) - 1) // s + 1
+        for n, k, s, d in zip(x.shape[2:], kernel, strides, dilations, strict=True)
+    ]
+    out = np.zeros((x.shape[0], w.shape[0], *sizes))
+    per = w.shape[0] // groups
+    for m, place in itertools.product(range(w.shape[0]), itertools.product(*map(range, sizes))):
+        group = m // per
+        for c, k in itertools.product(range(w.shape[1]), itertools.product(*map(range, kernel))):
+            at = tuple(p * s + i * d for p, s, i, d in zip(place, strides, k, dilations, strict=True))
+            out[(slice(None), m, *place)] += x[(slice(None), group * w.shape[1] + c, *at)] * w[(m, c, *k)]
+    return out.astype("float32")
+
+
+CASES = {
+    "plain": ({}, [(0, 0), (0, 0)]),
+    "stride": ({"strides": [2, 1], "paddings": [1, 0]}, [(1, 1), (0, 0)]),
+    "four": ({"paddings": [0, 1, 2, 1]}, [(0, 1), (2, 1)]),
+    "dilation": ({"dilations": [2, 1]}, [(0, 0), (0, 0)]),
+    "groups": ({"groups": 2, "paddings": [1, 1]}, [(1, 1), (1, 1)]),
+    "same": ({"padding_algorithm": "SAME", "strides": [2, 2]}, [(1, 1), (0, 0)]),
+    "valid": ({"padding_algorithm": "VALID", "paddings": [3, 3]}, [(0, 0), (0, 0)]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("op_type", ["conv2d", "depthwise_conv2d"])
+def test_conv2d(op_type, case):
+    attrs, pads = CASES[case]
+    x, w = normal(2, 4, 5, 4), normal(4, 4 // attrs.get("groups", 1), 3, 2)
+    strides, dilations = attrs.get("strides", [1, 1]), attrs.get("dilations", [1, 1])
+    want = convolved(x, w, strides, pads, dilations, attrs.get("groups", 1))
+    inputs = {"Input": x, "Filter": w}
+    check(op_type, inputs, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5, grad_atol=1e-5)
+
+
+def test_conv2d_channels_last_and_bias():
+    x, w, b = normal(2, 5, 4, 3), normal(2, 3, 3, 2), normal(2)
+    want = convolved(x.transpose(0, 3, 1, 2), w, [1, 1], [(0, 0)] * 2, [1, 1]).transpose(0, 2, 3, 1) + b
+    inputs = {"Input": x, "Filter": w, "Bias": b}
+    check(
+        "conv2d",
+        inputs,
+        {"data_format": "NHWC"},
+        {"Output": want},
+        grads=("Input", "Filter", "Bias"),
+        atol=1e-5,
+    )
+
+
+def test_conv2d_of_no_images():
+    out = run_kernel("conv2d", {"Input": np.zeros((0, 3, 5, 5), "float32"), "Filter": normal(2, 3, 3, 3)})
+    assert out["Output"][0].shape == (0, 2, 3, 3)
+
+
+def test_conv3d():
+    x, w = normal(1, 2, 3, 4, 3), normal(2, 2, 2, 2, 1)
+    attrs = {"strides": [1, 2, 1], "paddings": [1, 0, 0]}
+    want = convolved(x, w, [1, 2, 1], [(1, 1), (0, 0), (0, 0)], [1, 1, 1])
+    check("conv3d", {"Input": x, "Filter": w}, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5)
+
+
+def spread(x, w, strides, pads, dilations, size, groups=1):
+    """The definition of the transpose: each element adds its filter, [C, M / groups, K...], around its
+    place.
+    """
+    room = [n + sum(p) + 8 for n, p in zip(size, pads, strict=True)]
+    out = np.zeros((x.shape[0], w.shape[1] * groups, *room))
+    per = x.shape[1] // groups
+    for c, m in itertools.product(range(x.shape[1]), range(w.shape[1])):
+        for place in itertools.product(*map(range, x.shape[2:])):
+            for k in itertools.product(*map(range, w.shape[2:])):
+                at = tuple(p * s + i * d for p, s, i, d in zip(place, strides, k, dilations, strict=True))
+                out[(slice(None), c // per * w.shape[1] + m, *at)] += (
+                    x[(slice(None), c, *place)] * w[(c, m, *k)]
+                )
+    inner = tuple(slice(before, before + n) for n, (before, _) in zip(size, pads, strict=True))
+    return out[(slice(None), slice(None), *inner)].astype("float32")
+
+
+@pytest.mark.parametrize(
+    ("attrs", "size"),
+    [
+        ({}, (5, 5)),
+        ({"strides": [2, 2], "paddings": [1, 0], "output_size": [6, 8]}, (6, 8)),
+        ({"groups": 2}, (5, 5)),
+        ({"dilations": [2, 1]}, (7, 5)),
+    ],
+)
+@pytest.mark.parametrize("op_type", ["conv2d_transpose", "depthwise_conv2d_transpose"])
+def test_conv2d_transpose(op_type, attrs, size):
+    x, w = normal(2, 2, 3, 4), normal(2, 1, 3, 2)
+    pads = [(p, p) for p in attrs.get("paddings", [0, 0])]
+    strides, dilations = attrs.get("strides", [1, 1]), attrs.get("dilations", [1, 1])
+    want = spread(x, w, strides, pads, dilations, size, attrs.get("groups", 1))
+    inputs = {"Input": x, "Filter": w}
+    check(op_type, inputs, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5)
+
+
+def test_conv3d_transpose():
+    x, w = normal(1, 2, 2, 2, 2), normal(2, 1, 2, 2, 1)
+    want = spread(x, w, [1] * 3, [(0, 0)] * 3, [1] * 3, (3, 3, 2))
+    check(
+        "conv3d_transpose",
+        {"Input": x, "Filter": w},
+        {},
+        {"Output": want},
+        grads=("Input", "Filter"),
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "attrs", "message"),
+    [
+        (((2, 3, 5, 5), (4, 2, 3, 3)), {}, "groups = 2 channels .* got 3"),
+        (((2, 2, 5, 5), (3, 1, 3, 3)), {"groups": 2}, "multiple of groups = 2, got 3"),
+        (((2, 2, 2, 5), (3, 2, 3, 3)), {}, "smaller than the filter"),
+        (((2, 2, 5), (3, 2, 3, 3)), {}, "as many dimensions as Filter .4., got 3"),
+        (((2, 2, 5, 5), (3, 2, 3, 3)), {"paddings": [1, 2, 3]}, "2 or 4 elements, got"),
+        (((2, 2, 5, 5), (3, 2, 3, 3)), {"strides": [0, 1]}, "must be positive"),
+    ],
+)
+def test_what_does_not_fit_is_refused(shapes, attrs, message):
+    inputs = {"Input": np.zeros(shapes[0], "float32"), "Filter": np.zeros(shapes[1], "float32")}
+    with pytest.raises(OperatorError, match="^operator conv2d .*" + message):
+        infer("conv2d", inputs, attrs)
+
+
+def test_a_transpose_cannot_have_any_size():
+    inputs = {"Input": normal(1, 2, 3, 3), "Filter": normal(2, 1, 3, 3)}
+    with pytest.raises(OperatorError, match=r"output_size must be in \[5, 6\) along spatial axis 0, got 9"):
+        infer("conv2d_transpose", inputs, {"output_size": [9, 5]})

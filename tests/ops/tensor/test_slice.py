@@ -1,0 +1,71 @@
+"""slice, strided_slice, shape, size."""
+
+import numpy as np
+import pytest
+
+from fluidlite.ops.registry import OperatorError
+
+from ..harness import check, infer
+
+X = np.random.default_rng(9).uniform(-1, 1, (5, 4, 3)).astype("float32")
+CASES = [
+    ({"axes": [0, 2], "starts": [1, 0], "ends": [4, 2]}, X[1:4, :, :2]),
+    ({"axes": [1], "starts": [-3], "ends": [-1]}, X[:, -3:-1]),
+    ({"axes": [0], "starts": [2], "ends": [100]}, X[2:]),
+    ({"axes": [0], "starts": [-100], "ends": [2]}, X[:2]),
+    ({"axes": [0], "starts": [1], "ends": [2], "decrease_axis": [0]}, X[1]),
+    ({"axes": [0, 1, 2], "starts": [1, 1, 1], "ends": [2, 2, 2], "decrease_axis": [0, 1, 2]}, X[1:2, 1, 1]),
+]
+
+
+@pytest.mark.parametrize(("attrs", "expected"), CASES)
+def test_slice(attrs, expected):
+    check("slice", {"Input": X}, attrs, {"Out": expected}, grads=["Input"])
+
+
+def test_slice_by_tensors():
+    attrs = {"axes": [0, 1], "starts": [], "ends": [3, 3], "infer_flags": [-1, -1]}
+    check(
+        "slice",
+        {"Input": X, "StartsTensor": np.array([1, -3], "int32")},
+        attrs,
+        {"Out": X[1:3, -3:3]},
+        grads=["Input"],
+    )
+    attrs = {"axes": [0], "starts": [-1], "ends": [-1], "infer_flags": [-1], "decrease_axis": [0]}
+    inputs = {"Input": X, "StartsTensorList": [np.array([2])], "EndsTensorList": [np.array([3])]}
+    check("slice", inputs, attrs, {"Out": X[2]}, grads=["Input"])
+
+
+@pytest.mark.parametrize(("starts", "ends"), [([5], [9]), ([2], [1])])
+def test_slice_of_nothing_is_an_error(starts, ends):
+    with pytest.raises(OperatorError, match="start must be before end in a dimension of 5"):
+        infer("slice", {"Input": X}, {"axes": [0], "starts": starts, "ends": ends})
+
+
+@pytest.mark.parametrize(
+    ("axes", "starts", "ends", "strides", "expected"),
+    [
+        ([0, 1], [0, 3], [5, 0], [2, -1], X[0:5:2, 3:0:-1]),
+        ([0], [-1], [-10], [-1], X[::-1]),
+        ([0], [1], [100], [3], X[1::3]),
+        ([0], [4], [0], [-2], X[4:0:-2]),
+        ([2], [0], [2], [1], X[:, :, :2]),
+    ],
+)
+def test_strided_slice(axes, starts, ends, strides, expected):
+    attrs = {"axes": axes, "starts": starts, "ends": ends, "strides": strides}
+    check("strided_slice", {"Input": X}, attrs, {"Out": expected}, grads=["Input"])
+
+
+def test_strided_slice_of_nothing_is_an_error():
+    attrs = {"axes": [0], "starts": [3], "ends": [1], "strides": [1]}
+    with pytest.raises(OperatorError, match="nothing is left"):
+        infer("strided_slice", {"Input": X}, attrs)
+    with pytest.raises(OperatorError, match="strides must not be 0"):
+        infer("strided_slice", {"Input": X}, {**attrs, "strides": [0]})
+
+
+def test_shape_and_size():
+    check("shape", {"Input": X}, {}, {"Out": np.array([5, 4, 3], "int32")})
+    check("size", {"Input": X}, {}, {"Out": np.array([60])})
