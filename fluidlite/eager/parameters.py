@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
-from ..executor.interpret import Interpreter
 from ..executor.scope import Scope
+from ..executor.startup import run_once
 from ..framework import Block, Program, Variable
 
 
@@ -25,7 +25,7 @@ def initial_value(
     block = program.global_block()
     fill(block.create_var(name=name, shape=list(shape), dtype=dtype, persistable=True), block)
     scope = Scope()
-    Interpreter(program, scope, {}).run()
+    run_once(program, scope)
     found = scope.find_var(name)
     assert found is not None
     array = found.get_tensor().array

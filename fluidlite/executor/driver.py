@@ -71,7 +71,7 @@ class Driver(Interpreter):
         made = pieces.made.get(at, ())
         for number, piece in enumerate(made):
             if piece.op is not None:
-                self._run_alone(piece, environment)
+                self.run_alone(piece, environment)
                 return piece.end
             if piece.run(self.program, environment):
                 if number:
@@ -81,7 +81,7 @@ class Driver(Interpreter):
         if piece.op is None or piece.reason:
             pieces.keep(at, piece)
         if piece.op is not None:
-            self._run_alone(piece, environment)
+            self.run_alone(piece, environment)
         elif not piece.run(self.program, environment):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
@@ -157,7 +157,8 @@ class Driver(Interpreter):
             plans = known[key] = TurnPlans(turns)
         return plans.take(self, turns, environment)
 
-    def _run_alone(self, piece: Piece, environment: Environment) -> None:
+    def run_alone(self, piece: Piece, environment: Environment) -> None:
+        """Run a piece that is one operator."""
         op = piece.op
         assert op is not None
         if op.definition.control:

@@ -1,7 +1,7 @@
 """Runs a program operator by operator with the reference kernels.
 
-Used for programs whose shapes depend on data (sequences, control flow), for programs that run once (startup), and as
-what plans are tested against. Values are kept in an `Environment` for each run of a block.
+What plans are tested against, and what runs programs on a GPU that cannot be planned there. Runs in pieces
+(`driver.py`) have their operators on their own from here. Values are kept in an `Environment` for each run of a block.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,14 +216,19 @@ class Blocks:
         self._ops = ops
         self._pieces: dict[int, Pieces] = {}
         self._written = -1, Ranges(())
-        self._mentions: defaultdict[str, set[int]] = defaultdict(set)
-        for block in program.blocks:
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, set[int]]:
+        """The blocks in which operators mention a variable."""
+        found: defaultdict[str, set[int]] = defaultdict(set)
+        for block in self.program.blocks:
             for op in block.ops:
                 names = list(_mentioned(op))
                 if op.sub_blocks():  # which may leave gradients of what it names in the block
                     names += [grad_name(name) for name in names]
                 for name in names:
-                    self._mentions[name].add(block.idx)
+                    found[name].add(block.idx)
+        return found
 
     def of(self, block: Block) -> Pieces:
         """The pieces of a block; for the global one, of the operators that matter for the fetches."""

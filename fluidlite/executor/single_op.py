@@ -115,13 +115,14 @@ class Alone:
                 targets, result if several else (result,), strict=False
             ):
                 if value is not None:
-                    _store(environment, name, own, tensor, precision, value)
+                    store(environment, name, own, tensor, precision, value)
         return True
 
 
-def _store(
+def store(
     environment: Environment, name: str, own: bool, tensor: bool, precision: np.dtype | None, value: Any
 ) -> None:
+    """Put a result where it belongs; `own`: the environment itself keeps it. For the rest see `fitted`."""
     lod: Any = ()
     if type(value) is LodArray:
         value, lod = value.array, value.lod

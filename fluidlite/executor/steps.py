@@ -1,4 +1,4 @@
-"""One step of a program, and who runs it: a plan of all of it, plans of its pieces, or the interpreter."""
+"""One step of a program, and who runs it: a plan of all of it, plans of its pieces, or nobody but its operators."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .pieces import Blocks
 from .plan_factory import planned
 from .planning import CannotPlan
 from .scope import Scope
+from .startup import gives_first_values, run_once
 from .step_plan import StepPlan
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ PLANS_KEPT = 32
 class PlanCache:
     """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("blocks", "plans", "refused", "runs")
+    __slots__ = ("blocks", "plans", "refused", "runs", "started")
 
     def __init__(self) -> None:
         self.plans: list[StepPlan] = []
         self.blocks: Blocks | None = None  # where the program is run in pieces
         self.refused: str | None = None
+        self.started = ""  # how the first values of variables were given
         self.runs = 0
 
     def add(self, plan: StepPlan) -> None:
@@ -97,10 +99,12 @@ def _run_checked(
 ) -> list[Any]:
     if device is None:
         checked = placed(checked, None)
-    # A startup program runs once: to plan it takes longer than to run it without.
-    starting = not checked and cache.runs == 1
-    if starting or flags.engine() != "plan":
+    first = not checked and cache.runs == 1
+    if flags.engine() != "plan" or (first and device is not None):
         return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    if first and gives_first_values(program, scope):
+        run, cache.started = run_once(program, scope, names)
+        return [] if run is None else _fetched(run, names, return_numpy)
     if cache.refused is None:
         arrays = expanded(checked)
         found = _run_planned(program, arrays, return_numpy, cache)
@@ -168,6 +172,11 @@ def _finish(plan: StepPlan, return_numpy: bool) -> list[Any]:
 def _finished(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
     """Carry out a run that is no single plan, and fetch."""
     run.run()
+    return _fetched(run, names, return_numpy)
+
+
+def _fetched(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+    """Fetch from a run that is no single plan."""
     recorder = profiling.active
     values = [
         run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
@@ -187,11 +196,12 @@ def describe(program: Program, scope: Scope) -> str:
         if version != program._version:
             continue
         parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
+        parts += [cache.started] if cache.started else []
         parts += [plan.describe() for plan in cache.plans]
         if cache.blocks is not None:
             parts.append(f"run in pieces: {cache.refused or 'it may become one plan'}")
             parts.append(cache.blocks.describe())
-        elif not cache.plans:
+        elif not cache.plans and not cache.started:
             parts.append(f"run by the interpreter: {cache.refused or 'it has run once'}")
     return "\n".join(parts) or "this program has not run in this scope"
 

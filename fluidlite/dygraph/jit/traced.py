@@ -13,7 +13,7 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import NotSupportedError
 from ...eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ...executor import LoDTensor, Scope
-from ...executor.interpret import Interpreter
+from ...executor.startup import run_once
 from ...framework import Program, Variable, default_main_program, mode, program_guard
 from ...framework.tracing import Tracer
 from ...framework.tracing import trace as tracing
@@ -81,7 +81,7 @@ class Traced:
         self._slot = {name: k for k, name in enumerate(made)}
         self.refresh()
         if startup.global_block().ops:
-            Interpreter(startup, self.scope, {}).run()
+            run_once(startup, self.scope)
         self._runners: dict[Any, Runner] = {}
         self._written = {name for op in self.program.global_block().ops for name in op.output_arg_names}
 
