@@ -47,6 +47,7 @@ from .base.place import (
 )
 from .clip import ErrorClipByValue
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .core.constants import core_suffix, legacy_core
 from .data import data
 from .data_feeder import DataFeeder
 from .dygraph import (
@@ -161,6 +162,7 @@ __all__ = [
     "compiler",
     "contrib",
     "core",
+    "core_suffix",
     "cpu_places",
     "create_lod_tensor",
     "create_random_int_lodtensor",
@@ -190,6 +192,7 @@ __all__ = [
     "io",
     "is_compiled_with_cuda",
     "layers",
+    "legacy_core",
     "load",
     "load_dygraph",
     "load_program_state",

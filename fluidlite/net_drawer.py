@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
+from collections.abc import Callable
 from typing import Any
 
 from .base import missing
-from .framework import Program
+from .framework import Operator, Program
 from .graphviz import Graph, Node, crepr
 
 OP_STYLE = {"shape": "oval", "color": "#0F9D58", "style": "filled", "fontcolor": "#FFFFFF"}
 VAR_STYLE: dict[str, str] = {}
 GRAPH_STYLE = {"rankdir": "TB"}
+GRAPH_ID = 0
+logger = logging.getLogger("paddle.fluid.net_drawer")
+
+
+def unique_id() -> Callable[[], int]:
+    """A function that gives 0, 1, 2, ... (`fluid.net_drawer.unique_id`)."""
+    return itertools.count(GRAPH_ID).__next__
+
+
+def draw_node(op: Operator) -> dict[str, str]:
+    """How the node of an operator looks: its name, its text and the style (`fluid.net_drawer.draw_node`)."""
+    return {**OP_STYLE, "name": op.type, "label": op.type}
+
+
+def draw_edge(var_parent: dict[str, str], op: Operator, var: Any, arg: str) -> dict[str, str]:
+    """The arrow from the operator that makes `arg` to `op`, which takes it in the slot `var.parameter`."""
+    return {"label": f"{var.parameter}({arg})", "from": var_parent[arg], "to": op.type}
 
 
 def parse_graph(program: Program, graph: Graph, var_dict: dict[str, Node], **kwargs: Any) -> None:

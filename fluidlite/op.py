@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .base import missing
+from .core.programs import get_all_op_protos as core_protos
 from .executor.op_on_scope import BoundOperator
 from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
+from .framework.proto_messages import ATTR_TYPES, messages
 from .ops.registry import OpDef, Slot, find, known_types
 
-__all__ = ["OpInfo", "Operator", "OperatorFactory", "is_str"]
+__all__ = [
+    "OpDescCreationMethod",
+    "OpInfo",
+    "Operator",
+    "OperatorFactory",
+    "create_op_creation_method",
+    "get_all_op_protos",
+    "is_str",
+]
 
 
 class OpInfo(NamedTuple):
@@ -22,6 +34,11 @@ class OpInfo(NamedTuple):
     inputs: list[tuple[str, bool]]
     outputs: list[tuple[str, bool]]
     attrs: list[str]
+
+    @property
+    def method(self) -> Callable[..., BoundOperator]:
+        """Makes the operator from names of variables and attributes by keyword."""
+        return functools.partial(Operator, self.name)
 
 
 class OperatorFactory:
@@ -88,6 +105,73 @@ Operator = OperatorFactory()
 def is_str(s: Any) -> bool:
     """Whether `s` is text (`fluid.op.is_str`)."""
     return isinstance(s, str)
+
+
+def get_all_op_protos() -> list[Any]:
+    """What every operator takes, as OpProto messages (`fluid.op.get_all_op_protos`)."""
+    return [messages().OpProto.FromString(data) for data in core_protos()]
+
+
+class OpDescCreationMethod:
+    """Makes OpDesc messages of an operator from names of variables and attributes by keyword.
+
+    `op_proto`: what the operator takes, one of `get_all_op_protos`. Raises TypeError for anything else.
+    Follows `fluid.op.OpDescCreationMethod`.
+    """
+
+    def __init__(self, op_proto: Any) -> None:
+        if not isinstance(op_proto, messages().OpProto):
+            raise TypeError("Type of op_proto should be OpProto in PaddlePaddle.")
+        self.__op_proto__ = op_proto
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The message. Raises ValueError for arguments without keyword and several variables where one belongs."""
+        if args:
+            raise ValueError("Only keyword arguments are supported.")
+        made = messages().OpDesc(type=self.__op_proto__.type)
+        for listed, slots in (
+            (made.inputs, self.__op_proto__.inputs),
+            (made.outputs, self.__op_proto__.outputs),
+        ):
+            for slot in slots:
+                given = kwargs.get(slot.name, [])
+                names = [given] if is_str(given) else given
+                if len(names) > 1 and not slot.duplicable:
+                    raise ValueError(f"Input {slot.name} expects only one input, but {len(names)} are given.")
+                listed.add(parameter=slot.name, arguments=names)
+        for attr in self.__op_proto__.attrs:
+            if not attr.generated and kwargs.get(attr.name) is not None:
+                filled = made.attrs.add(name=attr.name, type=attr.type)
+                field, many = _FIELDS[ATTR_TYPES[attr.type]]
+                if many:
+                    getattr(filled, field).extend(kwargs[attr.name])
+                else:
+                    setattr(filled, field, kwargs[attr.name])
+        return made
+
+    @staticmethod
+    def any_is_true(generator: Iterable[Any]) -> bool:
+        """Whether anything that comes is true."""
+        return any(generator)
+
+
+_FIELDS = {
+    "INT": ("i", False),
+    "FLOAT": ("f", False),
+    "STRING": ("s", False),
+    "INTS": ("ints", True),
+    "FLOATS": ("floats", True),
+    "STRINGS": ("strings", True),
+    "BOOLEAN": ("b", False),
+    "BOOLEANS": ("bools", True),
+    "LONG": ("l", False),
+    "LONGS": ("longs", True),
+}
+
+
+def create_op_creation_method(op_proto: Any) -> OpInfo:
+    """What an operator takes and gives, with `method`, which makes it (`fluid.op.create_op_creation_method`)."""
+    return Operator.get_op_info(op_proto.type)
 
 
 def _is_gradient(op_type: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,9 @@ from . import device_worker, trainer_desc
 from .base import missing
 from .executor import FetchHandler, LoDTensor, Scope
 
-__all__ = ["FetchHandler", "FetchHandlerMonitor", "TrainerFactory"]
+__all__ = ["FetchHandler", "FetchHandlerMonitor", "TrainerFactory", "local_logger"]
+
+local_logger = logging.getLogger("paddle.fluid.trainer_factory")
 
 _SETTINGS = {
     "use_cvm": "_set_use_cvm",

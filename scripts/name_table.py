@@ -9,8 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from fluidlite.base import fluid_names, missing
-from fluidlite.base.stand_ins import is_stand_in
+from fluidlite.base import fluid_names, missing, never
+from fluidlite.base.stand_ins import is_stand_in, why_never
 
 PAGE = Path(__file__).parents[1] / "docs" / "names.md"
 
@@ -22,17 +22,20 @@ a module has from elsewhere is found where that is. `scripts/name_table.py` writ
 
 * **here**: works as in Fluid, but for what `compatibility.md` says;
 * **raises when used**: can be imported, stored, derived from and passed around; calling it, or anything derived
-  from it, raises `NotSupportedError`, which names it.
+  from it, raises `NotSupportedError`, which names it;
+* **never**: the same, and will not come; the error says why, and so does this page at its end.
 """
 
 
 def state(module: str, name: str) -> str:
-    """'here', 'raises when used' or 'missing'."""
+    """'here', 'raises when used', 'never' or 'missing'."""
     owner = missing.module_here(module) or missing.module_in_place(module)
     try:
         value = getattr(owner, name)
     except AttributeError:
         return "missing"
+    if why_never(value):
+        return "never"
     return "raises when used" if is_stand_in(value) else "here"
 
 
@@ -58,13 +61,29 @@ def page() -> str:
         parts.append(f"## {module}\n")
         for kind in KINDS:
             if kind in found:
-                parts.append(
-                    textwrap.fill(f"{kind}: " + " ".join(found[kind]), 118, break_on_hyphens=False) + "\n"
-                )
+                parts.append(_folded(f"{kind}: " + " ".join(found[kind])))
+    parts.append("## Why never\n")
+    for reason, names in sorted(_reasons([module for module, found in rows if "never" in found]).items()):
+        parts.append(_folded(f"{' '.join(f'`{name}`' for name in sorted(names))}: {reason}."))
     return "\n".join(parts)
 
 
-KINDS = ("here", "raises when used", "missing")
+KINDS = ("here", "raises when used", "never", "missing")
+
+
+def _reasons(modules: list[str]) -> dict[str, set[str]]:
+    """The names of some modules that will not come, by the reason; each where it is defined."""
+    found: dict[str, set[str]] = {}
+    for module in modules:
+        for name in states(module)["never"]:
+            origin = fluid_names.listed()[module][name]
+            full = f"{origin.module}.{origin.name}"
+            found.setdefault(never.reason(full) or "", set()).add(full)
+    return found
+
+
+def _folded(text: str) -> str:
+    return textwrap.fill(text, 118, break_on_hyphens=False) + "\n"
 
 
 def _private(module: str) -> bool:

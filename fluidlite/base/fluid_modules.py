@@ -15,6 +15,8 @@ ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
+    "fluid.core.op_proto_and_checker_maker": "fluidlite.core.roles",
+    "fluid.dataloader.dataloader_iter": "fluidlite.reader.watchdog",
     "fluid.dataset": "fluidlite.reader.slot_datasets",
     "fluid.data_feed_desc": "fluidlite.reader.feed_description",
     "fluid.dygraph.dygraph_to_static": "fluidlite.dygraph.jit",
@@ -24,8 +26,6 @@ ALIASES = {
 
 
 ADVICE = {
-    "fluid.dataset.BoxPSDataset": "it feeds BoxPS, a server that exists inside Baidu only: use InMemoryDataset",
-    "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",
     "paddle.amp": "everything is computed in the types that it is in; leave auto_cast and GradScaler away",
     "paddle.distributed": "train in one process, without init_parallel_env, spawn and fleet; several places of one "
     "machine work together by fluid.CompiledProgram.with_data_parallel",

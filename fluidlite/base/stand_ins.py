@@ -1,4 +1,4 @@
-"""What stands where Fluid 1.8 has a name that is not in this package yet: it can be imported, and raises when used.
+"""What stands where Fluid 1.8 has a name that is not in this package: it can be imported, and raises when used.
 
 A script then runs as far as it needs nothing that is missing. Such names can be passed around, stored, subclassed and
 asked for by `hasattr`, all as in Fluid; calling them, their subclasses or their attributes raises NotSupportedError.
@@ -21,6 +21,7 @@ class StandIn(ABCMeta):
     """
 
     _explain: Callable[[], str]
+    _never: str | None
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotSupportedError(cls._explain())
@@ -43,9 +44,17 @@ class StandIn(ABCMeta):
         return f"<{cls._explain()}>"
 
 
-def stand_in(module: str, name: str, explain: Callable[[], str]) -> StandIn:
-    """Something to have in the place of `name` of Fluid's `module`; `explain()` is what its error says."""
-    space = {"__module__": module, "__doc__": "Not in fluidlite yet.", "_explain": staticmethod(explain)}
+def stand_in(module: str, name: str, explain: Callable[[], str], never: str | None = None) -> StandIn:
+    """Something to have in the place of `name` of Fluid's `module`; `explain()` is what its error says.
+
+    `never`: why the name will not come, if it will not.
+    """
+    space = {
+        "__module__": module,
+        "__doc__": "Not in fluidlite.",
+        "_explain": staticmethod(explain),
+        "_never": never,
+    }
     return StandIn(name, (), space)
 
 
@@ -53,7 +62,7 @@ class StandInModule(ModuleType):
     """A module of Fluid that this package does not have: its names are stand-ins, or found where they are here."""
 
     def __init__(self, name: str, find: Callable[[str], Any], names: list[str]) -> None:
-        super().__init__(name, "A module of Fluid 1.8 that is not in fluidlite yet.")
+        super().__init__(name, "A module of Fluid 1.8 that is not in fluidlite.")
         self.__path__: list[str] = []
         self.__all__ = names
         self._find = find
@@ -63,6 +72,11 @@ class StandInModule(ModuleType):
 
     def __dir__(self) -> list[str]:
         return self.__all__
+
+
+def why_never(value: Any) -> str | None:
+    """Why the name that `value` stands for will not come; None if it may, or is here."""
+    return value._never if isinstance(value, StandIn) else None
 
 
 def is_stand_in(value: Any) -> bool:

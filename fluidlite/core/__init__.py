@@ -7,7 +7,9 @@ from ..base.fluid_flags import Globals as GlobalVarGetterSetterRegistry
 from ..base.fluid_flags import all_flags as globals
 from ..base.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place, is_compiled_with_cuda
 from ..base.place import cuda_device_count as get_cuda_device_count
+from ..base.rank_table import RankTable as LodRankTable
 from ..eager import Tensor as VarBase
+from ..eager import Tracer
 from ..eager.strategy import BackwardStrategy
 from ..executor.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
 from ..executor.op_on_scope import BoundOperator as Operator
@@ -20,12 +22,27 @@ from ..framework.ir_graph import IrNode as Node
 from ..inference import *  # noqa: F403
 from ..reader.loader import tensor_queue
 from ..reader.loader.tensor_queue import *  # noqa: F403
-from . import constants, operators, ops, profiling, settings
+from . import (
+    constants,
+    graphs,
+    native_executor,
+    operators,
+    ops,
+    profiling,
+    programs,
+    settings,
+    system,
+    var_names,
+)
 from . import roles as op_proto_and_checker_maker
 from .constants import *  # noqa: F403
+from .graphs import *  # noqa: F403
+from .native_executor import *  # noqa: F403
 from .operators import *  # noqa: F403
 from .profiling import *  # noqa: F403
+from .programs import *  # noqa: F403
 from .settings import *  # noqa: F403
+from .system import *  # noqa: F403
 
 _Scope = Scope
 _set_eager_deletion_mode = settings._set_eager_deletion_mode
@@ -49,6 +66,7 @@ __all__ = [
     "Graph",
     "LoDTensor",
     "LoDTensorArray",
+    "LodRankTable",
     "Node",
     "OpDesc",
     "Operator",
@@ -57,6 +75,7 @@ __all__ = [
     "Scope",
     "SelectedRows",
     "Tensor",
+    "Tracer",
     "VarBase",
     "VarDesc",
     "Variable",
@@ -66,12 +85,17 @@ __all__ = [
     "is_compiled_with_cuda",
     "op_proto_and_checker_maker",
     "ops",
+    "var_names",
 ]
 __all__ += constants.__all__
 __all__ += inference.__all__
 __all__ += tensor_queue.__all__
+__all__ += graphs.__all__
+__all__ += native_executor.__all__
 __all__ += operators.__all__
 __all__ += profiling.__all__
+__all__ += programs.__all__
 __all__ += settings.__all__
+__all__ += system.__all__
 
 __getattr__ = missing.reporter(__name__)

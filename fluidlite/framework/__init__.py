@@ -54,6 +54,8 @@ from .program import (
 )
 from .variable import Parameter, Variable
 
+VariableMetaClass = ParameterMetaClass = type(Variable)
+
 __all__ = [
     "CONTROL_DEP_VAR_PREFIX",
     "EMPTY_VAR_NAME",
@@ -74,9 +76,11 @@ __all__ = [
     "IrVarNode",
     "Operator",
     "Parameter",
+    "ParameterMetaClass",
     "Program",
     "VarType",
     "Variable",
+    "VariableMetaClass",
     "convert_np_dtype_to_dtype_",
     "cpu_places",
     "cuda_pinned_places",

@@ -22,6 +22,7 @@ class Graph:
 
     def __init__(self, desc: ProgramDesc) -> None:
         self._program = desc._shown.clone()
+        self._nodes: IrGraph | None = None
 
 
 class IrNode:
@@ -195,6 +196,7 @@ class IrGraph:
         if not isinstance(graph, Graph):
             raise AssertionError(f"graph must be a core.Graph, got {type(graph).__name__}")
         self.graph = graph
+        graph._nodes = self
         self._program = graph._program
         self._for_test = for_test
         self._nodes: dict[int, IrNode] = {}

@@ -127,8 +127,8 @@ class Program:
             ops = mine.ops
             unused: set[str] = set()
             if for_test:
-                ops = [op for op in ops if not _is_training(op)]
-                unused = _touched(op for op in mine.ops if _is_training(op)) - _touched(ops)
+                ops = [op for op in ops if not is_training(op)]
+                unused = _touched(op for op in mine.ops if is_training(op)) - _touched(ops)
             for name, var in mine.vars.items():
                 if name not in unused:
                     theirs.vars[name] = var._copied_to(theirs)
@@ -313,7 +313,7 @@ def _touched(ops: Iterable[Operator]) -> set[str]:
     return {name for op in ops for name in (*op.reads(), *op.writes())}
 
 
-def _is_training(op: Operator) -> bool:
+def is_training(op: Operator) -> bool:
     role = op.attrs.get("op_role", 0)
     return (
         bool(role & (OpRole.Backward | OpRole.Optimize))

@@ -73,6 +73,26 @@ _MESSAGES: dict[str, tuple[str, ...]] = {
         "5 optional int32 forward_block_idx -1",
     ),
     "ProgramDesc": ("1 repeated BlockDesc blocks", "4 optional Version version"),
+    "OpProto.Var": (
+        "1 required string name",
+        "2 required string comment",
+        "3 optional bool duplicable false",
+        "4 optional bool intermediate false",
+        "5 optional bool dispensable false",
+    ),
+    "OpProto.Attr": (
+        "1 required string name",
+        "2 required AttrType type",
+        "3 required string comment",
+        "4 optional bool generated false",
+    ),
+    "OpProto": (
+        "1 required string type",
+        "2 repeated OpProto.Var inputs",
+        "3 repeated OpProto.Var outputs",
+        "4 repeated OpProto.Attr attrs",
+        "5 required string comment",
+    ),
 }
 
 _ENUMS = {
@@ -83,7 +103,7 @@ _ENUMS = {
 
 @cache
 def messages() -> SimpleNamespace:
-    """The message classes by name: `ProgramDesc`, `BlockDesc`, `OpDesc`, `VarDesc`, `TensorDesc`."""
+    """The message classes by name: `ProgramDesc`, `BlockDesc`, `OpDesc`, `OpProto`, `VarDesc`, `TensorDesc`."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]
 
     file = descriptor_pb2.FileDescriptorProto(
@@ -123,6 +143,7 @@ def messages() -> SimpleNamespace:
         ProgramDesc=message("ProgramDesc"),
         BlockDesc=message("BlockDesc"),
         OpDesc=message("OpDesc"),
+        OpProto=message("OpProto"),
         VarDesc=message("VarDesc"),
         TensorDesc=message("VarType.TensorDesc"),
     )

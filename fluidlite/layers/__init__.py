@@ -9,6 +9,7 @@ from . import (
     io,
     learning_rate_scheduler,
     loss,
+    math_op_patch,
     metric_op,
     nn,
     ops,
@@ -37,6 +38,7 @@ from .io import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
 from .learning_rate_scheduler import _decay_step_counter as _decay_step_counter
 from .loss import *  # noqa: F403
+from .math_op_patch import *  # noqa: F403
 from .metric_op import *  # noqa: F403
 from .nn import *  # noqa: F403
 from .ops import *  # noqa: F403
@@ -52,6 +54,7 @@ __all__ += inputs.__all__
 __all__ += io.__all__
 __all__ += learning_rate_scheduler.__all__
 __all__ += loss.__all__
+__all__ += math_op_patch.__all__
 __all__ += metric_op.__all__
 __all__ += nn.__all__
 __all__ += ops.__all__

@@ -13,7 +13,14 @@ from ..base.errors import ArgumentError
 from ..framework.op_protos import OpProto, OpProtoHolder
 from ..layer_helper import LayerHelper, run_op
 
-__all__ = ["autodoc", "deprecated", "generate_activation_fn", "generate_layer_fn", "templatedoc"]
+__all__ = [
+    "autodoc",
+    "deprecated",
+    "escape_math",
+    "generate_activation_fn",
+    "generate_layer_fn",
+    "templatedoc",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,6 +113,14 @@ def templatedoc(op_type: str | None = None) -> Callable[[Function], Function]:
         return func
 
     return decorate
+
+
+def escape_math(text: str) -> str:
+    """`text` with formulas between single dollar signs as Sphinx has them; those between two stay.
+
+    Follows `fluid.layers.layer_function_generator.escape_math`.
+    """
+    return re.sub(r"(\$\$.*?\$\$)|\$([^$]+)\$", lambda m: m[1] or f":math:`{m[2]}`", text, flags=re.DOTALL)
 
 
 def _snake(name: str) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "convert_to_list",
     "copy_mutable_vars",
     "flatten",
+    "hold_mutable_vars",
     "is_sequence",
     "map_structure",
     "pack_sequence_as",
@@ -162,6 +163,14 @@ def _compare(one: Any, two: Any, check_types: bool) -> None:
 def copy_mutable_vars(structure: Any) -> Any:
     """`structure` with new lists and dicts, and the same elements in them (`fluid.layers.utils`)."""
     return pack_sequence_as(structure, flatten(structure))
+
+
+def hold_mutable_vars(structure: Any) -> bool:
+    """Whether a list, tuple or dict lies in `structure` (`fluid.layers.utils.hold_mutable_vars`).
+
+    Of a dict the keys are looked at, as in Fluid. Raises TypeError for what has no elements.
+    """
+    return any(is_sequence(item) for item in structure)
 
 
 def _contain_var(list_or_tuple: Sequence[Any]) -> bool:

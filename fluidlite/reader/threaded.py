@@ -11,6 +11,10 @@ from .background import Stream, drain, iterating, join, spawn, without_frames
 from .decorators import Reader, after, check_reader, room, whole
 
 
+class XmapEndSignal:
+    """What ends the queues of `xmap_readers` in Fluid (`paddle.reader.decorator.XmapEndSignal`)."""
+
+
 def buffered(reader: Reader, size: int) -> Reader:
     """A reader of the same samples, read ahead by a thread: up to `size` (see `decorators.room`) wait in a buffer.
 

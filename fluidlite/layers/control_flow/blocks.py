@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from types import TracebackType
 
 from ...framework import Program
@@ -28,3 +29,19 @@ class BlockGuard:
     ) -> bool | None:
         self.main_program._rollback()
         return None
+
+
+class GuardOf(BlockGuard):
+    """The block that a context of a layer builds, as a guard."""
+
+    def __init__(self, main_program: Program, context: AbstractContextManager[None]) -> None:
+        super().__init__(main_program)
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._context.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._context.__exit__(kind, error, trace)

@@ -9,6 +9,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentTypeError
 from ...framework import Block, Operator, Variable, grad_var_name
 from ...layer_helper import LayerHelper
+from .blocks import GuardOf
 
 
 class ConditionalBlock:
@@ -66,6 +67,19 @@ class ConditionalBlock:
         )
         if inside.backward_block_idx >= 0:
             _append_gradients(op, program.block(inside.backward_block_idx))
+
+
+class ConditionalBlockGuard(GuardOf):
+    """`with ConditionalBlockGuard(block):` is `with block.block():`; TypeError for anything but a ConditionalBlock.
+
+    Follows `fluid.layers.control_flow.ConditionalBlockGuard`.
+    """
+
+    def __init__(self, block: ConditionalBlock) -> None:
+        if not isinstance(block, ConditionalBlock):
+            raise ArgumentTypeError(f"ConditionalBlockGuard takes a ConditionalBlock, got {type(block)}.")
+        super().__init__(block.helper.main_program, block.block())
+        self.block = block
 
 
 def outer_names(inside: Block) -> tuple[list[str], list[str]]:

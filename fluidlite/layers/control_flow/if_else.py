@@ -10,6 +10,7 @@ from ...base.errors import ArgumentError, ArgumentTypeError
 from ...framework import Block, Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..tensor.variables import assign
+from .blocks import GuardOf
 from .conditional_block import ConditionalBlock
 
 __all__ = ["IfElse"]
@@ -188,3 +189,20 @@ class IfElse:
     def _parent_block(self) -> Block:
         program = self.helper.main_program
         return program.block(program.current_block().parent_idx)
+
+
+class IfElseBlockGuard(GuardOf):
+    """`with IfElseBlockGuard(True, choice):` is `with choice.true_block():`, with False `choice.false_block()`.
+
+    Raises TypeError for anything but an IfElse, ValueError inside of a block.
+    Follows `fluid.layers.control_flow.IfElseBlockGuard`.
+    """
+
+    def __init__(self, is_true: bool, ifelse: IfElse) -> None:
+        if not isinstance(ifelse, IfElse):
+            raise ArgumentTypeError(f"IfElseBlockGuard takes an IfElse, got {type(ifelse)}.")
+        if ifelse.status != IfElse.OUT_IF_ELSE_BLOCKS:
+            raise ArgumentError("You cannot invoke IfElse.block() inside a block")
+        block = ifelse.true_block() if is_true else ifelse.false_block()
+        super().__init__(ifelse.helper.main_program, block)
+        self.is_true, self.ie = is_true, ifelse

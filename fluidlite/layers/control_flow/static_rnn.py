@@ -12,17 +12,21 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.backward_blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable
+from .blocks import GuardOf
 
 __all__ = ["StaticRNN"]
 
 
-class _Memory:
-    """A state: what it is at first (outside), what the step reads and what the step makes of it (inside)."""
+class StaticRNNMemoryLink:
+    """A state: what it is at first (outside), what the step reads and what the step makes of it (inside).
 
-    def __init__(self, start: Variable, before: Variable) -> None:
-        self.start = start
-        self.before = before
-        self.after: Variable | None = None
+    Follows `fluid.layers.control_flow.StaticRNNMemoryLink`.
+    """
+
+    def __init__(self, init: Variable, pre_mem: Variable, mem: Variable | None = None) -> None:
+        self.init = init
+        self.pre_mem = pre_mem
+        self.mem = mem
 
 
 class StaticRNN:
@@ -52,7 +56,7 @@ class StaticRNN:
         self.seq_len: int | None = None
         self._sources: list[Variable] = []
         self._made: list[Variable] = []
-        self._memories: dict[str, _Memory] = {}
+        self._memories: dict[str, StaticRNNMemoryLink] = {}
 
     @contextmanager
     def step(self) -> Iterator[None]:
@@ -124,7 +128,7 @@ class StaticRNN:
         before: Variable = self.helper.create_variable(
             name=unique_name.generate(f"{self.helper.name}@mem"), dtype=start.dtype, shape=start.shape
         )
-        self._memories[before.name] = _Memory(start, before)
+        self._memories[before.name] = StaticRNNMemoryLink(start, before)
         return before
 
     @staticmethod
@@ -179,7 +183,7 @@ class StaticRNN:
             raise ArgumentError(
                 f"{mem.name!r} is no memory of this StaticRNN: update_memory takes what memory gave"
             )
-        self._memories[mem.name].after = var
+        self._memories[mem.name].mem = var
 
     def step_output(self, o: Variable) -> None:
         """Let the steps of `o`, stacked, be a result. Raises TypeError for anything but a Variable."""
@@ -221,9 +225,9 @@ class StaticRNN:
 
     def _carry_states(self, block: Block) -> None:
         for name, memory in self._memories.items():
-            if memory.after is None:
+            if memory.mem is None:
                 raise ArgumentAssertion(f"{name} should be updated in every step: call update_memory")
-            memory.after = self._copied(memory.after)
+            memory.mem = self._copied(memory.mem)
 
     def _append(self, block: Block) -> None:
         """Append the operator that runs the block."""
@@ -235,14 +239,14 @@ class StaticRNN:
             type="recurrent",
             inputs={
                 "inputs": self._sources,
-                "initial_states": [memory.start for memory in memories],
+                "initial_states": [memory.init for memory in memories],
                 "parameters": read,
             },
             outputs={"outputs": self.outputs, "step_scopes": [scopes]},
             attrs={
                 "has_states": bool(memories),
-                "ex_states": [memory.before.name for memory in memories],
-                "states": [memory.after.name for memory in memories if memory.after is not None],
+                "ex_states": [memory.pre_mem.name for memory in memories],
+                "states": [memory.mem.name for memory in memories if memory.mem is not None],
                 "sub_block": block,
             },
         )
@@ -254,3 +258,16 @@ class StaticRNN:
     def _inside(self, method: str) -> None:
         if self.status != StaticRNN.IN_RNN_BLOCK:
             raise ArgumentError(f"You must invoke {method} in rnn block")
+
+
+class BlockGuardWithCompletion(GuardOf):
+    """`with BlockGuardWithCompletion(rnn):` is `with rnn.step():`; TypeError for anything but a StaticRNN.
+
+    Follows `fluid.layers.control_flow.BlockGuardWithCompletion`.
+    """
+
+    def __init__(self, rnn: StaticRNN) -> None:
+        if not isinstance(rnn, StaticRNN):
+            raise TypeError("BlockGuardWithCompletion takes a StaticRNN")
+        super().__init__(rnn.helper.main_program, rnn.step())
+        self.rnn = rnn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...layer_helper import LayerHelper
 from ...ops.program.py_func import registered
 from ...ops.registry import LodArray, OperatorError
 
-__all__ = ["py_func"]
+__all__ = ["PyFuncRegistry", "py_func"]
 
 Several = Variable | Sequence[Variable] | None
 
@@ -57,6 +57,38 @@ def _taken(result: Any) -> LodArray | None:
     if isinstance(result, LoDTensor):
         return LodArray(result.numpy(), result.offsets)
     return None if result is None else LodArray(np.asarray(result), ())
+
+
+class PyFuncRegistry:
+    """Functions by number (`fluid.layers.nn.PyFuncRegistry`): `PyFuncRegistry(func).id`.
+
+    Calling one gives a tuple of the results. Raises TypeError for what cannot be called.
+    """
+
+    _register_funcs: ClassVar[list[PyFuncRegistry]] = []
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        if not callable(func):
+            raise TypeError("func must be a Python function")
+        self._func = func
+        self._id = len(self._register_funcs)
+        self._register_funcs.append(self)
+
+    @classmethod
+    def registered_func(cls, idx: int) -> Callable[..., Any]:
+        return cls._register_funcs[idx]._func
+
+    @classmethod
+    def registered_func_num(cls) -> int:
+        return len(cls._register_funcs)
+
+    @property
+    def id(self) -> int:
+        return self._id
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        result = self._func(*args)
+        return tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
 
 def py_func(

@@ -13,9 +13,11 @@ from ...reader import (
     shuffle,
     xmap_readers,
 )
+from ...reader.threaded import XmapEndSignal
 
 __all__ = [
     "ComposeNotAligned",
+    "XmapEndSignal",
     "buffered",
     "cache",
     "chain",

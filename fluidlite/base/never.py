@@ -1,0 +1,56 @@
+"""Names of Fluid 1.8 that will not come, and why."""
+
+from __future__ import annotations
+
+from .fluid_names import listed
+
+_BOXPS = "it drives BoxPS, a server that exists inside Baidu only"
+_NATIVE = (
+    "it loads operators compiled against the C++ classes of one release of Paddle; "
+    "fluid.layers.py_func takes operators written in Python"
+)
+_MKLDNN = (
+    "it rewrites programs for the int8 kernels of Paddle's builds with MKL-DNN; "
+    "PostTrainingQuantization and QuantizationFreezePass give the same numbers everywhere"
+)
+
+_LEFT = "it is no more than what Fluid's own code leaves behind while it is imported"
+_GONE = "Fluid 1.8 itself has no such operator any more; fluid.layers has cond and DynamicRNN"
+_CLASS = "it is a class of Paddle's C++ side that scripts cannot use by itself: use "
+
+_REASONS = {
+    "fluid.contrib.slim.quantization.mkldnn_post_training_strategy.MKLDNNPostTrainingQuantStrategy": _MKLDNN,
+    "fluid.contrib.slim.quantization.qat2_int8_mkldnn_pass.Qat2Int8MkldnnPass": _MKLDNN,
+    "fluid.contrib.slim.quantization.qat_int8_mkldnn_pass.QatInt8MkldnnPass": _MKLDNN,
+    "fluid.core.BoxPS": _BOXPS,
+    "fluid.core.Dataset": f"{_CLASS}fluid.DatasetFactory",
+    "fluid.core.ExecutorPrepareContext": f"{_CLASS}fluid.Executor",
+    "fluid.core.FetchUnmergedList": f"{_CLASS}fluid.Executor",
+    "fluid.core.IterableDatasetWrapper": f"{_CLASS}fluid.io.DataLoader.from_dataset",
+    "fluid.core.ParallelExecutor": f"{_CLASS}fluid.CompiledProgram",
+    "fluid.core.ProgramDescTracer": f"{_CLASS}fluid.dygraph.TracedLayer",
+    "fluid.core.Reader": f"{_CLASS}fluid.io.DataLoader",
+    "fluid.core.TrainerBase": f"{_CLASS}fluid.Executor.train_from_dataset",
+    "fluid.core.dygraph_partial_grad": f"{_CLASS}fluid.dygraph.grad",
+    "fluid.core.load_op_library": _NATIVE,
+    "fluid.core.ops.pull_box_sparse": _BOXPS,
+    "fluid.dataset.BoxPSDataset": f"{_BOXPS}: use InMemoryDataset",
+    "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",
+    "fluid.framework.load_op_library": _NATIVE,
+    "fluid.layers.nn.op_proto": _LEFT,
+    "fluid.op.CondOp": _GONE,
+    "fluid.op.DynamicRecurrentOp": _GONE,
+    "fluid.op.RecurrentOp": _GONE,
+    "paddle.dataset.image.err": _LEFT,
+    "paddle.dataset.image.import_cv2_proc": _LEFT,
+    "paddle.dataset.image.out": _LEFT,
+    "paddle.dataset.image.retcode": _LEFT,
+    "paddle.dataset.sentiment.movie_reviews": "it is an object of NLTK, which paddle.dataset.sentiment does without",
+}
+
+
+def reason(name: str) -> str | None:
+    """Why `name`, such as `fluid.core.BoxPS`, will not come; None for any other. Any of its places will do."""
+    module, _, last = name.rpartition(".")
+    origin = listed().get(module, {}).get(last)
+    return _REASONS.get(f"{origin.module}.{origin.name}" if origin else name)
