@@ -93,7 +93,7 @@ def loader() -> None:
     epoch = iter(reader)
     assert np.array(next(epoch)[0]["y"])[0, 0] == 0
     if random.random() < 0.3:
-        os.kill(reader._pipeline.stream._batches.pool.processes()[0].pid, signal.SIGKILL)
+        os.kill(epoch.prefetcher._requests.pool.processes()[0].pid, signal.SIGKILL)
     elif random.random() < 0.5:
         assert len(list(epoch)) == 2
 

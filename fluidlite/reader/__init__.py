@@ -19,6 +19,7 @@ from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn,
 from .feeder import DataFeeder
 from .leaks import leaks
 from .loader.dataset import DataLoader
+from .loader.epoch import LoaderError, State
 from .loader.fluid_names import (
     KEEP_DATA_LOADER_ORDER,
     QUEUE_GET_TIMEOUT,
@@ -30,7 +31,6 @@ from .loader.fluid_names import (
     multiprocess_queue_set,
 )
 from .loader.of_files import DatasetLoader
-from .loader.pipeline import LoaderError, State
 from .loader.py_reader import PyReader
 from .processes import multiprocess_reader
 from .samplers import (

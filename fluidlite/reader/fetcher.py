@@ -6,30 +6,17 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .._ext.collate import Handover, Spec, empty
+from .._ext.collate import Handover, Spec
 from ..eager import Tensor
 from ..executor.lod_tensor import LoDTensor
-from .collating import Allocate, collate
+from .collating import collate
 from .dataset import Dataset, IterableDataset
-from .loader.source import collator, ready_tensors
+from .loader.source import ORDINARY, FetchedBatch, Memory, collator, ready_tensors
 from .structure import transform
-
-
-class FetchedBatch(NamedTuple):
-    """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them.
-
-    `worker`: who made it, where that says how to go on after it.
-    """
-
-    batch: Any
-    samples: int
-    reading: float
-    collating: float
-    worker: int | None = None
 
 
 class FetcherConfig:
@@ -61,24 +48,21 @@ class FetcherConfig:
         """Whether the samples come one after the other."""
         return isinstance(self.dataset, IterableDataset)
 
-    def fetcher(self, allocate: Allocate = empty, memory: Any = None, passing: bool = False) -> Fetcher:
-        """What makes the batches in one thread; `allocate` and `memory` give the memory for them.
-
-        `passing`: whether a batch is copied away before the next is made.
-        """
-        return Fetcher(self, allocate, memory, passing)
+    def fetcher(self, memory: Memory = ORDINARY) -> Fetcher:
+        """What makes the batches in one thread, in this memory."""
+        return Fetcher(self, memory)
 
 
 class Fetcher:
     """Makes the batches of a `FetcherConfig`, in one thread."""
 
-    def __init__(self, config: FetcherConfig, allocate: Allocate, memory: Any, passing: bool) -> None:
+    def __init__(self, config: FetcherConfig, memory: Memory) -> None:
         self.config = config
-        self.allocate = allocate
+        self.allocate = memory.empty
         self._source = f"DataLoader of {type(config.dataset).__name__}"
         self._specs = [Spec(*spec) for spec in config.specs or ()]
-        self._handover = Handover(memory, passing)
-        self._collator = None if config.specs is None else collator(self._specs, self._source, memory)
+        self._handover = Handover(memory.lender, memory.passing)
+        self._collator = None if config.specs is None else collator(self._specs, self._source, memory.lender)
 
     def numbered(self, numbers: Any) -> FetchedBatch:
         """The batch of the samples with these numbers; the sample itself for a single number."""

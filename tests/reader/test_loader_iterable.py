@@ -350,7 +350,7 @@ def test_letting_go_of_the_loader_releases_its_thread(feed_list) -> None:
     loader = from_generator(feed_list).set_batch_generator(batches(10**9), PLACE)
     epoch = iter(loader)
     next(epoch)
-    thread = loader._pipeline.stream._thread
+    thread = epoch.prefetcher._stream._thread
     del loader, epoch
     thread.join(2)
     assert not thread.is_alive()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -15,24 +14,22 @@ from ...base.place import CPUPlace
 from ...framework import mode
 from .. import order
 from ..dataset import Dataset, IterableDataset
-from ..fetcher import FetchedBatch, Fetcher, FetcherConfig
+from ..fetcher import Fetcher, FetcherConfig
 from ..samplers import BatchSampler, FluidBatchSampler, RandomSampler, SequenceSampler, is_count, require
 from ..structure import as_lod_tensors, as_tensors
 from ..worker.dataset import Numbered, Streamed, serve
 from ..worker.pool import WorkerPool
-from .dataset_epoch import Direct, Epoch, FromWorkers, Position, Source, Tally, Threaded
-from .device_buffer import devices_at, staging_memory
-from .device_epoch import MovedSource
+from .base import BaseLoader
+from .device_buffer import DevicePrefetcher, devices_at, memory_for
+from .epoch import BatchFormat, Epoch, Position
 from .from_generator import GeneratorLoaders
 from .generator import as_places
-from .pipeline import State
-from .progress import with_progress
-from .resume import checked_state
-from .source import spec_of, variables
-from .stats import Meter, bottleneck, summarize
+from .prefetcher import Direct, FromWorkers, Prefetcher, Threaded
+from .source import FetchedBatch, spec_of, variables
+from .stats import Meter
 
 
-class DataLoader(GeneratorLoaders):
+class DataLoader(GeneratorLoaders, BaseLoader):
     """Batches of a `dataset`, in the order of a sampler. Iterate over the loader, or over what calling it gives.
 
     Args:
@@ -64,6 +61,7 @@ class DataLoader(GeneratorLoaders):
     _sampler: type[BatchSampler] = FluidBatchSampler
     # Whether lists inside of samples are structures, and batches have the structure of samples.
     _nested = False
+    _keys = ("order", "workers")
 
     def __init__(
         self,
@@ -106,6 +104,7 @@ class DataLoader(GeneratorLoaders):
             is_count(prefetch_factor),
             f"prefetch_factor should be a positive integer, but got {prefetch_factor!r}",
         )
+        super().__init__()
         self.dataset = dataset
         self.feed_list = None if feed_list is None else variables(feed_list)
         if places is None:
@@ -138,11 +137,6 @@ class DataLoader(GeneratorLoaders):
         )
         self._bar = progress
         self._pool: WorkerPool | None = None  # kept for the next epoch
-        self._position: Position | None = None  # in the epoch that was begun last
-        self._resume: dict[str, Any] | None = None  # where the next epoch begins
-        self._epoch: weakref.ref[Epoch] | None = None  # the one that was begun last
-        self._own: Epoch | None = None  # the one that `next` began
-        self._tally = Tally()
         self._check_mode()
 
     def _sampler_of(self, batch_sampler: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
@@ -195,58 +189,38 @@ class DataLoader(GeneratorLoaders):
 
     def __iter__(self) -> Iterator[Any]:
         """A new epoch; one from where `set_state_dict` says, if it was called."""
-        epoch = self._begin()
-        return self._with_bar(epoch, {}) if self._bar else epoch
+        return self.progress() if self._bar else self._begin()
 
-    def __call__(self) -> Iterator[Any]:
-        return iter(self)
-
-    def __next__(self) -> Any:
-        """The next batch of the epoch that `next(loader)` began; begins one if there is none."""
-        if self._own is None:
-            self._own = self._begin()
+    def _total(self) -> int | None:
         try:
-            return next(self._own)
-        except BaseException:
-            self._own = None
-            raise
-
-    def progress(self, **options: Any) -> Iterator[Any]:
-        """A new epoch with a progress bar; `options` are those of `tqdm.tqdm`.
-
-        Raises NotSupportedError if tqdm is not installed.
-        """
-        return self._with_bar(self._begin(), options)
-
-    def _with_bar(self, epoch: Epoch, options: dict[str, Any]) -> Iterator[Any]:
-        devices = self._devices() or 1
-        try:
-            total: int | None = len(self) // devices
+            return len(self) // self._together()
         except TypeError:
-            total = None
-        return with_progress(epoch, total, {"initial": epoch.position.batches // devices, **options})
+            return None
+
+    def _together(self) -> int:
+        return self._devices() or 1
 
     def _devices(self) -> int | None:
         return None if self._eager() else len(self.places)
 
     def _begin(self) -> Epoch:
         self._check_mode()
-        resume = self._resume
-        if resume is not None:
-            position = Position(resume["epoch"], resume["batches"], resume["order"], list(resume["workers"]))
-        else:
-            position = Position(self._position.epoch + 1 if self._position is not None else 0, 0, None)
-        name, meter = type(self.dataset).__name__, Meter()
-        source = self._streamed(position) if self.batch_sampler is None else self._numbered(position)
-        if self._targets:
-            source = MovedSource(source, self._targets, self.use_buffer_reader, meter, name)
-        epoch = Epoch(source, position, self._delivery(), self._devices(), name, meter)
-        self._position, self._resume = position, None
-        self._epoch = weakref.ref(epoch)
-        self._tally.begin(epoch)
-        return epoch
+        return super()._begin()
 
-    def _numbered(self, position: Position) -> Source:
+    def _open(self, position: Position, meter: Meter) -> Epoch:
+        name = type(self.dataset).__name__
+        prefetcher = self._streamed(position) if self.batch_sampler is None else self._numbered(position)
+        if self._targets:
+            prefetcher = DevicePrefetcher(prefetcher, self._targets, self.use_buffer_reader, meter, name)
+        return Epoch(prefetcher, position, BatchFormat(self._form(), self._barren, self._devices()), meter)
+
+    def _barren(self, left: int) -> str:
+        return (
+            f"the dataset {type(self.dataset).__name__} gave no batch in this epoch: it has no samples, or less than "
+            "one batch (for each place) with drop_last=True"
+        )
+
+    def _numbered(self, position: Position) -> Prefetcher:
         if position.order is None:
             position.order = order.state_of(self.batch_sampler)
             numbers = order.begin(self.batch_sampler)
@@ -258,7 +232,7 @@ class DataLoader(GeneratorLoaders):
             return self._from_workers(lambda pool: Numbered(pool, numbers, self.prefetch_factor))
         return self._here(self._fetcher().each(numbers))
 
-    def _streamed(self, position: Position) -> Source:
+    def _streamed(self, position: Position) -> Prefetcher:
         if position.batches and len(position.workers) != self.num_workers:
             raise ValueError(
                 f"an epoch over an IterableDataset that was begun with num_workers={len(position.workers)} cannot go "
@@ -271,15 +245,14 @@ class DataLoader(GeneratorLoaders):
 
     def _fetcher(self) -> Fetcher:
         """What makes the batches in this process."""
-        memory = staging_memory(self._targets) if self.use_buffer_reader else None
-        return self._config.fetcher() if memory is None else self._config.fetcher(memory.empty, memory)
+        return self._config.fetcher(memory_for(self._targets, self.use_buffer_reader))
 
-    def _here(self, batches: Iterator[FetchedBatch]) -> Source:
+    def _here(self, batches: Iterator[FetchedBatch]) -> Prefetcher:
         if not self.use_buffer_reader:
             return Direct(batches)
         return Threaded(batches, self.prefetch_factor, type(self.dataset).__name__)
 
-    def _from_workers(self, begin: Callable[[WorkerPool], Numbered | Streamed]) -> Source:
+    def _from_workers(self, begin: Callable[[WorkerPool], Numbered | Streamed]) -> Prefetcher:
         pool, self._pool = self._pool, None
         if pool is None or pool.closed:
             pool = WorkerPool(
@@ -311,7 +284,7 @@ class DataLoader(GeneratorLoaders):
         words = np.append(state["state"]["key"], np.uint32(state["state"]["pos"] + 1000 * self._tally.epochs))
         return zlib.crc32(words.tobytes()) >> 1
 
-    def _delivery(self) -> Callable[[Any], Any]:
+    def _form(self) -> Callable[[Any], Any]:
         """What turns a batch into what the consumer gets."""
         if self._eager():
             return lambda batch: self._listed(as_tensors(batch))
@@ -325,70 +298,27 @@ class DataLoader(GeneratorLoaders):
     def _listed(self, batch: Any) -> Any:
         return batch if self._nested or isinstance(batch, (list, dict)) else [batch]
 
-    def state_dict(self) -> dict[str, Any]:
-        """Where the consumer is: the number of the epoch, the batches taken in it, and how its order was drawn.
+    def _order(self) -> dict[str, Any] | None:
+        return None if self.batch_sampler is None else order.state_of(self.batch_sampler)
 
-        Plain numbers, strings, lists and dicts. Batches that were read ahead do not count. An IterableDataset has to
-        give the same samples again, and so has a sampler that draws in the middle of an epoch.
-        """
-        if self._resume is not None:
-            return dict(self._resume)
-        position = self._position
-        if position is None or position.state is State.EXHAUSTED:
-            drawn = None if self.batch_sampler is None else order.state_of(self.batch_sampler)
-            position = Position(0 if position is None else position.epoch + 1, 0, drawn)
-        return {
-            "epoch": position.epoch,
-            "batches": position.batches,
-            "order": position.order,
-            "workers": list(position.workers),
-        }
-
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next epoch go on where `state_dict` was called: it gives exactly the batches that were left.
-
-        Raises ValueError for a state of something else.
-        """
-        found = checked_state(state, ("order", "workers"))
+    def _checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        found = super()._checked(state)
         if (found["order"] is None) is not (self.batch_sampler is None):
             kind = "an IterableDataset" if found["order"] is None else "a dataset with numbered samples"
             raise ValueError(
                 f"this is the state of a loader of {kind}, which {type(self.dataset).__name__} is not"
             )
-        self._resume = found
-
-    def stats(self) -> dict[str, Any]:
-        """Since the loader was made: `epochs` begun; `batches`, `samples` and `bytes` taken; seconds of `reading` and
-        `collating` (all workers together), those in which the readers waited for room (`producer_waited`) and the
-        consumer for data (`consumer_waited`), and of the consumer's `computing` in between; the `state` of the last
-        epoch, how many batches are `queued` of `capacity`, the `workers`, and the `bottleneck`: 'reading' or
-        'computing', whoever was waited for longer, or 'copying'; bytes `copied` to GPUs, and seconds of `staging` and
-        `copying` them.
-        """
-        last = None if self._epoch is None else self._epoch()
-        found: dict[str, Any] = {"epochs": self._tally.epochs, **self._tally.total().as_dict()}
-        found["state"] = self.state.value
-        found["queued"] = last.source.waiting() if last is not None and last.state is State.RUNNING else 0
-        found["capacity"] = self.prefetch_factor * max(self.num_workers, 1)
-        found["workers"] = self.num_workers
-        found["bottleneck"] = bottleneck(found)
         return found
 
-    def summary(self) -> str:
-        """The statistics as a table to print, with the bottleneck and what may help against it."""
-        return summarize(self.stats())
+    def _capacity(self) -> int:
+        return self.prefetch_factor * max(self.num_workers, 1)
 
-    @property
-    def state(self) -> State:
-        """What the epoch that was begun last is doing."""
-        return State.IDLE if self._position is None else self._position.state
+    def _workers(self) -> int:
+        return self.num_workers
 
     def close(self) -> None:
         """End the epoch that was begun last and the workers that were kept. The loader can be used again afterwards."""
-        epoch = None if self._epoch is None else self._epoch()
-        if epoch is not None:
-            epoch.close()
-        self._own = None
+        super().close()
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()

@@ -14,14 +14,14 @@ from ...backend.cupy_.staging import Carrier, Copied, Immediate, Staging, Stagin
 from ...base.place import Place
 from ...eager import Tensor
 from ...executor.lod_tensor import LoDTensor
-from ..background import Stream, finalize
-from ..fetcher import FetchedBatch
+from ..background import Stream
 from ..structure import transform
+from .prefetcher import Prefetcher
+from .source import ORDINARY, FetchedBatch, Memory
 from .stats import Meter
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ..worker.stream import WorkerStream
 
 Devices = tuple["CudaDevice | None", ...]
 """GPUs that get batches in turn; None stands for the host."""
@@ -43,57 +43,53 @@ def delivered(batch: list[LoDTensor], device: CudaDevice | None) -> list[LoDTens
     return batch
 
 
-def staging_memory(devices: Devices) -> StagingMemory | None:
-    """Where batches for these devices are best put together; None for ordinary memory."""
+def memory_for(devices: Devices, ahead: bool) -> Memory:
+    """Where batches for these devices are best put together, if they are copied there `ahead` of time."""
     for device in devices:
-        if device is not None:
-            return StagingMemory(device)
-    return None
+        if device is not None and ahead:
+            staging = StagingMemory(device)
+            return Memory(staging.empty, staging)
+    return ORDINARY
 
 
 class Moved:
-    """An item whose arrays are on devices, or on their way there."""
+    """A batch whose arrays are on a device, or on their way there."""
 
-    __slots__ = ("_item", "copies")
+    __slots__ = ("_made", "copies")
 
-    def __init__(self, item: Any, copies: list[Copied]) -> None:
-        self._item = item
+    def __init__(self, made: FetchedBatch, copies: list[Copied]) -> None:
+        self._made: FetchedBatch | None = made
         self.copies = copies
 
-    def take(self) -> Any:
-        """The item, which is not kept here; what is computed on its devices from now on sees the elements."""
+    def take(self) -> FetchedBatch:
+        """The batch, which is not kept here; what is computed on its device from now on sees the elements."""
         for copied in self.copies:
             copied.join()
-        item, self._item = self._item, None
-        return item
+        made, self._made = self._made, None
+        assert made is not None
+        return made
 
 
 class Mover:
-    """Brings batches to `devices`, in turn, or whole sets with a batch for each of them (`sets`).
+    """Brings batches to `devices`, in turn.
 
     `ahead`: asynchronously, so that they can be used while the next ones are copied. `meter`: where that is counted.
     """
 
-    def __init__(self, devices: Devices, sets: bool, ahead: bool, meter: Meter) -> None:
+    def __init__(self, devices: Devices, ahead: bool, meter: Meter) -> None:
         make: type[Staging] | type[Immediate] = Staging if ahead else Immediate
         self._carriers: list[Carrier | None] = [
             None if device is None else make(device) for device in devices
         ]
-        self._sets = sets
         self._meter = meter
         self._turn = 0
 
-    def move(self, item: Any) -> Moved:
-        """The same item with its arrays on the devices; what is no array of numbers stays as it is."""
+    def move(self, made: FetchedBatch) -> Moved:
+        """The same batch with its arrays on the device; what is no array of numbers stays as it is."""
         copies: list[Copied] = []
-        if self._sets:
-            parts = zip(item, self._carriers, strict=False)
-            return Moved([self._move(part, carrier, copies) for part, carrier in parts], copies)
         carrier = self._carriers[self._turn]
         self._turn = (self._turn + 1) % len(self._carriers)
-        if isinstance(item, FetchedBatch):
-            return Moved(item._replace(batch=self._move(item.batch, carrier, copies)), copies)
-        return Moved(self._move(item, carrier, copies), copies)
+        return Moved(made._replace(batch=self._move(made.batch, carrier, copies)), copies)
 
     def _move(self, batch: Any, carrier: Carrier | None, copies: list[Copied]) -> Any:
         if carrier is None:
@@ -146,17 +142,17 @@ def _replaced(leaf: Any, arrays: Iterator[Any]) -> Any:
     return array
 
 
-def ahead_of(get: Callable[[], Any], mover: Mover) -> Iterator[Moved]:
+def ahead_of(get: Callable[[], FetchedBatch], mover: Mover) -> Iterator[Moved]:
     """What `get` gives, with the copies to the devices under way."""
     under_way: list[Copied] = []
     try:
         while True:
             try:
-                item = get()
+                made = get()
             except QueueClosed:
                 return
-            moved = mover.move(item)
-            del item
+            moved = mover.move(made)
+            del made
             before, under_way = under_way, under_way + moved.copies
             yield moved
             # The consumer has it, or it waits for him: time to wait for the copies of the one before.
@@ -169,73 +165,54 @@ def ahead_of(get: Callable[[], Any], mover: Mover) -> Iterator[Moved]:
             mover.close()
 
 
-class MovedStream:
-    """Items of another stream on their devices: two of them ahead of the consumer, or moved when he takes them.
+class DevicePrefetcher(Prefetcher):
+    """Batches of another prefetcher on their devices: two of them ahead of the consumer, or moved when he takes them.
 
-    Has what pipelines use of a `background.Stream`, and looks after the other stream.
+    `devices` get batches in turn. `meter`: where the copying is counted. `name`: of what is read, for the thread.
     """
 
     def __init__(
-        self,
-        source: Stream | WorkerStream,
-        devices: Devices,
-        sets: bool,
-        ahead: bool,
-        meter: Meter,
-        name: str,
+        self, prefetcher: Prefetcher, devices: Devices, ahead: bool, meter: Meter, name: str
     ) -> None:
-        self.source = source
-        mover = Mover(devices, sets, ahead, meter)
+        self._prefetcher = prefetcher
+        mover = Mover(devices, ahead, meter)
         self._mover = mover
         self._stream: Stream | None = None
         if ahead:
             # One item waits in the queue and the thread has one in its hands.
-            get = source.get
-            self._stream = Stream(lambda: ahead_of(get, mover), 1, name, frames=2)
+            get = prefetcher.get
+            self._stream = Stream(lambda: ahead_of(get, mover), 1, f"copies for {name}", frames=2)
 
-    def get(self) -> Any:
-        """The next item; raises QueueClosed at the end, or the reader's error."""
+    def get(self) -> FetchedBatch:
+        made: FetchedBatch
         if self._stream is None:
-            return self._mover.move(self.source.get()).take()
-        return self._stream.get().take()
+            made = self._mover.move(self._prefetcher.get()).take()
+        else:
+            made = self._stream.get().take()
+        return made
 
     def failed(self, error: BaseException) -> bool:
-        """Whether `error`, raised by `get`, is the reader's."""
-        if self._stream is None:
-            return self.source.failed(error)
-        return self._stream.failed(error)
+        return (self._prefetcher if self._stream is None else self._stream).failed(error)
 
-    def stop(self) -> None:
-        """Stop reading and copying; what waits is dropped."""
-        if self._stream is not None:
-            self._stream.queue.kill()
-        self.source.stop()
-        if self._stream is not None:
-            self._stream.stop()
+    def waiting(self) -> int:
+        return self._prefetcher.waiting() + (0 if self._stream is None else len(self._stream.queue))
 
-    def __del__(self) -> None:
-        if getattr(self, "_stream", None) is not None:
-            finalize(self.stop)
+    def idle(self) -> float:
+        return self._prefetcher.idle()
+
+    def interrupt(self) -> None:
+        self._prefetcher.interrupt()
+
+    def stop(self, finished: bool) -> None:
+        stream = self._stream
+        if stream is not None:
+            stream.queue.kill()
+            # The prefetcher is used by the thread, which has to leave it first. Workers that are kept may get a moment.
+            if not finished and not (self._prefetcher.patient and stream.left()):
+                self._prefetcher.interrupt()
+            stream.stop()
+        self._prefetcher.stop(finished)
 
     @property
-    def queue(self) -> MovedStream:
-        """Itself: it stands for the queue that other streams have."""
-        return self
-
-    @property
-    def capacity(self) -> int:
-        return self.source.queue.capacity
-
-    def __len__(self) -> int:
-        waiting = 0 if self._stream is None else len(self._stream.queue)
-        return len(self.source.queue) + waiting
-
-    size = __len__
-
-    def stats(self) -> dict[str, Any]:
-        """As `Queue.stats`: whoever reads `put`, the consumer `got`."""
-        found = dict(self.source.queue.stats())
-        if self._stream is not None:
-            mine = self._stream.queue.stats()
-            found["got"], found["get_seconds"] = mine["got"], mine["get_seconds"]
-        return found
+    def queue(self) -> Any:
+        return self._prefetcher.queue

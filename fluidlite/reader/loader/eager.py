@@ -15,25 +15,35 @@ from ...executor.lod_tensor import LoDTensor
 from ...framework import mode
 from ..background import iterating
 from ..collating import collate
-from .device_buffer import devices_at
-from .generator import Epoch, IterableLoader, Loader, as_places
-from .pipeline import LoaderError
-from .source import Batch, Feeding, Ready, SampleLists, Samples, pass_over, plain_array
+from ..structure import rows_of
+from .epoch import LoaderError
+from .generator import IterableLoader, Loader, as_places
+from .source import (
+    ORDINARY,
+    Batch,
+    Feeding,
+    FetchedBatch,
+    Memory,
+    Ready,
+    SampleLists,
+    Samples,
+    pass_over,
+    plain_array,
+)
 
 
 class OpenSamples(Samples):
     """Samples of whatever arrays and numbers the generator yields; those of a batch have to be alike."""
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
         with iterating(self.reader) as samples:
-            pass_over(samples, self.skip * self.batch_size)
+            pass_over(samples, skip * self.batch_size)
             while True:
                 begin = time.perf_counter()
                 rows = list(itertools.islice(samples, self.batch_size))
-                self.meter.reading += time.perf_counter() - begin
                 if not rows or (self.drop_last and len(rows) < self.batch_size):
                     break
-                yield stacked(self, rows)
+                yield stacked(self, rows, begin, memory)
         if rows:
             self.shortfall = (
                 f": its {len(rows)} samples are less than one batch of {self.batch_size}, and drop_last=True leaves "
@@ -44,22 +54,24 @@ class OpenSamples(Samples):
 class OpenSampleLists(SampleLists):
     """Lists of such samples."""
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
         with iterating(self.reader) as lists:
-            pass_over(lists, self.skip)
-            for samples in self.timed(lists):
-                yield stacked(self, samples)
+            pass_over(lists, skip)
+            begin = time.perf_counter()
+            for samples in lists:
+                yield stacked(self, samples, begin, memory)
+                begin = time.perf_counter()
 
 
-def stacked(feeding: Feeding, samples: Any) -> Batch:
-    """The batch of a list of samples."""
-    begin = time.perf_counter()
+def stacked(feeding: Feeding, samples: Any, begin: float, memory: Memory) -> FetchedBatch:
+    """The batch of a list of samples, which were read from `begin` on."""
+    read = time.perf_counter()
     if not hasattr(samples, "__iter__"):
         raise TypeError(
             f"the reader {feeding.name} given to {feeding.kind} should yield lists of samples, got "
             f"{type(samples).__name__}"
         )
-    columns = collate(list(samples), False, feeding.allocate, f"the reader {feeding.name}")
+    columns = collate(list(samples), False, memory.empty, f"the reader {feeding.name}")
     batch = []
     for i, column in enumerate(columns if isinstance(columns, list) else [columns]):
         if not isinstance(column, np.ndarray):
@@ -67,8 +79,7 @@ def stacked(feeding: Feeding, samples: Any) -> Batch:
                 f"item {i} of the samples of the reader {feeding.name} is no array or number: a Tensor cannot hold it"
             )
         batch.append(LoDTensor.wrap(column))
-    feeding.meter.collating += time.perf_counter() - begin
-    return batch
+    return FetchedBatch(batch, rows_of(batch), read - begin, time.perf_counter() - read)
 
 
 class OpenReady(Ready):
@@ -95,24 +106,15 @@ class EagerLoader(IterableLoader):
 
     def __init__(self, capacity: int, use_process: bool = False, double_buffer: bool = True) -> None:
         super().__init__((), capacity, False, True, use_process, double_buffer)
-        self._pipeline.sets = False
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
         given = as_places(places if places is not None else mode._current_expected_place())
         if len(given) > 1:
             raise LoaderError(f"Number of places must be 1 in imperative mode, got {len(given)}: {given}")
-        self._pipeline.devices = devices_at(given)
-        self._feeding = feeding
-        return self
+        return super()._set(feeding, given)
 
-    def _begin(self, feeding: Feeding) -> Epoch:
-        return EagerEpoch(self._pipeline, self._pipeline.start(feeding))
+    def _places(self) -> int | None:
+        return None
 
-
-class EagerEpoch(Epoch):
-    """One pass over the data of a loader in dygraph mode."""
-
-    __slots__ = ()
-
-    def __next__(self) -> list[Tensor]:
-        return [Tensor(tensor.array) for tensor in super().__next__()]
+    def _form(self, batch: Batch) -> list[Tensor]:
+        return [Tensor(tensor.array) for tensor in batch]

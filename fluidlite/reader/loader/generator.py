@@ -4,32 +4,32 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..._ext.collate import Spec
-from ..._ext.queue import Queue, QueueClosed
+from ..._ext.queue import QueueClosed
 from ...base.errors import EOFException
 from ...base.place import Place, resolve
 from ...executor import sources
 from ...executor.lod_tensor import LoDTensor
-from ..background import Stream, finalize
 from ..decorators import Reader, whole
-from ..worker.stream import WorkerStream
-from .device_buffer import MovedStream, delivered, devices_at
-from .pipeline import LoaderError, Pipeline, State
-from .progress import with_progress
-from .source import DeviceSets, Feeding, Ready, SampleLists, Samples
-from .stats import summarize
+from ..worker.generated import Generated
+from .base import BaseLoader
+from .device_buffer import DevicePrefetcher, Devices, delivered, devices_at, memory_for
+from .epoch import BatchFormat, Epoch, LoaderError, Position, State
+from .prefetcher import FromWorkers, Prefetcher, Threaded
+from .source import Batch, Feeding, Ready, SampleLists, Samples
+from .stats import Meter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...backend.cupy_.device import CudaDevice
-    from .device_buffer import Devices
 
 
-class Loader:
-    """What all loaders share: the generator, and the pipeline that its batches go through.
+class Loader(BaseLoader):
+    """What all loaders of generators share: the generator, and the way that its batches take.
 
     `specs`: what the items of a batch look like; `capacity`: how many batches may wait; `use_process`: run the
     generator in a process of its own; `double_buffer`: copy batches to GPUs ahead of time.
@@ -48,10 +48,13 @@ class Loader:
         use_process: bool = False,
         double_buffer: bool = True,
     ) -> None:
+        super().__init__()
         self.drop_last = drop_last
         self._specs = list(specs)
-        self._pipeline = Pipeline(capacity, use_process)
-        self._pipeline.ahead = double_buffer
+        self._size = capacity
+        self._use_process = use_process
+        self._ahead = double_buffer
+        self._targets: Devices = ()  # GPUs that the batches of the epochs to come go to, in turn
         self._feeding: Feeding | None = None
 
     def set_sample_generator(
@@ -93,6 +96,48 @@ class Loader:
             )
         return self._feeding
 
+    def _places(self) -> int | None:
+        """How many batches make an item; None: items are single batches."""
+        return None
+
+    def _form(self, batch: Batch) -> Any:
+        """What the consumer gets of a batch."""
+        return batch
+
+    def _open(self, position: Position, meter: Meter) -> Epoch:
+        feeding, places = self._source(), self._places()
+        feeding.shortfall = ""
+        capacity, skip = (count * (places or 1) for count in (self._size, position.batches))
+        prefetcher: Prefetcher
+        if self._use_process:
+            prefetcher = FromWorkers(Generated(feeding, skip, capacity))
+        else:
+            memory = memory_for(self._targets, self._ahead)
+            prefetcher = Threaded(feeding.batches(skip, memory), capacity, feeding.name)
+        if self._targets:
+            prefetcher = DevicePrefetcher(prefetcher, self._targets, self._ahead, meter, feeding.name)
+
+        def barren(left: int) -> str:
+            """Why there was no batch."""
+            shortfall = feeding.shortfall
+            if left:
+                shortfall = (
+                    f": its {left} batches are less than one for each of the {places} devices, and drop_last=True "
+                    "leaves them out"
+                )
+            return (
+                f"the reader {feeding.name} given to {feeding.kind} yielded no batch in this epoch{shortfall}"
+            )
+
+        format = BatchFormat(self._form, barren, places, self.drop_last, sets=True, alone=True)
+        return Epoch(prefetcher, position, format, meter)
+
+    def _capacity(self) -> int:
+        return self._size
+
+    def _workers(self) -> int:
+        return int(self._use_process)
+
     def __call__(self) -> Loader:
         return self
 
@@ -115,54 +160,15 @@ class Loader:
             "reset() is for loaders made with iterable=False; this one begins anew when it is iterated"
         )
 
-    def close(self) -> None:
-        """Stop reading and release the generator's thread or process. The loader can be used again afterwards."""
-        self._pipeline.stop()
-
     def _reset(self) -> None:
         """End the epoch, wherever it stands, of any kind of loader; programs of Fluid's time call it."""
-        self._pipeline.stop()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the consumer is: the number of the `epoch`, and the `batches` taken in it (sets of them, with several
-        devices). Batches that were read ahead do not count.
-        """
-        return self._pipeline.state_dict()
-
-    def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next epoch go on where `state_dict` was called: it gives exactly the batches that were left.
-
-        The generator is read from its beginning and what was taken before is left out, so it has to yield the same
-        again (seed what it draws). Raises ValueError for a state of something else.
-        """
-        self._pipeline.set_state_dict(state)
-
-    def progress(self, **options: Any) -> Iterator[Any]:
-        """A new epoch of an iterable loader with a progress bar; `options` are those of `tqdm.tqdm` (`total=...`).
-
-        Raises NotSupportedError if tqdm is not installed.
-        """
-        initial = self._pipeline.state_dict()["batches"]
-        return with_progress(iter(self), None, {"initial": initial, **options})
-
-    def stats(self) -> dict[str, Any]:
-        """How much was read and who waited for whom; see `Pipeline.stats`."""
-        return self._pipeline.stats()
-
-    def summary(self) -> str:
-        """The statistics as a table to print, with the bottleneck and what may help against it."""
-        return summarize(self.stats())
+        self.close()
 
     @property
-    def state(self) -> State:
-        """What the loader is doing."""
-        return self._pipeline.state
-
-    @property
-    def queue(self) -> Queue | WorkerStream | MovedStream | None:
+    def queue(self) -> Any:
         """The queue of the current epoch, None outside of an epoch."""
-        stream = self._pipeline.stream
-        return None if stream is None else stream.queue
+        epoch = self._last()
+        return None if epoch is None or epoch.state is State.STOPPED else epoch.prefetcher.queue
 
     _queue = queue
 
@@ -182,78 +188,43 @@ class IterableLoader(Loader):
         double_buffer: bool = True,
     ) -> None:
         super().__init__(specs, capacity, drop_last, use_process, double_buffer)
-        self._pipeline.sets = True
         self.return_list = return_list
         self._devices = 1
-        self._current: weakref.ref[Epoch] | None = None
-        self._own: Epoch | None = None
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
         given = as_places(places)
         self._devices = len(given)
-        self._pipeline.devices = devices_at(given)
+        self._targets = devices_at(given)
         return super()._set(feeding, places)
 
-    def __iter__(self) -> Epoch:
-        """A new epoch. One that is on ends: whoever still iterates over it gets a RuntimeError."""
-        feeding = self._source()
-        self._pipeline.stop()
-        epoch = self._begin(feeding)
-        self._current = weakref.ref(epoch)
-        self._own = None
-        return epoch
+    def _places(self) -> int | None:
+        return self._devices
 
-    def _begin(self, feeding: Feeding) -> Epoch:
-        devices, return_list, drop_last = self._devices, self.return_list, self.drop_last
-        stream = self._pipeline.start(
-            feeding, lambda batches: DeviceSets(batches, feeding, devices, return_list, drop_last), devices
+    def _form(self, batch: Batch) -> Any:
+        return (
+            batch
+            if self.return_list
+            else {spec.name: item for spec, item in zip(self._specs, batch, strict=True)}
         )
-        return Epoch(self._pipeline, stream)
+
+    def __iter__(self) -> Iterator[Any]:
+        """A new epoch. One that is on ends: whoever still iterates over it gets a RuntimeError."""
+        self._source()
+        self.close()
+        return self._begin()
 
     def __next__(self) -> Any:
         """The next item of the epoch that is on; begins one if there is none."""
-        epoch = self._current() if self._current is not None else None
-        if epoch is None:
-            epoch = self._own = iter(self)
+        epoch = self._last()
+        if epoch is None or epoch.state is not State.RUNNING:
+            self._own = epoch = self._begin()
         try:
             return next(epoch)
         except BaseException:
-            self._current = self._own = None
+            self._own = None
             raise
 
     next = __next__
-
-
-class Epoch:
-    """One pass over the data of an iterable loader; it ends early when the iterator is let go."""
-
-    __slots__ = ("__weakref__", "_pipeline", "_stream")
-
-    def __init__(self, pipeline: Pipeline, stream: Stream | WorkerStream | MovedStream) -> None:
-        self._pipeline = pipeline
-        self._stream = stream
-
-    def __iter__(self) -> Epoch:
-        return self
-
-    def __next__(self) -> Any:
-        try:
-            return self._pipeline.take(self._stream)
-        except QueueClosed:
-            if self._stream is not self._pipeline.stream:
-                raise LoaderError(
-                    "this epoch ended because the same DataLoader was iterated again or closed meanwhile; "
-                    "make a loader of its own for each loop that runs at the same time"
-                ) from None
-            raise StopIteration from None
-
-    def close(self) -> None:
-        """End the epoch and release the generator's thread or process."""
-        if self._stream is self._pipeline.stream:
-            self._pipeline.stop()
-
-    def __del__(self) -> None:
-        finalize(self.close)
 
 
 class ProgramLoader(Loader):
@@ -269,19 +240,24 @@ class ProgramLoader(Loader):
 
     def buffer_ahead(self) -> None:
         """Copy batches for GPUs there before they are taken."""
-        self._pipeline.ahead = True
+        self._ahead = True
 
     def start(self) -> None:
         """Begin an epoch: the generator is read ahead in a thread or process.
 
         Raises RuntimeError if no generator was set, or if the epoch before was neither finished nor reset.
         """
-        feeding = self._source()
-        self._pipeline.start(feeding)
+        self._source()
+        if self.state is State.RUNNING:
+            raise LoaderError(
+                "the loader was started already: call reset() before start() begins another epoch"
+            )
+        self.close()
+        self._own = self._begin()
 
     def reset(self) -> None:
         """End the epoch, wherever it stands. Does nothing if none was started."""
-        self._pipeline.stop()
+        self.close()
 
     def take(self, device: CudaDevice | None = None, of: Devices = ()) -> list[LoDTensor]:
         """The next batch, for the executor, on `device` (None: the host).
@@ -293,17 +269,21 @@ class ProgramLoader(Loader):
         devices: Devices = () if device is None else (device,)
         if of and any(of):
             devices = of
-        if devices != self._pipeline.devices:
-            self._pipeline.move_to(devices)
-        stream = self._pipeline.stream
-        if stream is None:
+        epoch = self._own
+        if devices != self._targets:
+            # If the batches of this epoch go to others, from the next one on.
+            self._targets = devices
+            if devices and epoch is not None and epoch.state is State.RUNNING:
+                epoch.move_to(devices, self._ahead)
+        if epoch is None:
             names = ", ".join(repr(spec.name) for spec in self._specs)
             raise LoaderError(
                 f"the DataLoader that gives {names} was not started: call its start() before running the "
                 "program, and again after each reset()"
             )
         try:
-            return delivered(self._pipeline.take(stream), device)
+            batch: Batch = epoch.take()
+            return delivered(batch, device)
         except QueueClosed:
             raise EOFException("There is no next data.") from None
         except EOFException as error:

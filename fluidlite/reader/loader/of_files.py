@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ...executor import LoDTensor
 from ..slot_datasets import DatasetBase
+from ..structure import rows_of
+from .base import BaseLoader
+from .epoch import BatchFormat, Epoch, Position
 from .generator import as_places
+from .prefetcher import Direct
+from .source import FetchedBatch
+from .stats import Meter
 
 
-class DatasetLoader:
+class DatasetLoader(BaseLoader):
     """The batches of a data set of files, as a loop takes them (`fluid.reader.DatasetLoader`).
 
     Args:
@@ -24,29 +29,31 @@ class DatasetLoader:
     """
 
     def __init__(self, dataset: DatasetBase, places: Any, drop_last: bool) -> None:
+        super().__init__()
         if not isinstance(dataset, DatasetBase):
             raise TypeError(f"dataset must be made by fluid.DatasetFactory, got {type(dataset).__name__}")
         self._dataset, self._places, self._drop_last = dataset, as_places(places), drop_last
 
-    def __call__(self) -> DatasetLoader:
-        return self
+    def _open(self, position: Position, meter: Meter) -> Epoch:
+        places = len(self._places)
+        format = BatchFormat(dict, None, places, self._drop_last, sets=True)
+        return Epoch(Direct(self._batches(position.batches * places)), position, format, meter)
 
-    def __iter__(self) -> Iterator[list[dict[str, LoDTensor]]]:
-        item: list[dict[str, LoDTensor]] = []
+    def _capacity(self) -> int:
+        return 0
+
+    def _batches(self, skip: int) -> Iterator[FetchedBatch]:
+        begin = time.perf_counter()
         for feed in self._dataset._feeds():
             batch = {
                 name: value if isinstance(value, LoDTensor) else LoDTensor.wrap(value)
                 for name, value in feed.items()
             }
-            if self._drop_last and _samples(next(iter(batch.values()))) < self._dataset._batch_size:
+            samples = rows_of(batch)
+            if self._drop_last and samples < self._dataset._batch_size:
                 continue
-            item.append(batch)
-            if len(item) == len(self._places):
-                yield item
-                item = []
-        if item and not self._drop_last:
-            yield item
-
-
-def _samples(tensor: LoDTensor) -> int:
-    return len(tensor.offsets[0]) - 1 if tensor.offsets else len(np.asarray(tensor.array))
+            if skip:
+                skip -= 1
+            else:
+                yield FetchedBatch(batch, samples, time.perf_counter() - begin, 0.0)
+            begin = time.perf_counter()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,9 @@ from ...eager import Tensor
 from ...executor.lod_tensor import LoDTensor
 from ...framework import Program, Variable, default_main_program
 from ..background import describe, iterating
+from ..collating import Allocate
 from ..decorators import Reader, check_reader, whole
-from .stats import Meter
-
-if TYPE_CHECKING:
-    from ...backend.cupy_.staging import StagingMemory
+from ..structure import rows_of
 
 Batch = list[LoDTensor]
 
@@ -64,6 +62,33 @@ def collator(specs: Sequence[Spec], reader: str = "", memory: Any = None) -> Col
     return Collator(specs, LoDTensor.wrap, reader, memory)
 
 
+class FetchedBatch(NamedTuple):
+    """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them.
+
+    `worker`: who made it, where that says how to go on after it.
+    """
+
+    batch: Any
+    samples: int
+    reading: float
+    collating: float
+    worker: int | None = None
+
+
+class Memory(NamedTuple):
+    """Where batches are put together: arrays made by `empty`; `lender`: the `memory` of a `Collator`.
+
+    `passing`: a batch is copied away before the next is made.
+    """
+
+    empty: Allocate = empty
+    lender: Any = None
+    passing: bool = False
+
+
+ORDINARY = Memory()
+
+
 class Feeding:
     """A generator set on a loader. `batches()` reads it once through; each call is independent of the others.
 
@@ -77,36 +102,14 @@ class Feeding:
         self.reader = reader
         self.specs = list(specs)
         self.shortfall = ""  # why a reader that yielded something made no batch
-        self.skip = 0  # how many batches an epoch leaves out, because they were taken before
-        self.meter = Meter()  # where the epoch counts its seconds
-        self.copied = False  # whether a batch is copied away before the next is read
-        self.memory: Any = None  # where batches are put together, see `Collator`
-        self.allocate: Callable[[tuple[int, ...], Any], np.ndarray] = empty  # the same for single arrays
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
+        """The batches without the first `skip`, which are read."""
         raise NotImplementedError
 
-    def put_together_in(self, memory: StagingMemory | None) -> None:
-        """Say where the batches of the next epoch are put together; None: in ordinary memory."""
-        self.memory = memory
-        self.allocate = empty if memory is None else memory.empty
-
-    def collator(self) -> Collator:
+    def collator(self, memory: Memory) -> Collator:
         """A new collator for one epoch."""
-        return collator(self.specs, self.name, self.memory)
-
-    def timed(self, items: Iterator[Any]) -> Iterator[Any]:
-        """The items, with the time that each takes counted as reading."""
-        meter = self.meter
-        while True:
-            begin = time.perf_counter()
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-            finally:
-                meter.reading += time.perf_counter() - begin
-            yield item
+        return collator(self.specs, self.name, memory.lender)
 
     @property
     def name(self) -> str:
@@ -129,20 +132,18 @@ class Samples(Feeding):
         self.batch_size = whole(batch_size, "batch_size", 1)
         self.drop_last = drop_last
 
-    def batches(self) -> Iterator[Batch]:
-        collate = self.collator()
-        meter = self.meter
+    def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
+        collate = self.collator(memory)
         with iterating(self.reader) as samples:
-            pass_over(samples, self.skip * self.batch_size)
+            pass_over(samples, skip * self.batch_size)
             while True:
-                begin, read = time.perf_counter(), collate.reading
+                begin, read, before = time.perf_counter(), collate.reading, collate.samples
                 batch = collate.fill(samples, self.batch_size, self.drop_last)
-                read = collate.reading - read
-                meter.reading += read
-                meter.collating += max(time.perf_counter() - begin - read, 0.0)
                 if batch is None:
                     break
-                yield batch
+                read = collate.reading - read
+                took = max(time.perf_counter() - begin - read, 0.0)
+                yield FetchedBatch(batch, collate.samples - before, read, took)
         if collate.samples:
             self.shortfall = (
                 f": its {collate.samples} samples are less than one batch of {self.batch_size}, and "
@@ -155,15 +156,16 @@ class SampleLists(Feeding):
 
     kind = "set_sample_list_generator"
 
-    def batches(self) -> Iterator[Batch]:
-        collate = self.collator()
+    def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
+        collate = self.collator(memory)
         with iterating(self.reader) as lists:
-            pass_over(lists, self.skip)
-            for samples in self.timed(lists):
-                begin = time.perf_counter()
+            pass_over(lists, skip)
+            begin = time.perf_counter()
+            for samples in lists:
+                read = time.perf_counter()
                 batch = collate.collate(samples)
-                self.meter.collating += time.perf_counter() - begin
-                yield batch
+                yield FetchedBatch(batch, rows_of(batch), read - begin, time.perf_counter() - read)
+                begin = time.perf_counter()
 
 
 class ItemCountError(FieldCountError, EnforceNotMet):
@@ -175,11 +177,11 @@ class Ready(Feeding):
 
     kind = "set_batch_generator"
 
-    def batches(self) -> Iterator[Batch]:
-        handover = Handover(self.memory, self.copied)
+    def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
+        handover = Handover(memory.lender, memory.passing)
         with iterating(self.reader) as batches:
-            pass_over(batches, self.skip)
-            for number in itertools.count(self.skip):
+            pass_over(batches, skip)
+            for number in itertools.count(skip):
                 begin, read = time.perf_counter(), handover.reading
                 try:
                     items = handover.take(batches.__next__)
@@ -187,9 +189,7 @@ class Ready(Feeding):
                     return
                 batch = self.tensors(items, handover, f"batch {number} of the reader {self.name}")
                 read = handover.reading - read
-                self.meter.reading += read
-                self.meter.collating += time.perf_counter() - begin - read
-                yield batch
+                yield FetchedBatch(batch, rows_of(batch), read, time.perf_counter() - begin - read)
 
     def tensors(self, items: Any, handover: Handover, where: str) -> Batch:
         """The batch made of what the generator yielded, with arrays that are the loader's by now."""
@@ -262,57 +262,3 @@ def plain_array(item: Any, handover: Handover, where: str) -> tuple[np.ndarray, 
             f"{array.dtype}: {item!r:.80}"
         )
     return array, lod
-
-
-class DeviceSets:
-    """Batches as sets with one for each of `devices`: dicts by variable name, or lists of tensors.
-
-    The last set may be incomplete, unless `drop_last`. `feeding`: where the batches come from.
-    """
-
-    def __init__(
-        self,
-        batches: Iterator[Batch],
-        feeding: Feeding,
-        devices: int,
-        return_list: bool,
-        drop_last: bool,
-    ) -> None:
-        self._batches = batches
-        self._feeding = feeding
-        self._devices = devices
-        self._names = None if return_list else [spec.name for spec in feeding.specs]
-        self._drop_last = drop_last
-        self._group: list[Any] = []
-        self._any = False
-
-    def __iter__(self) -> DeviceSets:
-        return self
-
-    def __next__(self) -> list[dict[str, LoDTensor] | Batch]:
-        while len(self._group) < self._devices:
-            try:
-                batch = next(self._batches)
-            except StopIteration:
-                return self._last()
-            self._group.append(batch if self._names is None else dict(zip(self._names, batch, strict=True)))
-        self._any = True
-        group, self._group = self._group, []
-        return group
-
-    def _last(self) -> list[dict[str, LoDTensor] | Batch]:
-        group, self._group = self._group, []
-        if group and not self._drop_last:
-            return group
-        if group and not self._any:
-            self._feeding.shortfall = (
-                f": its {len(group)} batches are less than one for each of the {self._devices} devices, and "
-                "drop_last=True leaves them out"
-            )
-        raise StopIteration
-
-    def close(self) -> None:
-        """Close the iterator over the batches, if it can be."""
-        close = getattr(self._batches, "close", None)
-        if close is not None:
-            close()

@@ -7,10 +7,12 @@ from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
 from ..._ext.queue import QueueClosed
-from ..fetcher import FetchedBatch, FetcherConfig
+from ..fetcher import FetcherConfig
+from ..loader.source import FetchedBatch, Memory
 from ..structure import plain
 from .pool import WorkerPool
 from .process import WorkerInfo, current_worker
+from .requests import BatchRequests
 
 
 class DatasetWorkerInfo(NamedTuple):
@@ -46,7 +48,7 @@ NEXT = "next"  # asks for the next batch of an IterableDataset
 def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[FetchedBatch | None, None, None]:
     """What a worker does: makes the batch of each list of numbers, or the next one; None at the end of an epoch."""
     config: FetcherConfig = info.payload
-    fetcher = config.fetcher(info.empty, info.memory, passing=True)
+    fetcher = config.fetcher(Memory(info.empty, info.memory, passing=True))
     custom = config.collate_fn is not None or config.batch_size is None
     stream: Iterator[FetchedBatch] = iter(())
     for request in requests:
@@ -57,14 +59,14 @@ def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[FetchedBatch |
         yield made._replace(batch=plain(made.batch)) if custom and made is not None else made
 
 
-class Numbered:
+class Numbered(BatchRequests):
     """An epoch over numbered samples: batch k of `order` is made by worker k modulo their number.
 
     `ahead`: how many batches each worker is asked for in advance.
     """
 
     def __init__(self, pool: WorkerPool, order: Iterator[Any], ahead: int) -> None:
-        self.pool = pool
+        super().__init__(pool)
         self._order = order
         self._asked: deque[int] = deque()
         self._next = 0
@@ -79,7 +81,6 @@ class Numbered:
             return
 
     def get(self) -> FetchedBatch:
-        """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
         if not self._asked:
             raise QueueClosed("the epoch is over")
         made = self.pool.receive(self._asked.popleft())
@@ -87,17 +88,15 @@ class Numbered:
         return made
 
     def waiting(self) -> int:
-        """How many of the batches asked for have not been taken."""
         return len(self._asked)
 
     def leave(self) -> None:
-        """Give the epoch up: what the workers were asked for already is thrown away."""
         for worker in range(self.pool.count):
             self.pool.discard(worker, self._asked.count(worker))
         self._asked.clear()
 
 
-class Streamed:
+class Streamed(BatchRequests):
     """An epoch over an IterableDataset: the workers take turns until each has come to the end of its samples.
 
     `taken`: how many batches of each worker were taken before, if the epoch is resumed. These are not made again, but
@@ -105,7 +104,7 @@ class Streamed:
     """
 
     def __init__(self, pool: WorkerPool, taken: list[int], ahead: int) -> None:
-        self.pool = pool
+        super().__init__(pool)
         self._asked = [0] * pool.count
         # Whose turn it is: workers that gave less come first, as they would have without the interruption.
         self._turn = deque(sorted(range(pool.count), key=lambda worker: (taken[worker], worker)))
@@ -120,7 +119,6 @@ class Streamed:
         self._asked[worker] += 1
 
     def get(self) -> FetchedBatch:
-        """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
         while self._turn:
             worker = self._turn[0]
             made = self.pool.receive(worker)
@@ -135,11 +133,9 @@ class Streamed:
         raise QueueClosed("the epoch is over")
 
     def waiting(self) -> int:
-        """How many of the batches asked for have not been taken."""
         return sum(self._asked)
 
     def leave(self) -> None:
-        """Give the epoch up: what the workers were asked for already is thrown away."""
         for worker, asked in enumerate(self._asked):
             self.pool.discard(worker, asked)
         self._asked = [0] * self.pool.count

@@ -1,0 +1,174 @@
+"""What all loaders have: epochs, one after the other or beside each other, statistics, and a state to go on from."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .epoch import Epoch, Position, State, Tally
+from .progress import with_progress
+from .stats import Meter, bottleneck, summarize
+
+
+class BaseLoader:
+    """Begins epochs and remembers how far they have come."""
+
+    # What belongs to the state besides the numbers of the epoch and of its batches.
+    _keys: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self._position: Position | None = None  # in the epoch that was begun last
+        self._resume: dict[str, Any] | None = None  # where the next epoch begins
+        self._epoch: weakref.ref[Epoch] | None = None  # the one that was begun last
+        self._own: Epoch | None = None  # one that the loader keeps
+        self._tally = Tally()
+
+    def _open(self, position: Position, meter: Meter) -> Epoch:
+        """A new epoch from this position on."""
+        raise NotImplementedError
+
+    def _order(self) -> dict[str, Any] | None:
+        """The state from which the order of the next epoch is drawn."""
+        return None
+
+    def _capacity(self) -> int:
+        """How many items may wait."""
+        raise NotImplementedError
+
+    def _workers(self) -> int:
+        """How many processes read."""
+        return 0
+
+    def _begin(self) -> Epoch:
+        """Begin an epoch, where `set_state_dict` says if it was called."""
+        meter = Meter()
+        if self._resume is not None:
+            position = Position(**{**self._resume, "workers": list(self._resume.get("workers", ()))})
+        else:
+            position = Position(self._position.epoch + 1 if self._position is not None else 0)
+        epoch = self._open(position, meter)
+        self._position, self._resume = position, None
+        self._epoch = weakref.ref(epoch)
+        self._tally.begin(epoch)
+        return epoch
+
+    def _last(self) -> Epoch | None:
+        """The epoch that was begun last, if somebody has it."""
+        return None if self._epoch is None else self._epoch()
+
+    def __iter__(self) -> Iterator[Any]:
+        """A new epoch; one from where `set_state_dict` says, if it was called."""
+        return self._begin()
+
+    def __call__(self) -> Any:
+        return iter(self)
+
+    def __next__(self) -> Any:
+        """The next item of the epoch that `next(loader)` began; begins one if there is none."""
+        if self._own is None:
+            self._own = self._begin()
+        try:
+            return next(self._own)
+        except BaseException:
+            self._own = None
+            raise
+
+    def _total(self) -> int | None:
+        """How many batches an epoch has, or sets of them, if that is known."""
+        return None
+
+    def progress(self, **options: Any) -> Iterator[Any]:
+        """A new epoch with a progress bar; `options` are those of `tqdm.tqdm` (`total=...`).
+
+        Raises NotSupportedError if tqdm is not installed.
+        """
+        begun = self.state_dict()["batches"] // self._together()
+        return with_progress(BaseLoader.__iter__(self), self._total(), {"initial": begun, **options})
+
+    def _together(self) -> int:
+        """How many of the batches that are counted make an item."""
+        return 1
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the consumer is: the number of the `epoch`, the `batches` taken in it (of a generator: sets of them,
+        with several devices), and of a data set how its `order` was drawn and what was taken of each of its `workers`.
+
+        Plain numbers, strings, lists and dicts. Batches that were read ahead do not count. A generator and an
+        IterableDataset have to give the same again (seed what they draw), and so has a sampler that draws in the
+        middle of an epoch.
+        """
+        if self._resume is not None:
+            return dict(self._resume)
+        position = self._position
+        if position is None or position.state is State.EXHAUSTED:
+            position = Position(0 if position is None else position.epoch + 1, order=self._order())
+        found = {key: getattr(position, key) for key in ("epoch", "batches", *self._keys)}
+        if "workers" in found:
+            found["workers"] = list(found["workers"])
+        return found
+
+    def set_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Have the next epoch go on where `state_dict` was called: it gives exactly the batches that were left.
+
+        What is not numbered is read from its beginning, and what was taken before is left out. Raises ValueError for a
+        state of something else.
+        """
+        self._resume = self._checked(state)
+
+    def _checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = ("epoch", "batches", *self._keys)
+        if not isinstance(state, Mapping) or any(key not in state for key in wanted):
+            got = (
+                f"the keys {sorted(map(str, state))}" if isinstance(state, Mapping) else type(state).__name__
+            )
+            raise ValueError(
+                f"this is not the state of such a loader: expected a dict with {list(wanted)}, got {got}"
+            )
+        found = {key: state[key] for key in wanted}
+        for key in ("epoch", "batches"):
+            try:
+                found[key] = operator.index(found[key])
+            except TypeError:
+                raise ValueError(
+                    f"the state of a loader needs a whole number {key!r}, got {found[key]!r}"
+                ) from None
+            if found[key] < 0:
+                raise ValueError(f"the state of a loader needs {key!r} of at least 0, got {found[key]}")
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        """How much was read since the loader was made, and who waited for whom.
+
+        `epochs` begun; `batches`, `samples` and `bytes` taken (of a generator: sets of batches, with several devices).
+        Seconds of `reading` and `collating` (all workers together; all is `reading` if a generator runs in a process),
+        those in which the readers waited for room (`producer_waited`) and the consumer for data (`consumer_waited`),
+        and of the consumer's `computing` in between. Bytes `copied` to GPUs, and seconds of `staging` and `copying`
+        them. The `state` of the last epoch, how many batches are `queued` of `capacity`, the `workers` (processes),
+        and the `bottleneck`: 'reading' or 'computing', whoever was waited for longer, or 'copying'.
+        """
+        last = self._last()
+        found: dict[str, Any] = {"epochs": self._tally.epochs, **self._tally.total().as_dict()}
+        found["state"] = self.state.value
+        found["queued"] = last.waiting() if last is not None else 0
+        found["capacity"] = self._capacity()
+        found["workers"] = self._workers()
+        found["bottleneck"] = bottleneck(found)
+        return found
+
+    def summary(self) -> str:
+        """The statistics as a table to print, with the bottleneck and what may help against it."""
+        return summarize(self.stats())
+
+    @property
+    def state(self) -> State:
+        """What the epoch that was begun last is doing."""
+        return State.IDLE if self._position is None else self._position.state
+
+    def close(self) -> None:
+        """End the epoch that was begun last and release what reads for it. The loader can be used again afterwards."""
+        epoch = self._last()
+        if epoch is not None:
+            epoch.close()
+        self._own = None
