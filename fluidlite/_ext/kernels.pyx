@@ -4,15 +4,15 @@ Every kernel is compiled for several instruction sets, of which the best that th
 FLUIDLITE_ISA names. Convolutions come from the `dnn` extension, which is loaded when the first of them is asked for.
 """
 import ctypes
+import importlib.util
 import os
 import re
 from itertools import chain
 from math import prod
 
 import numpy as np
-import scipy.linalg.cython_blas as cython_blas_module
 cimport numpy as cnp
-cimport scipy.linalg.cython_blas as cython_blas
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport int64_t, uintptr_t
 from libcpp.vector cimport vector
 
@@ -52,13 +52,26 @@ cdef extern from "kernels/blas.h" namespace "fl":
     void set_blas_threads "fl::set_blas_threads"(void *set_threads, int most)
 
 
-set_blas(<void *> cython_blas.sgemm, <void *> cython_blas.dgemm)
+def _find_blas():
+    """Hand over the products of the BLAS that SciPy brings, and OpenBLAS's switch for the number of threads, if it is that.
 
+    Importing `scipy.linalg` takes longer than NumPy and all of fluidlite: the library is opened without it where it is
+    SciPy's own build of OpenBLAS, whose functions have names that nobody else uses.
+    """
+    cdef uintptr_t sgemm, dgemm, switch
+    package = importlib.util.find_spec("scipy").submodule_search_locations[0]
+    paths = [path for path in os.listdir(os.path.join(package, "linalg")) if path.startswith("cython_blas.")]
+    found = [path for path in paths if path.endswith((".so", ".pyd"))]
+    library = ctypes.CDLL(os.path.join(package, "linalg", found[0])) if found else None
+    products = [getattr(library, f"scipy_{name}_", None) for name in ("sgemm", "dgemm")]
+    if None in products:
+        from scipy.linalg import cython_blas
 
-def _find_thread_switch():
-    """Hand over OpenBLAS's switch for the number of threads, if that is the BLAS that SciPy brings."""
-    cdef uintptr_t switch
-    library = ctypes.CDLL(cython_blas_module.__file__)
+        library = ctypes.CDLL(cython_blas.__file__)
+        sgemm, dgemm = [_in_capsule(cython_blas.__pyx_capi__[name]) for name in ("sgemm", "dgemm")]
+    else:
+        sgemm, dgemm = [ctypes.cast(product, ctypes.c_void_p).value for product in products]
+    set_blas(<void *> sgemm, <void *> dgemm)
     for prefix in ("scipy_openblas", "openblas"):
         setter = getattr(library, f"{prefix}_set_num_threads", None)
         getter = getattr(library, f"{prefix}_get_num_threads", None)
@@ -68,7 +81,11 @@ def _find_thread_switch():
             return
 
 
-_find_thread_switch()
+cdef uintptr_t _in_capsule(capsule):
+    return <uintptr_t> PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+
+
+_find_blas()
 
 _TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}
 _targets = {_TARGET_NAMES[target]: target for target in list_targets()}
