@@ -40,6 +40,23 @@ def test_items_have_a_batch_for_each_place(dataset, places, drop_last, sizes):
         assert first.lod() == [[0, 1, 2]] and np.array(first).tolist() == [[0], [1]]
 
 
+def test_an_epoch_goes_on_where_another_one_stopped(dataset):
+    loader = DataLoader.from_dataset(dataset, [CPUPlace()] * 2, drop_last=False)
+    epoch = iter(loader)
+    (first, _) = next(epoch)
+    state = loader.state_dict()
+    assert state == {"epoch": 0, "batches": 1} and np.array(first["x"])[0].tolist() == [0, 1]
+    stats = loader.stats()
+    assert (stats["state"], stats["samples"], stats["batches"]) == ("running", 4, 1)
+    del epoch
+    assert loader.state.value == "stopped"
+    again = DataLoader.from_dataset(dataset, [CPUPlace()] * 2, drop_last=False)
+    again.set_state_dict(state)
+    assert [np.array(batch["x"])[:, 0].tolist() for item in again for batch in item] == [[4, 5], [6]]
+    assert again.state_dict() == {"epoch": 1, "batches": 0}
+    assert "1 epoch, 1 batch, 3 samples" in again.summary()
+
+
 def test_only_data_sets_of_files_are_taken():
     with pytest.raises(TypeError, match=r"made by fluid.DatasetFactory, got list"):
         DataLoader.from_dataset([], CPUPlace())

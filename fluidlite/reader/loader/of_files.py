@@ -34,6 +34,9 @@ class DatasetLoader(BaseLoader):
             raise TypeError(f"dataset must be made by fluid.DatasetFactory, got {type(dataset).__name__}")
         self._dataset, self._places, self._drop_last = dataset, as_places(places), drop_last
 
+    def __call__(self) -> DatasetLoader:
+        return self
+
     def _open(self, position: Position, meter: Meter) -> Epoch:
         places = len(self._places)
         format = BatchFormat(dict, None, places, self._drop_last, sets=True)
