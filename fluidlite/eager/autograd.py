@@ -47,11 +47,11 @@ class no_grad:  # noqa: N801 - Fluid's name
     A decorated generator function records nothing while it runs, and leaves its consumer alone.
     """
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
         made = super().__new__(cls)
-        return made if function is None else made(function)
+        return made if func is None else made(func)
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+    def __init__(self, func: Callable[..., Any] | None = None) -> None:
         self._held: list[Any] = []
 
     def __enter__(self) -> None:

@@ -71,10 +71,10 @@ def label_smooth(
     return run_op("label_smooth", inputs, attrs={"epsilon": float(epsilon)}, name=name)
 
 
-def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05) -> Variable:
+def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:
     """1 - 2 * overlap / (sum of both), averaged over the samples (`fluid.layers.dice_loss`), of shape [1].
 
-    `input` holds probabilities [N, ..., classes], `label` class numbers [N, ..., 1].
+    `input` holds probabilities [N, ..., classes], `label` class numbers [N, ..., 1]; `name` has no effect, as in Fluid.
     """
     check_dtype(input, "input", "dice_loss")
     check_dtype(label, "label", "dice_loss", INTEGERS)
