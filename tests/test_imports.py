@@ -23,8 +23,8 @@ LAYERS = [
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
         "annotations", "log_helper", "no_longer", "layer_helper_base",
-        "param_attr", "initializer", "regularizer", "clip", "layer_helper", "optimizer", "layers", "nets",
-        "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
+        "param_attr", "initializer", "regularizer", "clip", "layer_helper", "op_functions", "optimizer", "layers",
+        "nets", "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
         "default_scope_funcs", "distribute_lookup_table", "multiprocess_utils",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
         "incubate", "inference", "device_worker", "trainer_desc", "trainer_factory",

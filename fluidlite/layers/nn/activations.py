@@ -10,6 +10,7 @@ from ...eager import as_numbers
 from ...framework import Variable
 from ...initializer import Constant
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import unary
 from ..checks import check_choice, check_dtype
 
 __all__ = [
@@ -40,9 +41,7 @@ def _applied(op_type: str, x: Variable, name: str | None, **attrs: float | None)
     return run_op(op_type, {"X": x}, attrs=given, name=name)
 
 
-def relu(x: Variable, name: str | None = None) -> Variable:
-    """max(x, 0) (`fluid.layers.relu`)."""
-    return _applied("relu", x, name)
+relu = unary("relu", check=check_dtype)
 
 
 def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Variable:
@@ -114,9 +113,7 @@ def mish(x: Variable, threshold: float = 20.0, name: str | None = None) -> Varia
     return _applied("mish", x, name, threshold=threshold)
 
 
-def log(x: Variable, name: str | None = None) -> Variable:
-    """The natural logarithm of x (`fluid.layers.log`)."""
-    return _applied("log", x, name)
+log = unary("log", check=check_dtype)
 
 
 def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ...base.errors import ArgumentError
 from ...eager import as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import public
 
 __all__ = [
     "elementwise_add",
@@ -26,90 +27,44 @@ __all__ = [
 ]
 
 
-def _binary(op_type: str, x: Variable, y: Variable, axis: int, act: Any, name: str | None) -> Variable:
-    """`op_type` of two Variables of one type.
+class Binary(Protocol):
+    """Arithmetic of two tensors."""
 
-    The shape of the one with fewer dimensions stands at dimension `axis` of the other (-1: at its end), and
-    ones in either shape are repeated. `act` names an activation of the result.
+    def __call__(
+        self, x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+    ) -> Variable: ...
+
+
+_ALIGNED = """`x` and `y` are of one type.
+
+    The shape of the one with fewer dimensions stands at dimension `axis` of the other (-1: at its end), and ones in
+    either shape are repeated. `act` names an activation of the result.
+
+    Raises TypeError for anything but Variables, OperatorError (a ValueError) for shapes or types that do not fit.
     """
-    check_variable(x, "x", op_type)
-    check_variable(y, "y", op_type)
-    helper = LayerHelper(op_type, name=name, act=act)
-    out = helper.run(op_type, {"X": x, "Y": y}, attrs={"axis": axis})
-    return helper.append_activation(out)
 
 
-def elementwise_add(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """x + y, with y's shape standing at dimension `axis` of x's, then `act` (`fluid.layers.elementwise_add`).
+def _binary(op_type: str) -> Binary:
+    def function(
+        x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
+    ) -> Variable:
+        check_variable(x, "x", op_type)
+        check_variable(y, "y", op_type)
+        helper = LayerHelper(op_type, name=name, act=act)
+        return helper.append_activation(helper.run(op_type, {"X": x, "Y": y}, attrs={"axis": axis}))
 
-    Raises TypeError for anything but Variables, OperatorError (a ValueError) for shapes or types that do not
-    fit.
-    """
-    return _binary("elementwise_add", x, y, axis, act, name)
-
-
-def elementwise_sub(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """x - y; arguments and errors as in `elementwise_add` (`fluid.layers.elementwise_sub`)."""
-    return _binary("elementwise_sub", x, y, axis, act, name)
+    return public(function, op_type, note=_ALIGNED)
 
 
-def elementwise_mul(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """x * y; arguments and errors as in `elementwise_add` (`fluid.layers.elementwise_mul`)."""
-    return _binary("elementwise_mul", x, y, axis, act, name)
-
-
-def elementwise_div(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """x / y, integers rounded towards 0; else as `elementwise_add` (`fluid.layers.elementwise_div`)."""
-    return _binary("elementwise_div", x, y, axis, act, name)
-
-
-def elementwise_max(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """The larger of x and y; else as `elementwise_add` (`fluid.layers.elementwise_max`)."""
-    return _binary("elementwise_max", x, y, axis, act, name)
-
-
-def elementwise_min(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """The smaller of x and y; else as `elementwise_add` (`fluid.layers.elementwise_min`)."""
-    return _binary("elementwise_min", x, y, axis, act, name)
-
-
-def elementwise_pow(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """x to the power of y; else as `elementwise_add` (`fluid.layers.elementwise_pow`)."""
-    return _binary("elementwise_pow", x, y, axis, act, name)
-
-
-def elementwise_mod(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """The remainder of x / y: integers take x's sign, floats y's; else as `elementwise_add`.
-
-    Follows `fluid.layers.elementwise_mod`.
-    """
-    return _binary("elementwise_mod", x, y, axis, act, name)
-
-
-def elementwise_floordiv(
-    x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
-) -> Variable:
-    """The quotient of integers, rounded towards 0; else as `elementwise_add`.
-
-    Follows `fluid.layers.elementwise_floordiv`.
-    """
-    return _binary("elementwise_floordiv", x, y, axis, act, name)
+elementwise_add = _binary("elementwise_add")
+elementwise_sub = _binary("elementwise_sub")
+elementwise_mul = _binary("elementwise_mul")
+elementwise_div = _binary("elementwise_div")
+elementwise_max = _binary("elementwise_max")
+elementwise_min = _binary("elementwise_min")
+elementwise_pow = _binary("elementwise_pow")
+elementwise_mod = _binary("elementwise_mod")
+elementwise_floordiv = _binary("elementwise_floordiv")
 
 
 def _summands(value: Any, name: str, layer: str) -> list[Variable]:

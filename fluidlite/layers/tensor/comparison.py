@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import public
 from ..checks import check_dtype
 
 __all__ = [
@@ -56,24 +59,24 @@ def less_than(
     return _compared("less_than", x, y, cond, force_cpu)
 
 
-def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """Whether x <= y; arguments as in `less_than` (`fluid.layers.less_equal`)."""
-    return _compared("less_equal", x, y, cond)
+class Comparison(Protocol):
+    """Two tensors, element by element."""
+
+    def __call__(self, x: Variable, y: Variable, cond: Variable | None = None) -> Variable: ...
 
 
-def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """Whether x > y; arguments as in `less_than` (`fluid.layers.greater_than`)."""
-    return _compared("greater_than", x, y, cond)
+def _comparison(op_type: str) -> Comparison:
+    def function(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
+        return _compared(op_type, x, y, cond)
+
+    return public(function, op_type, note="Arguments as in `less_than`.")
 
 
-def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """Whether x >= y; arguments as in `less_than` (`fluid.layers.greater_equal`)."""
-    return _compared("greater_equal", x, y, cond)
-
-
-def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """Whether x == y; arguments as in `less_than` (`fluid.layers.equal`)."""
-    return _compared("equal", x, y, cond)
+less_equal = _comparison("less_equal")
+greater_than = _comparison("greater_than")
+greater_equal = _comparison("greater_equal")
+equal = _comparison("equal")
+not_equal = _comparison("not_equal")
 
 
 def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -84,9 +87,12 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
     return helper.run("equal", {"X": x, "Y": y}, attrs={"axis": -1}, stop_gradient=True)
 
 
-def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """Whether x != y; arguments as in `less_than` (`fluid.layers.not_equal`)."""
-    return _compared("not_equal", x, y, cond)
+class Connective(Protocol):
+    """Two tensors of bools, element by element."""
+
+    def __call__(
+        self, x: Variable, y: Variable, out: Variable | None = None, name: str | None = None
+    ) -> Variable: ...
 
 
 def _logic(op_type: str, operands: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
@@ -97,22 +103,17 @@ def _logic(op_type: str, operands: dict[str, Variable], out: Variable | None, na
     return run_op(op_type, operands, name=name, into={"Out": out})
 
 
-def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """Whether both of the bools x and y are true, into `out` if given (`fluid.layers.logical_and`).
+def _connective(op_type: str) -> Connective:
+    def function(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+        return _logic(op_type, {"X": x, "Y": y}, out, name)
 
-    Raises TypeError unless x and y are bool Variables, OperatorError if their shapes differ.
-    """
-    return _logic("logical_and", {"X": x, "Y": y}, out, name)
-
-
-def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """Whether x or y or both are true; as `logical_and` (`fluid.layers.logical_or`)."""
-    return _logic("logical_or", {"X": x, "Y": y}, out, name)
+    note = "Bools of one shape (else TypeError, OperatorError); the result goes into `out` if given."
+    return public(function, op_type, note=note)
 
 
-def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """Whether exactly one of x and y is true; as `logical_and` (`fluid.layers.logical_xor`)."""
-    return _logic("logical_xor", {"X": x, "Y": y}, out, name)
+logical_and = _connective("logical_and")
+logical_or = _connective("logical_or")
+logical_xor = _connective("logical_xor")
 
 
 def logical_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:

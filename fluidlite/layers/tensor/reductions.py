@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ...base.dtypes import VarType
 from ...eager import as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import Check, public
 from ..checks import check_dtype
 from ..nn.activations import log
 from ..ops import exp
@@ -34,74 +36,50 @@ def mean(x: Variable, name: str | None = None) -> Variable:
     return run_op("mean", {"X": x}, name=name)
 
 
-def _reduced(op_type: str, input: Variable, dim: Dim, keep_dim: bool, name: str | None) -> Variable:
-    """`op_type` over the dimensions `dim`: a number, several, or None or an empty list for all.
+class Reduction(Protocol):
+    """Fewer elements, along some dimensions or all."""
 
-    The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape
-    [1].
+    def __call__(
+        self, input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
+    ) -> Variable: ...
+
+
+_DIMENSIONS = """`dim` is a dimension or a list of them, negative ones counted from the end; None or []: all.
+
+    The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape [1].
+    `name`: what it is called.
+
+    Raises TypeError if `input` is no Variable or `dim` no integer or list, OperatorError if `dim` is out of range.
     """
-    check_variable(input, "input", op_type)
-    dim = as_numbers(dim)
-    if dim is not None and not isinstance(dim, (int, list, tuple)):
-        raise TypeError(
-            f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}"
-        )
-    dims = [dim] if isinstance(dim, int) else list(dim or ())
-    everything = not dims or len(dims) == len(input.shape) == 1
-    attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": everything}
-    return run_op(op_type, {"X": input}, attrs=attrs, name=name)
 
 
-def reduce_sum(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """The sum over the dimensions `dim` (`fluid.layers.reduce_sum`).
+def _reduction(op_type: str, check: Check = check_variable) -> Reduction:
+    def function(
+        input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
+    ) -> Variable:
+        check(input, "input", op_type)
+        dim = as_numbers(dim)
+        if dim is not None and not isinstance(dim, (int, list, tuple)):
+            raise TypeError(
+                f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}"
+            )
+        dims = [dim] if isinstance(dim, int) else list(dim or ())
+        everything = not dims or len(dims) == len(input.shape) == 1
+        attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": everything}
+        return run_op(op_type, {"X": input}, attrs=attrs, name=name)
 
-    Args:
-        input: a tensor of numbers.
-        dim: a dimension or a list of them, negative ones counted from the end; None for all.
-        keep_dim: keep the dimensions with size 1 instead of dropping them.
-        name: what the result is called.
-
-    Raises:
-        TypeError: `input` is no Variable or `dim` no integer or list.
-        OperatorError: `dim` is out of range.
-    """
-    return _reduced("reduce_sum", input, dim, keep_dim, name)
-
-
-def reduce_mean(
-    input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
-) -> Variable:
-    """The mean over the dimensions `dim`; arguments as in `reduce_sum` (`fluid.layers.reduce_mean`)."""
-    return _reduced("reduce_mean", input, dim, keep_dim, name)
+    return public(function, op_type, note=_DIMENSIONS)
 
 
-def reduce_max(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """The largest over the dimensions `dim`; arguments as in `reduce_sum` (`fluid.layers.reduce_max`)."""
-    return _reduced("reduce_max", input, dim, keep_dim, name)
+_bools = functools.partial(check_dtype, allowed=[VarType.BOOL])
 
-
-def reduce_min(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """The smallest over the dimensions `dim`; arguments as in `reduce_sum` (`fluid.layers.reduce_min`)."""
-    return _reduced("reduce_min", input, dim, keep_dim, name)
-
-
-def reduce_prod(
-    input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
-) -> Variable:
-    """The product over the dimensions `dim`; arguments as in `reduce_sum` (`fluid.layers.reduce_prod`)."""
-    return _reduced("reduce_prod", input, dim, keep_dim, name)
-
-
-def reduce_all(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Whether all of the bool `input` over the dimensions `dim` are true (`fluid.layers.reduce_all`)."""
-    check_dtype(input, "input", "reduce_all", [VarType.BOOL])
-    return _reduced("reduce_all", input, dim, keep_dim, name)
-
-
-def reduce_any(input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None) -> Variable:
-    """Whether any of the bool `input` over the dimensions `dim` is true (`fluid.layers.reduce_any`)."""
-    check_dtype(input, "input", "reduce_any", [VarType.BOOL])
-    return _reduced("reduce_any", input, dim, keep_dim, name)
+reduce_sum = _reduction("reduce_sum")
+reduce_mean = _reduction("reduce_mean")
+reduce_max = _reduction("reduce_max")
+reduce_min = _reduction("reduce_min")
+reduce_prod = _reduction("reduce_prod")
+reduce_all = _reduction("reduce_all", _bools)
+reduce_any = _reduction("reduce_any", _bools)
 
 
 def logsumexp(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ... import layers
 from ...base.dtypes import FLOATS, VarType, to_numpy
 from ...framework import Variable
+from ...op_functions import modern_unary
 from ..run_mode import as_dtype, constant, operand, reshaped, run
 
 __all__ = [
@@ -65,47 +66,32 @@ __all__ = [
     "trunc",
 ]
 
-Unary = Callable[..., Any]
-
-
-def _unary(name: str, what: str) -> Unary:
-    """The function `name` of one tensor, which is the operator of that name."""
-
-    def function(x: Any, name: str | None = None) -> Any:
-        return run(op_type, {"X": x}, name=name)
-
-    op_type = name
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}, element by element, shaped as `x` (`paddle.{name}`)."
-    return function
-
-
-abs = _unary("abs", "The magnitude")  # noqa: A001 - Paddle's name
-acos = _unary("acos", "The arc cosine")
-asin = _unary("asin", "The arc sine")
-atan = _unary("atan", "The arc tangent")
-ceil = _unary("ceil", "The next whole number from below")
-cos = _unary("cos", "The cosine")
-cosh = _unary("cosh", "The hyperbolic cosine")
-erf = _unary("erf", "The error function")
-exp = _unary("exp", "e to the power of x")
-expm1 = _unary("expm1", "e to the power of x, minus 1")
-floor = _unary("floor", "The next whole number from above")
-log = _unary("log", "The natural logarithm")
-log10 = _unary("log10", "The logarithm to base 10")
-log1p = _unary("log1p", "The natural logarithm of 1 + x")
-log2 = _unary("log2", "The logarithm to base 2")
-reciprocal = _unary("reciprocal", "1 / x")
-round = _unary("round", "The nearest whole number")  # noqa: A001 - Paddle's name
-rsqrt = _unary("rsqrt", "1 / sqrt(x)")
-sigmoid = _unary("sigmoid", "1 / (1 + exp(-x))")
-sign = _unary("sign", "-1, 0 or 1")
-sin = _unary("sin", "The sine")
-sinh = _unary("sinh", "The hyperbolic sine")
-sqrt = _unary("sqrt", "The square root")
-square = _unary("square", "x * x")
-tan = _unary("tan", "The tangent")
-tanh = _unary("tanh", "The hyperbolic tangent")
+abs = modern_unary("abs", api="paddle")  # noqa: A001 - Paddle's name
+acos = modern_unary("acos", api="paddle")
+asin = modern_unary("asin", api="paddle")
+atan = modern_unary("atan", api="paddle")
+ceil = modern_unary("ceil", api="paddle")
+cos = modern_unary("cos", api="paddle")
+cosh = modern_unary("cosh", api="paddle")
+erf = modern_unary("erf", api="paddle")
+exp = modern_unary("exp", api="paddle")
+expm1 = modern_unary("expm1", api="paddle")
+floor = modern_unary("floor", api="paddle")
+log = modern_unary("log", api="paddle")
+log10 = modern_unary("log10", api="paddle")
+log1p = modern_unary("log1p", api="paddle")
+log2 = modern_unary("log2", api="paddle")
+reciprocal = modern_unary("reciprocal", api="paddle")
+round = modern_unary("round", api="paddle")  # noqa: A001 - Paddle's name
+rsqrt = modern_unary("rsqrt", api="paddle")
+sigmoid = modern_unary("sigmoid", api="paddle")
+sign = modern_unary("sign", api="paddle")
+sin = modern_unary("sin", api="paddle")
+sinh = modern_unary("sinh", api="paddle")
+sqrt = modern_unary("sqrt", api="paddle")
+square = modern_unary("square", api="paddle")
+tan = modern_unary("tan", api="paddle")
+tanh = modern_unary("tanh", api="paddle")
 
 
 def neg(x: Any, name: str | None = None) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from ....op_functions import modern_unary
 from ...run_mode import as_dtype, run
 from ...tensor import stat
 from ...tensor.manipulation import split
@@ -41,26 +41,15 @@ __all__ = [
 ]
 
 
-def _unary(name: str, op_type: str, what: str) -> Callable[..., Any]:
-    """The activation `name` without arguments, which is the operator `op_type`."""
-
-    def function(x: Any, name: str | None = None) -> Any:
-        return run(op_type, {"X": x}, name=name)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}, element by element, shaped as `x` (`paddle.nn.functional.{name}`)."
-    return function
-
-
-relu = _unary("relu", "relu", "max(x, 0)")
-relu6 = _unary("relu6", "relu6", "min(max(x, 0), 6)")
-log_sigmoid = _unary("log_sigmoid", "logsigmoid", "log(1 / (1 + exp(-x)))")
-mish = _unary("mish", "mish", "x * tanh(log(1 + exp(x)))")
-silu = _unary("silu", "swish", "x * sigmoid(x)")
-softsign = _unary("softsign", "softsign", "x / (1 + |x|)")
-swish = _unary("swish", "swish", "x * sigmoid(x)")
-tanhshrink = _unary("tanhshrink", "tanh_shrink", "x - tanh(x)")
-hardswish = _unary("hardswish", "hard_swish", "x * min(max(x + 3, 0), 6) / 6")
+relu = modern_unary("relu")
+relu6 = modern_unary("relu6")
+log_sigmoid = modern_unary("logsigmoid", "log_sigmoid")
+mish = modern_unary("mish")
+silu = modern_unary("swish", "silu")
+softsign = modern_unary("softsign")
+swish = modern_unary("swish")
+tanhshrink = modern_unary("tanh_shrink", "tanhshrink")
+hardswish = modern_unary("hard_swish", "hardswish")
 
 
 def elu(x: Any, alpha: float = 1.0, name: str | None = None) -> Any:

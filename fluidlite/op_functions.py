@@ -1,0 +1,62 @@
+"""Functions that are one operator each: families that share a signature and take their words from the operator.
+
+The operator's declaration (`OpDef.doc`) says what such a function computes, for `fluid.layers`, `paddle` and
+`paddle.nn.functional` alike; a line names it where it is public. `help`, `inspect.signature` and type checkers see the
+signature of the family.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from .framework import Variable
+from .layer_helper import check_variable, run_op
+from .ops import registry
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Check = Callable[[Any, str, str], None]
+
+
+def public(
+    function: Function, op_type: str, name: str | None = None, api: str = "fluid.layers", note: str = ""
+) -> Function:
+    """`function`, which runs `op_type`, as the function `name` (by default the operator's) of the calling module.
+
+    It is documented by what the operator computes and by `note`, sentences about its arguments.
+    """
+    name = name or op_type
+    function.__name__ = function.__qualname__ = name
+    # The module that calls the family, whose attribute this becomes: that is where pickle looks for it.
+    function.__module__ = sys._getframe(2).f_globals["__name__"]
+    what = registry.find(op_type).doc.rstrip(".")
+    function.__doc__ = f"{what} (`{api}.{name}`).{note and ' ' + note}"
+    return function
+
+
+class Unary(Protocol):
+    """Element by element, shaped as `x`."""
+
+    def __call__(self, x: Any, name: str | None = None) -> Any: ...
+
+
+def unary(op_type: str, name: str | None = None, check: Check = check_variable) -> Unary:
+    """The function of `fluid.layers` that applies `op_type`; `check(x, "x", op_type)` raises for other arguments."""
+
+    def function(x: Variable, name: str | None = None) -> Variable:
+        check(x, "x", op_type)
+        return run_op(op_type, {"X": x}, name=name)
+
+    return public(function, op_type, name)
+
+
+def modern_unary(op_type: str, name: str | None = None, api: str = "paddle.nn.functional") -> Unary:
+    """The function of Paddle 2.0 that applies `op_type` to `x`, of any element type that the operator has."""
+
+    def function(x: Any, name: str | None = None) -> Any:
+        return run_op(op_type, {"X": x}, name=name, any_type=True)
+
+    definition = registry.find(op_type)
+    fixed = [f"{key} = {value:g}" for key, value in definition.attrs.items() if key in definition.doc]
+    return public(function, op_type, name, api, f"Here {', '.join(fixed)}." if fixed else "")
