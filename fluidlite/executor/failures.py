@@ -46,6 +46,11 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
         )
     if var is not None and (var.is_data or (var.op is not None and var.op.type in ENDS)):
         return NotFed(where, name, fed)
+    if var is not None and var.op is not None and var.op.definition.role == "read":
+        return EnforceNotMet(
+            f"{where}, which is not initialized: it was read beyond the end of array {var.op.inputs['X'][0]!r}"
+            f"{describe(var.op.line)}"
+        )
     return EnforceNotMet(f"{where}, which no operator before it has computed")
 
 

@@ -82,7 +82,7 @@ def fitted(
 
     Other types that are declared and not computed make no difference, as in Fluid.
     """
-    if not tensor or isinstance(value, (SelectedRows, TensorArray)):
+    if value is None or not tensor or isinstance(value, (SelectedRows, TensorArray)):
         return value
     made = xp.asarray(value, dtype=exact)
     if (
@@ -278,6 +278,8 @@ class Interpreter:
     def tensor(self, name: str) -> LoDTensor:
         """`fetch` of what is no tensor array."""
         value = self.values.get(name)
+        if value is None and name in self.values:
+            return LoDTensor()  # it was read beyond the end of an array
         if value is None:
             value = self._part(name)
         if value is None:

@@ -43,6 +43,10 @@ def _write_grad(op: OpView) -> list[OpSpec]:
 def _write(xp: Any, X: Any, I: Any, Out: Any, accumulate: bool, lod: dict[str, Any]) -> TensorArray:  # noqa: E741
     array = TensorArray() if Out is None else Out
     index = _index(I)
+    if X is None:  # it was read beyond the end of another array
+        if index >= len(array):
+            array.write(index, None)
+        return array
     value = xp.array(X)  # what is in the array stays as it is
     if accumulate and index < len(array) and array.arrays[index] is not None:
         value = array.arrays[index] + value
@@ -74,7 +78,8 @@ def _read(xp: Any, X: Any, I: Any, X_W: Any, lod: dict[str, Any]) -> Any:  # noq
     if value is None:
         if index < len(array):
             raise ValueError(f"element {index} of {len(array)} of the tensor array has not been written")
-        return xp.zeros(0, "float32")  # as in Fluid, there is nothing beyond the end, and no harm in asking
+        # As in Fluid no harm is done: the first that computes with it is told. Empty sequences have no elements.
+        return LodArray(None if len(array) else xp.zeros(0, "float32"), ())
     return LodArray(value, array.lods[index])
 
 
@@ -89,6 +94,7 @@ register(
         gradable=("X",),
         lod=True,
         updates=("Out",),
+        unset=("X",),
         role="write",
         doc="Puts X at index I of the tensor array Out, which grows if need be. With `accumulate`, as gradients are "
         "written, it is added to what is there.",
@@ -105,8 +111,8 @@ register(
         lod=True,
         takes_out="X_W",
         role="read",
-        doc="The element of the tensor array X at index I. With X_W, as gradients are read, it is taken out of the "
-        "array; zeros in the shape of X_W if there is none.",
+        doc="The element of the tensor array X at index I, nothing beyond the end. With X_W, as gradients are read, "
+        "it is taken out of the array; zeros in the shape of X_W if there is none.",
     )
 )
 
