@@ -15,6 +15,7 @@ LAYERS = [
     {"old_scripts"},
     {"_ext"},
     {"backend"},
+    {"distributed"},
     {"ops"},
     {"framework"},
     {"executor"},

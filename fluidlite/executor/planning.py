@@ -237,7 +237,12 @@ def _acts(op: Operator) -> bool:
 
 
 def takes_no_part(op: Operator) -> bool:
-    """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers)."""
+    """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers),
+    or it passes a variable on under the same name.
+    """
+    passes_on = op.definition.passes_on
+    if passes_on is not None and op.outputs[passes_on[0]] == op.inputs[passes_on[1]]:
+        return True
     return op.type in ENDS or (
         op.definition.host and op.definition.kernel is None and not op.definition.control
     )

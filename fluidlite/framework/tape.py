@@ -337,12 +337,12 @@ class Tape:
         """Append the collected operators to the block, with their variables."""
         owner = {gradient: var for var, gradient in (*self.last.items(), *self.grads.items())}
         for spec in self.specs:
-            roles: list[str] = []
+            roles: list[tuple[str, str]] = []
             for slot, names in spec.outputs.items():
                 for name in names:
                     var = self.home._find_var_recursive(owner.get(name, ""))
                     if isinstance(var, Parameter) and self.outer is None:
-                        roles += [var.name, name]
+                        roles.append((var.name, name))
                     if name != EMPTY and self.home._find_var_recursive(name) is None:
                         kind = VarType.LOD_TENSOR
                         if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
@@ -350,7 +350,7 @@ class Tape:
                         lod_level = self._lod_level(spec, slot)
                         self.home.create_var(name=name, type=kind, lod_level=lod_level)
             if roles:
-                spec.attrs["op_role_var"] = roles
+                spec.attrs["op_role_var"] = [name for pair in sorted(roles) for name in pair]
             op = self.home.append_op(
                 type=spec.type, inputs=spec.inputs, outputs=spec.outputs, attrs=spec.attrs
             )

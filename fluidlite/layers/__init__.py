@@ -1,6 +1,7 @@
 """The layers: functions that append operators to the main program (`fluid.layers`)."""
 
 from ..base import missing
+from . import collective as collective
 from . import (
     control_flow,
     detection,

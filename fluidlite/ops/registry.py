@@ -117,7 +117,8 @@ class OpDef:
     are. `takes_out`: an input slot with which the operator changes what it reads. `may_skip`: may not run its blocks,
     and then leaves alone what these write. `counted`: whether eager results take part in the count that Fluid names
     tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is.
-    `unset`: input slots whose variables may not have a value yet; the kernel then gets None. It
+    `unset`: input slots whose variables may not have a value yet; the kernel then gets None. `passes_on`: (output,
+    input) where the output is the input as it is, so that there is nothing to do where both are one variable. It
     follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
     """
 
@@ -155,6 +156,7 @@ class OpDef:
     counted: bool = True
     passes_errors: bool = False
     unset: tuple[str, ...] = ()
+    passes_on: tuple[str, str] | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:

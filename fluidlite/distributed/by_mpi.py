@@ -1,0 +1,251 @@
+"""The processes of a run through mpi4py; importing this module starts MPI.
+
+Whoever waits looks from time to time whether somebody has left: each process says so when it ends. So nobody waits for
+what will never come, and the error names the one that is gone. A process that fails ends the others.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from .communicator import Communicator, DistributedError, RankLost, check_reduction
+
+_KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "exchange", "barrier")
+_REDUCTIONS = {"sum": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
+
+_BUSY = 0.05
+"""For how many seconds a process that waits does nothing else; after that it sleeps between its looks."""
+
+_PAUSE = 0.0002
+_LOOK = 0.02
+"""How often, in seconds, it looks whether somebody has left."""
+
+_GRACE = 1.0
+"""What a process has sent before it left may take so many seconds to arrive."""
+
+_ENDED, _FAILED = 0, 1
+
+
+class ByMPI(Communicator):
+    """See `Communicator`. There is one of it in a process (`communicator.world`)."""
+
+    def __init__(self) -> None:
+        self._comm = MPI.COMM_WORLD.Dup()
+        self._farewells = MPI.COMM_WORLD.Dup()
+        self._comm.Set_errhandler(MPI.ERRORS_RETURN)
+        self.rank, self.size = self._comm.rank, self._comm.size
+        self.owner = os.getpid()
+        self._lock = threading.RLock()
+        self._left: dict[int, tuple[int, float]] = {}
+        self._said = False
+        self._previous_hook = sys.excepthook
+        sys.excepthook = self._report
+        atexit.register(self._end)
+
+    def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
+        check_reduction(reduction)
+        source = _plain(array)
+        with self._lock:
+            self._agree("all_reduce", source, extra=list(_REDUCTIONS).index(reduction))
+            wide = source.astype(np.float32) if source.dtype == np.float16 else source
+            out = np.empty_like(wide)
+            sent, received = (wide.view(np.uint8), out.view(np.uint8)) if wide.dtype == bool else (wide, out)
+            if wide.dtype == bool:
+                reduction = {"sum": "max", "prod": "min"}.get(reduction, reduction)
+            self._wait(self._comm.Iallreduce(sent, received, _REDUCTIONS[reduction]))
+        return out.astype(source.dtype, copy=False)
+
+    def broadcast(self, array: np.ndarray, root: int = 0) -> np.ndarray:
+        self.check_root(root)
+        out = np.array(array, order="C")
+        with self._lock:
+            self._agree("broadcast", out, extra=root)
+            self._wait(self._comm.Ibcast(_bytes(out), root))
+        return out
+
+    def all_gather(self, array: np.ndarray) -> np.ndarray:
+        source = _plain(array)
+        if source.ndim == 0:
+            source = source.reshape(1)
+        with self._lock:
+            rows = self._agree("all_gather", source[:0], extra=len(source))
+            out = np.empty((sum(rows), *source.shape[1:]), source.dtype)
+            width = _width(source)
+            counts = [count * width for count in rows]
+            self._wait(self._comm.Iallgatherv(_bytes(source), _places(out, counts)))
+        return out
+
+    def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
+        source = _plain(array)
+        if source.ndim == 0 or len(source) % self.size:
+            raise DistributedError(
+                f"an array of shape {list(source.shape)} cannot be shared out among {self.size} processes: its rows "
+                "must be a multiple of that"
+            )
+        share = len(source) // self.size
+        return self.all_reduce(source)[self.rank * share : (self.rank + 1) * share].copy()
+
+    def exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        sources = [_plain(part) for part in parts]
+        kinds = {(part.dtype, part.ndim) for part in sources}
+        if len(sources) != self.size or len(kinds) != 1 or sources[0].ndim != 1:
+            raise DistributedError(
+                f"a process has one array of one dimension for each of {self.size}, all of one type, got "
+                f"{[f'{part.dtype} {list(part.shape)}' for part in sources]}"
+            )
+        with self._lock:
+            self._agree("exchange", sources[0][:0])
+            counts = np.array([len(part) for part in sources], np.int64)
+            coming = np.empty_like(counts)
+            self._wait(self._comm.Ialltoall(counts, coming))
+            joined = np.concatenate(sources)
+            out = np.empty(int(coming.sum()), joined.dtype)
+            size = joined.itemsize
+            self._wait(
+                self._comm.Ialltoallv(
+                    _places(joined, [int(n) * size for n in counts]),
+                    _places(out, [int(n) * size for n in coming]),
+                )
+            )
+        return np.split(out, np.cumsum(coming)[:-1])
+
+    def barrier(self) -> None:
+        with self._lock:
+            self._agree("barrier", np.empty(0, np.uint8))
+
+    def _agree(self, kind: str, array: np.ndarray, extra: int = 0) -> list[int]:
+        """Say what comes next, and hear it from the others; returns their `extra`s.
+
+        Raises DistributedError if they are about to do something else. Of `all_gather` the extra may differ.
+        """
+        own = np.zeros(12, np.int64)
+        own[:4] = _KINDS.index(kind), extra, array.dtype.num, array.ndim
+        shape = array.shape[1:] if kind == "all_gather" else array.shape
+        own[4 : 4 + len(shape)] = shape
+        told = np.empty((self.size, len(own)), np.int64)
+        self._wait(self._comm.Iallgather(own, told))
+        same = told.copy()
+        if kind == "all_gather":
+            same[same[:, 0] == own[0], 1] = 0
+        if (same != same[0]).any():
+            differing = int(np.flatnonzero((same != same[0]).any(axis=1))[0])
+            raise DistributedError(
+                f"the processes do not do the same: rank 0 is at {_described(told[0])}, rank {differing} at "
+                f"{_described(told[differing])}"
+            )
+        return [int(n) for n in told[:, 1]]
+
+    def _wait(self, request: Any) -> None:
+        """Wait for the end of a message; RankLost if somebody has left who has not sent their part."""
+        if request.Test():
+            return
+        begin = time.perf_counter()
+        looked = begin
+        while not request.Test():
+            now = time.perf_counter()
+            if now - begin > _BUSY:
+                time.sleep(_PAUSE)
+            else:
+                os.sched_yield()
+            if now - looked > _LOOK:
+                looked = now
+                self._look(now)
+
+    def _look(self, now: float) -> None:
+        """Hear who has left; raise RankLost if somebody did so long enough ago."""
+        status = MPI.Status()
+        while self._farewells.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG, status):
+            word = np.empty(1, np.int64)
+            self._farewells.Recv(word, status.Get_source(), status.Get_tag())
+            self._left[status.Get_source()] = int(word[0]), now
+        for rank, (how, since) in sorted(self._left.items(), key=lambda item: -item[1][0]):
+            if how == _FAILED or now - since > _GRACE:
+                raise RankLost(
+                    f"rank {rank} has {'failed' if how == _FAILED else 'ended'}, and rank {self.rank} waits for it"
+                )
+
+    def _say(self, how: int) -> None:
+        """Tell the others that this process leaves."""
+        if self._said:
+            return
+        self._said = True
+        word = np.array([how], np.int64)
+        for rank in range(self.size):
+            if rank != self.rank:
+                self._farewells.Isend(word, rank)
+        self._word = word  # until it is sent
+
+    def _end(self) -> None:
+        if os.getpid() == self.owner and not MPI.Is_finalized():
+            self._say(_ENDED)
+
+    def _report(
+        self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        """What `sys.excepthook` does: tell the error, then the others, and end the run."""
+        if os.getpid() != self.owner:
+            self._previous_hook(kind, error, traceback)
+            return
+        if isinstance(error, RankLost):
+            print(f"fluidlite: {error}", file=sys.stderr)
+            time.sleep(_GRACE)  # whoever failed ends the run
+        else:
+            self._previous_hook(kind, error, traceback)
+            print(f"fluidlite: rank {self.rank} failed: {kind.__name__}: {error}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._say(_FAILED)
+        time.sleep(10 * _LOOK)  # the others see who it was
+        os._exit(1)  # whereupon mpiexec ends them
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """An array in the order of C whose elements MPI knows."""
+    found = np.ascontiguousarray(array).reshape(np.shape(array))
+    if found.dtype.kind not in "biuf" or found.dtype.itemsize > 8 or found.ndim > 8:
+        raise DistributedError(
+            "processes exchange arrays of integers and reals of up to 8 dimensions, got "
+            f"{found.dtype} {list(found.shape)}"
+        )
+    return found
+
+
+def _width(array: np.ndarray) -> int:
+    """How many bytes a row has."""
+    return int(np.prod(array.shape[1:], dtype=np.int64)) * array.itemsize
+
+
+def _bytes(array: np.ndarray) -> list[Any]:
+    return [array.reshape(-1).view(np.uint8), MPI.BYTE]
+
+
+def _places(array: np.ndarray, counts: list[int]) -> list[Any]:
+    """An array as parts of so many bytes each, for MPI."""
+    starts = [0, *np.cumsum(counts)[:-1].tolist()]
+    return [array.reshape(-1).view(np.uint8), (counts, starts), MPI.BYTE]
+
+
+def _described(told: np.ndarray) -> str:
+    """A message as an error tells it."""
+    kind, extra, number, ndim = (int(n) for n in told[:4])
+    name = _KINDS[kind] if 0 <= kind < len(_KINDS) else f"message {kind}"
+    if name == "barrier":
+        return name
+    dtype = next((np.dtype(code) for code in "?bBhHiIlLqQefd" if np.dtype(code).num == number), number)
+    shape = told[4 : 4 + (ndim - 1 if name == "all_gather" else ndim)].tolist()
+    what = {
+        "all_reduce": f" ({list(_REDUCTIONS)[extra] if extra < 4 else extra})",
+        "broadcast": f" (from rank {extra})",
+    }
+    rows = [extra, *shape] if name == "all_gather" else shape
+    return f"{name}{what.get(name, '')} of {dtype} {rows}"

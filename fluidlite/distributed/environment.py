@@ -1,0 +1,68 @@
+"""What the environment says about the processes of a run: Fluid's variables, and those of mpiexec."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+
+FIRST_PORT = 6170
+"""The port of the first process in the addresses that nobody chose. Processes find each other through MPI; the
+addresses are what Fluid's scripts count and compare."""
+
+_BY_MPI = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"))
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """One of the processes of a run."""
+
+    rank: int
+    count: int
+    endpoints: list[str]
+    endpoint: str
+
+
+def trainer() -> Trainer:
+    """Which process this is, by PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS and
+    PADDLE_CURRENT_ENDPOINT; without these the only one.
+    """
+    listed = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "")
+    return Trainer(
+        int(os.environ.get("PADDLE_TRAINER_ID", "0")),
+        int(os.environ.get("PADDLE_TRAINERS_NUM", "1")),
+        listed.split(",") if listed else [],
+        os.environ.get("PADDLE_CURRENT_ENDPOINT", ""),
+    )
+
+
+def default_endpoints(count: int, hosts: list[str] | None = None, port: int = FIRST_PORT) -> list[str]:
+    """Addresses of `count` processes, rank by rank; `hosts`: where each runs, by default all here."""
+    places = hosts or ["127.0.0.1"] * count
+    used: dict[str, int] = {}
+    made = []
+    for host in places:
+        used[host] = used.get(host, -1) + 1
+        made.append(f"{host}:{port + used[host]}")
+    return made
+
+
+def adopt(environ: MutableMapping[str, str] = os.environ) -> None:
+    """Say in Fluid's variables what mpiexec says about this process, unless it started none or they are set."""
+    if "PADDLE_TRAINER_ID" in environ:
+        return
+    for rank_key, size_key in _BY_MPI:
+        if rank_key in environ and size_key in environ:
+            rank, count = int(environ[rank_key]), int(environ[size_key])
+            break
+    else:
+        return
+    if count < 2:
+        return
+    listed = environ.get("PADDLE_TRAINER_ENDPOINTS", "")
+    endpoints = listed.split(",") if listed else default_endpoints(count)
+    environ["PADDLE_TRAINER_ID"] = str(rank)
+    environ["PADDLE_TRAINERS_NUM"] = str(count)
+    environ["PADDLE_TRAINER_ENDPOINTS"] = ",".join(endpoints)
+    environ["PADDLE_CURRENT_ENDPOINT"] = endpoints[rank]
+    environ.setdefault("TRAINING_ROLE", "TRAINER")

@@ -1,0 +1,209 @@
+"""Programs of several trainers, operator by operator as Paddle 1.8.5 made them: type, inputs, ring, role."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.transpiler import collective
+
+CONNECTED = """\
+c_comm_init nccl_id_0 0 0
+c_comm_init nccl_id_1 1 0
+c_broadcast fc_0.w_0 0 0
+c_broadcast fc_0.b_0 1 0
+c_broadcast fc_1.w_0 0 0
+c_broadcast fc_1.b_0 1 0
+c_sync_comm_stream fc_1.b_0 0 0
+c_sync_comm_stream fc_1.b_0 1 0
+"""
+
+SNAPSHOTS = """\
+assign fc_0.w_0 - 0
+assign fc_0.b_0 - 0
+assign fc_1.w_0 - 0
+assign fc_1.b_0 - 0
+"""
+
+REDUCED = """\
+fill_constant - - 257
+scale mean_0.tmp_0@GRAD - 1
+mean_grad mean_0.tmp_0@GRAD,square_error_cost_0.tmp_1 - 1
+square_grad square_error_cost_0.tmp_1@GRAD,square_error_cost_0.tmp_0 - 1
+elementwise_sub_grad square_error_cost_0.tmp_0@GRAD,fc_1.tmp_1,y - 1
+elementwise_add_grad fc_1.tmp_1@GRAD,fc_1.tmp_0,fc_1.b_0 - 1
+c_sync_calc_stream fc_1.b_0@GRAD - 1
+c_allreduce_sum fc_1.b_0@GRAD 1 1
+mul_grad fc_1.tmp_0@GRAD,fc_0.tmp_2,fc_1.w_0 - 1
+c_sync_calc_stream fc_1.w_0@GRAD - 1
+c_allreduce_sum fc_1.w_0@GRAD 0 1
+relu_grad fc_0.tmp_2,fc_0.tmp_2@GRAD - 1
+elementwise_add_grad fc_0.tmp_1@GRAD,fc_0.tmp_0,fc_0.b_0 - 1
+c_sync_calc_stream fc_0.b_0@GRAD - 1
+c_allreduce_sum fc_0.b_0@GRAD 1 1
+mul_grad fc_0.tmp_0@GRAD,x,fc_0.w_0 - 1
+c_sync_calc_stream fc_0.w_0@GRAD - 1
+c_allreduce_sum fc_0.w_0@GRAD 0 1
+c_sync_comm_stream fc_1.b_0@GRAD 0 1
+c_sync_comm_stream fc_1.b_0@GRAD 1 1
+"""
+
+LOCAL = """\
+elementwise_sub fc_0.b_0@SNAPSHOT,fc_0.b_0 - 2
+c_sync_calc_stream fc_0.b_0 - 2
+c_allreduce_sum fc_0.b_0 1 2
+momentum fc_0.w_0@GRAD,learning_rate_0,fc_0.w_0,fc_0.w_0_velocity_0 - 2
+elementwise_sub fc_0.w_0@SNAPSHOT,fc_0.w_0 - 2
+c_sync_calc_stream fc_0.w_0 - 2
+c_allreduce_sum fc_0.w_0 0 2
+momentum fc_1.b_0@GRAD,learning_rate_0,fc_1.b_0,fc_1.b_0_velocity_0 - 2
+elementwise_sub fc_1.b_0@SNAPSHOT,fc_1.b_0 - 2
+c_sync_calc_stream fc_1.b_0 - 2
+c_allreduce_sum fc_1.b_0 1 2
+momentum fc_1.w_0@GRAD,learning_rate_0,fc_1.w_0,fc_1.w_0_velocity_0 - 2
+elementwise_sub fc_1.w_0@SNAPSHOT,fc_1.w_0 - 2
+c_sync_calc_stream fc_1.w_0 - 2
+c_allreduce_sum fc_1.w_0 0 2
+c_sync_comm_stream fc_0.b_0 0 2
+c_sync_comm_stream fc_0.b_0 1 2
+scale fc_0.b_0 - 2
+elementwise_sub fc_0.b_0@SNAPSHOT,fc_0.b_0 - 2
+assign fc_0.b_0 - 2
+scale fc_0.w_0 - 2
+elementwise_sub fc_0.w_0@SNAPSHOT,fc_0.w_0 - 2
+assign fc_0.w_0 - 2
+scale fc_1.b_0 - 2
+elementwise_sub fc_1.b_0@SNAPSHOT,fc_1.b_0 - 2
+assign fc_1.b_0 - 2
+scale fc_1.w_0 - 2
+elementwise_sub fc_1.w_0@SNAPSHOT,fc_1.w_0 - 2
+assign fc_1.w_0 - 2
+"""
+
+TWO_OF_ONE = """\
+c_sync_calc_stream layer_norm_0.b_0@GRAD - 1
+c_allreduce_sum layer_norm_0.w_0@GRAD 0 1
+c_allreduce_sum layer_norm_0.b_0@GRAD 1 1
+sum shared@GRAD@RENAME@block0@0,shared@GRAD@RENAME@block0@1 - 1
+c_sync_calc_stream shared@GRAD - 1
+c_allreduce_sum shared@GRAD 0 1
+c_sync_comm_stream fc_2.b_0@GRAD 0 1
+c_sync_comm_stream fc_2.b_0@GRAD 1 1
+"""
+
+ENDPOINTS = ["127.0.0.1:6170", "127.0.0.1:6171", "127.0.0.1:6172"]
+
+
+def built(normalised=False):
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 5
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        x, y = fluid.data("x", [-1, 4]), fluid.data("y", [-1, 1])
+        if normalised:
+            hidden = fluid.layers.fc(fluid.layers.layer_norm(x), 4, param_attr="shared")
+            hidden = fluid.layers.fc(hidden, 4, param_attr="shared", bias_attr=False)
+        else:
+            hidden = fluid.layers.fc(x, 3, act="relu")
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(hidden, 1), y))
+        decay = fluid.regularizer.L2Decay(1e-4)
+        fluid.optimizer.Momentum(0.1, 0.9, regularization=decay).minimize(loss)
+    return main, startup
+
+
+def transpiled(way, *args, endpoints=ENDPOINTS, rank=1, **net):
+    main, startup = built(**net)
+    with fluid.unique_name.guard():
+        getattr(collective, way)(*args).transpile(startup, main, rank, endpoints, ENDPOINTS[rank], False)
+    return main.global_block(), startup.global_block()
+
+
+def lines(block):
+    told = []
+    for op in block.ops:
+        if op.type != "c_gen_nccl_id":
+            names = ",".join(name for slot in sorted(op.input_names) for name in op.input(slot))
+            told.append(
+                f"{op.type} {names or '-'} {op.attrs.get('ring_id', '-')} {int(op.attrs.get('op_role', 0))}"
+            )
+    return told
+
+
+def test_gradients_are_reduced_as_soon_as_they_are_there():
+    main, startup = transpiled("GradAllReduce")
+    assert lines(startup)[-8:] == CONNECTED.splitlines()
+    expected = REDUCED.splitlines()
+    at = lines(main).index(expected[0])
+    assert lines(main)[at : at + len(expected)] == expected
+    scale = next(op for op in main.ops if op.type == "scale")
+    assert scale.attrs["scale"] == pytest.approx(1 / 3)
+
+
+def test_connecting():
+    _, startup = transpiled("GradAllReduce")
+    ids = [op for op in startup.ops if op.type == "c_gen_nccl_id"]
+    assert [op.output("Out") for op in ids] == [["nccl_id_0"], ["nccl_id_1"]]
+    assert ids[0].attrs["endpoint"] == ENDPOINTS[1] and ids[0].attrs["rank"] == 1
+    assert ids[0].attrs["other_endpoints"] == [ENDPOINTS[0], ENDPOINTS[2]]
+    assert startup.var("nccl_id_0").persistable
+    made = next(op for op in startup.ops if op.type == "c_comm_init")
+    assert (made.attrs["nranks"], made.attrs["rank"]) == (3, 1)
+
+
+def test_one_operator_with_two_gradients():
+    main, _ = transpiled("GradAllReduce", normalised=True)
+    expected = TWO_OF_ONE.splitlines()
+    at = lines(main).index(expected[0])
+    assert lines(main)[at : at + len(expected)] == expected
+
+
+def test_local_updates_and_their_mean():
+    main, startup = transpiled("LocalSGD")
+    assert lines(startup)[-4:] == SNAPSHOTS.splitlines()
+    expected = LOCAL.splitlines()
+    assert lines(main)[-len(expected) :] == expected
+    assert main.var("fc_0.w_0@SNAPSHOT").persistable and startup.var("fc_0.w_0@SNAPSHOT").stop_gradient
+
+
+def test_devices_of_one_process():
+    main, startup = transpiled("SingleProcessMultiThread")
+    assert startup.ops[-1].type == "c_comm_init_all"
+    assert {op.attrs["ring_id"] for op in main.ops if op.type == "c_allreduce_sum"} == {0}
+
+
+def test_endpoints_as_text_and_number_of_rings():
+    main, startup = transpiled("GradAllReduce", 1, endpoints=",".join(ENDPOINTS))
+    assert {op.attrs["ring_id"] for op in main.ops if "ring_id" in op.attrs} == {0}
+    assert [op.type for op in startup.ops].count("c_comm_init") == 1
+
+
+@pytest.mark.parametrize(
+    "endpoints, rank, error",
+    [(["a:1"], 0, "greater than 1"), (ENDPOINTS[1:], 0, "is not in"), (ENDPOINTS, -1, "rank must be")],
+)
+def test_what_cannot_be(endpoints, rank, error):
+    main, startup = built()
+    with pytest.raises(ValueError, match=error):
+        collective.GradAllReduce().transpile(
+            startup, main, rank, endpoints, ENDPOINTS[rank] if rank >= 0 else ENDPOINTS[0], False
+        )
+
+
+def test_a_program_for_three_does_not_start_alone():
+    main, startup = built()
+    collective.GradAllReduce().transpile(startup, main, 0, ENDPOINTS, ENDPOINTS[0], False)
+    with fluid.scope_guard(fluid.Scope()), pytest.raises(fluid.core.EnforceNotMet, match="launch -n 3"):
+        fluid.Executor(fluid.CPUPlace()).run(startup)
+
+
+def test_devices_of_one_process_train_alone():
+    """With one endpoint the program runs as it did before."""
+    losses = []
+    for way in (False, True):
+        main, startup = built()
+        if way:
+            collective.SingleProcessMultiThread().transpile(startup, main, 0, ["a:1"], "a:1", False)
+        with fluid.scope_guard(fluid.Scope()):
+            exe = fluid.Executor(fluid.CPUPlace())
+            exe.run(startup)
+            feed = {"x": np.ones((2, 4), "float32"), "y": np.ones((2, 1), "float32")}
+            losses.append([exe.run(main, feed, ["mean_0.tmp_0"])[0].item() for _ in range(3)])
+    assert losses[0] == losses[1]
