@@ -207,3 +207,17 @@ def test_devices_of_one_process_train_alone():
             feed = {"x": np.ones((2, 4), "float32"), "y": np.ones((2, 1), "float32")}
             losses.append([exe.run(main, feed, ["mean_0.tmp_0"])[0].item() for _ in range(3)])
     assert losses[0] == losses[1]
+
+
+def test_who_trains_together_in_mode_nccl2():
+    """The variables that Paddle 1.8.5 makes, and the operator that fills them."""
+    _, startup = built()
+    collective.nccl2(1, ENDPOINTS, startup, nccl_comm_num=2, use_hierarchical_allreduce=True)
+    block = startup.global_block()
+    made = block.ops[-1]
+    assert made.type == "gen_nccl_id" and made.output("NCCLID") == ["NCCLID"]
+    assert made.attrs["trainers"] == ENDPOINTS and made.attrs["trainer_id"] == 1
+    names = [name for name in block.vars if "NCCLID" in name]
+    assert names[:4] == ["NCCLID", "NCCLID_1", "Hierarchical_inter_NCCLID_0", "Hierarchical_exter_NCCLID_0"]
+    with fluid.scope_guard(fluid.Scope()):
+        fluid.Executor(fluid.CPUPlace()).run(startup)
