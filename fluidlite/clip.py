@@ -89,9 +89,7 @@ class GradientClipBase:
                 stacklevel=4,
             )
         chosen = [pair for pair in params_grads if pair[1] is not None and self._wants(pair[0])]
-        with name_scope("gradient_clip"):
-            clipped = self._clip(chosen)
-        made = {param.name: grad for (param, _), grad in zip(chosen, clipped, strict=True)}
+        made = {param.name: grad for (param, _), grad in zip(chosen, _clipped(self, chosen), strict=True)}
         return [(param, made.get(param.name, grad)) for param, grad in params_grads]
 
     def _wants(self, param: Parameter) -> bool:
@@ -190,6 +188,20 @@ class GradientClipByGlobalNorm(GradientClipBase):
         ]
 
 
+def _clipped(clip: GradientClipBase, pairs: list[Any]) -> list[Variable]:
+    """The gradients as `clip` makes them; its operators name these, not what they clip, as in Fluid."""
+    block = default_main_program().current_block()
+    begin = len(block.ops)
+    with name_scope("gradient_clip"):
+        made = clip._clip(pairs)
+    names = {param.name: new.name for (param, _), new in zip(pairs, made, strict=True)}
+    for op in block.ops[begin:]:
+        roles = op.attrs.get("op_role_var")
+        if roles:
+            op.attrs["op_role_var"] = [roles[0], names[roles[0]]]
+    return made
+
+
 def _apply(
     op_type: str,
     param: Parameter,
@@ -263,8 +275,7 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
                     f"got {clip.clip_norm} and {other.clip_norm} for {param.name!r}"
                 )
         pairs = [pair for pair, _ in members]
-        with name_scope("gradient_clip"):
-            made.update(zip((param.name for param, _ in pairs), clip._clip(pairs), strict=True))
+        made.update(zip((param.name for param, _ in pairs), _clipped(clip, pairs), strict=True))
     return [(param, made.get(param.name, grad)) for param, grad in params_grads]
 
 

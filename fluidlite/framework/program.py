@@ -26,6 +26,14 @@ _SEED: Slot[int] = Slot("seed", 0)
 class Program:
     """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
 
+    # What a program of several machines is told about them; see `transpiler/distribute_transpiler.py`.
+    _is_distributed = False
+    _is_chief = False
+    _parameters_on_pservers: Any = None
+    _endpoints: Sequence[str] = ()
+    _ps_endpoint: str | None = None
+    _distributed_lookup_table: str | None = None
+
     def __init__(self) -> None:
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0

@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     contrib,
     control_flow,
     detection,
+    distributed,
     fused,
     loss,
     math,

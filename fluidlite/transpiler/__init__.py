@@ -2,12 +2,11 @@
 
 from ..base import missing
 from ..no_longer import memory_optimize, release_memory
-from . import details
+from . import details, distribute_transpiler, ps_dispatcher
+from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
+from .ps_dispatcher import HashName, RoundRobin
 
 __getattr__ = missing.reporter(__name__)
-
-for _name in ("DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "RoundRobin"):
-    globals()[_name] = __getattr__(_name)
 
 __all__ = [
     "DistributeTranspiler",
@@ -15,6 +14,8 @@ __all__ = [
     "HashName",
     "RoundRobin",
     "details",
+    "distribute_transpiler",
     "memory_optimize",
+    "ps_dispatcher",
     "release_memory",
 ]

@@ -1,0 +1,3 @@
+"""Operators of trainers and parameter servers."""
+
+from . import remote, shards  # noqa: F401

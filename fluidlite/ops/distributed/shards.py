@@ -1,0 +1,216 @@
+"""Operators that part gradients and ids between servers, and put together what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...base.selected_rows import SelectedRows
+from ..hosting import hosted
+from ..infer import product
+from ..native import itemsize
+from ..registry import Call, OpDef, OperatorError, OpView, RowRule, register
+
+
+def _parted_shapes(op: OpView, sections: Sequence[int]) -> None:
+    height, *rest = op.shape("X")
+    if sections and sum(sections) != height and height >= 0:
+        raise op.fail(f"the sections {list(sections)} must add up to the {height} rows of X")
+    if len(sections) != op.count("Out"):
+        raise op.fail(f"there must be as many sections as Out, got {len(sections)} and {op.count('Out')}")
+    for index, rows in enumerate(sections):
+        op.set("Out", (rows, *rest), op.dtype("X"), index)
+
+
+def _sections(op: OpView) -> list[int]:
+    given = list(op.attr("sections"))
+    count, height = op.count("Out"), op.shape("X")[0]
+    if given or not op.attr("num"):
+        return given
+    if height % count:
+        raise op.fail(f"the {height} rows of X cannot be cut into {count} equal parts")
+    return [height // count] * count
+
+
+def _split_native(op: OpView) -> Call:
+    width = product(op.shape("X")[1:]) * itemsize(op, "X")
+    return Call("split", [op.name("X"), *op.names("Out")], [1, *(rows * width for rows in _sections(op))])
+
+
+def _split(xp: Any, X: Any, sections: Sequence[int], num: int) -> list[Any]:
+    parts = xp.split(X, list(accumulate(sections))[:-1] if sections else num)
+    return [xp.array(part) for part in parts]
+
+
+register(
+    OpDef(
+        "split_byref",
+        inputs=("X",),
+        outputs=("Out*",),
+        attrs={"sections": [], "num": 0},
+        wire={"sections": "INTS"},
+        infer=lambda op: _parted_shapes(op, _sections(op)),
+        kernel=_split,
+        native=_split_native,
+        stop_gradient=("Out",),
+        lod_from=None,
+        doc="X cut into parts of `sections` rows each, or into `num` equal ones.",
+    )
+)
+
+
+@hosted
+def _no_rows(xp: Any, X: Any) -> Any:
+    raise OperatorError(f"operator split_selected_rows: X must be SelectedRows, got an array of {X.shape}")
+
+
+def _split_rows(xp: Any, X: Any, height_sections: Sequence[int]) -> list[SelectedRows]:
+    """The rows of each section, counted from its beginning, in the order in which X has them."""
+    if not isinstance(X, SelectedRows):
+        raise OperatorError(
+            f"operator split_selected_rows: X must be SelectedRows, got an array of {X.shape}"
+        )
+    ends = np.cumsum(height_sections)
+    if len(X.rows) and not 0 <= X.rows.min() <= X.rows.max() < ends[-1]:
+        raise OperatorError(
+            f"operator split_selected_rows: the rows of X must be from 0 to {ends[-1] - 1}, "
+            f"got {X.rows.min()} to {X.rows.max()}"
+        )
+    section = np.searchsorted(ends, X.rows, side="right")
+    parts = []
+    for index, (end, height) in enumerate(zip(ends, height_sections, strict=True)):
+        mine = section == index
+        parts.append(SelectedRows(X.rows[mine] - (end - height), X.values[mine], height))
+    return parts
+
+
+def _split_rows_infer(op: OpView) -> None:
+    _parted_shapes(op, op.attr("height_sections"))
+
+
+register(
+    OpDef(
+        "split_selected_rows",
+        inputs=("X",),
+        outputs=("Out*",),
+        attrs={"height_sections": []},
+        wire={"height_sections": "LONGS"},
+        infer=_split_rows_infer,
+        kernel=_no_rows,
+        rows=RowRule(_split_rows, slots=("X",)),
+        updates=("Out",),  # which are SelectedRows, too: no plan has several
+        stop_gradient=("Out",),
+        lod_from=None,
+        doc="SelectedRows parted by ranges of `height_sections` rows, each counted from the beginning of its range.",
+    )
+)
+
+
+register(
+    OpDef(
+        "fake_init",
+        outputs=("Out",),
+        attrs={"shape": []},
+        wire={"shape": "LONGS"},
+        infer=lambda op: op.set("Out", tuple(op.attr("shape")), VarType.FP32),
+        # Memory that nobody touches is no memory: the rows of this table are on servers.
+        kernel=lambda xp, shape: xp.zeros(shape, np.float32),
+        stop_gradient=("Out",),
+        doc="A table of `shape` in name only: its rows are on parameter servers.",
+    )
+)
+
+
+@hosted
+def _split_ids(xp: Any, Ids: list[Any], Out: list[Any]) -> list[Any]:
+    parts = len(Out)
+    found = np.unique(np.concatenate([ids.reshape(-1) for ids in Ids]))
+    return [found[found % parts == index].reshape(-1, 1) for index in range(parts)]
+
+
+def _split_rows_by_id(xp: Any, Ids: list[Any], Out: list[Any]) -> list[Any]:
+    (given,) = Ids
+    mine = [given.rows % len(Out) == index for index in range(len(Out))]
+    return [SelectedRows(given.rows[own], given.values[own], given.height) for own in mine]
+
+
+def _split_ids_infer(op: OpView) -> None:
+    if op.rows("Ids") is not None:
+        return  # what is declared stays
+    for index in range(op.count("Out")):
+        op.set("Out", (-1, *op.shape("Ids")[1:]), op.dtype("Ids"), index)
+
+
+@hosted
+def _merge_ids(xp: Any, Ids: list[Any], Rows: list[Any], X: list[Any]) -> list[Any]:
+    known = np.concatenate([rows.reshape(-1) for rows in Rows])
+    values = np.concatenate(X)
+    order = np.argsort(known, kind="stable")
+    out = []
+    for ids in Ids:
+        wanted = ids.reshape(-1)
+        at = np.searchsorted(known, wanted, sorter=order)
+        place = order[np.minimum(at, len(order) - 1)] if len(order) else at
+        if len(wanted) and (not len(order) or (known[place] != wanted).any()):
+            raise OperatorError(f"operator merge_ids: Rows lack ids that Ids name, such as {wanted[0]}")
+        out.append(values[place])
+    return out
+
+
+def _merge_ids_infer(op: OpView) -> None:
+    for index in range(op.count("Out")):
+        op.set("Out", (op.shape("Ids", index)[0], op.shape("X")[-1]), op.dtype("X"), index)
+
+
+register(
+    OpDef(
+        "split_ids",
+        inputs=("Ids*",),
+        outputs=("Out*",),
+        infer=_split_ids_infer,
+        kernel=_split_ids,
+        rows=RowRule(_split_rows_by_id, slots=("Ids",)),
+        updates=("Out",),  # of which the kernel needs to know only how many there are
+        stop_gradient=("Out",),
+        lod_from=None,
+        doc="The different Ids, in ascending order, by their remainders when divided by the number of Out; the rows of "
+        "SelectedRows likewise, in their order.",
+    )
+)
+register(
+    OpDef(
+        "merge_ids",
+        inputs=("Ids*", "Rows*", "X*"),
+        outputs=("Out*",),
+        infer=_merge_ids_infer,
+        kernel=_merge_ids,
+        stop_gradient=("Out",),
+        lod_from=None,
+        doc="For each of Ids the row of X that stands where Rows have that id.",
+    )
+)
+
+
+@hosted
+def _ref_by_trainer_id(xp: Any, X: list[Any], TrainerId: Any) -> Any:
+    place = int(TrainerId.reshape(-1)[0])
+    if not 0 <= place < len(X):
+        raise OperatorError(f"operator ref_by_trainer_id: TrainerId must be below {len(X)}, got {place}")
+    return xp.array(X[place])
+
+
+register(
+    OpDef(
+        "ref_by_trainer_id",
+        inputs=("X*", "TrainerId"),
+        infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
+        kernel=_ref_by_trainer_id,
+        stop_gradient=("Out",),
+        lod_from=None,
+        doc="That of X whose number is TrainerId.",
+    )
+)

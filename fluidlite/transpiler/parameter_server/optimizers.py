@@ -1,0 +1,28 @@
+"""What optimizers keep beside a parameter, and what shape that has for a block of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_LIKE_PARAMETER = {
+    "adam": ("Moment1", "Moment2"),
+    "adagrad": ("Moment",),
+    "adamax": ("Moment", "InfNorm"),
+    "momentum": ("Velocity",),
+    "lars_momentum": ("Velocity",),
+    "rmsprop": ("Moment", "MeanSquare", "MeanGrad"),
+    "decayed_adagrad": ("Moment",),
+    "ftrl": ("SquaredAccumulator", "LinearAccumulator"),
+    "sgd": (),
+    "dpsgd": (),
+}
+
+
+def kept_shape(op_type: str, slot: str, shape: Sequence[int], part: Sequence[int]) -> tuple[int, ...]:
+    """The shape of what an optimizer has in `slot`, of `shape` for a whole parameter, for a block of shape `part`.
+
+    Raises ValueError for optimizers that Fluid's parameter servers do not know either.
+    """
+    if op_type not in _LIKE_PARAMETER:
+        raise ValueError(f"Not supported optimizer for distributed training: {op_type}")
+    return tuple(part) if slot in _LIKE_PARAMETER[op_type] else tuple(shape)

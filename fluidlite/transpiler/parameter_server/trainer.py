@@ -1,0 +1,269 @@
+"""The trainer's side: gradients are sent to servers and parameters received, in place of their updates."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from ...base.dtypes import VarType
+from ...framework import Block, Operator, Program, Variable
+from ...framework.operator import OpRole
+from ..details import delete_ops, find_op_by_output_arg
+from .slicing import rows_of
+
+if TYPE_CHECKING:
+    from ..distribute_transpiler import DistributeTranspiler
+
+LR_COUNTER = "@LR_DECAY_COUNTER@"
+LOOKUPS = ("lookup_table", "lookup_table_v2")
+
+
+def control_var(block: Block) -> Variable:
+    """A variable without a value, which puts operators in order."""
+    return block.create_var(name=f"__control_var@{random.random()}", shape=[0], dtype=VarType.BOOL)
+
+
+def sends_gradients(t: DistributeTranspiler) -> list[tuple[Variable, str]]:
+    """Have each gradient sent as soon as it is there; gives what is sent with its endpoint, in the order of sending.
+
+    `t.grad_name_to_send_dummy_out` gets what comes after each send.
+    """
+    block = t.origin_program.global_block()
+    items = list(t.grad_var_mapping.items())
+    if not t.config.slice_var_up:
+        _shuffled(items, t.origin_program.random_seed)
+    at_runtime = t.config.runtime_split_send_recv
+    sent: list[tuple[Variable, str]] = []
+    for name, parts in items:
+        endpoints = t.ps_dispatcher.dispatch(parts)
+        whole = block.vars[name] if len(parts) > 1 else parts[0]
+        index = find_op_by_output_arg(block, whole.name, reverse=True)
+        sections: list[int] = []
+        inputs = parts
+        if at_runtime:
+            sections, inputs = rows_of(parts), [whole]
+        elif len(parts) > 1:
+            _insert_split(block, whole, index + 1, parts)
+            index += 1
+        after = control_var(block)
+        t.grad_name_to_send_dummy_out[name] = after
+        block._insert_op(
+            index=index + 1,
+            type="send",
+            inputs={"X": inputs},
+            outputs={"Out": after},
+            attrs={
+                "epmap": endpoints,
+                "sections": sections,
+                "send_varnames": [part.name for part in parts] if at_runtime else [],
+                "op_role": OpRole.RPC,
+                "op_role_var": [t.grad_name_to_param_name[name], whole.name],
+            },
+        )
+        sent += zip(parts, endpoints, strict=True)
+    return sent
+
+
+def _shuffled(items: list[Any], seed: int) -> None:
+    """Put whole variables in an order in which large ones do not all meet on one server."""
+    import numpy as np
+
+    np.random.RandomState(seed).shuffle(items)  # noqa: NPY002 - Fluid's order, which all processes share
+
+
+def _insert_split(block: Block, whole: Variable, index: int, parts: list[Variable]) -> None:
+    if whole.type == VarType.SELECTED_ROWS:
+        op_type, attrs = "split_selected_rows", {"height_sections": rows_of(parts)}
+    else:
+        op_type, attrs = "split_byref", {"sections": rows_of(parts)}
+    block._insert_op(
+        index=index,
+        type=op_type,
+        inputs={"X": whole},
+        outputs={"Out": parts},
+        attrs={**attrs, "op_role": OpRole.Dist},
+    )
+
+
+def counts_steps(t: DistributeTranspiler) -> None:
+    """Without a common step, each trainer tells the servers that it has made one, for rates that decay."""
+    if LR_COUNTER not in t.origin_program.global_block().vars:
+        return
+    for program in (t.origin_program, t.startup_program):
+        for trainer in range(t.trainer_num):
+            program.global_block().create_var(
+                name=f"{LR_COUNTER}.trainer_{trainer}", dtype=VarType.INT64, shape=[1], persistable=True
+            )
+    startup = t.startup_program.global_block()
+    for op in startup.ops:
+        if op.output_arg_names == [LR_COUNTER]:
+            op._set_attr("value", -float(t.trainer_num))
+    for trainer in range(t.trainer_num):
+        startup._prepend_op(
+            type="fill_constant",
+            outputs={"Out": f"{LR_COUNTER}.trainer_{trainer}"},
+            attrs={"shape": [1], "dtype": int(VarType.INT64), "value": 1.0, "force_cpu": False},
+        )
+    name = f"{LR_COUNTER}.trainer_{t.trainer_id}"
+    block = t.origin_program.global_block()
+    block.append_op(
+        type="send",
+        inputs={"X": name},
+        outputs={"Out": control_var(block)},
+        attrs={
+            "epmap": t.pserver_endpoints,
+            "sections": [1] if t.config.runtime_split_send_recv else [],
+            "send_varnames": [name] if t.config.runtime_split_send_recv else [],
+            "merge_add": True,
+            "use_send_handler": False,
+            "op_role": OpRole.RPC,
+            "op_role_var": [name, name],
+        },
+    )
+
+
+def receives_parameters(t: DistributeTranspiler, endpoint_of: dict[str, str]) -> None:
+    """Wait for the servers where that is due, and get the parameters, but for those that are looked up there."""
+    block = t.origin_program.global_block()
+    after = list(t.grad_name_to_send_dummy_out.values())
+    barrier = None
+    common = {"endpoints": t.pserver_endpoints, "trainer_id": t.trainer_id, "op_role": OpRole.RPC}
+    if t.sync_mode or t.config.half_async:
+        barrier = control_var(block)
+        block.append_op(
+            type="send_barrier",
+            inputs={"X": after},
+            outputs={"Out": barrier},
+            attrs={**common, "half_async": not t.sync_mode},
+        )
+    received = []
+    for name, parts in t.param_var_mapping.items():
+        if name in t.sparse_tables:
+            continue
+        gradient = t.param_name_to_grad_name[name]
+        sent = t.grad_var_mapping[gradient]
+        first = barrier if t.sync_mode else t.grad_name_to_send_dummy_out[gradient]
+        at_runtime = t.config.runtime_split_send_recv
+        block.append_op(
+            type="recv",
+            inputs={"X": [first]},
+            outputs={"Out": [block.vars[name]] if at_runtime else parts},
+            attrs={
+                "epmap": [endpoint_of[part.name] for part in parts],
+                "recv_varnames": [part.name for part in parts] if at_runtime else [],
+                "trainer_id": t.trainer_id,
+                "op_role": OpRole.RPC,
+                "op_role_var": [name, sent[0].name if len(sent) == 1 else gradient],
+            },
+        )
+        received += parts
+    if t.sync_mode:
+        block.append_op(
+            type="fetch_barrier", inputs={"X": [barrier]}, outputs={"Out": received}, attrs=common
+        )
+    if not t.config.runtime_split_send_recv:
+        joins_parts(t, block, OpRole.Dist)
+
+
+def joins_parts(t: DistributeTranspiler, block: Block, role: int) -> None:
+    """Put parameters together that have come in parts."""
+    for name, parts in t.param_var_mapping.items():
+        if len(parts) > 1 and name not in t.sparse_tables:
+            block.append_op(
+                type="concat",
+                inputs={"X": [part.name for part in parts]},
+                outputs={"Out": [name]},
+                attrs={"axis": 0, "op_role": role},
+            )
+
+
+def starts_from_servers(t: DistributeTranspiler, endpoint_of: dict[str, str]) -> None:
+    """Have the startup program get the parameters as the servers have them."""
+    block = t.startup_program.global_block()
+    for name, parts in t.param_var_mapping.items():
+        if name in t.sparse_tables:
+            continue
+        here = [
+            block.vars[part.name]
+            if part.name in block.vars
+            else block.create_var(
+                name=part.name, persistable=False, dtype=part.dtype, type=part.type, shape=part.shape
+            )
+            for part in parts
+        ]
+        block.append_op(
+            type="recv",
+            inputs={"X": []},
+            outputs={"Out": here},
+            attrs={
+                "epmap": [endpoint_of[part.name] for part in parts],
+                "trainer_id": t.trainer_id,
+                "op_role": OpRole.RPC,
+            },
+        )
+    block.append_op(
+        type="fetch_barrier",
+        inputs={"X": []},
+        outputs={"Out": control_var(block)},
+        attrs={"endpoints": t.pserver_endpoints, "trainer_id": t.trainer_id, "op_role": OpRole.RPC},
+    )
+    joins_parts(t, block, OpRole.Forward)
+
+
+def looks_up_on_servers(t: DistributeTranspiler, endpoint_of: dict[str, str]) -> None:
+    """Have the rows of tables with sparse gradients come from the servers that hold them."""
+    block = t.origin_program.global_block()
+    for table, lookups in t.sparse_tables.items():
+        by_type: dict[tuple[Any, ...], list[Operator]] = {}
+        for op in lookups:
+            by_type.setdefault((op.type, op.attr("padding_idx")), []).append(op)
+        parts = t.param_var_mapping[table]
+        for (op_type, padding), ops in by_type.items():
+            _one_lookup(t, block, table, parts, endpoint_of, ops, op_type, padding)
+
+
+def _one_lookup(
+    t: DistributeTranspiler,
+    block: Block,
+    table: str,
+    parts: list[Variable],
+    endpoint_of: dict[str, str],
+    ops: list[Operator],
+    op_type: str,
+    padding: int,
+) -> None:
+    """Replace lookups of one table by one of the rows that all of them need."""
+    ids = [op.input("Ids")[0] for op in ops]
+    made = [op.output("Out")[0] for op in ops]
+    delete_ops(block, ops)
+    block._insert_op(
+        index=_last_writer(block, ids) + 1,
+        type="distributed_lookup_table",
+        inputs={"Ids": ids, "W": table},
+        outputs={"Outputs": made},
+        attrs={
+            "table_names": [part.name for part in parts],
+            "height_sections": rows_of(parts),
+            "endpoints": [endpoint_of[part.name] for part in parts],
+            "padding_idx": padding,
+            "trainer_id": t.trainer_id,
+            "lookup_table_version": op_type,
+            "dtype": int(block.vars[table].dtype),
+        },
+    )
+
+
+def _last_writer(block: Block, names: list[str]) -> int:
+    """The place of the last operator that writes one of `names`; -1 if none does."""
+    return max((find_op_by_output_arg(block, name, reverse=True) for name in names), default=-1)
+
+
+def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Operator]]:
+    """Tables whose rows are to come from servers, with the operators that look them up."""
+    found: dict[str, list[Operator]] = {}
+    for op in program.global_block().ops:
+        if op.type in LOOKUPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
+            table = op.input("W")[0]
+            if table in parameters:
+                found.setdefault(table, []).append(op)
+    return found

@@ -1,0 +1,55 @@
+"""Which server gets which variable (`fluid.transpiler.ps_dispatcher`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from zlib import crc32
+
+from ..base import missing
+
+
+class PSDispatcher:
+    """Assigns variables to servers; derived classes say how (`fluid.transpiler.ps_dispatcher.PSDispatcher`).
+
+    `pserver_endpoints`: `IP:PORT` of each server.
+    """
+
+    def __init__(self, pserver_endpoints: Sequence[str]) -> None:
+        self._eps = pserver_endpoints
+        self._step = 0
+
+    @property
+    def eps(self) -> Sequence[str]:
+        """The endpoints of the servers."""
+        return self._eps
+
+    def reset(self) -> None:
+        """Begin with the first server again."""
+        self._step = 0
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        """The endpoint of each of `varlist`; a derived class has to say."""
+        raise NotImplementedError("Interface has not been implemented.")
+
+
+class HashName(PSDispatcher):
+    """A server that follows from the name of the variable (`fluid.transpiler.HashName`).
+
+    The names of `varlist` are hashed by CRC-32, so that all processes agree.
+    """
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        return [self._eps[crc32(var.name.encode()) % len(self._eps)] for var in varlist]
+
+
+class RoundRobin(PSDispatcher):
+    """One server after the other (`fluid.transpiler.RoundRobin`)."""
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        chosen = [self._eps[(self._step + k) % len(self._eps)] for k in range(len(varlist))]
+        self._step = (self._step + len(varlist)) % len(self._eps)
+        return chosen
+
+
+__getattr__ = missing.reporter(__name__)
