@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.selected_rows import SelectedRows
-from ..hosting import hosted
+from ..host_fallback import hosted
 from ..infer import product
 from ..native import itemsize
 from ..registry import Call, OpDef, OperatorError, OpView, RowRule, register

@@ -6,7 +6,7 @@ import pytest
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.ops.registry import OperatorError, find
 
-from .harness import check, infer
+from ..harness import check, infer
 
 X = np.arange(12, dtype="float32").reshape(6, 2)
 
