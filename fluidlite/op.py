@@ -13,7 +13,7 @@ from .core.programs import get_all_op_protos as core_protos
 from .executor.op_on_scope import BoundOperator
 from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
-from .framework.proto_messages import ATTR_TYPES, messages
+from .framework.serialization.messages import ATTR_TYPES, messages
 from .ops.registry import OpDef, Slot, find, known_types
 
 __all__ = [

@@ -16,9 +16,9 @@ from ..executor.op_on_scope import BoundOperator as Operator
 from ..executor.rows_in_scope import RowsInScope as SelectedRows
 from ..executor.scope import Scope
 from ..executor.scope import ScopeVariable as Variable
-from ..framework.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
-from ..framework.ir_graph import Graph
-from ..framework.ir_graph import IrNode as Node
+from ..framework.serialization.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
+from ..framework.serialization.ir_graph import Graph
+from ..framework.serialization.ir_graph import IrNode as Node
 from ..inference import *  # noqa: F403
 from ..reader.loader import tensor_queue
 from ..reader.loader.tensor_queue import *  # noqa: F403

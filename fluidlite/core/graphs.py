@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from ..base.errors import EnforceNotMet
-from ..framework.descs import ProgramDesc
-from ..framework.ir_graph import Graph, IrGraph, IrNode, IrOpNode
+from ..framework.serialization.descs import ProgramDesc
+from ..framework.serialization.ir_graph import Graph, IrGraph, IrNode, IrOpNode
 from ..inference.passes import KNOWN_PASSES
 
 __all__ = [

@@ -12,7 +12,7 @@ from ..base.place import Place
 from ..executor.lod_tensor import LoDTensor, LoDTensorArray
 from ..executor.scope import Scope
 from ..framework import Program
-from ..framework.descs import ProgramDesc, VarDesc
+from ..framework.serialization.descs import ProgramDesc, VarDesc
 
 __all__ = [
     "DeviceContext",

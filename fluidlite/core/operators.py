@@ -8,9 +8,9 @@ from typing import Any
 from ..base.errors import EnforceNotMet
 from ..executor.lod_tensor import LoDTensor
 from ..executor.scope import Scope
-from ..framework.descs import BlockDesc, OpDesc
 from ..framework.ignored_attrs import tuning
 from ..framework.operator import Operator
+from ..framework.serialization.descs import BlockDesc, OpDesc
 from ..ops.registry import OpDef, OpSpec, find, known_types
 
 __all__ = [

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import EnforceNotMet
-from ..framework.descs import ProgramDesc
-from ..framework.op_protos import get_all_op_protos as _protos
 from ..framework.program import Program, is_training
-from ..framework.proto_messages import messages
+from ..framework.serialization.descs import ProgramDesc
+from ..framework.serialization.messages import messages
+from ..framework.serialization.op_protos import get_all_op_protos as _protos
 from ..ops.registry import find, known_types
 
 __all__ = [

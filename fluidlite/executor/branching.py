@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from ..base.dtypes import VarType
 from ..base.sizes import is_fixed
 from ..framework import Operator
-from ..framework.backward_blocks import kept_names
+from ..framework.gradients.blocks import kept_names
 from ..ops.registry import EMPTY, OpDef, OpView
 from .planning import CannotPlan, in_place_of, takes_no_part
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
 from ..framework import Block, Operator, Program
-from ..framework.backward_blocks import names_read
+from ..framework.gradients.blocks import names_read
 from ..ops.registry import LEVEL, grad_name
 from ..ops.tensor.selected_rows import parts
 from .array_elements import on_array

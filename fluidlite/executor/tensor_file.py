@@ -19,7 +19,7 @@ import numpy as np
 from ..backend import to_host
 from ..base.dtypes import to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, FormatError
-from ..framework.proto_messages import messages, parse
+from ..framework.serialization.messages import messages, parse
 from .lod_tensor import LoDTensor
 
 _MAX_DESC = 1 << 16

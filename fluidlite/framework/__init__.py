@@ -21,7 +21,6 @@ from ..ops.registry import grad_name as grad_var_name
 from .block import Block
 from .complex_variable import ComplexVariable
 from .devices import device_guard, switch_device
-from .ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
 from .mode import _current_expected_place as _current_expected_place
 from .mode import in_dygraph_mode
 from .mode_switches import _dygraph_guard as _dygraph_guard
@@ -41,7 +40,6 @@ from .names import (
 from .names import _debug_string_ as _debug_string_
 from .names import _full_name_scope as _full_name_scope
 from .names import _get_var as _get_var
-from .op_protos import OpProtoHolder, get_all_op_protos
 from .operator import Operator, OpRole
 from .program import (
     Program,
@@ -52,6 +50,8 @@ from .program import (
     switch_main_program,
     switch_startup_program,
 )
+from .serialization.ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
+from .serialization.op_protos import OpProtoHolder, get_all_op_protos
 from .variable import Parameter, Variable
 
 VariableMetaClass = ParameterMetaClass = type(Variable)

@@ -12,8 +12,8 @@ from .operator import Operator, OpRole
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from .descs import BlockDesc
     from .program import Program
+    from .serialization.descs import BlockDesc
 
 
 class Block:
@@ -199,7 +199,7 @@ class Block:
     @property
     def desc(self) -> BlockDesc:
         """This block as Fluid's native module shows it."""
-        from .descs import BlockDesc
+        from .serialization.descs import BlockDesc
 
         return BlockDesc(self)
 

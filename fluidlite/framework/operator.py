@@ -16,8 +16,8 @@ from .ignored_attrs import tuning
 from .variable import Variable
 
 if TYPE_CHECKING:
-    from .descs import AttrType, OpDesc
     from .program import Block
+    from .serialization.descs import AttrType, OpDesc
 
 
 _PLAIN = {bool, int, float, str, tuple}
@@ -119,7 +119,7 @@ class Operator:
     @property
     def desc(self) -> OpDesc:
         """This operator as Fluid's native module shows it."""
-        from .descs import OpDesc
+        from .serialization.descs import OpDesc
 
         return OpDesc(self)
 

@@ -17,8 +17,8 @@ from .tracing import Tracer
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from .descs import ProgramDesc
     from .sequences import Kept
+    from .serialization.descs import ProgramDesc
 
 _SEED: Slot[int] = Slot("seed", 0)
 
@@ -44,7 +44,10 @@ class Program:
         self._appending_grad_times = 0
         self._pruned: dict[Any, Program] = {}
         self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # executors' plans, by scope
-        self._kept_names: tuple[int, dict[str, frozenset[str]]] = (-1, {})  # see `backward_blocks.kept_names`
+        self._kept_names: tuple[int, dict[str, frozenset[str]]] = (
+            -1,
+            {},
+        )  # see `gradients.blocks.kept_names`
         self._kept_sequences: tuple[int, dict[Operator, list[Kept]]] = (-1, {})  # see `sequences.declared`
         self._readers: tuple[int, list[Operator]] = (-1, [])
         self._tracer: Tracer | None = None
@@ -254,7 +257,7 @@ class Program:
     @property
     def desc(self) -> ProgramDesc:
         """This program as Fluid's native module shows it: `desc.serialize_to_string()`."""
-        from .descs import ProgramDesc
+        from .serialization.descs import ProgramDesc
 
         return ProgramDesc(self)
 

@@ -96,7 +96,7 @@ class Tracer:
 
         `blocked`: what no gradient goes through; `again`: whether the gradients have gradients in turn.
         """
-        from .backward import gradients
+        from .gradients.backward import gradients
         from .operator import OpRole
 
         given = [

@@ -15,9 +15,9 @@ from .math_ops import VariableMath
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .descs import VarDesc
     from .operator import Operator
     from .program import Block
+    from .serialization.descs import VarDesc
 
 
 def as_shape(shape: Sequence[Any] | int | None, what: str) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ class Variable(VariableMath, metaclass=_VariableKind):
     @property
     def desc(self) -> VarDesc:
         """This variable as Fluid's native module shows it."""
-        from .descs import VarDesc
+        from .serialization.descs import VarDesc
 
         return VarDesc(self)
 

@@ -13,8 +13,8 @@ from ..base.place import CPUPlace, CUDAPlace, resolve
 from ..executor import LoDTensor, Scope, scope_guard
 from ..executor.steps import run_program
 from ..framework import Program
-from ..framework.descs import ProgramDesc
-from ..framework.proto import parse_program
+from ..framework.serialization.descs import ProgramDesc
+from ..framework.serialization.proto import parse_program
 from ..io.inference import MODEL, ends_of
 from ..io.saving import load_persistables, save_persistables
 from .config import AnalysisConfig, NativeConfig

@@ -14,7 +14,7 @@ from ..base.dtypes import VarType
 from ..base.errors import FormatError, NotSupportedError
 from ..base.files import atomic_writer
 from ..framework import Program, Variable
-from ..framework.proto import parse_program
+from ..framework.serialization.proto import parse_program
 from ..ops.program.feed_fetch import ENDS
 from .saving import Folder, load_persistables, save_persistables
 from .selection import as_program

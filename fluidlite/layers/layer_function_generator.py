@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ..base import missing
 from ..base.errors import ArgumentError
-from ..framework.op_protos import OpProto, OpProtoHolder
+from ..framework.serialization.op_protos import OpProto, OpProtoHolder
 from ..layer_helper import LayerHelper, run_op
 
 __all__ = [

@@ -14,7 +14,7 @@ from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.dygraph import declarative, to_variable
-from fluidlite.dygraph.jit.partial_program import SPARE_PLANS
+from fluidlite.dygraph.jit.program_execution import SPARE_PLANS
 from fluidlite.eager import Tensor
 
 

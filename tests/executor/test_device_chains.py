@@ -11,7 +11,7 @@ from fluidlite import layers, optimizer
 from fluidlite.executor.device import chains as device_chains
 from fluidlite.executor.device import launch as device_launch
 from fluidlite.framework import default_main_program
-from fluidlite.framework.backward import append_backward
+from fluidlite.framework.gradients.backward import append_backward
 
 from .test_device_fusion import agree, data, joined
 

@@ -9,7 +9,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.framework import Program, program_guard
-from fluidlite.framework.backward_blocks import kept_names
+from fluidlite.framework.gradients.blocks import kept_names
 
 EXE = fluid.Executor(fluid.CPUPlace())
 

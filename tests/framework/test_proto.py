@@ -9,7 +9,7 @@ import fluidlite.ops  # noqa: F401  (declares the operators)
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.errors import FormatError, NotSupportedError
 from fluidlite.framework import Parameter, Program
-from fluidlite.framework.proto_messages import messages
+from fluidlite.framework.serialization.messages import messages
 from fluidlite.ops import registry
 from fluidlite.ops.registry import OpDef, OperatorError
 

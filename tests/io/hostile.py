@@ -22,7 +22,7 @@ import numpy as np
 
 import fluidlite as fluid
 from fluidlite.base import unique_name
-from fluidlite.framework.proto_messages import messages
+from fluidlite.framework.serialization.messages import messages
 
 CLEAR = (
     fluid.core.EnforceNotMet,

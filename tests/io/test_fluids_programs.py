@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.tensor_array import TensorArray
 from fluidlite.framework import Program
-from fluidlite.framework.proto_messages import messages
+from fluidlite.framework.serialization.messages import messages
 from fluidlite.ops.registry import find
 
 layers = fluid.layers

@@ -10,7 +10,7 @@ import numpy as np
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, LoDTensor, Scope, scope_guard
 from fluidlite.framework import Program, Variable
-from fluidlite.framework.backward import gradients
+from fluidlite.framework.gradients.backward import gradients
 
 
 def ragged(rows: Any, *lengths: Sequence[int]) -> LoDTensor:

@@ -8,7 +8,7 @@ from fluidlite.base.errors import EnforceNotMet
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.executor import Executor
-from fluidlite.framework.backward import append_backward
+from fluidlite.framework.gradients.backward import append_backward
 from fluidlite.layer_helper import run_op
 from fluidlite.optimizer import Adam
 from fluidlite.param_attr import ParamAttr

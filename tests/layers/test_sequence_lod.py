@@ -7,7 +7,7 @@ from fluidlite import layers
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.executor import Executor, Scope, create_lod_tensor, scope_guard
-from fluidlite.framework.backward import gradients
+from fluidlite.framework.gradients.backward import gradients
 
 X = np.arange(10, dtype="float32").reshape(5, 2) / 10
 LENGTHS = [2, 3]

@@ -6,7 +6,7 @@ import pytest
 from fluidlite import layers
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.data import data
-from fluidlite.framework.backward import append_backward
+from fluidlite.framework.gradients.backward import append_backward
 from fluidlite.param_attr import ParamAttr
 from tests.layers.slopes import check_slopes, runner
 

@@ -12,7 +12,7 @@ from fluidlite.base.dtypes import FLOATS, to_vartype
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, LoDTensor, Scope, scope_guard
 from fluidlite.framework import Program, Variable, program_guard
-from fluidlite.framework.backward import gradients
+from fluidlite.framework.gradients.backward import gradients
 from fluidlite.ops.registry import OpDef, grad_name
 
 from . import on_device

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidlite.framework import backward_blocks
+from fluidlite.framework.gradients import blocks as backward_blocks
 from fluidlite.ops import registry
 
 TESTS = "\n".join(path.read_text() for path in Path(__file__).parent.parent.rglob("test_*.py"))

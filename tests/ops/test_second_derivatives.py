@@ -9,7 +9,7 @@ from fluidlite import dygraph, eager, layers
 from fluidlite.base import unique_name
 from fluidlite.data import data
 from fluidlite.framework import default_main_program, program_guard
-from fluidlite.framework.backward import gradients
+from fluidlite.framework.gradients.backward import gradients
 from fluidlite.ops import registry
 
 from . import on_device

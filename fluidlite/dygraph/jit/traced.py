@@ -19,7 +19,7 @@ from ...framework.tracing import Tracer
 from ...framework.tracing import trace as tracing
 from ..nested import replaced
 from .open_shapes import OpenShapes
-from .partial_program import Runner
+from .program_execution import Runner
 
 _HOST = {np.ndarray}
 

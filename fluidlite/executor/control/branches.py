@@ -8,7 +8,7 @@ from ...backend import to_host
 from ...base.dtypes import to_numpy
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
-from ...framework.backward_blocks import kept_names
+from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run

@@ -7,7 +7,7 @@ from typing import Any
 from ...backend import to_host
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
-from ...framework.backward_blocks import kept_names
+from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run

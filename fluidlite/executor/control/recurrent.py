@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Operator
-from ...framework.backward_blocks import kept_names, names_read
+from ...framework.gradients.blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..environment import Environment, Run

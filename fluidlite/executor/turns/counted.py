@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
-from ...framework.versions import changes_nothing, copied, counts
+from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
 from ..planning import works_alone
 

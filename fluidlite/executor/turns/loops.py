@@ -10,7 +10,7 @@ import numpy as np
 from ...base.rank_table import RankTable
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
-from ...framework.backward_blocks import kept_names
+from ...framework.gradients.blocks import kept_names
 from ..environment import Environment, Run
 from .counted import Access, Counted
 from .form import Carried, Taken, Turns

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...framework import Operator
-from ...framework.backward_blocks import kept_names
+from ...framework.gradients.blocks import kept_names
 from ...ops.registry import grad_name
 from ..environment import Environment, Run
 from .form import Carried, Turns

@@ -11,7 +11,7 @@ from ... import eager
 from ...base.dtypes import VarType
 from ...base.errors import OperatorError
 from ...framework import Block, Variable, callsite, mode
-from ...framework.backward_blocks import names_from_outside
+from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper
 from ..tensor.variables import assign
 from ..utils import assert_same_structure, map_structure

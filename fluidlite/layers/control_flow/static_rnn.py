@@ -10,7 +10,7 @@ from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
-from ...framework.backward_blocks import names_from_outside
+from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable
 from .blocks import GuardOf
 

@@ -10,7 +10,7 @@ from fluidlite.base import flags, unique_name
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, Scope, scope_guard
 from fluidlite.framework import Program, Variable, program_guard
-from fluidlite.framework.backward import gradients
+from fluidlite.framework.gradients.backward import gradients
 
 from .cases import Chooser
 

@@ -15,7 +15,7 @@ from fluidlite.base.dtypes import FLOATS, to_vartype
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, LoDTensor, Scope, scope_guard
 from fluidlite.framework import program_guard
-from fluidlite.framework.backward import gradients
+from fluidlite.framework.gradients.backward import gradients
 from fluidlite.ops import registry
 from fluidlite.ops.registry import grad_name
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....base import unique_name
 from ....executor import Scope
-from ....framework.ir_graph import IrGraph, IrVarNode
+from ....framework.serialization.ir_graph import IrGraph, IrVarNode
 from . import nodes
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ....base import unique_name
 from ....base.dtypes import VarType
 from ....executor import Scope
-from ....framework.ir_graph import IrGraph, IrOpNode, IrVarNode
+from ....framework.serialization.ir_graph import IrGraph, IrOpNode, IrVarNode
 from . import nodes
 
 _WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul")

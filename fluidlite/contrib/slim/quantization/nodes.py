@@ -9,8 +9,8 @@ import numpy as np
 
 from ....base.dtypes import VarType, to_numpy
 from ....executor import Scope
-from ....framework.ir_graph import IrGraph, IrOpNode, IrVarNode
 from ....framework.operator import OpRole
+from ....framework.serialization.ir_graph import IrGraph, IrOpNode, IrVarNode
 
 _ONE = """
     argmax batch_norm bilinear_interp concat dropout gather leaky_relu mean nearest_interp pool2d prelu relu relu6

@@ -7,7 +7,7 @@ from typing import Any
 from ....base import unique_name
 from ....base.dtypes import FLOATS
 from ....executor import Scope
-from ....framework.ir_graph import IrGraph
+from ....framework.serialization.ir_graph import IrGraph
 from . import nodes
 
 WATCHED = """

@@ -13,7 +13,7 @@ from ....base.dtypes import FLOATS
 from ....base.place import CPUPlace
 from ....executor import Executor, Scope, global_scope, scope_guard
 from ....framework import Program
-from ....framework.ir_graph import IrGraph
+from ....framework.serialization.ir_graph import IrGraph
 from ....reader import DataLoader
 from . import nodes
 from .activations import AddQuantDequantPass

@@ -9,7 +9,7 @@ from ....base import unique_name
 from ....base.dtypes import VarType
 from ....base.errors import NotSupportedError
 from ....executor import Scope
-from ....framework.ir_graph import IrGraph, IrOpNode, IrVarNode
+from ....framework.serialization.ir_graph import IrGraph, IrOpNode, IrVarNode
 from . import nodes
 
 _KINDS = ("abs_max", "channel_wise_abs_max", "range_abs_max", "moving_average_abs_max")

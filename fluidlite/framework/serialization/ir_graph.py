@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..base.dtypes import VarType
-from .block import Block
+from ...base.dtypes import VarType
+from ..block import Block
+from ..operator import Operator
+from ..program import Program, _copy_op
+from ..variable import Variable
 from .descs import OpDesc, ProgramDesc, VarDesc
-from .operator import Operator
-from .program import Program, _copy_op
-from .variable import Variable
 
 EMPTY = "@EMPTY@"
 

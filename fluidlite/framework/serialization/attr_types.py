@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.dtypes import VarType
+from ...base.dtypes import VarType
 
 if TYPE_CHECKING:
-    from .operator import Operator
+    from ..operator import Operator
 
 _BY_NAME = {
     "FLOATS": (
@@ -61,7 +61,7 @@ def wire_type(op: Operator, name: str, value: Any) -> str:
 
 
 def _of_value(value: Any) -> str:
-    from .block import Block
+    from ..block import Block
 
     if isinstance(value, np.ndarray):
         value = value.ravel().tolist()

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..ops.registry import EMPTY, OpSpec, grad_name
-from .block import Block
-from .operator import Operator
+from ...ops.registry import EMPTY, OpSpec, grad_name
+from ..block import Block
+from ..operator import Operator
 
 if TYPE_CHECKING:
-    from .program import Program
+    from ..program import Program
     from .tape import Tape
 
 _SCOPES = ("StepScopes", "Scope", "step_scopes")

@@ -21,7 +21,7 @@ from ...executor.plan_factory import planned_in_two
 from ...executor.planning import CannotPlan
 from ...executor.step_plan import TwoPhases
 from ...framework import OpRole, Program, Variable
-from ...framework.backward import gradients
+from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name
 from ...ops.tensor.selected_rows import parts
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ..base.dtypes import VarType
-from ..ops.registry import OpView
-from .block import Block
-from .operator import BlockMeta, Operator, OpRole
+from ...base.dtypes import VarType
+from ...ops.registry import OpView
+from ..block import Block
+from ..operator import BlockMeta, Operator, OpRole
 
 
 def counts(op: Operator) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from ..ops.registry import GRAD, grad_name
-from .descs import OpDesc
-from .variable import Variable
+from ...ops.registry import GRAD, grad_name
+from ..serialization.descs import OpDesc
+from ..variable import Variable
 
 _append_grad_suffix_ = grad_name
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from ..ops.registry import OpDef, Slot, find, known_types
+from ...ops.registry import OpDef, Slot, find, known_types
+from ..ignored_attrs import tuning
+from ..operator import COMMON_ATTRS, Operator
+from ..program import Program
 from .descs import AttrType, attr_type
-from .ignored_attrs import tuning
-from .operator import COMMON_ATTRS, Operator
-from .program import Program
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
-from ..base import dtypes
-from ..base.errors import EnforceNotMet
-from ..ops.registry import find
-from . import proto, verify
+from ...base import dtypes
+from ...base.errors import EnforceNotMet
+from ...ops.registry import find
+from .. import verify
+from ..block import Block
+from ..operator import Operator
+from ..program import Program
+from ..variable import Variable
+from . import proto
 from .attr_types import wire_type
-from .block import Block
-from .operator import Operator
-from .program import Program
-from .variable import Variable
 
 
 class AttrType(IntEnum):

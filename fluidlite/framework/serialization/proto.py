@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.dtypes import VarType
-from ..base.errors import FormatError
-from . import verify
+from ...base.dtypes import VarType
+from ...base.errors import FormatError
+from .. import verify
+from ..block import Block
+from ..ignored_attrs import tuning
+from ..operator import Operator
+from ..variable import Parameter, Variable
 from .attr_types import wire_type
-from .block import Block
-from .ignored_attrs import tuning
-from .operator import Operator
-from .proto_messages import ATTR_TYPES, as_text, messages, parse
-from .variable import Parameter, Variable
+from .messages import ATTR_TYPES, as_text, messages, parse
 
 if TYPE_CHECKING:
-    from .program import Program
+    from ..program import Program
 
 FLUID_VERSION = 1008005
 """The version that saved programs carry: that of Fluid 1.8.5, whose form they have."""
@@ -204,7 +204,7 @@ def parse_program(data: bytes, what: str = "the bytes") -> Program:
     not a program, OperatorError for operators that do not fit, NotSupportedError for an operator that
     fluidlite does not have.
     """
-    from .program import Program
+    from ..program import Program
 
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved program is read from bytes, got {type(data).__name__}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..base.dtypes import FLOATS, VarType
-from ..ops.registry import EMPTY, GRAD, OpSpec, grad_name
-from . import backward_blocks
-from .block import Block
-from .operator import Operator
+from ...base.dtypes import FLOATS, VarType
+from ...ops.registry import EMPTY, GRAD, OpSpec, grad_name
+from ..block import Block
+from ..operator import Operator
+from ..variable import Parameter, Variable
+from . import blocks as backward_blocks
 from .recompute import Segment
-from .variable import Parameter, Variable
 from .versions import Versions, changes_nothing, counts
 
 

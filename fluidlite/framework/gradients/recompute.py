@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..base import unique_name
-from ..ops.registry import OpSpec
-from .block import Block
-from .operator import Operator
-from .variable import Variable
+from ...base import unique_name
+from ...ops.registry import OpSpec
+from ..block import Block
+from ..operator import Operator
+from ..variable import Variable
 
 
 @dataclass

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..base.dtypes import VarType
-from ..base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
-from ..ops.registry import OpSpec, grad_name
-from .block import Block
-from .operator import OpRole
+from ...base.dtypes import VarType
+from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
+from ...ops.registry import OpSpec, grad_name
+from ..block import Block
+from ..operator import OpRole
+from ..variable import Parameter, Variable
 from .recompute import Segment, seed_dropouts, segments
 from .tape import Tape, gradient_block
-from .variable import Parameter, Variable
 
 
 def append_backward(
