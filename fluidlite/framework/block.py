@@ -226,7 +226,7 @@ class Block:
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The block as text, in the form of a saved program."""
-        from . import proto
+        from .serialization import proto
 
         return proto.block_text(self, with_details)
 

@@ -254,7 +254,7 @@ class Operator:
 
     def to_string(self, throw_on_error: bool = True) -> str:
         """The operator as text, in the form of a saved program."""
-        from . import proto
+        from .serialization import proto
 
         return proto.operator_text(self)
 

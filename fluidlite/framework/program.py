@@ -303,13 +303,13 @@ class Program:
     @staticmethod
     def parse_from_string(binary_str: bytes) -> Program:
         """The program that `desc.serialize_to_string()` wrote."""
-        from . import proto
+        from .serialization import proto
 
         return proto.parse_program(binary_str)
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The program as text."""
-        from . import proto
+        from .serialization import proto
 
         return proto.program_text(self, with_details)
 

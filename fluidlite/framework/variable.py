@@ -132,7 +132,7 @@ class Variable(VariableMath, metaclass=_VariableKind):
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The variable as text, in the form of a saved program."""
-        from . import proto
+        from .serialization import proto
 
         return proto.variable_text(self, with_details)
 
