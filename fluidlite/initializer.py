@@ -190,6 +190,16 @@ class TruncatedNormalInitializer(NormalInitializer):
         return self._normal(var, block, self._mean, self._std, "truncated_gaussian_random")
 
 
+def _positive(fans: float, label: str, var: Variable) -> float:
+    """How many values a layer's weights connect; raises ZeroDivisionError, as Fluid does, if there are none."""
+    if fans == 0:
+        raise ZeroDivisionError(
+            f"{label} scales by the inputs and outputs of a layer, and '{var.name}' of shape {list(var.shape)} "
+            "has none; give the layer a positive size"
+        )
+    return fans
+
+
 class XavierInitializer(_Random):
     """Signals keep their size through the layer, forward and backward (`fluid.initializer.Xavier`).
 
@@ -206,8 +216,11 @@ class XavierInitializer(_Random):
 
     def __call__(self, var: Variable, block: Block) -> Operator:
         known_in, known_out = self._compute_fans(var)
-        fans = (known_in if self._fan_in is None else self._fan_in) + (
-            known_out if self._fan_out is None else self._fan_out
+        fans = _positive(
+            (known_in if self._fan_in is None else self._fan_in)
+            + (known_out if self._fan_out is None else self._fan_out),
+            "Xavier",
+            var,
         )
         if self._is_uniform:
             limit = math.sqrt(6.0 / fans)
@@ -227,7 +240,8 @@ class MSRAInitializer(_Random):
         self._fan_in = fan_in
 
     def __call__(self, var: Variable, block: Block) -> Operator:
-        fan_in = self._compute_fans(var)[0] if self._fan_in is None else self._fan_in
+        known = self._compute_fans(var)[0] if self._fan_in is None else self._fan_in
+        fan_in = _positive(known, "MSRA", var)
         if self._is_uniform:
             limit = math.sqrt(6.0 / fan_in)
             return self._uniform(var, block, -limit, limit)

@@ -51,6 +51,19 @@ def test_lstm_unit(programs):
     assert parameters(programs) == {"fc_0.w_0": (5, 8), "fc_0.b_0": (8,)}
     with pytest.raises(ValueError, match="'hidden_t_prev' of lstm_unit must have 2 dimensions"):
         layers.lstm_unit(x, data("q", [2, 2, 2], "float32"), state)
+    for other in ([None, 3], [4, 2]):
+        few = data(f"state{other[0]}", [3, 2], "float32")
+        with pytest.raises(ValueError, match=r"\[batch, size\] and \[batch, size\], got .*\[3, 2\]"):
+            layers.lstm_unit(x, few, data(f"cell{other[0]}", other, "float32"))
+
+
+@pytest.mark.parametrize("unit", ["dynamic_lstm", "dynamic_gru"])
+def test_size_of_nothing(programs, unit):
+    x = data("x", [None, 8], "float32", lod_level=1)
+    with pytest.raises(
+        ZeroDivisionError, match=r"'\w+_0.w_0' of shape \[0, 0\] has none; give the layer a positive"
+    ):
+        getattr(layers, unit)(x, 0)
 
 
 def test_row_conv(programs):

@@ -102,6 +102,12 @@ def lstm_unit(
         check_dtype(var, what, "lstm_unit")
         if len(var.shape) != 2:
             raise ArgumentError(f"'{what}' of lstm_unit must have 2 dimensions, got shape {list(var.shape)}")
+    rows = {var.shape[0] for var in (x_t, hidden_t_prev, cell_t_prev)} - {-1}
+    if len(rows) > 1 or hidden_t_prev.shape[1] != cell_t_prev.shape[1]:
+        raise ArgumentError(
+            "x_t, hidden_t_prev and cell_t_prev of lstm_unit must be [batch, width], [batch, size] and [batch, size], "
+            f"got {list(x_t.shape)}, {list(hidden_t_prev.shape)} and {list(cell_t_prev.shape)}"
+        )
     joined = concat([x_t, hidden_t_prev], axis=1)
     gates = fc(joined, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
     cell, state = run_op(

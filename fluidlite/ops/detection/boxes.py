@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
+from ...base.errors import OperatorError
 from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, register
 from ..sequence import Lods, Segments, deep, levels, set_rows
@@ -200,8 +201,13 @@ def image_edges(xp: Any, info: Any) -> Any:
 @hosted
 def _box_clip(xp: Any, Input: Any, ImInfo: Any, lod: Lods) -> Any:
     known = levels("box_clip", lod, "Input")
-    image = Segments(known[-1]).of_row
-    most = image_edges(np, ImInfo)[image]
+    images = Segments(known[-1])
+    if len(images) > len(ImInfo):
+        raise OperatorError(
+            f"operator box_clip: ImInfo must have a row for each of the {len(images)} sequences of Input, "
+            f"got {len(ImInfo)}"
+        )
+    most = image_edges(np, ImInfo)[images.of_row]
     shape = (len(Input), *[1] * (Input.ndim - 2), 4)
     return LodArray(
         np.clip(Input, 0, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ...base.errors import OperatorError
 from ..host_fallback import hosted
 from ..infer import grads_like
 from ..registry import OpDef, OpView, grad_name, register, standard_grad
@@ -129,6 +130,12 @@ class _Boxes:
         self.anchor = self.match[self.image, self.number]
         self.column, self.row = (own[:, k] * n for k, n in ((0, wide), (1, high)))
         column, row = self.column.astype(np.int64), self.row.astype(np.int64)
+        outside = (column < 0) | (column >= wide) | (row < 0) | (row >= high)
+        if outside.any():
+            raise OperatorError(
+                "operator yolov3_loss: GTBox must be middles, widths and heights in parts of the image, "
+                f"middles in [0, 1); got {own[outside][0].tolist()}"
+            )
         self.at = self.image, self.anchor, slice(None), row, column
         self.cell = self.image, self.anchor, row, column
         # The middle is counted in parts of the map's height, whatever its width is.

@@ -117,6 +117,8 @@ def test_box_clip():
     check("box_clip", {"Input": boxes, "ImInfo": info}, {}, {"Output": want}, lods=lods)
     with pytest.raises(OperatorError, match="Input has no LoD information"):
         run_kernel("box_clip", {"Input": boxes, "ImInfo": info})
+    with pytest.raises(OperatorError, match="a row for each of the 2 sequences of Input, got 1"):
+        run_kernel("box_clip", {"Input": boxes, "ImInfo": info[:1]}, lods=lods)
 
 
 def test_polygon_box_transform():

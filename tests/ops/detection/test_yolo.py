@@ -54,6 +54,14 @@ def test_boxes_that_count_less():
     check("yolov3_loss", inputs, LOSS | {"ignore_thresh": 0.99}, {"Loss": want}, grads=["X"], rtol=1e-4)
 
 
+@pytest.mark.parametrize("middle", [-0.6, 1.0])
+def test_boxes_outside_of_the_image(middle):
+    inputs, _ = one_box()
+    inputs["GTBox"][0, 0, 1] = middle
+    with pytest.raises(OperatorError, match=r"middles in \[0, 1\); got \[0.69"):
+        run_kernel("yolov3_loss", inputs, LOSS)
+
+
 def test_good_guesses_are_ignored():
     inputs, _ = one_box()
     inputs["X"][0, :4, 0, 0] = [9, -0.4, 0.0645, 0.1133]  # its middle is nearly at the edge to the box
