@@ -10,7 +10,7 @@ from typing import Any
 from .base import missing
 from .base.dtypes import VarType
 from .base.errors import ArgumentError, ArgumentTypeError
-from .framework import Block, Parameter, Program, Variable, default_main_program, mode, name_scope
+from .framework import Block, Operator, Parameter, Program, Variable, default_main_program, mode, name_scope
 from .layer_helper import run_op
 from .ops.registry import GRAD
 
@@ -89,7 +89,12 @@ class GradientClipBase:
                 stacklevel=4,
             )
         chosen = [pair for pair in params_grads if pair[1] is not None and self._wants(pair[0])]
-        made = {param.name: grad for (param, _), grad in zip(chosen, _clipped(self, chosen), strict=True)}
+        ops = default_main_program().current_block().ops
+        begin = len(ops)
+        with name_scope("gradient_clip"):
+            clipped = self._clip(chosen)
+        made = {param.name: grad for (param, _), grad in zip(chosen, clipped, strict=True)}
+        _name_results(ops[begin:], made)
         return [(param, made.get(param.name, grad)) for param, grad in params_grads]
 
     def _wants(self, param: Parameter) -> bool:
@@ -141,7 +146,7 @@ class GradientClipByNorm(GradientClipBase):
 class GradientClipByGlobalNorm(GradientClipBase):
     """Shortens all gradients together so that the norm of them all is at most `clip_norm`.
 
-    `group_name` keeps apart the groups that `set_gradient_clip` makes. Follows
+    With `set_gradient_clip`, the norm is that of the gradients whose clips have the same `group_name`. Follows
     `fluid.clip.GradientClipByGlobalNorm`.
     """
 
@@ -161,17 +166,22 @@ class GradientClipByGlobalNorm(GradientClipBase):
     def _clip(self, params_grads: list[Any]) -> list[Variable]:
         if not params_grads:
             return []
-        squares = []
-        for param, grad in params_grads:
-            held = grad
-            if grad.type == VarType.SELECTED_ROWS:
-                for reader in ("merge_selected_rows", "get_tensor_from_selected_rows"):
-                    held = _apply(reader, param, grad, {"X": held})
-            square = _apply("square", param, grad, {"X": held})
-            all_of_it = {"dim": [0], "keep_dim": False, "reduce_all": True}
-            squares.append(_apply("reduce_sum", param, grad, {"X": square}, all_of_it))
-        param, grad = params_grads[-1]
-        total = _apply("sqrt", param, grad, {"X": _apply("sum", param, grad, {"X": squares})})
+        squares = [self._square(param, grad) for param, grad in params_grads]
+        scale = self._scale(squares, *params_grads[-1])
+        return [_scaled(param, grad, scale) for param, grad in params_grads]
+
+    @staticmethod
+    def _square(param: Parameter, grad: Variable) -> Variable:
+        """The square of the norm of `grad`, [1]."""
+        held = grad
+        if grad.type == VarType.SELECTED_ROWS:
+            for reader in ("merge_selected_rows", "get_tensor_from_selected_rows"):
+                held = _apply(reader, param, grad, {"X": held})
+        square = _apply("square", param, grad, {"X": held})
+        all_of_it = {"dim": [0], "keep_dim": False, "reduce_all": True}
+        return _apply("reduce_sum", param, grad, {"X": square}, all_of_it)
+
+    def _limit(self, param: Parameter, grad: Variable) -> Variable:
         attrs = {
             "shape": [1],
             "dtype": int(grad.dtype),
@@ -180,26 +190,28 @@ class GradientClipByGlobalNorm(GradientClipBase):
         }
         limit = _apply("fill_constant", param, grad, {}, attrs)
         limit.stop_gradient = True
+        return limit
+
+    def _scale(
+        self, squares: list[Variable], param: Parameter, grad: Variable, limit: Variable | None = None
+    ) -> Variable:
+        """What gradients with these squares are multiplied by, [1]."""
+        total = _apply("sqrt", param, grad, {"X": _apply("sum", param, grad, {"X": squares})})
+        limit = limit or self._limit(param, grad)
         size = _apply("elementwise_max", param, grad, {"X": limit, "Y": total}, {"axis": -1})
-        scale = _apply("elementwise_div", param, grad, {"X": limit, "Y": size}, {"axis": -1})
-        return [
-            _apply("elementwise_mul", param, grad, {"X": grad, "Y": scale}, {"axis": -1})
-            for param, grad in params_grads
-        ]
+        return _apply("elementwise_div", param, grad, {"X": limit, "Y": size}, {"axis": -1})
 
 
-def _clipped(clip: GradientClipBase, pairs: list[Any]) -> list[Variable]:
-    """The gradients as `clip` makes them; its operators name these, not what they clip, as in Fluid."""
-    block = default_main_program().current_block()
-    begin = len(block.ops)
-    with name_scope("gradient_clip"):
-        made = clip._clip(pairs)
-    names = {param.name: new.name for (param, _), new in zip(pairs, made, strict=True)}
-    for op in block.ops[begin:]:
+def _scaled(param: Parameter, grad: Variable, scale: Variable) -> Variable:
+    return _apply("elementwise_mul", param, grad, {"X": grad, "Y": scale}, {"axis": -1})
+
+
+def _name_results(ops: Sequence[Operator], made: dict[str, Variable]) -> None:
+    """Have operators name the clipped gradient of their parameter in place of the one that they clip, as in Fluid."""
+    for op in ops:
         roles = op.attrs.get("op_role_var")
         if roles:
-            op.attrs["op_role_var"] = [roles[0], names[roles[0]]]
-    return made
+            op.attrs["op_role_var"] = [roles[0], made[roles[0]].name]
 
 
 def _apply(
@@ -223,8 +235,8 @@ def set_gradient_clip(
     """Have optimizers clip the gradients of `param_list` (all parameters by default) with `clip`.
 
     An optimizer's own `grad_clip` comes first. As in Fluid 1.8, nothing is clipped unless every parameter
-    that is trained has a clip. Raises TypeError if `clip` is no gradient clip. Follows
-    `fluid.clip.set_gradient_clip`.
+    that is trained has a clip, and that of the last one is taken for all, with a warning if they differ. Raises
+    TypeError if `clip` is no gradient clip. Follows `fluid.clip.set_gradient_clip`.
     """
     if not isinstance(clip, GradientClipBase):
         raise ArgumentTypeError(
@@ -262,21 +274,47 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
             stacklevel=3,
         )
         return list(params_grads)
-    groups: dict[Any, list[Any]] = {}
-    for pair, clip in zip(trained, clips, strict=True):
-        groups.setdefault(getattr(clip, "group_name", id(clip)), []).append((pair, clip))
-    made: dict[str, Variable] = {}
-    for name, members in groups.items():
-        clip = members[0][1]
-        for (param, _), other in members:
-            if getattr(other, "clip_norm", None) != getattr(clip, "clip_norm", None):
-                raise ArgumentError(
-                    f"All parameters of the group {name!r} must have the same clip_norm, "
-                    f"got {clip.clip_norm} and {other.clip_norm} for {param.name!r}"
-                )
-        pairs = [pair for pair, _ in members]
-        made.update(zip((param.name for param, _ in pairs), _clipped(clip, pairs), strict=True))
+    last: Any = clips[-1]
+    ops = default_main_program().current_block().ops
+    begin = len(ops)
+    with name_scope("gradient_clip"):
+        groups = _groups(trained)
+        squares_end = len(ops)
+        if isinstance(last, GradientClipByGlobalNorm):
+            limit, squares = groups[last.group_name]
+            scale = last._scale(squares, *trained[0], limit)
+            clipped = [_scaled(param, grad, scale) for param, grad in trained]
+        else:
+            clipped = last._clip(trained)
+    if any(vars(clip) != vars(last) or type(clip) is not type(last) for clip in clips):
+        warnings.warn(
+            f"every gradient is clipped as that of {trained[-1][0].name!r}, the last one, as in Fluid 1.8, "
+            "whatever the others were given; give the optimizer one grad_clip",
+            stacklevel=3,
+        )
+    made = {param.name: grad for (param, _), grad in zip(trained, clipped, strict=True)}
+    _name_results(ops[begin:squares_end], made)
     return [(param, made.get(param.name, grad)) for param, grad in params_grads]
+
+
+def _groups(trained: list[Any]) -> dict[str, tuple[Variable, list[Variable]]]:
+    """Append limits and squares of all gradients that are clipped in groups; returns them by the groups' names."""
+    groups: dict[str, tuple[Variable, list[Variable]]] = {}
+    norms: dict[str, float] = {}
+    for param, grad in trained:
+        clip = param.gradient_clip_attr
+        if not isinstance(clip, GradientClipByGlobalNorm):
+            continue
+        name = clip.group_name
+        if name not in groups:
+            groups[name], norms[name] = (clip._limit(param, grad), []), clip.clip_norm
+        if clip.clip_norm != norms[name]:
+            raise ArgumentError(
+                f"All parameters of the group {name!r} must have the same clip_norm, "
+                f"got {norms[name]} and {clip.clip_norm} for {param.name!r}"
+            )
+        groups[name][1].append(clip._square(param, grad))
+    return groups
 
 
 ClipByGlobalNorm = GradientClipByGlobalNorm

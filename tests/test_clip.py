@@ -77,12 +77,23 @@ def test_set_gradient_clip(programs):
         np.testing.assert_array_equal(got, want)
 
 
-def test_set_gradient_clip_keeps_groups_apart(programs):
+def test_the_clip_of_the_last_parameter_counts_as_in_fluid(programs):
     pairs = _pairs()
     clip.set_gradient_clip(clip.GradientClipByGlobalNorm(2.5, group_name="one"), param_list=["a"])
-    clip.set_gradient_clip(clip.GradientClipByGlobalNorm(6.0, group_name="two"), param_list=[pairs[1][0]])
-    for got, want in zip(_values(clip.append_gradient_clip_ops(pairs)), [[1.5, -2], [6]], strict=True):
+    clip.set_gradient_clip(clip.GradientClipByGlobalNorm(3.0, group_name="two"), param_list=[pairs[1][0]])
+    with pytest.warns(UserWarning, match="every gradient is clipped as that of 'b'"):
+        clipped = clip.append_gradient_clip_ops(pairs)
+    for got, want in zip(_values(clipped), [[0.75, -1], [3]], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
+    kinds = [op.type for op in programs[0].global_block().ops]
+    assert (
+        kinds[-11:]
+        == [
+            *["fill_constant", "square", "reduce_sum"] * 2,
+            *["sum", "sqrt", "elementwise_max", "elementwise_div"],
+            *["elementwise_mul"] * 2,
+        ][-11:]
+    )
 
 
 def test_one_group_has_one_norm(programs):
