@@ -12,7 +12,7 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.registry import grad_name
 from ..environment import Environment, Run
 from .form import Carried, Turns
-from .stacks import Listed, Stack, Turned, kept_within, steps_of
+from .stacks import Listed, Stack, Turned, kept_within, same_rows, steps_of
 
 
 class Steps(NamedTuple):
@@ -45,7 +45,7 @@ def take_recurrent(run: Run, op: Operator, environment: Environment) -> Steps | 
         first = environment.find(name)
         if not isinstance(first, np.ndarray) or not first.ndim or environment.lod_of(name):
             return None
-        carried[before] = Carried(after, np.ascontiguousarray(first), np.full(count, len(first), np.int64))
+        carried[before] = Carried(after, np.ascontiguousarray(first), same_rows(count, len(first)))
     block, outputs = op.attrs["sub_block"], list(op.outputs.get("outputs", ()))
     kept = kept_names(op) or frozenset()
     wanted = list(

@@ -17,7 +17,7 @@ from ..plan import Plan
 from ..planning import CannotPlan
 from .form import Carried, Taken, Turns
 from .plan import TurnsPlan, tables
-from .stacks import Alternating, Packed, Prefix, Shifted, Stack, alike, listed
+from .stacks import Alternating, Packed, Prefix, Shifted, Stack, alike, bounds_of, listed, same_rows
 from .stages import Stages, stages
 
 if TYPE_CHECKING:
@@ -54,6 +54,17 @@ class TurnPlans:
             )
         except CannotPlan as refusal:
             self.refused = str(refusal)
+            return
+        sorted_ = self.stages
+        assert sorted_ is not None
+        self.reads_before, self.reads_after = _reads(sorted_.before), _reads(sorted_.after)
+        early = (name for name in sorted_.early if name not in sorted_.totals)
+        moving = {*turns.given, *known, *early, *turns.carried, *turns.shortened}
+        self.moving = [name for name in _reads(sorted_.turn) if name in moving]
+        # What is looked at after the turns. That of something carried is what the turns before have left.
+        kept = {*map(sorted_.name, turns.wanted), *self.reads_after}
+        kept.update(source for name, (source, _) in turns.shortened.items() if name in kept)
+        self.kept = kept | {sorted_.name(each.after) for name, each in turns.carried.items() if name in kept}
 
     def take(self, run: Driver, turns: Turns, environment: Environment) -> Taken | None:
         """All turns; None, with nothing done, if they have to be taken one by one."""
@@ -96,7 +107,6 @@ class _Taking:
             if source in turns.given:
                 self.stacks[name] = Prefix(turns.given[source], rows)
         self.sums: dict[str, np.ndarray] = {}
-        self.moving: list[str] = []
         self.bound: set[TurnsPlan] = set()  # whose feeds are those of this run
 
     def take(self) -> Taken:
@@ -104,20 +114,19 @@ class _Taking:
         assert plans.stages is not None
         try:
             if plans.stages.before:
-                self._stage(plans._before, plans.stages.before, plans.stages.early)
-            self.moving = self._moving()
+                self._stage(plans._before, plans.stages.before, plans.reads_before, plans.stages.early)
             segments = self._prepared()
         except EnforceNotMet as error:  # is told when the operator's turn has come
             raise CannotPlan(str(error), passing=True) from None
         later = {*plans.stages.late}
         found = {n: self._stack(n) for n in turns.wanted if plans.stages.name(n) not in later}
-        self._alike(plans.stages.after)
+        self._alike(plans.reads_after)
         for plan, arrays, addresses, values in segments:
             if plan not in self.bound and not plan.accepts(arrays):
                 raise AssertionError("a plan takes the arrays that it has taken before")
             plan.take_turns(arrays, addresses, values, self.sums)
         if plans.stages.after:
-            self._stage(plans._after, plans.stages.after, plans.stages.late)
+            self._stage(plans._after, plans.stages.after, plans.reads_after, plans.stages.late)
         found |= {n: self._stack(n) for n in turns.wanted if n not in found}
         sums = {name: self.sums[plans.stages.name(name)] for name in turns.sums if self._added(name)}
         end = turns.place(turns.count - 1)
@@ -139,13 +148,15 @@ class _Taking:
             found = same
         return found
 
-    def _stage(self, pieces: list[Piece], ops: Sequence[Operator], wanted: Sequence[str]) -> None:
+    def _stage(
+        self, pieces: list[Piece], ops: Sequence[Operator], reads: Sequence[str], wanted: Sequence[str]
+    ) -> None:
         """Run operators on the rows of all turns."""
         assert self.plans.stages is not None
-        rows = self._alike(ops)
-        assert rows is not None
+        like = self._alike(reads)
+        assert like is not None
         inside = Environment(self.turns.block, self.environment)
-        for name in dict.fromkeys(name for op in ops for name in op.reads()):
+        for name in reads:
             if name in self.stacks:
                 inside.keep(name, self.stacks[name].packed())
         for piece in pieces:
@@ -158,18 +169,18 @@ class _Taking:
             if name in self.plans.stages.totals:
                 self.sums[name] = array
             else:
-                self.stacks[name] = Packed(array, rows)
+                self.stacks[name] = Packed(array, like.rows, like.bounds)
 
-    def _alike(self, ops: Sequence[Operator]) -> np.ndarray | None:
-        """How many rows everything has that operators read of all turns; CannotPlan if that is not one number."""
+    def _alike(self, reads: Sequence[str]) -> Stack | None:
+        """Something with the rows that everything has of what is read of all turns; CannotPlan if they differ."""
         found: Stack | None = None
-        for name in dict.fromkeys(name for op in ops for name in op.reads()):
+        for name in reads:
             stack = self.stacks.get(name)
             if found is not None and stack is not None and not alike(found, stack):
                 self.plans.apart(self.turns)
                 raise CannotPlan("what it reads has other rows", passing=True)
             found = found or stack
-        return None if found is None else found.rows
+        return found
 
     def _run_new(
         self, pieces: list[Piece], ops: Sequence[Operator], wanted: Sequence[str], inside: Environment
@@ -196,7 +207,7 @@ class _Taking:
         """Plans for one turn after the other, with what they are given; nothing has been done yet."""
         turns = self.turns
         assert self.plans.stages is not None
-        found = {name: self._expected(name) for name in self.moving}
+        found = {name: self._expected(name) for name in self.plans.moving}
         inside = Environment(turns.block, self.environment)
         made: dict[str, Stack] = {}
         if self.plans.stages.turn:
@@ -235,14 +246,6 @@ class _Taking:
     def _after(self, each: Carried) -> str:
         assert self.plans.stages is not None
         return self.plans.stages.name(each.after)
-
-    def _moving(self) -> list[str]:
-        """What the operators of a turn read that is another value in each."""
-        assert self.plans.stages is not None
-        ops = self.plans.stages.turn
-        read = dict.fromkeys(name for op in ops for name in op.reads())
-        moving = {*self.stacks, *self.turns.carried, *self.turns.shortened}
-        return [name for name in read if name in moving]
 
     def _expected(self, name: str) -> tuple[Stack | None, Carried | None, np.ndarray | None]:
         """What is known of a variable before the turns: its values, or what it is carried from and its rows."""
@@ -296,7 +299,7 @@ class _Taking:
             raise CannotPlan("it reads sequences or SelectedRows")
         feed = feed_of(inputs, inside)
         plan = TurnsPlan(
-            self.run.program, self.run.scope, feed, self.moving, sorted_.made, sorted_.sums, sorted_.turn,
+            self.run.program, self.run.scope, feed, self.plans.moving, sorted_.made, sorted_.sums, sorted_.turn,
             self.turns.block,
         )  # fmt: skip
         self.plans._plans[:] = [(plan, inputs), *self.plans._plans[: PIECES_KEPT - 1]]
@@ -313,29 +316,21 @@ class _Taking:
         sorted_ = self.plans.stages
         assert sorted_ is not None
         made: dict[str, Stack] = {}
-        kept = self._kept()
+        kept = self.plans.kept
         for name in sorted_.made:
             shape, dtype, like = plan.memory_for(name)
             rows = found[like][2] if like else None
             if rows is None:
-                rows = np.full(self.turns.count, shape[0], np.int64)
+                rows = same_rows(self.turns.count, shape[0])
             if name in kept:
-                made[name] = Packed(np.empty((int(rows.sum()), *shape[1:]), dtype), rows)
+                bounds = self.stacks[like].bounds if like in self.stacks else bounds_of(rows)
+                made[name] = Packed(np.empty((int(bounds[-1]), *shape[1:]), dtype), rows, bounds)
             else:
                 made[name] = Alternating(rows, shape[1:], dtype)
         for name in sorted_.sums:
             shape, dtype, _ = plan.memory_for(name)
             self.sums[name] = np.zeros(shape, dtype)
         return made
-
-    def _kept(self) -> set[str]:
-        """What is looked at after the turns. That of something carried is what the turns before have left."""
-        turns, sorted_ = self.turns, self.plans.stages
-        assert sorted_ is not None
-        kept = {sorted_.name(name) for name in turns.wanted}
-        kept.update(name for op in sorted_.after for name in op.reads())
-        kept.update(source for name, (source, _) in turns.shortened.items() if name in kept)
-        return kept | {self._after(each) for name, each in turns.carried.items() if name in kept}
 
     def _fitting(
         self, inside: Environment, addresses: np.ndarray, values: np.ndarray
@@ -363,6 +358,11 @@ class _Taking:
             return arrays
         self.bound.discard(plan)
         return None
+
+
+def _reads(ops: Sequence[Operator]) -> list[str]:
+    """What operators read, each once."""
+    return list(dict.fromkeys(name for op in ops for name in op.reads()))
 
 
 __all__ = ["TurnPlans"]

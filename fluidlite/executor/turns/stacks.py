@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,12 +20,22 @@ class Stack:
     They differ in their first dimension at most: `rows` says what it is, int64 [places]; `tail` is the rest.
     """
 
-    __slots__ = ("dtype", "rows", "tail")
+    __slots__ = ("_bounds", "dtype", "rows", "tail")
 
-    def __init__(self, rows: np.ndarray, tail: tuple[int, ...], dtype: np.dtype) -> None:
+    def __init__(
+        self, rows: np.ndarray, tail: tuple[int, ...], dtype: np.dtype, bounds: np.ndarray | None = None
+    ) -> None:
         self.rows = rows
         self.tail = tail
         self.dtype = dtype
+        self._bounds = bounds
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Where each value would begin, and the last one end, if they stood one behind the other: in rows."""
+        if self._bounds is None:
+            self._bounds = bounds_of(self.rows)
+        return self._bounds
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -39,7 +50,7 @@ class Stack:
 
     def packed(self) -> np.ndarray:
         """All values, one behind the other along their first dimension."""
-        made = np.empty((int(self.rows.sum()), *self.tail), self.dtype)
+        made = np.empty((int(self.bounds[-1]), *self.tail), self.dtype)
         engine.gather(self.addresses(), self.rows * self.bytes_of_row(), made)
         return made
 
@@ -50,18 +61,17 @@ class Stack:
 class Packed(Stack):
     """Values that stand one behind the other in one array, in the order of their places."""
 
-    __slots__ = ("_array", "_bounds")
+    __slots__ = ("_array",)
 
-    def __init__(self, array: np.ndarray, rows: np.ndarray) -> None:
-        super().__init__(rows, array.shape[1:], array.dtype)
+    def __init__(self, array: np.ndarray, rows: np.ndarray, bounds: np.ndarray | None = None) -> None:
+        super().__init__(rows, array.shape[1:], array.dtype, bounds)
         self._array = array
-        self._bounds = bounds_of(rows)
 
     def addresses(self) -> np.ndarray:
-        return self._bounds[:-1] * self.bytes_of_row() + address(self._array)
+        return self.bounds[:-1] * self.bytes_of_row() + address(self._array)
 
     def element(self, place: int) -> np.ndarray:
-        found: np.ndarray = self._array[self._bounds[place] : self._bounds[place + 1]]
+        found: np.ndarray = self._array[self.bounds[place] : self.bounds[place + 1]]
         return found
 
     def packed(self) -> np.ndarray:
@@ -160,7 +170,15 @@ def steps_of(array: np.ndarray) -> Stack | None:
     if array.ndim < 2 or not array.flags.carray:
         return None
     count, rows, *tail = array.shape
-    return Packed(array.reshape(count * rows, *tail), np.full(count, rows, np.int64))
+    return Packed(array.reshape(count * rows, *tail), same_rows(count, rows))
+
+
+@lru_cache(256)
+def same_rows(count: int, rows: int) -> np.ndarray:
+    """As many rows at each of `count` places."""
+    made = np.full(count, rows, np.int64)
+    made.flags.writeable = False
+    return made
 
 
 def bounds_of(rows: np.ndarray) -> np.ndarray:
@@ -220,5 +238,6 @@ __all__ = [
     "alike",
     "kept_within",
     "listed",
+    "same_rows",
     "steps_of",
 ]
