@@ -4,27 +4,20 @@
 that import paddle.
 """
 
+from typing import TYPE_CHECKING
+
 from . import (
-    average,
     backward,
     clip,
     compiler,
-    contrib,
-    core,
     data_feeder,
-    default_scope_funcs,
-    dygraph,
-    evaluator,
     executor,
     framework,
-    incubate,
     initializer,
     io,
     layers,
     lod_tensor,
     metrics,
-    nets,
-    op,
     optimizer,
     param_attr,
     profiler,
@@ -47,43 +40,8 @@ from .base.place import (
 )
 from .clip import ErrorClipByValue
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
-from .core.constants import core_suffix, legacy_core
 from .data import data
 from .data_feeder import DataFeeder
-from .dygraph import (
-    Layer,
-    disable_dygraph,
-    disable_imperative,
-    enable_dygraph,
-    enable_imperative,
-    load_dygraph,
-    save_dygraph,
-)
-from .dygraph.base import in_dygraph_mode
-from .dygraph.nn import (
-    NCE,
-    BatchNorm,
-    BCELoss,
-    BilinearTensorProduct,
-    Conv2D,
-    Conv2DTranspose,
-    Conv3D,
-    Conv3DTranspose,
-    Dropout,
-    Embedding,
-    GroupNorm,
-    GRUUnit,
-    InstanceNorm,
-    L1Loss,
-    LayerNorm,
-    Linear,
-    MSELoss,
-    NLLLoss,
-    Pool2D,
-    PRelu,
-    SpectralNorm,
-    TreeConv,
-)
 from .executor import Executor, LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
 from .framework import (
     ComplexVariable,
@@ -102,8 +60,64 @@ from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .no_longer import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
 from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
-from .reader.feed_description import DataFeedDesc
-from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
+
+if TYPE_CHECKING:
+    from . import average, contrib, core, default_scope_funcs, dygraph, evaluator, incubate, nets, op
+    from .core.constants import core_suffix, legacy_core
+    from .dygraph import (
+        Layer,
+        disable_dygraph,
+        disable_imperative,
+        enable_dygraph,
+        enable_imperative,
+        load_dygraph,
+        save_dygraph,
+    )
+    from .dygraph.base import in_dygraph_mode
+    from .dygraph.nn import (
+        NCE,
+        BatchNorm,
+        BCELoss,
+        BilinearTensorProduct,
+        Conv2D,
+        Conv2DTranspose,
+        Conv3D,
+        Conv3DTranspose,
+        Dropout,
+        Embedding,
+        GroupNorm,
+        GRUUnit,
+        InstanceNorm,
+        L1Loss,
+        LayerNorm,
+        Linear,
+        MSELoss,
+        NLLLoss,
+        Pool2D,
+        PRelu,
+        SpectralNorm,
+        TreeConv,
+    )
+    from .reader.feed_description import DataFeedDesc
+    from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
+
+# What many scripts do without is loaded when somebody asks for it: the names, by the module that has them.
+_LAZY = {
+    name: module
+    for module, names in {
+        "": "average contrib core default_scope_funcs dygraph evaluator incubate nets op",
+        "core.constants": "core_suffix legacy_core",
+        "dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative "
+        "load_dygraph save_dygraph",
+        "dygraph.base": "in_dygraph_mode",
+        "dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose "
+        "Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu "
+        "SpectralNorm TreeConv",
+        "reader.feed_description": "DataFeedDesc",
+        "reader.slot_datasets": "DatasetFactory InMemoryDataset QueueDataset",
+    }.items()
+    for name in names.split()
+}
 
 Tensor = LoDTensor
 __version__ = "0.1.0"
@@ -222,4 +236,8 @@ __all__ = [
     "wrapped_decorator",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__ = missing.reporter(__name__, _LAZY)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -5,7 +5,6 @@ The library is opened at run time, so the rest of the package works without it; 
 import os
 import sys
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from libc.stdint cimport uintptr_t
@@ -39,6 +38,8 @@ def _libraries():
     beside = Path(sys.prefix) / "lib" / name
     if beside.exists():
         yield str(beside)
+    from importlib.metadata import PackageNotFoundError, distribution  # takes as long to import as half of NumPy
+
     try:
         files = distribution("onednn-cpu-gomp").files or []
     except PackageNotFoundError:

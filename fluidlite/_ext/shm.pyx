@@ -11,7 +11,6 @@ from libcpp cimport bool as cbool
 from posix.mman cimport munmap
 
 import os
-import tempfile
 
 cdef extern from "shm/shared_memory.h" namespace "fluidlite" nogil:
     const size_t kHeaderSize
@@ -48,6 +47,8 @@ def create_file():
     if hasattr(os, "memfd_create"):
         return os.memfd_create("fluidlite batches")
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    import tempfile  # slow to import, and Linux does without
+
     with tempfile.TemporaryFile(dir=folder, prefix="fluidlite") as file:
         return os.dup(file.fileno())
 

@@ -140,7 +140,8 @@ def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[st
         if full in ADVICE:
             error = NotSupportedError(explain(full), name=name)
         else:
-            near = difflib.get_close_matches(name, [n for n in vars(sys.modules[module]) if n[0] != "_"], n=1)
+            names = [n for n in (*vars(sys.modules[module]), *(lazy or ())) if n[0] != "_"]
+            near = difflib.get_close_matches(name, names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             error = AttributeError(f"module {fluid_module!r} has no attribute {name!r}{hint}", name=name)
         if asks:

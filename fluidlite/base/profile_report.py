@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -158,6 +157,8 @@ def write_trace(recorder: Recorder, path: str | Path) -> None:
             "spans left out": sum(lane.dropped for lane in lanes),
         },
     }
+    import json  # not needed for anything else
+
     Path(path).write_text(json.dumps(content), encoding="utf8")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import secrets
 from collections.abc import Callable
 
 SEEDS = 2147483646
 """How many seeds the random streams tell apart."""
 
+_unpredictable = random.SystemRandom()
 _chosen: random.Random | None = None
 _key: int | None = None
 _listeners: list[Callable[[], None]] = []
@@ -19,7 +19,7 @@ def fresh_seed() -> int:
 
     After `reseed` the next one of the sequence that follows from its number.
     """
-    return secrets.randbelow(SEEDS) + 1 if _chosen is None else _chosen.randrange(SEEDS) + 1
+    return (_chosen or _unpredictable).randrange(SEEDS) + 1
 
 
 def reseed(seed: int | None) -> None:
@@ -39,7 +39,7 @@ def is_reseeded() -> bool:
 
 def device_key(number: int) -> int:
     """64 bits for a generator on GPU `number` to start from. Asking takes nothing from the sequence of fresh seeds."""
-    return secrets.randbits(64) if _key is None else (_key + number) % 2**64
+    return _unpredictable.getrandbits(64) if _key is None else (_key + number) % 2**64
 
 
 def on_reseed(listener: Callable[[], None]) -> Callable[[], None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,8 @@ from .scope import Scope
 from .steps import as_results, run_program
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from ..backend.cupy_.device import CudaDevice
 
 
@@ -123,6 +124,8 @@ class DataParallel:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._owner != os.getpid():
+            from concurrent.futures import ThreadPoolExecutor  # slow to import
+
             self._pool = ThreadPoolExecutor(len(self.places), thread_name_prefix="fluidlite-replica")
             self._owner = os.getpid()
         return self._pool

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import pickletools
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -222,6 +221,8 @@ def _with_old_names(data: bytes) -> bytes:
     """The pickle with the name that NumPy 1 has for what NumPy 2 moved; it stands where the first array
     begins.
     """
+    import pickletools  # rarely needed, and slow to import
+
     for code, argument, position in pickletools.genops(data):
         if code.name == "GLOBAL":
             if argument == "numpy._core.multiarray _reconstruct" and position is not None:

@@ -7,15 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
-
-
-class _Global:
-    """NumPy's global generator, through the methods that samplers use."""
-
-    permutation = staticmethod(np.random.permutation)
-    choice = staticmethod(np.random.choice)
-    randint = staticmethod(np.random.randint)
+Seed: TypeAlias = "int | np.random.RandomState | np.random.Generator | None"
 
 
 def as_generator(generator: Any) -> Any:
@@ -24,7 +16,7 @@ def as_generator(generator: Any) -> Any:
     Raises TypeError for other things.
     """
     if generator is None:
-        return _Global
+        return np.random
     if isinstance(generator, (np.random.RandomState, np.random.Generator)):
         return generator
     try:
@@ -62,7 +54,7 @@ class Draws:
     def state_dict(self) -> dict[str, Any]:
         """From where the next draw goes on: plain numbers, strings and lists."""
         generator = self._generator
-        if generator is _Global:
+        if generator is np.random:
             return plain_state(np.random.get_state(legacy=False))
         if isinstance(generator, np.random.RandomState):
             return plain_state(generator.get_state(legacy=False))

@@ -14,8 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,6 +23,9 @@ from .device import CudaDevice
 from .pinned import counters as pinned_counters
 from .pinned import is_pinned, pinned_block
 from .pools import allocated
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 SMALL = 1 << 16
 """Arrays of fewer bytes share one block and one copy."""
@@ -179,6 +181,8 @@ class Staging:
             return
         to, source = target.reshape(-1), array.reshape(-1)
         if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor  # slow to import
+
             self._threads = ThreadPoolExecutor(min(_THREADS, _cores()), "fluidlite-staging")
         length = max(len(to) // (2 * _THREADS), _CHUNK // to.itemsize)
         parts = [slice(start, start + length) for start in range(0, len(to), length)]

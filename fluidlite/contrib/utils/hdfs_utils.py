@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from ...base import missing
 
@@ -153,6 +152,8 @@ def multi_download(
             raise OSError(f"{files[number]} could not be fetched to {local[number]}")
 
     client.make_local_dirs(local_path)
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
     with ThreadPoolExecutor(multi_processes) as pool:
         list(pool.map(get, range(len(files))))
     return local
@@ -177,6 +178,8 @@ def multi_upload(
         folder = hdfs_path if below == "." else f"{hdfs_path}/{below}"
         if not client.upload(folder, name, overwrite):
             raise OSError(f"{name} could not be put into {folder}")
+
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
 
     with ThreadPoolExecutor(multi_processes) as pool:
         list(pool.map(put, getfilelist(local_path)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import functools
 import os
-import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,8 +23,15 @@ from .rewriting import Refusal
 from .values import here, is_tensor, scalar
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 _PACKAGES = ("site-packages", "dist-packages")
+
+
+@functools.cache
+def _python() -> tuple[str, ...]:
+    """The folders of Python's own modules."""
+    import sysconfig  # slow to import, and needed for declarative functions only
+
+    return tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 
 
 @functools.cache
@@ -33,7 +39,7 @@ def _passed(filename: str) -> bool:
     """Whether a file is this package's or Python's."""
     if filename.startswith(("<frozen", _OURS + os.sep)):
         return True
-    return filename.startswith(_PYTHON) and not _is_package(filename)
+    return filename.startswith(_python()) and not _is_package(filename)
 
 
 def _is_package(filename: str) -> bool:
