@@ -33,6 +33,8 @@ _REASONS = {
     "fluid.core.TrainerBase": f"{_CLASS}fluid.Executor.train_from_dataset",
     "fluid.core.dygraph_partial_grad": f"{_CLASS}fluid.dygraph.grad",
     "fluid.core.load_op_library": _NATIVE,
+    "fluid.core.ops.coalesce_tensor": "what it makes are parts of one piece of memory, which operators then change in "
+    "place; values have memory of their own here: use fluid.layers.concat",
     "fluid.core.ops.pull_box_sparse": _BOXPS,
     "fluid.dataset.BoxPSDataset": f"{_BOXPS}: use InMemoryDataset",
     "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",

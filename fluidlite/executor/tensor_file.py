@@ -8,6 +8,7 @@ one tensor after the other.
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import sys
@@ -20,6 +21,7 @@ from ..backend import to_host
 from ..base.dtypes import to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, FormatError
 from ..framework.serialization.messages import messages, parse
+from ..ops.program import save_load
 from .lod_tensor import LoDTensor
 
 _MAX_DESC = 1 << 16
@@ -69,6 +71,25 @@ def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[s
             "its end. It was saved with more variables, or is not a file of tensors as Fluid writes them"
         )
     return found
+
+
+def _bytes(array: np.ndarray, lod: Sequence[np.ndarray]) -> bytes:
+    file = io.BytesIO()
+    write_tensor(file, LoDTensor.wrap(array, lod))
+    return file.getvalue()
+
+
+def _all_of(path: str) -> list[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
+    with open(path, "rb") as file:
+        reader = _Reader(file, path)
+        found: list[tuple[np.ndarray, tuple[np.ndarray, ...]]] = []
+        while reader.left:
+            tensor = reader.tensor(f"number {len(found)}")
+            found.append((np.asarray(tensor.array), tensor.offsets))
+    return found
+
+
+save_load.use_format(_bytes, _all_of)
 
 
 class _Reader:

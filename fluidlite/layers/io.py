@@ -14,8 +14,16 @@ from ..framework.variable import as_shape
 from ..reader.loader import program_reader
 from ..reader.loader import py_reader as readers
 from ..reader.loader.source import variables
+from .tensor.files import load
 
-__all__ = ["create_py_reader_by_data", "double_buffer", "py_reader", "read_file"]
+__all__ = [
+    "create_py_reader_by_data",
+    "double_buffer",
+    "load",
+    "monkey_patch_reader_methods",
+    "py_reader",
+    "read_file",
+]
 
 
 def py_reader(
@@ -104,6 +112,11 @@ def double_buffer(reader: Variable, place: Place | str | None = None, name: str 
     readers.attach(var, made)
     made.loader.buffer_ahead()
     return var
+
+
+def monkey_patch_reader_methods(reader: Variable) -> Variable:
+    """`reader` itself, which has its methods (`fluid.layers.io.monkey_patch_reader_methods`)."""
+    return reader
 
 
 __getattr__ = missing.reporter(__name__)

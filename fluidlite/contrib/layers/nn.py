@@ -14,6 +14,7 @@ from ...layer_helper import LayerHelper, check_variable, run_op
 from ...layers.checks import INTEGERS, check_dtype
 from ...layers.detection.suppression import multiclass_nms2
 from .matching import match_matrix_tensor, sequence_topk_avg_pooling, var_conv_2d
+from .ranks import rank_attention
 from .trees import tdm_child, tdm_sampler, tree_conv
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "multiclass_nms2",
     "partial_concat",
     "partial_sum",
+    "rank_attention",
     "sequence_topk_avg_pooling",
     "shuffle_batch",
     "tdm_child",

@@ -22,6 +22,9 @@ from . import (
 from .arithmetic import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .constants import *  # noqa: F403
+from .files import load_combine as load_combine
+from .files import save as save
+from .files import save_combine as save_combine
 from .indexing import *  # noqa: F403
 from .joining import *  # noqa: F403
 from .lod import *  # noqa: F403

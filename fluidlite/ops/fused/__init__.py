@@ -1,3 +1,3 @@
 """Operators that passes over programs for inference put in place of several; they have no gradients."""
 
-from . import dense, rnn, sequences  # noqa: F401
+from . import attention_lstm, dense, rnn, sequences  # noqa: F401

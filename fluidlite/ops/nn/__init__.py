@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     pool_index,
     position_encoding,
     softmax,
+    spatial_pyramid,
     spectral_norm,
     tree_conv,
     unpool,

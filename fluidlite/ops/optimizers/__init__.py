@@ -1,3 +1,3 @@
 """Updates of parameters."""
 
-from . import adam, average, layerwise, proximal, updates  # noqa: F401
+from . import adam, average, compressed, layerwise, proximal, updates  # noqa: F401

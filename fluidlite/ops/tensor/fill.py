@@ -158,6 +158,49 @@ register(
 )
 
 
+register(
+    OpDef(
+        "fill_zeros_like2",
+        inputs=("X#",),
+        attrs={"dtype": int(VarType.FP32)},
+        infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("dtype"))),
+        kernel=lambda xp, X, dtype: xp.zeros(X.shape, to_numpy(to_vartype(dtype))),
+        native=lambda op: _fill_call(op, 0),
+        stop_gradient=("Out",),
+        doc="Zeros with the shape of X and a type of their own.",
+    )
+)
+
+
+def _filled(value: tuple[float, ...], shape: tuple[int, ...], kind: Any) -> np.ndarray:
+    return np.array(value).astype(kind).reshape(shape)
+
+
+def _fill(xp: Any, value: list[float], shape: list[int], dtype: int) -> Any:
+    return constant(xp, _filled, tuple(value), tuple(shape), to_numpy(to_vartype(dtype)))
+
+
+def _fill_infer(op: OpView) -> None:
+    shape, count = op.attr("shape"), len(op.attr("value"))
+    if count != math.prod(shape):
+        raise op.fail(f"value must have {math.prod(shape)} numbers for the shape {list(shape)}, got {count}")
+    op.set("Out", tuple(shape), to_vartype(op.attr("dtype")))
+
+
+register(
+    OpDef(
+        "fill",
+        attrs={"value": [], "shape": [], "dtype": int(VarType.FP32), "force_cpu": False},
+        infer=_fill_infer,
+        kernel=_fill,
+        stop_gradient=("Out",),
+        wire={"value": "FLOATS", "shape": "INTS"},
+        lod_from=None,
+        doc="The numbers of `value` in the given shape.",
+    )
+)
+
+
 def _like_type(op: OpView) -> VarType:
     wanted = op.attr("dtype")
     return op.dtype("X") if wanted < 0 else to_vartype(wanted)

@@ -159,3 +159,13 @@ def test_eye_and_diag():
     check("diag", {"Diagonal": diagonal}, {}, {"Out": np.diag(diagonal)})
     with pytest.raises(OperatorError, match="Diagonal must have one axis"):
         infer("diag", {"Diagonal": np.zeros((2, 2), "float32")})
+
+
+def test_fill_and_fill_zeros_like2():
+    attrs = {"value": [1.0, 2.5, 3.0, 4.0], "shape": [2, 2], "dtype": int(VarType.FP32)}
+    check("fill", {}, attrs, {"Out": np.array([[1, 2.5], [3, 4]], "float32")})
+    check("fill", {}, {**attrs, "dtype": int(VarType.INT64)}, {"Out": np.array([[1, 2], [3, 4]])})
+    with pytest.raises(OperatorError, match="4 numbers for the shape"):
+        infer("fill", {}, {**attrs, "value": [1.0]})
+    x = np.ones((2, 3), "float32")
+    check("fill_zeros_like2", {"X": x}, {"dtype": int(VarType.INT64)}, {"Out": np.zeros((2, 3), "int64")})

@@ -1,0 +1,160 @@
+"""save, load, save_combine, load_combine: tensors in files while a program runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...base.dtypes import to_vartype
+from ..registry import LodArray, OpDef, OperatorError, OpView, register
+from ..sequence import Lods
+
+Written = Callable[[Any, Sequence[Any]], bytes]
+Read = Callable[[str], Sequence[tuple[Any, Sequence[Any]]]]
+
+_format: list[Any] = []
+
+
+def use_format(written: Written, read: Read) -> None:
+    """How tensors stand in files: the bytes of an array with its offsets; and the arrays of a file with theirs."""
+    _format[:] = [written, read]
+
+
+def _write(op_type: str, path: str, overwrite: bool, data: bytes) -> None:
+    if not overwrite and os.path.exists(path):
+        raise OperatorError(f"operator {op_type}: {path} exists, and overwrite is False")
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def _bytes(x: Any, lod: Sequence[Any] | None, narrow: bool) -> bytes:
+    array = to_host(x)
+    made: bytes = _format[0](array.astype("float16") if narrow else array, lod or ())
+    return made
+
+
+def _save(xp: Any, X: Any, file_path: str, overwrite: bool, save_as_fp16: bool, lod: Lods) -> Any:
+    levels = (lod.get("X") or [None])[0]
+    _write("save", file_path, overwrite, _bytes(X, levels, save_as_fp16))
+    return None
+
+
+def _save_combine(
+    xp: Any, X: list[Any], file_path: str, overwrite: bool, save_as_fp16: bool, lod: Lods
+) -> Any:
+    levels = lod.get("X") or [()] * len(X)
+    parts = [_bytes(x, own, save_as_fp16) for x, own in zip(X, levels, strict=True)]
+    _write("save_combine", file_path, overwrite, b"".join(parts))
+    return None
+
+
+def _tensors(xp: Any, op_type: str, path: str, narrow: bool) -> list[LodArray]:
+    if not os.path.isfile(path):
+        raise OperatorError(f"operator {op_type}: there is no file {path}")
+    return [
+        LodArray(xp.asarray(array.astype("float16") if narrow else array), lod)
+        for array, lod in _format[1](path)
+    ]
+
+
+def _load(xp: Any, file_path: str, load_as_fp16: bool, shape: list[int], seek: int) -> LodArray:
+    found = _tensors(xp, "load", file_path, load_as_fp16)
+    if len(found) != 1:
+        raise OperatorError(f"operator load: {file_path} must hold one tensor, it holds {len(found)}")
+    if seek < 0:
+        return found[0]
+    flat, count = found[0].array.reshape(-1), math.prod(shape)
+    if seek + count > flat.size:
+        raise OperatorError(
+            f"operator load: elements {seek} to {seek + count} were asked for, {file_path} has {flat.size}"
+        )
+    return LodArray(flat[seek : seek + count].reshape(shape), ())
+
+
+def _load_combine(xp: Any, Out: list[Any], file_path: str, load_as_fp16: bool) -> list[LodArray]:
+    found = _tensors(xp, "load_combine", file_path, load_as_fp16)
+    if len(found) != len(Out):
+        raise OperatorError(
+            f"operator load_combine: {file_path} holds {len(found)} tensors, there are {len(Out)} variables for them"
+        )
+    return found
+
+
+def _infer_nothing(op: OpView) -> None:
+    if op.type == "save_combine" and op.attr("save_to_memory"):
+        raise op.fail("save_to_memory is not there: tensors are saved to files")
+
+
+def _infer_loaded(op: OpView) -> None:
+    """What the user has declared stays; in a run the file says how many dimensions there are, of any size."""
+    if op.building:
+        return
+    path, names = op.attr("file_path"), op.outputs["Out"]
+    found = _tensors(np, op.type, path, op.attr("load_as_fp16"))
+    for index, (one, _) in enumerate(zip(found, names, strict=False)):
+        rank = len(op.attr("shape")) if op.type == "load" and op.attr("seek") >= 0 else one.array.ndim
+        op.set("Out", (-1,) * rank, to_vartype(one.array.dtype), index)
+
+
+_FILE = {"file_path": ""}
+
+register(
+    OpDef(
+        "save",
+        ("X",),
+        ("kLookupTablePath?",),
+        {**_FILE, "overwrite": True, "save_as_fp16": False},
+        infer=_infer_nothing,
+        kernel=_save,
+        lod=True,
+        host=True,
+        doc="Writes a tensor to a file, as fluid.io.save_vars does.",
+    )
+)
+register(
+    OpDef(
+        "save_combine",
+        ("X*",),
+        ("Y?",),
+        {**_FILE, "overwrite": True, "save_as_fp16": False, "save_to_memory": False},
+        infer=_infer_nothing,
+        kernel=_save_combine,
+        lod=True,
+        host=True,
+        doc="Writes several tensors to one file, as fluid.io.save_vars(filename=...) does.",
+    )
+)
+register(
+    OpDef(
+        "load",
+        (),
+        ("Out",),
+        {**_FILE, "load_as_fp16": False, "shape": [], "seek": -1},
+        infer=_infer_loaded,
+        kernel=_load,
+        lod_from=None,
+        host=True,
+        wire={"seek": "LONG", "shape": "LONGS"},
+        doc="The tensor of a file; with seek >= 0 as many of its elements as make `shape`.",
+    )
+)
+register(
+    OpDef(
+        "load_combine",
+        (),
+        ("Out*",),
+        {**_FILE, "load_as_fp16": False, "model_from_memory": False},
+        infer=_infer_loaded,
+        kernel=_load_combine,
+        lod_from=None,
+        host=True,
+        updates=("Out",),
+        doc="All tensors of a file, in their order.",
+    )
+)
