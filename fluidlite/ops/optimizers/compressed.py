@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..host_fallback import hosted
 from ..infer import same_as
 from ..registry import OpDef, OpView, find, register
 from .updates import cast_like
@@ -14,7 +13,6 @@ def _begun(xp: Any, current_step: Any, rampup_begin_step: float) -> Any:
     return xp.trunc(current_step.reshape(())) >= int(rampup_begin_step)
 
 
-@hosted
 def _momentum(
     xp: Any,
     Param: Any,
