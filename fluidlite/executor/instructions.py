@@ -124,6 +124,11 @@ class Uses:
                 readers[roots.get(name, name)].append(each)
         return readers
 
+    def matters(self, name: str) -> bool:
+        """Whether anybody reads `name`, or it must have its value in the end."""
+        name = self.root(name)
+        return name in self.needed or name in self._readers
+
     def private(self, name: str, inside: Collection[Instruction]) -> tuple[bool, bool]:
         """Whether nobody but `inside` needs the elements of `name`, and whether others look at its shape."""
         name = self.root(name)

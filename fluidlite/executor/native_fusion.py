@@ -1,29 +1,40 @@
-"""What the fuser can put together for the host: products with bias and activation, and updates of one kind."""
+"""What the fuser does for the host: products and convolutions with a bias, convolutions with normalisation by moving
+statistics, what can end with an activation, updates of one kind; and what it leaves out, because nobody reads it.
+"""
 
 from __future__ import annotations
 
-from ..ops.math import gemm
+from ..ops import endings
 from ..ops.optimizers import updates as optim
 from ..ops.registry import Call
 from .fusion import Gathering, Member, grown, joined
 from .instructions import Instruction, Uses
 
 
-def _product(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """A product with what adds a row to each row of its result, or with a function of each element."""
-    product, call = before.action, after.action
-    if not isinstance(product, Call) or not isinstance(call, Call) or not gemm.is_product(product):
+def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """A product, a convolution, a normalisation or an addition with what is done with its result alone."""
+    call, last = before.action, after.action
+    if not isinstance(call, Call) or not isinstance(last, Call):
         return None
-    result, read = uses.root(product.operands[2] or ""), [uses.root(name or "") for name in call.operands]
+    end = endings.ending(call)
+    if end is None:
+        return None
+    result, read = (
+        uses.root(call.operands[end.result] or ""),
+        [uses.root(name or "") for name in last.operands],
+    )
     if read[0] != result or read.count(result) != 1:
         return None
-    action = gemm.with_bias(product, call) or gemm.with_activation(
-        product, call, after.op.definition.epilogue
+    action = (
+        endings.with_bias(call, last)
+        or endings.with_norm(call, last)
+        or endings.with_activation(call, last, after.op.definition.epilogue)
     )
     if action is None:
         return None
-    others = (name for name in after.reads if uses.root(name) != result)
-    return joined(before, after, action, (*before.reads, *others), after.writes)
+    reads = (name for name in after.reads if uses.root(name) != result)
+    writes = (name for name in before.writes if uses.root(name) != result)
+    return joined(before, after, action, (*before.reads, *reads), (*writes, *after.writes))
 
 
 class _Updates(Gathering):
@@ -50,4 +61,13 @@ class _Updates(Gathering):
         ]
 
 
-PASSES = (grown(_product), _Updates.run)
+def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """Without the calls of operators of several calls that make what nobody reads, such as the gradient of images."""
+    return [
+        each
+        for each in instructions
+        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.matters, each.writes))
+    ]
+
+
+PASSES = (_read, grown(_ended), _Updates.run)

@@ -57,9 +57,14 @@ def test_convolution(case):
     kernels.call("conv2d.f32", [x, w, None, out], ints)
     near(out, want, "f32", 10)
     biased = want + bias[:, None, None]
-    for act, result in enumerate((biased, np.maximum(biased, 0), 1 / (1 + np.exp(-biased)), np.tanh(biased))):
-        kernels.call("conv2d.f32", [x, w, bias, out], [*ints, act])
-        near(out, result, "f32", 20)
+    kernels.call("conv2d.f32", [x, w, bias, out], ints)
+    near(out, biased, "f32", 20)
+    scale, shift, mean = (draw(case[4], seed=seed) for seed in (3, 4, 5))
+    variance = np.abs(draw(case[4], seed=6)) + 0.5
+    for added, before in ((None, want), (bias, biased)):
+        kernels.call("conv2d_norm.f32", [x, w, added, out, scale, shift, mean, variance], ints, [1e-3])
+        normal = (before - mean[:, None, None]) / np.sqrt(variance + 1e-3)[:, None, None]
+        near(out, normal * scale[:, None, None] + shift[:, None, None], "f32", 40)
 
 
 @needs_onednn
@@ -113,6 +118,9 @@ POOLS = [
     ((1, 1), (6, 6), (3, 3), (2, 2), (1, 1), (3, 3)),
     ((2, 2), (4, 4), (4, 4), (1, 1), (0, 0), (1, 1)),
     ((1, 1), (4, 300), (2, 2), (2, 2), (0, 0), (2, 150)),
+    ((1, 2), (5, 600), (2, 2), (2, 2), (0, 0), (2, 300)),
+    ((1, 1), (7, 600), (3, 3), (1, 1), (1, 1), (7, 600)),
+    ((2, 3), (9, 23), (5, 3), (3, 3), (2, 1), (3, 8)),
     ((0, 3), (4, 4), (2, 2), (2, 2), (0, 0), (2, 2)),
 ]
 

@@ -7,6 +7,7 @@
 
 #if FL_HAVE_DNNL
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -52,9 +53,18 @@ struct Port {
     Handle<dnnl_primitive_t> reorder;
 };
 
+/* Y = X * factor + shift of each channel behind a convolution: by the primitive itself, or `apart` where only the
+ * library's slow reference implementation could do both. Numbers are written before each run: statistics may have changed. */
+struct Normalisation {
+    std::unique_ptr<float[]> numbers; /* factors, then shifts */
+    Handle<dnnl_memory_t> factor, shift;
+    bool apart = false;
+};
+
 struct Convolution {
     Handle<dnnl_stream_t> stream;
     Handle<dnnl_primitive_t> primitive;
+    Normalisation norm;
     Port ports[4];
     int n_ports = 0;
 
@@ -80,14 +90,19 @@ struct Convolution {
     }
 
     void run(void **operands) const {
-        dnnl_exec_arg_t arguments[4];
+        dnnl_exec_arg_t arguments[6];
+        int n = n_ports;
         for (int k = 0; k < n_ports; ++k) {
             const Port &port = ports[k];
             check(lib.memory_set_data_handle(port.outer.get(), operands[port.operand]));
             if (port.reorder && !port.output) move(port, port.outer.get(), port.inner.get());
             arguments[k] = {port.argument, port.reorder ? port.inner.get() : port.outer.get()};
         }
-        check(lib.primitive_execute(primitive.get(), stream.get(), n_ports, arguments));
+        if (norm.factor && !norm.apart) {
+            arguments[n++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, norm.factor.get()};
+            arguments[n++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, norm.shift.get()};
+        }
+        check(lib.primitive_execute(primitive.get(), stream.get(), n, arguments));
         for (int k = 0; k < n_ports; ++k) {
             if (ports[k].reorder && ports[k].output) move(ports[k], ports[k].inner.get(), ports[k].outer.get());
         }
@@ -99,7 +114,6 @@ struct Convolution {
 struct Geometry {
     dnnl_dims_t input, filter, output, bias, strides, dilates, pad_before, pad_after;
     int filter_rank;
-    int64_t activation;
 
     explicit Geometry(const fl_call *call) {
         const int64_t *i = call->i;
@@ -119,7 +133,6 @@ struct Geometry {
         } else {
             set(filter, {groups, oc / groups, c / groups, kh, kw});
         }
-        activation = call->n_i > 16 ? i[16] : 0;
     }
 
     static void set(dnnl_dims_t &dims, std::initializer_list<int64_t> values) {
@@ -148,27 +161,44 @@ struct Geometry {
 
 using Descriptor = Handle<dnnl_primitive_desc_t>;
 
-Handle<dnnl_primitive_attr_t> attributes(int64_t activation) {
+/* `channels`: how the factors and shifts of a normalisation lie, or NULL. There is no relu behind them: the library's makes 0
+ * of what is not a number. */
+Handle<dnnl_primitive_attr_t> attributes(const_dnnl_memory_desc_t channels) {
     auto attr = make(lib.primitive_attr_create);
-    if (activation != 0) {
-        const dnnl_alg_kind_t kinds[] = {dnnl_eltwise_relu, dnnl_eltwise_logistic, dnnl_eltwise_tanh};
+    if (channels != nullptr) {
         const auto after = make(lib.post_ops_create);
-        check(lib.post_ops_append_eltwise(after.get(), kinds[activation - 1], 0.0f, 0.0f));
+        check(lib.post_ops_append_binary(after.get(), dnnl_binary_mul, channels));
+        check(lib.post_ops_append_binary(after.get(), dnnl_binary_add, channels));
         check(lib.primitive_attr_set_post_ops(attr.get(), after.get()));
     }
     return attr;
 }
 
-Descriptor forward_descriptor(const Geometry &g, const_dnnl_memory_desc_t bias, dnnl_prop_kind_t kind) {
+Descriptor forward_descriptor(const Geometry &g, const_dnnl_memory_desc_t bias, dnnl_prop_kind_t kind,
+                              const_dnnl_memory_desc_t channels = nullptr) {
     const Layout input = g.input_layout(true), filter = g.filter_layout(true), output = g.output_layout(true);
-    const auto attr = attributes(g.activation);
+    const auto attr = attributes(channels);
     return make(lib.convolution_forward_primitive_desc_create, lib.cpu, kind, dnnl_convolution_auto,
                 const_dnnl_memory_desc_t(input.get()), const_dnnl_memory_desc_t(filter.get()), bias,
                 const_dnnl_memory_desc_t(output.get()), g.strides, g.dilates, g.pad_before, g.pad_after,
                 const_dnnl_primitive_attr_t(attr.get()));
 }
 
-struct Forward {
+/* What there is to do around the primitive: nothing, mostly. */
+struct Alone {
+    static void before(const Convolution &, const fl_call *) {}
+    static void after(const Convolution &, const fl_call *) {}
+};
+
+void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_desc_t desc, const Layout &bias, bool biased) {
+    made.primitive = make(lib.primitive_create, desc);
+    made.connect(desc, 0, DNNL_ARG_SRC, g.input_layout(false), false);
+    made.connect(desc, 1, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
+    if (biased) made.connect(desc, 2, DNNL_ARG_BIAS, bias, false);
+    made.connect(desc, 3, DNNL_ARG_DST, g.output_layout(false), true);
+}
+
+struct Forward : Alone {
     static constexpr int output = 3;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
@@ -177,15 +207,65 @@ struct Forward {
         const Layout bias = Geometry::layout(1, g.bias, dnnl_a);
         const bool biased = operands[2] != nullptr;
         const Descriptor desc = forward_descriptor(g, biased ? bias.get() : nullptr, dnnl_forward_inference);
-        made.primitive = make(lib.primitive_create, const_dnnl_primitive_desc_t(desc.get()));
-        made.connect(desc.get(), 0, DNNL_ARG_SRC, g.input_layout(false), false);
-        made.connect(desc.get(), 1, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
-        if (biased) made.connect(desc.get(), 2, DNNL_ARG_BIAS, bias, false);
-        made.connect(desc.get(), 3, DNNL_ARG_DST, g.output_layout(false), true);
+        connect_forward(made, g, desc.get(), bias, biased);
     }
 };
 
-struct GradInput {
+/* A convolution and what batch normalisation by moving statistics makes of it. */
+struct Normalised {
+    static constexpr int output = 3;
+
+    static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
+
+    static bool is_slow(const_dnnl_primitive_desc_t desc) {
+        const char *name = nullptr;
+        check(lib.primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name));
+        return std::strncmp(name, "ref", 3) == 0;
+    }
+
+    static void build(Convolution &made, const Geometry &g, void **operands) {
+        const Layout bias = Geometry::layout(1, g.bias, dnnl_a);
+        const bool biased = operands[2] != nullptr;
+        const_dnnl_memory_desc_t added = biased ? bias.get() : nullptr;
+        const dnnl_dims_t dims = {1, g.bias[0], 1, 1};
+        const Layout channels = Geometry::layout(4, dims, dnnl_nchw);
+        made.norm.numbers.reset(new float[static_cast<size_t>(2 * g.bias[0])]);
+        made.norm.factor = make(lib.memory_create, const_dnnl_memory_desc_t(channels.get()), lib.cpu,
+                                static_cast<void *>(made.norm.numbers.get()));
+        made.norm.shift = make(lib.memory_create, const_dnnl_memory_desc_t(channels.get()), lib.cpu,
+                               static_cast<void *>(made.norm.numbers.get() + g.bias[0]));
+        Descriptor desc = forward_descriptor(g, added, dnnl_forward_inference, channels.get());
+        made.norm.apart = is_slow(desc.get());
+        if (made.norm.apart) desc = forward_descriptor(g, added, dnnl_forward_inference);
+        connect_forward(made, g, desc.get(), bias, biased);
+    }
+
+    static void before(const Convolution &made, const fl_call *call) {
+        const int64_t channels = call->i[4];
+        const float *scale = static_cast<float *>(call->p[4]), *bias = static_cast<float *>(call->p[5]);
+        const float *mean = static_cast<float *>(call->p[6]), *variance = static_cast<float *>(call->p[7]);
+        float *factor = made.norm.numbers.get(), *shift = factor + channels;
+        for (int64_t c = 0; c < channels; ++c) {
+            const double f = static_cast<double>(scale[c]) / std::sqrt(static_cast<double>(variance[c]) + call->f[0]);
+            factor[c] = static_cast<float>(f);
+            shift[c] = static_cast<float>(static_cast<double>(bias[c]) - static_cast<double>(mean[c]) * f);
+        }
+    }
+
+    static void after(const Convolution &made, const fl_call *call) {
+        if (!made.norm.apart) return;
+        const Geometry g(call);
+        const int64_t size = g.output[2] * g.output[3];
+        const float *factor = made.norm.numbers.get(), *shift = factor + g.output[1];
+        float *y = static_cast<float *>(call->p[output]);
+        for (int64_t row = 0; row < g.output[0] * g.output[1]; ++row, y += size) {
+            const float f = factor[row % g.output[1]], s = shift[row % g.output[1]];
+            for (int64_t k = 0; k < size; ++k) y[k] = y[k] * f + s;
+        }
+    }
+};
+
+struct GradInput : Alone {
     static constexpr int output = 2;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.input); }
@@ -205,7 +285,7 @@ struct GradInput {
     }
 };
 
-struct GradFilter {
+struct GradFilter : Alone {
     static constexpr int output = 2;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(g.filter_rank, g.filter); }
@@ -244,7 +324,10 @@ template <class Kind> int convolve(fl_call *call) {
             call->state = made.release();
             call->free_state = free_convolution;
         }
-        static_cast<const Convolution *>(call->state)->run(call->p);
+        const Convolution &made = *static_cast<const Convolution *>(call->state);
+        Kind::before(made, call);
+        made.run(call->p);
+        Kind::after(made, call);
     } catch (const Failure &failure) {
         call->err[0] = failure.status;
         return FL_LIBRARY;
@@ -258,7 +341,8 @@ template <class Kind> int convolve(fl_call *call) {
 }  // namespace
 
 std::vector<fl_entry> convolutions() {
-    return {{"conv2d.f32", convolve<Forward>, "xxnx|mmmmmmmddiiiiddd[i]||?"},
+    return {{"conv2d.f32", convolve<Forward>, "xxnx|mmmmmmmddiiiiddd||?"},
+            {"conv2d_norm.f32", convolve<Normalised>, "xxnxxxxx|mmmmmmmddiiiiddd|f|?"},
             {"conv2d_grad_input.f32", convolve<GradInput>, "xxx|mmmmmmmddiiiiddd||?"},
             {"conv2d_grad_filter.f32", convolve<GradFilter>, "xxx|mmmmmmmddiiiiddd||?"}};
 }

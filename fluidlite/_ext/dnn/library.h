@@ -23,7 +23,8 @@
     X(primitive_attr_set_post_ops)                \
     X(post_ops_create)                            \
     X(post_ops_destroy)                           \
-    X(post_ops_append_eltwise)                    \
+    X(post_ops_append_binary)                     \
+    X(primitive_desc_query)                       \
     X(primitive_desc_query_md)                    \
     X(primitive_desc_destroy)                     \
     X(primitive_create)                           \

@@ -68,6 +68,9 @@ _ODD_SIZES = {
     "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],
     "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
     "conv2d": lambda i, size: [_images(i, size)[of] for of in ("input", "filter", "bias", "output")],
+    "conv2d_norm": lambda i, size: [
+        _images(i, size)[of] for of in ("input", "filter", "bias", "output", "bias", "bias", "bias", "bias")
+    ],
     "conv2d_grad_input": lambda i, size: [_images(i, size)[of] for of in ("filter", "output", "input")],
     "linear_chain_crf": _field("rows offsets lengths moves label rows rows moves costs"),
     "linear_chain_crf_grad": _field("rows offsets lengths moves label costs rows moves"),

@@ -40,23 +40,66 @@ struct Shape {
         return v.h1 > v.h0 && v.w1 > v.w0 ? T(1) / static_cast<T>((v.h1 - v.h0) * (v.w1 - v.w0)) : T(0);
     }
 
+    /* Whether going through the places of windows, and for each through a row of outputs, makes the longer loops. */
+    bool by_places() const { return ow >= kw; }
+
     bool halves() const {
         return kh == 2 && kw == 2 && stride_h == 2 && stride_w == 2 && pad_top == 0 && pad_left == 0 && oh * 2 <= h &&
                ow * 2 <= w;
     }
 };
 
-/* What is not a number wins, so that it does not vanish. */
-template <class T> FL_INLINE T larger(T a, T b) { return a > b || a != a ? a : b; }
+/* What is not a number wins, so that it does not vanish. Without `||` there is no jump, which would be guessed wrong
+ * half of the time. */
+template <class T> FL_INLINE T larger(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
 
-/* The usual 2 x 2 window with stride 2, a row at a time. */
+/* Calls visit(row, begin, end) for each place in the windows of a row of outputs, in their order: of outputs begin to
+ * end - 1 that place is inside of the image, and output c has it at row[c * stride_w]. */
+template <class E, class V> FL_INLINE void each_place(const Shape &s, E *plane, int64_t r, V visit) {
+    const Window v = s.window(r, 0);
+    for (int64_t y = v.h0; y < v.h1; ++y) {
+        for (int64_t z = 0; z < s.kw; ++z) {
+            const int64_t before = s.pad_left - z, behind = s.w - 1 + before;
+            if (behind < 0) continue;
+            const int64_t begin = before > 0 ? (before + s.stride_w - 1) / s.stride_w : 0, end = behind / s.stride_w + 1;
+            visit(plane + y * s.w - before, begin, end < s.ow ? end : s.ow);
+        }
+    }
+}
+
+/* Calls visit(c, row[c * stride]) for the outputs from begin to end - 1; loops of the usual strides are made for these. */
+template <class E, class V> FL_INLINE void each_output(int64_t stride, E *row, int64_t begin, int64_t end, V visit) {
+    if (stride == 1) {
+        FL_LOOP
+        for (int64_t c = begin; c < end; ++c) visit(c, row[c]);
+    } else if (stride == 2) {
+        FL_LOOP
+        for (int64_t c = begin; c < end; ++c) visit(c, row[2 * c]);
+    } else {
+        for (int64_t c = begin; c < end; ++c) visit(c, row[c * stride]);
+    }
+}
+
+/* The usual 2 x 2 window with stride 2: first the larger of two rows, of several pairs of rows that fit in `width`, so that
+ * the second loop, which takes neighbours, is a long one for small images, too. */
 template <class T> void max_of_quads(const Shape &s, const T *x, T *out) {
+    constexpr int64_t width = 512;
+    T highest[width];
     for (int64_t plane = 0; plane < s.planes; ++plane, x += s.h * s.w) {
-        for (int64_t r = 0; r < s.oh; ++r, out += s.ow) {
-            const T *FL_RESTRICT a = x + 2 * r * s.w, *FL_RESTRICT b = a + s.w;
-            for (int64_t c = 0; c < s.ow; ++c) {
-                out[c] = larger(larger(b[2 * c + 1], b[2 * c]), larger(a[2 * c + 1], a[2 * c]));
+        for (int64_t r = 0; r < s.oh;) {
+            const int64_t fit = width / (2 * s.ow), left = s.oh - r, pairs = fit < 1 ? 1 : fit < left ? fit : left;
+            for (int64_t begin = 0; begin < s.ow; begin += width / 2) {
+                const int64_t count = s.ow - begin < width / 2 ? s.ow - begin : width / 2;
+                for (int64_t p = 0; p < pairs; ++p) {
+                    const T *a = x + 2 * (r + p) * s.w + 2 * begin, *b = a + s.w;
+                    T *to = highest + p * 2 * s.ow;
+                    for (int64_t t = 0; t < 2 * count; ++t) to[t] = larger(b[t], a[t]);
+                }
+                T *FL_RESTRICT to = out + begin;
+                for (int64_t t = 0; t < pairs * count; ++t) to[t] = larger(highest[2 * t + 1], highest[2 * t]);
             }
+            r += pairs;
+            out += pairs * s.ow;
         }
     }
 }
@@ -71,6 +114,14 @@ template <class T> int pool_max(fl_call *call) {
     }
     for (int64_t plane = 0; plane < s.planes; ++plane, x += s.h * s.w) {
         for (int64_t r = 0; r < s.oh; ++r) {
+            if (s.by_places()) {
+                for (int64_t c = 0; c < s.ow; ++c) out[c] = std::numeric_limits<T>::lowest();
+                each_place(s, x, r, [&](const T *row, int64_t begin, int64_t end) {
+                    each_output(s.stride_w, row, begin, end, [&](int64_t c, T value) { out[c] = larger(value, out[c]); });
+                });
+                out += s.ow;
+                continue;
+            }
             for (int64_t c = 0; c < s.ow; ++c) {
                 const Window v = s.window(r, c);
                 T best = std::numeric_limits<T>::lowest();
@@ -119,12 +170,28 @@ template <class T> int pool_max_grad(fl_call *call) {
     const T *x = at<T>(call, 0), *out = at<T>(call, 1), *g = at<T>(call, 2);
     T *dx = at<T>(call, 3);
     const bool halves = s.halves();
+    constexpr int64_t width = 512;
+    T left[width];
     for (int64_t plane = 0; plane < s.planes; ++plane, x += s.h * s.w, dx += s.h * s.w) {
         for (int64_t k = 0; k < s.h * s.w; ++k) dx[k] = 0;
         for (int64_t r = 0; r < s.oh; ++r) {
             if (halves) {
                 const int64_t row = 2 * r * s.w;
                 max_of_quads_grad(x + row, x + row + s.w, out, g, dx + row, dx + row + s.w, s.ow);
+                out += s.ow;
+                g += s.ow;
+                continue;
+            }
+            if (s.by_places() && s.ow <= width) {
+                for (int64_t c = 0; c < s.ow; ++c) left[c] = g[c];
+                each_place(s, x, r, [&](const T *row, int64_t begin, int64_t end) {
+                    T *to = dx + (row - x);
+                    each_output(s.stride_w, row, begin, end, [&](int64_t c, T value) {
+                        const bool found = value == out[c];
+                        to[c * s.stride_w] += found ? left[c] : T(0);
+                        left[c] = found ? T(0) : left[c];
+                    });
+                });
                 out += s.ow;
                 g += s.ow;
                 continue;
@@ -150,6 +217,14 @@ template <class T> int pool_avg(fl_call *call) {
     T *out = at<T>(call, 1);
     for (int64_t plane = 0; plane < s.planes; ++plane, x += s.h * s.w) {
         for (int64_t r = 0; r < s.oh; ++r) {
+            if (s.by_places()) {
+                for (int64_t c = 0; c < s.ow; ++c) out[c] = 0;
+                each_place(s, x, r, [&](const T *row, int64_t begin, int64_t end) {
+                    each_output(s.stride_w, row, begin, end, [&](int64_t c, T value) { out[c] += value; });
+                });
+                for (int64_t c = 0; c < s.ow; ++c) *out++ *= s.share<T>(s.window(r, c));
+                continue;
+            }
             for (int64_t c = 0; c < s.ow; ++c) {
                 const Window v = s.window(r, c);
                 T sum = 0;

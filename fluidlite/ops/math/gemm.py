@@ -1,4 +1,4 @@
-"""The native call of a matrix product, and what else it can do on its way: add a bias, apply an activation."""
+"""The native call of a matrix product."""
 
 from __future__ import annotations
 
@@ -27,31 +27,3 @@ def batched(
 def is_product(call: Call) -> bool:
     """Whether a call is one that `gemm` makes."""
     return call.kernel.partition(".")[0] == "gemm"
-
-
-def _plain(product: Call, suffix: str) -> bool:
-    """Whether a product is of this element type, added to nothing and without an activation."""
-    return product.kernel == f"gemm.{suffix}" and not any(product.ints[5:]) and product.floats[1] == 0
-
-
-def with_bias(product: Call, add: Call) -> Call | None:
-    """`product` that does what `add` does with its result as well: adds a row to each row; None if that is not so."""
-    kind, _, suffix = add.kernel.partition(".")
-    if kind != "elementwise_add_mid" or not _plain(product, suffix) or any(product.operands[3:]):
-        return None
-    if list(add.ints[:3]) != [product.ints[0], product.ints[1], 1]:
-        return None
-    _, bias, target = add.operands
-    act = list(add.ints[3:]) or [0]
-    return Call(
-        product.kernel, [*product.operands[:2], target, bias], [*product.ints[:5], *act], product.floats
-    )
-
-
-def with_activation(product: Call, activation: Call, epilogue: int) -> Call | None:
-    """`product` that ends with an activation, whose number is `epilogue`; None if it cannot."""
-    _, _, suffix = activation.kernel.partition(".")
-    if not epilogue or not _plain(product, suffix):
-        return None
-    operands = [*product.operands[:2], activation.operands[1], *product.operands[3:]]
-    return Call(product.kernel, operands, [*product.ints[:5], epilogue], product.floats)

@@ -1,0 +1,88 @@
+"""What native calls can do with their results on the way: add a bias, normalise, apply an activation.
+
+Each function gives the one call that does what two do, the second on the result of the first, or None if there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .registry import Call
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Places in a call: of the result and of the bias among the operands, of the activation's number among the
+    integers; None where it cannot end so.
+    """
+
+    result: int
+    bias: int | None = None
+    act: int | None = None
+
+
+_ENDINGS = {
+    "gemm": Ending(2, bias=3, act=5),
+    "conv2d": Ending(3, bias=2),
+    "batch_norm": Ending(5, act=3),
+    "batch_norm_infer": Ending(5, act=3),
+    "elementwise_add_mid": Ending(2, act=3),
+}
+
+
+def ending(call: Call) -> Ending | None:
+    """How a call can end."""
+    return _ENDINGS.get(call.kernel.partition(".")[0])
+
+
+def _plain(call: Call, end: Ending, other: Call) -> bool:
+    """Whether `call` is of the type of `other`, without an activation and, if it is a product, added to nothing."""
+    kind, _, suffix = call.kernel.partition(".")
+    return (
+        suffix == other.kernel.partition(".")[2]
+        and (end.act is None or not any(call.ints[end.act :]))
+        and (kind != "gemm" or call.floats[1] == 0)
+    )
+
+
+def _put(call: Call, changed: dict[int, str | None]) -> list[str | None]:
+    operands = list(call.operands)
+    for place, name in changed.items():
+        operands[place] = name
+    return operands
+
+
+def with_bias(call: Call, add: Call) -> Call | None:
+    """A product and the addition of a row to each row, or a convolution and that of a number to each channel."""
+    end = ending(call)
+    if end is None or end.bias is None or not add.kernel.startswith("elementwise_add_mid."):
+        return None
+    if not _plain(call, end, add) or call.operands[end.bias] is not None:
+        return None
+    sizes, act = list(add.ints[:3]), list(add.ints[3:]) or [0]
+    operands = _put(call, {end.bias: add.operands[1], end.result: add.operands[2]})
+    if end.act is not None:
+        fits = sizes == [call.ints[0], call.ints[1], 1]
+        return Call(call.kernel, operands, [*call.ints[: end.act], *act], call.floats) if fits else None
+    fits = sizes[:2] == [call.ints[0], call.ints[4]] and act == [0]
+    return Call(call.kernel, operands, call.ints, call.floats) if fits else None
+
+
+def with_norm(call: Call, norm: Call) -> Call | None:
+    """A convolution and batch normalisation by moving statistics."""
+    if call.kernel != "conv2d.f32" or norm.kernel != "batch_norm_infer.f32" or any(norm.ints[3:]):
+        return None
+    if list(norm.ints[:2]) != [call.ints[0], call.ints[4]]:
+        return None
+    return Call(
+        "conv2d_norm.f32", [*call.operands[:3], norm.operands[5], *norm.operands[1:5]], call.ints, norm.floats
+    )
+
+
+def with_activation(call: Call, activation: Call, epilogue: int) -> Call | None:
+    """Whatever can end with an activation, and one, whose number is `epilogue`."""
+    end = ending(call)
+    if not epilogue or end is None or end.act is None or not _plain(call, end, activation):
+        return None
+    operands = _put(call, {end.result: activation.operands[1]})
+    return Call(call.kernel, operands, [*call.ints[: end.act], epilogue], call.floats)
