@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ...initializer import NumpyArrayInitializer
-from ...layers.checks import check_choice, padding_row
-from ...layers.loss.sampled import alias_table
-from ...ops.loss.nce import SAMPLERS
-from ...param_attr import ParamAttr
+from ...layers.loss.sampled import NoiseContrast
+from ...layers.nn.dense import lookup_attrs
 from ..layers import Layer
 
 __all__ = ["NCE", "Embedding"]
@@ -45,12 +40,7 @@ class Embedding(Layer):
         if len(size) != 2:
             raise ValueError(f"the size of an Embedding must be [rows, columns], got {list(size)}")
         self._size = list(size)
-        self._padding_idx = padding_row(padding_idx, size[0], "Embedding")
-        self._attrs = {
-            "is_sparse": is_sparse,
-            "is_distributed": is_distributed,
-            "padding_idx": self._padding_idx,
-        }
+        self._attrs = lookup_attrs("Embedding", size[0], is_sparse, is_distributed, padding_idx)
         self.weight = self.create_parameter(self._size, param_attr, dtype)
 
     def forward(self, input: Any) -> Any:
@@ -97,52 +87,18 @@ class NCE(Layer):
         dtype: Any = "float32",
     ) -> None:
         super().__init__("nce", dtype)
-        check_choice(sampler, "sampler", SAMPLERS, "NCE")
-        self._num_total_classes = num_total_classes
+        self._nce = NoiseContrast(
+            "NCE", num_total_classes, num_neg_samples, sampler, custom_dist, seed, is_sparse
+        )
         self._sample_weight = sample_weight
-        self._num_neg_samples = 10 if num_neg_samples is None else int(num_neg_samples)
-        self._attrs = {
-            "num_total_classes": num_total_classes,
-            "num_neg_samples": self._num_neg_samples,
-            "seed": seed,
-            "sampler": SAMPLERS.index(sampler),
-            "is_sparse": is_sparse,
-        }
-        self._distribution = {} if sampler != "custom_dist" else self._described(custom_dist)
-        self.weight = self.create_parameter([num_total_classes, dim], param_attr, dtype)
-        self.bias = self.create_parameter([num_total_classes, 1], bias_attr or False, dtype, is_bias=True)
-
-    def _described(self, custom_dist: Any) -> dict[str, Any]:
-        """The inputs that describe the distribution; they are no parameters of the layer."""
-        chances = np.asarray(custom_dist, dtype="float64")
-        if chances.shape != (self._num_total_classes,):
-            raise ValueError(
-                f"custom_dist of NCE must have one probability for each of {self._num_total_classes} classes, got "
-                f"{custom_dist!r:.60}"
-            )
-        alias, own = alias_table(chances.copy())
-        values = {
-            "CustomDistProbs": chances.astype("float32"),
-            "CustomDistAlias": alias,
-            "CustomDistAliasProbs": own,
-        }
-        made = {}
-        for slot, value in values.items():
-            attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
-            made[slot] = self.create_parameter(list(value.shape), attr, value.dtype)
-            made[slot].stop_gradient = True
-        return made
+        # No parameters of the layer: they are in no state dict.
+        self._distribution = self._nce.create_distribution(self.create_parameter)
+        self.weight, self.bias = self._nce.create_weights(
+            self.create_parameter, dim, param_attr, bias_attr or False, dtype
+        )
 
     def forward(self, input: Any, label: Any, sample_weight: Any = None) -> Any:
         """`input` is [N, dim], `label` int64 [N, number of true classes]; the result is the cost [N, 1]."""
-        inputs = {
-            "Input": input,
-            "Label": label,
-            "Weight": self.weight,
-            "Bias": self.bias,
-            "SampleWeight": self._sample_weight if sample_weight is None else sample_weight,
-            **self._distribution,
-        }
-        drawn = ("SampleLogits", "SampleLabels")
-        cost, *_ = self._helper.run("nce", inputs, ("Cost", *drawn), self._attrs, stop_gradient=drawn)
-        return cost / (self._num_neg_samples + 1)
+        weights = self._sample_weight if sample_weight is None else sample_weight
+        inputs = {"Input": input, "Label": label, "Weight": self.weight, "Bias": self.bias}
+        return self._nce.cost(self._helper, {**inputs, "SampleWeight": weights, **self._distribution})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...eager import Tensor, form
+from ...layers.tensor.matrix import create_bilinear
 from ..layers import Layer
 
 __all__ = ["BilinearTensorProduct", "Linear"]
@@ -88,8 +89,8 @@ class BilinearTensorProduct(Layer):
     ) -> None:
         super().__init__("bilinear_tensor_product", dtype)
         self._act = act
-        self.weight = self.create_parameter([output_dim, input1_dim, input2_dim], param_attr, dtype)
-        self.bias = self.create_parameter([1, output_dim], bias_attr, dtype, is_bias=True)
+        sizes = (output_dim, input1_dim, input2_dim)
+        self.weight, self.bias = create_bilinear(self.create_parameter, sizes, param_attr, bias_attr, dtype)
 
     def forward(self, x: Any, y: Any) -> Any:
         """`x` is [N, input1_dim], `y` [N, input2_dim], the result [N, output_dim]."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...layers.checks import check_choice
-from ...ops.rnn.unit import ACTIVATIONS
+from ...layers.recurrent.unit import create_gru_parameters, gru_attrs, gru_step
 from ..layers import Layer
 
 __all__ = ["GRUUnit"]
@@ -38,12 +37,8 @@ class GRUUnit(Layer):
         dtype: Any = "float32",
     ) -> None:
         super().__init__("gru_unit", dtype)
-        check_choice(activation, "activation", ACTIVATIONS, "GRUUnit")
-        check_choice(gate_activation, "gate_activation", ACTIVATIONS, "GRUUnit")
-        self.activation, self.gate_activation = (
-            ACTIVATIONS.index(activation),
-            ACTIVATIONS.index(gate_activation),
-        )
+        attrs = gru_attrs("GRUUnit", activation, gate_activation)
+        self.activation, self.gate_activation = attrs["activation"], attrs["gate_activation"]
         if origin_mode:
             warnings.warn(
                 "GRUUnit computes as with origin_mode=False, as Fluid 1.8 does: the update gate is the share of "
@@ -51,17 +46,14 @@ class GRUUnit(Layer):
                 UserWarning,
                 stacklevel=2,
             )
-        self.weight = self.create_parameter([size // 3, size], param_attr, dtype)
-        self.bias = self.create_parameter([1, size], bias_attr, dtype, is_bias=True)
+        self.weight, self.bias = create_gru_parameters(
+            self.create_parameter, size, param_attr, bias_attr, dtype
+        )
 
     def forward(self, input: Any, hidden: Any) -> tuple[Any, Any, Any]:
         """The state after the step, the old state after the reset gate, and the gates with the candidate.
 
         `input` is [N, size], already multiplied by the input's weights; `hidden` is the state, [N, size / 3].
         """
-        inputs = {"Input": input, "HiddenPrev": hidden, "Weight": self.weight, "Bias": self.bias}
         attrs = {"activation": self.activation, "gate_activation": self.gate_activation}
-        gate, reset, updated = self._helper.run(
-            "gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs
-        )
-        return updated, reset, gate
+        return gru_step(self._helper, input, hidden, (self.weight, self.bias), attrs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,69 @@ def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return alias, np.array(share, dtype="float32")
 
 
-def _constant(helper: LayerHelper, value: np.ndarray) -> Variable:
-    """A parameter that holds `value` and is not trained."""
-    attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
-    made: Variable = helper.create_parameter(
-        attr=attr, shape=list(value.shape), dtype=value.dtype, stop_gradient=True
-    )
-    return made
+class NoiseContrast:
+    """What noise-contrastive estimation is for `nce` and the layer `NCE`: attributes, parameters, and the cost.
+
+    `layer` is what errors call it; the other arguments are those of `nce`.
+    """
+
+    def __init__(
+        self,
+        layer: str,
+        num_total_classes: int,
+        num_neg_samples: int | None,
+        sampler: str,
+        custom_dist: Any,
+        seed: int,
+        is_sparse: bool,
+    ) -> None:
+        check_choice(sampler, "sampler", SAMPLERS, layer)
+        self.classes = int(num_total_classes)
+        self.negatives = 10 if num_neg_samples is None else int(num_neg_samples)
+        self.chances = np.asarray(custom_dist, dtype="float64") if sampler == "custom_dist" else None
+        if self.chances is not None and self.chances.shape != (self.classes,):
+            raise ArgumentAssertion(
+                f"'custom_dist' of {layer} must have one probability for each of {self.classes} classes, got "
+                f"{custom_dist!r:.60}"
+            )
+        self.attrs = {
+            "num_total_classes": self.classes,
+            "num_neg_samples": self.negatives,
+            "seed": seed,
+            "sampler": SAMPLERS.index(sampler),
+            "is_sparse": bool(is_sparse),
+            "remote_prefetch": bool(is_sparse),
+        }
+
+    def create_weights(
+        self, create_parameter: Callable[..., Any], width: int, param_attr: Any, bias_attr: Any, dtype: Any
+    ) -> tuple[Any, Any]:
+        """Weights [classes, width] and bias [classes, 1]; None for the one whose attribute is False."""
+        weight = create_parameter(attr=param_attr, shape=[self.classes, width], dtype=dtype)
+        return weight, create_parameter(attr=bias_attr, shape=[self.classes, 1], dtype=dtype, is_bias=True)
+
+    def create_distribution(self, create_parameter: Callable[..., Any]) -> dict[str, Any]:
+        """The inputs of the operator that describe the distribution of 'custom_dist', which are not trained."""
+        if self.chances is None:
+            return {}
+        alias, own = alias_table(self.chances.copy())
+        made = {}
+        for ending, value in (
+            ("Probs", self.chances.astype("float32")),
+            ("Alias", alias),
+            ("AliasProbs", own),
+        ):
+            attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
+            made[f"CustomDist{ending}"] = create_parameter(
+                attr=attr, shape=list(value.shape), dtype=value.dtype
+            )
+            made[f"CustomDist{ending}"].stop_gradient = True
+        return made
+
+    def cost(self, helper: LayerHelper, inputs: dict[str, Any]) -> Any:
+        """The cost [N, 1] of the operator's `inputs`, by slot."""
+        cost, *_ = helper.run("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=self.attrs)
+        return cost * (1.0 / (self.negatives + 1))
 
 
 def nce(
@@ -86,40 +143,12 @@ def nce(
     """
     check_dtype(input, "input", "nce")
     check_variable(label, "label", "nce")
-    check_choice(sampler, "sampler", SAMPLERS, "nce")
-    helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
-    shape = [num_total_classes, input.shape[1]]
-    inputs: dict[str, Any] = {
-        "Input": input,
-        "Label": label,
-        "Weight": helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype),
-        "SampleWeight": sample_weight,
-    }
-    if helper.bias_attr:
-        inputs["Bias"] = helper.create_parameter(
-            attr=helper.bias_attr, shape=[num_total_classes, 1], dtype=input.dtype, is_bias=True
-        )
-    if sampler == "custom_dist":
-        chances = np.asarray(custom_dist, dtype="float64")
-        if custom_dist is None or chances.shape != (num_total_classes,):
-            raise ArgumentAssertion(
-                f"'custom_dist' of nce must have one probability for each of {num_total_classes} classes"
-            )
-        alias, own = alias_table(chances.copy())
-        inputs["CustomDistProbs"] = _constant(helper, chances.astype("float32"))
-        inputs["CustomDistAlias"] = _constant(helper, alias)
-        inputs["CustomDistAliasProbs"] = _constant(helper, own)
-    negatives = 10 if num_neg_samples is None else int(num_neg_samples)
-    attrs = {
-        "num_total_classes": int(num_total_classes),
-        "num_neg_samples": negatives,
-        "seed": seed,
-        "sampler": SAMPLERS.index(sampler),
-        "is_sparse": bool(is_sparse),
-        "remote_prefetch": bool(is_sparse),
-    }
-    cost, _, _ = helper.run("nce", inputs, ("Cost", "SampleLogits", "SampleLabels"), attrs=attrs)
-    result: Variable = cost * (1.0 / (negatives + 1))
+    nce = NoiseContrast("nce", num_total_classes, num_neg_samples, sampler, custom_dist, seed, is_sparse)
+    helper = LayerHelper("nce", name=name)
+    create = helper.create_parameter
+    weight, bias = nce.create_weights(create, input.shape[1], param_attr, bias_attr, input.dtype)
+    inputs = {"Input": input, "Label": label, "Weight": weight, "Bias": bias, "SampleWeight": sample_weight}
+    result: Variable = nce.cost(helper, {**inputs, **nce.create_distribution(create)})
     return result
 
 
@@ -161,20 +190,14 @@ def hsigmoid(
         raise ArgumentError(f"num_classes must not be less than 2 with default tree, got {num_classes}")
     if is_custom and (path_table is None or path_code is None):
         raise ArgumentError("'path_table' and 'path_code' of hsigmoid must be given with 'is_custom'")
-    helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    helper = LayerHelper("hierarchical_sigmoid", name=name)
     is_sparse = bool(is_sparse and is_custom)
     nodes = num_classes if is_custom else num_classes - 1
-    weights = helper.create_parameter(
-        attr=helper.param_attr, shape=[nodes, input.shape[1]], dtype=input.dtype
-    )
-    inputs: dict[str, Any] = {"X": [input], "W": [weights], "Label": [label]}
+    weights = helper.create_parameter(attr=param_attr, shape=[nodes, input.shape[1]], dtype=input.dtype)
+    bias = helper.create_parameter(attr=bias_attr, shape=[nodes, 1], dtype=input.dtype, is_bias=True)
+    inputs = {"X": input, "W": weights, "Label": label, "Bias": bias}
     if is_custom:
-        inputs["PathTable"], inputs["PathCode"] = [path_table], [path_code]
-    if helper.bias_attr:
-        bias = helper.create_parameter(
-            attr=helper.bias_attr, shape=[nodes, 1], dtype=input.dtype, is_bias=True
-        )
-        inputs["Bias"] = [bias]
+        inputs["PathTable"], inputs["PathCode"] = path_table, path_code
     out, _ = helper.run(
         "hierarchical_sigmoid",
         inputs,

@@ -120,14 +120,22 @@ def looked_up(
 ) -> Variable:
     """What both embeddings do; see `embedding`."""
     check_dtype(input, "input", layer, (VarType.INT64,))
-    row = padding_row(padding_idx, int(size[0]), layer)
-    helper = LayerHelper("embedding", param_attr=param_attr)
-    kind = to_vartype(dtype)
-    table = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=kind)
-    attrs = {
+    attrs = lookup_attrs(layer, int(size[0]), is_sparse, is_distributed, padding_idx)
+    helper = LayerHelper("embedding")
+    table = helper.create_parameter(attr=param_attr, shape=list(size), dtype=to_vartype(dtype))
+    return helper.run(op_type, {"Ids": input, "W": table}, attrs=attrs)
+
+
+def lookup_attrs(
+    layer: str, rows: int, is_sparse: bool, is_distributed: bool = False, padding_idx: int | None = None
+) -> dict[str, Any]:
+    """The attributes of looking rows up in a table of `rows` rows, for embeddings of all kinds.
+
+    Raises ValueError, naming `layer`, if `padding_idx` lies outside of the table.
+    """
+    return {
         "is_sparse": is_sparse,
         "is_distributed": is_distributed,
         "remote_prefetch": bool(is_sparse and not is_distributed),
-        "padding_idx": row,
+        "padding_idx": padding_row(padding_idx, rows, layer),
     }
-    return helper.run(op_type, {"Ids": input, "W": table}, attrs=attrs)

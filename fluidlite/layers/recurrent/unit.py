@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import ArgumentError
@@ -48,8 +49,7 @@ def gru_unit(
     """
     check_dtype(input, "input", "gru_unit")
     check_dtype(hidden, "hidden", "gru_unit")
-    check_choice(activation, "activation", ACTIVATIONS, "gru_unit")
-    check_choice(gate_activation, "gate_activation", ACTIVATIONS, "gru_unit")
+    gru_attrs("gru_unit", activation, gate_activation)
     if (activation, gate_activation) != ("tanh", "sigmoid"):
         warnings.warn(
             "gru_unit computes with tanh and sigmoid as Fluid 1.8 does, not with "
@@ -57,19 +57,35 @@ def gru_unit(
             UserWarning,
             stacklevel=2,
         )
-    helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
+    helper = LayerHelper("gru_unit")
+    parameters = create_gru_parameters(helper.create_parameter, size, param_attr, bias_attr, input.dtype)
+    attrs = gru_attrs("gru_unit")
+    return gru_step(helper, input, hidden, parameters, {**attrs, "origin_mode": origin_mode})
+
+
+def gru_attrs(layer: str, activation: str = "tanh", gate_activation: str = "sigmoid") -> dict[str, Any]:
+    """The attributes of a step of a gated recurrent unit; ValueError, naming `layer`, for other activations."""
+    given = {"activation": activation, "gate_activation": gate_activation}
+    for name, value in given.items():
+        check_choice(value, name, ACTIVATIONS, layer)
+    return {name: ACTIVATIONS.index(value) for name, value in given.items()}
+
+
+def create_gru_parameters(
+    create_parameter: Callable[..., Any], size: int, param_attr: Any, bias_attr: Any, dtype: Any
+) -> tuple[Any, Any]:
+    """Weights [size / 3, size] and bias [1, size], None for an attribute that is False."""
     width = size // 3
-    weight = helper.create_parameter(attr=helper.param_attr, shape=[width, 3 * width], dtype=input.dtype)
-    inputs = {"Input": input, "HiddenPrev": hidden, "Weight": weight}
-    if helper.bias_attr:
-        inputs["Bias"] = helper.create_parameter(
-            attr=helper.bias_attr, shape=[1, 3 * width], dtype=input.dtype, is_bias=True
-        )
-    attrs = {
-        "activation": ACTIVATIONS.index("tanh"),
-        "gate_activation": ACTIVATIONS.index("sigmoid"),
-        "origin_mode": origin_mode,
-    }
+    weight = create_parameter(attr=param_attr, shape=[width, 3 * width], dtype=dtype)
+    return weight, create_parameter(attr=bias_attr, shape=[1, 3 * width], dtype=dtype, is_bias=True)
+
+
+def gru_step(
+    helper: LayerHelper, input: Any, hidden: Any, parameters: tuple[Any, Any], attrs: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """State, old state after the reset gate, gates with the candidate: see `gru_unit`."""
+    weight, bias = parameters
+    inputs = {"Input": input, "HiddenPrev": hidden, "Weight": weight, "Bias": bias}
     gate, reset, updated = helper.run("gru_unit", inputs, ("Gate", "ResetHiddenPrev", "Hidden"), attrs=attrs)
     return updated, reset, gate
 

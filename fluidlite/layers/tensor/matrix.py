@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...eager import Tensor
@@ -98,16 +99,23 @@ def bilinear_tensor_product(
     """
     check_dtype(x, "x", "bilinear_tensor_product")
     check_dtype(y, "y", "bilinear_tensor_product")
-    helper = LayerHelper(
-        "bilinear_tensor_product", name=name, act=act, param_attr=param_attr, bias_attr=bias_attr
-    )
-    weight = helper.create_parameter(helper.param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
-    inputs = {"X": [x], "Y": [y], "Weight": [weight]}
-    if helper.bias_attr:
-        bias = helper.create_parameter(helper.bias_attr, [1, size], x.dtype, is_bias=True)
-        inputs["Bias"] = [bias]
-    out = helper.run("bilinear_tensor_product", inputs)
+    helper = LayerHelper("bilinear_tensor_product", name=name, act=act)
+    sizes = (size, x.shape[1], y.shape[1])
+    weight, bias = create_bilinear(helper.create_parameter, sizes, param_attr, bias_attr, x.dtype)
+    out = helper.run("bilinear_tensor_product", {"X": x, "Y": y, "Weight": weight, "Bias": bias})
     return helper.append_activation(out)
+
+
+def create_bilinear(
+    create_parameter: Callable[..., Any],
+    sizes: tuple[int, int, int],
+    param_attr: Any,
+    bias_attr: Any,
+    dtype: Any,
+) -> tuple[Any, Any]:
+    """The weights of a bilinear product, `sizes` (results, left, right), and its bias [1, results]; None for False."""
+    weight = create_parameter(attr=param_attr, shape=list(sizes), dtype=dtype)
+    return weight, create_parameter(attr=bias_attr, shape=[1, sizes[0]], dtype=dtype, is_bias=True)
 
 
 def fsp_matrix(x: Variable, y: Variable) -> Variable:

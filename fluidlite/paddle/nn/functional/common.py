@@ -9,7 +9,8 @@ from ....base.dtypes import VarType
 from ....eager import Tensor
 from ....framework import default_main_program
 from ....layer_helper import run_op
-from ....layers.checks import check_choice, padding_row
+from ....layers.checks import check_choice
+from ....layers.nn.dense import lookup_attrs
 from ....layers.nn.probability import DROPOUTS, dropout_attrs
 from ....ops.tensor.random_ import is_reseeded
 from ...run_mode import axes_of, by_arguments, in_mode_of, run
@@ -142,7 +143,7 @@ def embedding(
 
     `padding_idx`: a row that gives zeros and is not trained; `sparse`: whether the gradient holds only rows used.
     """
-    attrs = {"is_sparse": sparse, "padding_idx": padding_row(padding_idx, weight.shape[0], "embedding")}
+    attrs = lookup_attrs("embedding", weight.shape[0], sparse, padding_idx=padding_idx)
     return run("lookup_table_v2", {"Ids": x, "W": weight}, attrs=attrs, name=name)
 
 

@@ -46,6 +46,13 @@ class FunctionLayer(Layer):
 
 def layer_of(name: str, function: Callable[..., Any], module: str, inputs: int = 1) -> type[FunctionLayer]:
     """The layer class `name` for `function`, whose first `inputs` arguments are tensors."""
+    arguments = list(inspect.signature(function).parameters.values())[inputs:]
     doc = f"""The layer of `{function.__name__}`, which takes its other arguments (`paddle.nn.{name}`)."""
-    members = {"function": staticmethod(function), "inputs": inputs, "__doc__": doc, "__module__": module}
+    members: dict[str, Any] = {
+        "function": staticmethod(function),
+        "inputs": inputs,
+        "__doc__": doc,
+        "__module__": module,
+    }
+    members["__signature__"] = inspect.Signature(arguments)
     return type(name, (FunctionLayer,), members)

@@ -9,6 +9,7 @@ from ....dygraph.layers import Layer
 from ....eager import placing
 from ....initializer import NormalInitializer
 from ....layers.checks import padding_row
+from ....layers.tensor.matrix import create_bilinear
 from ...dtypes import get_default_dtype
 from ...tensor.manipulation import flatten
 from .. import functional as F
@@ -80,9 +81,10 @@ class Bilinear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        shape = [out_features, in1_features, in2_features]
-        self.weight = self.create_parameter(shape, weight_attr, get_default_dtype())
-        self.bias = self.create_parameter([1, out_features], bias_attr, get_default_dtype(), is_bias=True)
+        sizes = (out_features, in1_features, in2_features)
+        self.weight, self.bias = create_bilinear(
+            self.create_parameter, sizes, weight_attr, bias_attr, get_default_dtype()
+        )
 
     def forward(self, x1: Any, x2: Any) -> Any:
         """`x1` is [N, in1_features], `x2` [N, in2_features], the result [N, out_features]."""
