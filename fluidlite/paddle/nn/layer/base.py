@@ -45,14 +45,18 @@ class FunctionLayer(Layer):
 
 
 def layer_of(name: str, function: Callable[..., Any], module: str, inputs: int = 1) -> type[FunctionLayer]:
-    """The layer class `name` for `function`, whose first `inputs` arguments are tensors."""
+    """The layer class `name` for `function`, whose first `inputs` arguments are tensors.
+
+    The class takes the other arguments; type checkers learn them from the module's stub, which `scripts/layer_stubs.py`
+    writes.
+    """
+
+    def __init__(self: FunctionLayer, *args: Any, **kwargs: Any) -> None:
+        FunctionLayer.__init__(self, *args, **kwargs)
+
     arguments = list(inspect.signature(function).parameters.values())[inputs:]
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    __init__.__signature__ = inspect.Signature([own, *arguments])  # type: ignore[attr-defined]
     doc = f"""The layer of `{function.__name__}`, which takes its other arguments (`paddle.nn.{name}`)."""
-    members: dict[str, Any] = {
-        "function": staticmethod(function),
-        "inputs": inputs,
-        "__doc__": doc,
-        "__module__": module,
-    }
-    members["__signature__"] = inspect.Signature(arguments)
-    return type(name, (FunctionLayer,), members)
+    members = {"function": staticmethod(function), "inputs": inputs, "__init__": __init__}
+    return type(name, (FunctionLayer,), {**members, "__doc__": doc, "__module__": module})
