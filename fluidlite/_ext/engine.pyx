@@ -82,48 +82,14 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
                        size_t &at) except +
 
 
-
-
-OUT_OF_RANGE = FL_OUT_OF_RANGE
-NO_MEMORY = FL_NO_MEMORY
-LIBRARY = FL_LIBRARY
-TOO_LARGE = FL_TOO_LARGE
-MISSING = FL_MISSING
-
-
-class KernelFailure(Exception):
-    """A native instruction failed.
-
-    Attributes:
-        index: position of the instruction in its engine.
-        code: `OUT_OF_RANGE`, `NO_MEMORY`, `LIBRARY`, `TOO_LARGE` or `MISSING`.
-        err: four integers with the details; for `OUT_OF_RANGE` the value found, its position and the exclusive upper
-            bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called, for `TOO_LARGE` the size
-            and the largest that a library can take, for `MISSING` the number of the operand that is needed.
-    """
-
-    def __init__(self, index: int, code: int, err: tuple) -> None:
-        if code == FL_OUT_OF_RANGE:
-            what = f"the value {err[0]} at position {err[1]} is not in [0, {err[2]})"
-        elif code == FL_NO_MEMORY:
-            what = f"{err[0]} bytes of memory could not be had"
-        elif code == FL_TOO_LARGE:
-            what = f"a size of {err[0]} is more than a library can take ({err[1]})"
-        elif code == FL_MISSING:
-            what = f"operand {err[0]} was left out"
-        else:
-            what = f"a library call returned status {err[0]}"
-        super().__init__(f"instruction {index} failed: {what}")
-        self.index = index
-        self.code = code
-        self.err = err
-
-
+include "engine/failure.pxi"
 include "engine/layouts.pxi"
 include "engine/elements.pxi"
+include "engine/memory.pxi"
+include "engine/bindings.pxi"
 
 
-cdef class Engine:
+cdef class Engine(Bindings):
     """A plan that runs: slots, instructions, and the arrays fed to and fetched from it.
 
     Args:
@@ -137,52 +103,20 @@ cdef class Engine:
         failed: position of the instruction that failed in the last `run`, or -1.
     """
 
-    cdef Plan plan
-    cdef list held
     cdef list callables
-    cdef Layouts signature
-    cdef Layouts fetches
     cdef Turns turns
-    cdef vector[Range] written
-    cdef bint running
     cdef bint timed
-    cdef readonly Sizes sizes
-    cdef readonly cnp.ndarray arena
-    cdef Py_ssize_t most  # bytes needed at most since memory was looked at last
-    cdef Py_ssize_t steps
-    cdef bint unsettled
-    cdef readonly Py_ssize_t generation
     cdef public bint release_gil
     cdef readonly Py_ssize_t failed
 
     def __cinit__(self, Py_ssize_t n_slots, Sizes sizes=None):
-        if n_slots < 0:
-            raise ValueError(f"the number of slots must not be negative, got {n_slots}")
-        self.plan = Plan(n_slots)
-        self.sizes = Sizes() if sizes is None else sizes
-        self.plan.sizes = &self.sizes.sizes
-        self.arena = aligned(0)
-        self.held = [None] * n_slots
         self.callables = []
-        self.signature = Layouts((), n_slots)
-        self.fetches = Layouts((), n_slots)
         self.release_gil = True
         self.failed = -1
 
     def __len__(self) -> int:
         """Number of instructions."""
         return self.plan.size()
-
-    cdef int check_slot(self, Py_ssize_t slot) except -1:
-        if not 0 <= slot < <Py_ssize_t> self.plan.n_slots():
-            raise IndexError(f"slot {slot} is outside the table of {self.plan.n_slots()} slots")
-        return 0
-
-    cdef int check_idle(self) except -1:
-        if self.running:
-            raise RuntimeError(
-                "this plan is running: one engine serves one run at a time; wait for it or use a second executor")
-        return 0
 
     def add(self, kernel, slots, ints=(), floats=()) -> int:
         """Append a native instruction.
@@ -222,95 +156,6 @@ cdef class Engine:
         self.callables.append(function)
         return self.plan.size() - 1
 
-    def set_pointer(self, Py_ssize_t slot, uintptr_t address) -> None:
-        """Put an address into a slot; the caller keeps the memory alive."""
-        self.check_idle()
-        self.check_slot(slot)
-        self.plan.set(slot, <void *> address)
-        self.held[slot] = None
-
-    def pointer(self, Py_ssize_t slot) -> int:
-        """The address a slot holds; 0 for an empty one."""
-        self.check_slot(slot)
-        return <uintptr_t> self.plan.get(slot)
-
-    def bind(self, Py_ssize_t slot, array) -> None:
-        """Put the address of a C-contiguous array into a slot and hold the array until the slot is bound anew."""
-        self.check_slot(slot)
-        if not cnp.PyArray_Check(array):
-            raise TypeError(f"slot {slot} wants a numpy.ndarray, got {type(array).__name__}")
-        if not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray> array):
-            raise ValueError(f"slot {slot} wants a C-contiguous, aligned array in native byte order")
-        self.bind_array(slot, array)
-
-    cdef int bind_array(self, Py_ssize_t slot, object array) except -1:
-        if self.running:
-            self.check_idle()
-        self.plan.set(slot, cnp.PyArray_DATA(<cnp.ndarray> array))
-        self.held[slot] = array
-        return 0
-
-    def set_signature(self, entries, written=()) -> None:
-        """Declare what `bind_arrays` takes: `[(slot, dtype, shape)]`, with `-1 - root` for each dimension that varies.
-
-        `written`: the positions in `entries` of arrays that instructions write to.
-        """
-        self.check_idle()
-        cdef Layouts wanted = Layouts(entries, self.plan.n_slots(), len(self.sizes))
-        cdef Py_ssize_t k
-        cdef int axis
-        for k in range(wanted.n):
-            for axis in range(wanted.items[k].ndim):
-                if wanted.items[k].registers[axis] >= 0 and not self.sizes.sizes.is_root(wanted.items[k].registers[axis]):
-                    raise ValueError(f"argument {k}: dimension {axis} is computed: only a root of sizes can be set")
-        self.signature = wanted
-        for position in written:
-            self.signature.items[<Py_ssize_t> position].written = True
-
-    def bind_arrays(self, values) -> bool:
-        """Bind a list or tuple of arrays to the slots of the signature.
-
-        Returns:
-            False when the number of values or any type, shape or memory layout differs from the signature, a guard of the
-            sizes does not hold, or an array that is only read has memory in common with one of `set_written`. All slots of
-            the signature are empty then, so that nothing runs on the arrays of an earlier step; the caller converts or
-            complains.
-
-        Raises:
-            MemoryError: the temporaries of this step need more memory than there is.
-        """
-        cdef Py_ssize_t k
-        cdef int axis
-        cdef Layout *item
-        cdef Layouts wanted = self.signature
-        self.check_idle()
-        if len(values) != wanted.n:
-            self.unbind(wanted)
-            return False
-        for k in range(wanted.n):
-            item = &wanted.items[k]
-            if not fits(item, values[k]) or (
-                    not item.written and self.is_written(cnp.PyArray_DATA(<cnp.ndarray> values[k]),
-                                                         cnp.PyArray_NBYTES(<cnp.ndarray> values[k]))):
-                self.unbind(wanted)
-                return False
-        if wanted.varying:
-            for k in range(wanted.n):
-                item = &wanted.items[k]
-                if not item.varying:
-                    continue
-                for axis in range(item.ndim):
-                    if (item.registers[axis] >= 0
-                            and cnp.PyArray_DIM(<cnp.ndarray> values[k], axis) != self.sizes.sizes.get(item.registers[axis])):
-                        self.sizes.sizes.set(item.registers[axis], cnp.PyArray_DIM(<cnp.ndarray> values[k], axis))
-                        self.unsettled = True
-        if self.unsettled and not self.settle():
-            self.unbind(wanted)
-            return False
-        for k in range(wanted.n):
-            self.bind_array(wanted.items[k].slot, values[k])
-        return True
-
     def add_jump(self, slot=None) -> int:
         """Append an instruction that goes on elsewhere: always, or if the bool in `slot` is false. `set_target` says where.
 
@@ -345,166 +190,6 @@ cdef class Engine:
         if not 0 <= at < <Py_ssize_t> self.plan.size():
             raise IndexError(f"there is no instruction {at}")
         self.plan.vary(at, position, register, real)
-
-    def add_storage(self, Py_ssize_t first, Py_ssize_t last, int64_t register, slots) -> None:
-        """Declare memory for temporaries that live from instruction `first` to `last`.
-
-        Args:
-            register: of `sizes`: how many bytes.
-            slots: which slots point there.
-        """
-        self.check_idle()
-        for slot in slots:
-            self.check_slot(slot)
-        self.plan.add_storage(first, last, register, slots)
-
-    def settle(self) -> bool:
-        """Have everything follow the roots of `sizes`: numbers of instructions, memory of temporaries, shapes of fetches.
-
-        Returns:
-            False if a guard does not hold for these sizes or a formula has no value; then nothing has changed.
-
-        Raises:
-            MemoryError: the temporaries need more memory than there is.
-        """
-        cdef int64_t need
-        self.check_idle()
-        self.unsettled = True
-        need = self.plan.resize()
-        if need == -1:
-            return False
-        if need < 0:
-            raise MemoryError("the temporaries of this step need more memory than could be counted")
-        self.most = max(self.most, need)
-        if need > cnp.PyArray_DIM(self.arena, 0):
-            self.allocate(need)
-        self.point()
-        self.signature.settle(self.plan.sizes)
-        self.fetches.settle(self.plan.sizes)
-        self.unsettled = False
-        return True
-
-    cdef int allocate(self, Py_ssize_t size) except -1:
-        """Have `size` bytes for the temporaries; `point` comes next. What is there now is given back before."""
-        self.arena = aligned(0)
-        self.plan.point(NULL)
-        try:
-            self.arena = aligned(size)
-        except (MemoryError, ValueError):
-            raise MemoryError(f"the temporaries of this step need {size} bytes of memory") from None
-        return 0
-
-    cdef int point(self) except -1:
-        """Give the slots of temporaries their addresses."""
-        self.plan.point(<char *> cnp.PyArray_DATA(self.arena))
-        self.generation += 1
-        return 0
-
-    cdef int spare(self) except -1:
-        """Now and then give memory back that steps of the last while have not needed."""
-        self.steps += 1
-        if self.steps < 256:
-            return 0
-        self.steps = 0
-        if self.most < cnp.PyArray_DIM(self.arena, 0) // 2:
-            self.allocate(self.most)
-            self.point()
-        self.most = self.plan.needed()
-        return 0
-
-    @property
-    def arena_bytes(self) -> int:
-        """How many bytes the temporaries have together."""
-        return cnp.PyArray_DIM(self.arena, 0)
-
-    def array(self, Py_ssize_t slot, dtype, shape) -> np.ndarray:
-        """The array in a slot, in this shape: what was bound there, or the memory of a temporary.
-
-        Valid until `generation` changes.
-        """
-        cdef Py_ssize_t at
-        self.check_slot(slot)
-        shape = tuple([n if n >= 0 else self.sizes.sizes.get(-1 - n) for n in shape])
-        found = self.held[slot]
-        if found is not None:
-            return found.reshape(shape)
-        dtype = np.dtype(dtype)
-        at = <char *> self.plan.get(slot) - <char *> cnp.PyArray_DATA(self.arena)
-        return np.ndarray(shape, dtype, self.arena, at)
-
-    def set_written(self, arrays) -> None:
-        """Say which arrays the instructions write to, besides those of the signature.
-
-        `bind_arrays` refuses what shares memory with them: it would change while the instructions run.
-        """
-        cdef Range one
-        cdef vector[Range] found
-        for array in arrays:
-            one.begin = <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray?> array)
-            one.end = one.begin + <uintptr_t> cnp.PyArray_NBYTES(<cnp.ndarray> array)
-            if one.end > one.begin:
-                found.push_back(one)
-        sort(found.begin(), found.end(), begins_before)
-        self.written.clear()
-        for one in found:
-            if self.written.empty() or self.written.back().end < one.begin:
-                self.written.push_back(one)
-            elif self.written.back().end < one.end:
-                self.written.back().end = one.end
-
-    def shares(self, array) -> bool:
-        """Whether an array has memory in common with one of `set_written`."""
-        return cnp.PyArray_Check(array) and self.is_written(
-            cnp.PyArray_DATA(<cnp.ndarray> array), cnp.PyArray_NBYTES(<cnp.ndarray> array))
-
-    cdef bint is_written(self, void *address, Py_ssize_t size) noexcept:
-        """Whether one of the written arrays has memory among these bytes."""
-        cdef uintptr_t begin = <uintptr_t> address
-        cdef size_t low = 0, high = self.written.size(), middle
-        while low < high:  # the first that ends behind `begin`; no two overlap
-            middle = (low + high) // 2
-            if self.written[middle].end <= begin:
-                low = middle + 1
-            else:
-                high = middle
-        return low < self.written.size() and self.written[low].begin < begin + <uintptr_t> size
-
-    cdef int unbind(self, Layouts layouts) except -1:
-        cdef Py_ssize_t k
-        for k in range(layouts.n):
-            self.plan.set(layouts.items[k].slot, NULL)
-            self.held[layouts.items[k].slot] = None
-        return 0
-
-    cdef object copy_out(self, Layout *layout):
-        cdef void *address = self.plan.get(layout.slot)
-        if address == NULL and layout.size:
-            raise ValueError(f"slot {layout.slot} holds no address")
-        array = cnp.PyArray_EMPTY(layout.ndim, layout.shape, layout.type_num, 0)
-        if layout.size:
-            memcpy(cnp.PyArray_DATA(<cnp.ndarray> array), address, layout.size)
-        return array
-
-    def fetch(self, Py_ssize_t slot, shape, dtype):
-        """A new array of the given shape (`-1 - register` for a size) and dtype with a copy of what the slot points to."""
-        cdef Layouts one = Layouts(((slot, dtype, shape),), self.plan.n_slots(), len(self.sizes))
-        one.settle(self.plan.sizes)
-        return self.copy_out(&one.items[0])
-
-    def set_fetches(self, entries) -> None:
-        """Declare what `fetch_all` returns: `[(slot, dtype, shape)]`, with `-1 - register` for each dimension that varies."""
-        self.check_idle()
-        self.fetches = Layouts(entries, self.plan.n_slots(), len(self.sizes))
-        if self.sizes.sizes.evaluate():
-            self.fetches.settle(&self.sizes.sizes)
-
-    def fetch_all(self) -> list:
-        """New arrays with copies of the declared fetches, in their order."""
-        cdef Py_ssize_t k
-        cdef list found = []
-        for k in range(self.fetches.n):
-            found.append(self.copy_out(&self.fetches.items[k]))
-        return found
 
     cdef int check_bound(self, size_t at, size_t stop) except -1:
         """Raise if an instruction of these works on an empty slot."""
