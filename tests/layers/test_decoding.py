@@ -175,6 +175,30 @@ def test_initial_states():
             cell.get_initial_states(x)
 
 
+def test_gradients_of_initial_states_and_of_outputs_that_nobody_reads():
+    """Data that a network begins with has a gradient; an output without one is named, and no zeros are made for it."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        start, x = fluid.data("start", [-1, WIDTH]), fluid.data("x", [-1, 5, 2])
+        outputs, _ = layers.rnn(layers.GRUCell(WIDTH), x, start)
+        assert not start.stop_gradient
+        fluid.backward.append_backward(layers.reduce_sum(outputs))
+        ops = fluid.default_main_program().global_block().ops
+        (gradient,) = (op for op in ops if op.type == "recurrent_grad")
+        assert gradient.output("initial_states@GRAD") == ["start@GRAD"]
+        assert "fill_zeros_like" not in [op.type for op in ops]
+        unread = gradient.input("outputs@GRAD")[1]
+        assert not fluid.default_main_program().global_block().has_var(unread)
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        loss = layers.reduce_sum(outputs)
+        slopes = []
+        for step in (0.01, -0.01):
+            moved = H + step * np.eye(3, WIDTH, dtype="float32")
+            slopes.append(exe.run(feed={"start": moved, "x": X}, fetch_list=[loss])[0].item())
+        (slope,) = exe.run(feed={"start": H, "x": X}, fetch_list=["start@GRAD"])
+    np.testing.assert_allclose(np.trace(slope), (slopes[0] - slopes[1]) / 0.02, rtol=1e-2)
+
+
 def test_refuses():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [-1, 7, 3])

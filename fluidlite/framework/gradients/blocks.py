@@ -111,7 +111,8 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
     """Append `recurrent_grad`, with a block that runs once for each step, the last one first.
 
     All gradients of the block are its own: the operator hands in those of outputs and of what the step leaves in its
-    memories, and takes those of inputs, of what the step has found there, and of what is read from outside.
+    memories, and takes those of inputs, of what the step has found there, and of what is read from outside. It names
+    gradients of outputs that nobody computes, too; they are zeros.
     """
     outs = op.outputs["outputs"]
     inner = tape.into(op.attrs["sub_block"], op)
@@ -119,7 +120,10 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
     inner.receive((*outs, *op.attr("states")))
     spec_inputs = {slot: list(names) for slot, names in op.inputs.items()}
     spec_inputs["outputs"] = outs
-    spec_inputs["outputs@GRAD"] = [tape.arriving(op, name) for name in outs]
+    spec_inputs["outputs@GRAD"] = [
+        tape.arriving(op, name) if tape.available(name) or tape.outer else tape.fresh(grad_name(name))
+        for name in outs
+    ]
     spec_inputs["step_scopes"] = spec_inputs["step_scopes@GRAD"] = list(op.outputs["step_scopes"])
     inner.run_block()
     inside = {

@@ -225,6 +225,8 @@ def _run_static(
     cell: RNNCell, inputs: Any, initial_states: Any, mask: Any, kwargs: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Outputs, time first, and last states of a `StaticRNN`."""
+    for each in flatten(initial_states):
+        each.stop_gradient = False  # in Fluid, what a network begins with has a gradient, whatever it is
     network = StaticRNN()
     with network.step():
         now = map_structure(network.step_input, inputs)
