@@ -1,8 +1,20 @@
 """`fluid.contrib.slim`: smaller models."""
 
 from ...base import missing
-from . import prune, quantization, searcher
+from . import core, distillation, graph, prune, quantization, searcher
+from .core import Compressor, ConfigFactory, Context, Strategy
 
-__all__ = ["prune", "quantization", "searcher"]
+__all__ = [
+    "Compressor",
+    "ConfigFactory",
+    "Context",
+    "Strategy",
+    "core",
+    "distillation",
+    "graph",
+    "prune",
+    "quantization",
+    "searcher",
+]
 
 __getattr__ = missing.reporter(__name__)

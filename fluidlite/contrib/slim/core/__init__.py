@@ -1,0 +1,11 @@
+"""`fluid.contrib.slim.core`: strategies, what they know, and the loop that calls them."""
+
+from ....base import missing
+from . import compressor, config, strategy
+from .compressor import Compressor, Context
+from .config import ConfigFactory
+from .strategy import Strategy
+
+__all__ = ["Compressor", "ConfigFactory", "Context", "Strategy", "compressor", "config", "strategy"]
+
+__getattr__ = missing.reporter(__name__)
