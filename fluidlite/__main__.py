@@ -10,17 +10,21 @@ from pathlib import Path
 
 from . import __version__, old_scripts
 from .base import flags
+from .distributed import environment
 from .paddle import hook, script
+from .paddle.distributed.command_line import start_processes
 
 USAGE = """\
 usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
+       fluidlite launch -n PROCESSES [--hosts FILE] [--port PORT] [--log_dir DIRECTORY] SCRIPT [ARGS]
 """
 
 HELP = f"""\
 {USAGE}
 Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid`
 mean fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script,
-too; `-` reads the script from standard input.
+too; `-` reads the script from standard input. `launch` runs it in several processes that train together, on this
+machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`.
 
 options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
@@ -53,6 +57,9 @@ def main(argv: list[str] | None = None) -> int:
     The script's own SystemExit passes through.
     """
     args = list(sys.argv[1:] if argv is None else argv)
+    environment.adopt()
+    if args[:1] == ["launch"] and not Path("launch").exists():
+        return start_processes(args[1:])
     try:
         load = _command_line(args)
     except UsageError as error:

@@ -111,3 +111,17 @@ def test_ctr_from_files(python):
     assert done.returncode == 0, done.stderr
     assert "3000 samples in memory" in done.stdout
     assert float(re.search(r"accuracy on new samples (\S+)", done.stdout)[1]) > 0.75, done.stdout
+
+
+def test_distributed(python):
+    """In one process; `distributed/` runs such scripts in two."""
+    folder = EXAMPLES / "distributed"
+    done = python("-m", "fluidlite", folder / "fleet_digits.py", 30)
+    assert done.returncode == 0, done.stderr
+    assert float(re.search(r"accuracy of all 1 workers (\S+)", done.stdout)[1]) > 0.5
+    done = python("-m", "fluidlite", folder / "transpiled_regression.py")
+    assert float(re.search(r"loss (\S+),", done.stdout)[1]) < 0.01, done.stderr
+    done = python("-m", "fluidlite", folder / "dygraph_digits.py", 30)
+    assert float(re.search(r"accuracy (\S+)", done.stdout)[1]) > 0.4, done.stderr
+    done = python("-m", "fluidlite", folder / "paddle2_spawn.py", 1)
+    assert float(re.search(r"mean loss of 1 processes (\S+)", done.stdout)[1]) < 0.01, done.stderr

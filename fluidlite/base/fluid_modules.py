@@ -27,8 +27,8 @@ ALIASES = {
 
 ADVICE = {
     "paddle.amp": "everything is computed in the types that it is in; leave auto_cast and GradScaler away",
-    "paddle.distributed": "train in one process, without init_parallel_env, spawn and fleet; several places of one "
-    "machine work together by fluid.CompiledProgram.with_data_parallel",
+    "paddle.distributed.fleet": "paddle.distributed has init_parallel_env, spawn and all_reduce; see also "
+    "fluid.incubate.fleet.collective",
     "paddle.distribution": "paddle.normal, uniform, bernoulli and multinomial draw numbers",
     "paddle.hub": "put the source of the network into your script",
     "paddle.inference": "paddle.jit.load and paddle.static.load_inference_model run saved models",

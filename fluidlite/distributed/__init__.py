@@ -1,5 +1,9 @@
-"""Several processes that work together: which one this is, what they say to each other, how they are started."""
+"""Several processes that work together: which one this is, what they say to each other, how they are started.
 
+Under this name Fluid has its first parameter servers, whose modules are not here.
+"""
+
+from ..base import missing
 from .communicator import Alone, Communicator, DistributedError, RankLost, is_parallel, world
 from .environment import Trainer, trainer
 
@@ -13,3 +17,5 @@ __all__ = [
     "trainer",
     "world",
 ]
+
+__getattr__ = missing.reporter(__name__)

@@ -10,6 +10,9 @@ FIRST_PORT = 6170
 """The port of the first process in the addresses that nobody chose. Processes find each other through MPI; the
 addresses are what Fluid's scripts count and compare."""
 
+LOCAL_GPUS = "FLUIDLITE_LOCAL_GPUS"
+"""The variable by which a launcher says which GPUs a machine has, one for each process that runs there."""
+
 _BY_MPI = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"))
 
 
@@ -66,3 +69,6 @@ def adopt(environ: MutableMapping[str, str] = os.environ) -> None:
     environ["PADDLE_TRAINER_ENDPOINTS"] = ",".join(endpoints)
     environ["PADDLE_CURRENT_ENDPOINT"] = endpoints[rank]
     environ.setdefault("TRAINING_ROLE", "TRAINER")
+    gpus = environ.get(LOCAL_GPUS)
+    if gpus:
+        environ["FLAGS_selected_gpus"] = gpus.split(",")[int(environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0"))]

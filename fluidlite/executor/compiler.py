@@ -12,6 +12,7 @@ from ..base import profiling
 from ..base.errors import NotSupportedError
 from ..base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ..framework import OpRole, Program, default_main_program
+from . import trainers
 from .scope import Scope, global_scope
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class BuildStrategy(_Options):
     """
 
     gradient_scale_strategy: GradientScaleStrategy
+    num_trainers: int
     ReduceStrategy = ReduceStrategy
     GradientScaleStrategy = GradientScaleStrategy
     _defaults: ClassVar[dict[str, Any]] = {
@@ -123,6 +125,7 @@ class CompiledProgram:
         self._places: list[Place] | None = None
         self._is_data_parallel = False
         self._runner: DataParallel | None = None
+        self._shared_by_trainers: trainers.Shared | None = None
         self._scope: Scope | None = None
 
     def with_data_parallel(
@@ -201,6 +204,11 @@ class CompiledProgram:
             scope = shared._scope
         self._scope = scope
         places = self._devices(executor)
+        program = self._program
+        if self._build_strategy.num_trainers > 1:
+            if self._shared_by_trainers is None or not self._shared_by_trainers.fits(program, scope):
+                self._shared_by_trainers = trainers.Shared(program, self._build_strategy, len(places), scope)
+            program = self._shared_by_trainers.program
         if len(places) == 1 and return_merged:
             if isinstance(feed, (list, tuple)) and len(feed) > 1:
                 raise IndexError(
@@ -208,16 +216,16 @@ class CompiledProgram:
                 )
             if executor.place != places[0]:
                 executor = type(executor)(places[0])
-            return executor.run(self._program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
+            return executor.run(program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
         if len(places) > 1 and _updates_in_blocks(self._program):
             raise NotImplementedError(
                 "If optimizer is used in control flow, training on multi-places is not supported now: there are "
                 f"{len(places)} places, and an operator of a block updates variables"
             )
         runner = self._runner
-        if runner is None or runner.scope is not scope or runner.version != self._program._version:
+        if runner is None or runner.scope is not scope or runner.version != program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
-            runner = self._runner = parallel(self._program, places, scope, average)
+            runner = self._runner = parallel(program, places, scope, average)
         run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
         recorder = profiling.active
         return run() if recorder is None else recorder.timed(profiling.STEP, run)

@@ -1,8 +1,8 @@
-"""`fluid.incubate`: what writes the lines that data sets of files read."""
+"""`fluid.incubate`: training with several processes, and what writes the lines that data sets of files read."""
 
 from ..base import missing
 from . import data_generator
 
-__all__ = ["data_generator"]
+__all__ = ["data_generator", "fleet"]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__ = missing.reporter(__name__, lazy={"fleet": ""})

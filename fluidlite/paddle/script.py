@@ -11,6 +11,8 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 from .. import old_scripts
+from ..base import missing
+from ..base.fluid_modules import real_name
 
 Program = tuple[CodeType, ModuleType]
 """Compiled code and the module, not yet in `sys.modules`, that it is to run in."""
@@ -36,7 +38,7 @@ def from_module(name: str, args: list[str]) -> Program:
     run."""
     _search_first(os.getcwd())
     sys.argv = ["-m", *args]
-    spec = importlib.util.find_spec(name)
+    spec = importlib.util.find_spec(_found_as(name))
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{name}.__main__")
     if spec is None:
@@ -44,6 +46,14 @@ def from_module(name: str, args: list[str]) -> Program:
     program = _from_spec(spec)
     sys.argv[0] = spec.origin or name
     return program
+
+
+def _found_as(name: str) -> str:
+    """The module whose code `name` runs: of Paddle's modules, that of this package which plays it."""
+    if name.partition(".")[0] != "paddle":
+        return name
+    real = real_name(name)
+    return name if missing.spec_of(real) is None else real
 
 
 def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: str = "<string>") -> Program:

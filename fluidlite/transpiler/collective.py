@@ -8,6 +8,7 @@ from typing import Any
 from ..base import missing, unique_name
 from ..base.dtypes import VarType
 from ..framework import Operator, OpRole, Parameter, Program, default_main_program, default_startup_program
+from ..framework.gradient_exchange import reduce_gradients, scale_loss_gradients, wait_for_all
 
 __all__ = ["GradAllReduce", "LocalSGD"]
 
@@ -133,18 +134,7 @@ class Collective:
                 attrs={"ring_id": ring, "root": 0, self.op_role_key: OpRole.Forward},
             )
         if param is not None:
-            self._wait_for_all(block, len(block.ops), param, OpRole.Forward)
-
-    def _wait_for_all(self, block: Any, at: int, var: Any, role: int) -> None:
-        """Have operators wait from place `at` on until all rings are done."""
-        for ring in range(self.nrings):
-            block._insert_op(
-                at + ring,
-                type="c_sync_comm_stream",
-                inputs={"X": var},
-                outputs={"Out": var},
-                attrs={"ring_id": ring, self.op_role_key: role},
-            )
+            wait_for_all(block, len(block.ops), param, self.nrings, OpRole.Forward)
 
     def _is_loss_grad_op(self, op: Operator) -> bool:
         role = int(op.attrs.get(self.op_role_key, 0))
@@ -185,53 +175,11 @@ class GradAllReduce(Collective):
 
     def _insert_scale_loss_grad_ops(self) -> None:
         assert self.main_program is not None and self.nranks is not None
-        block = self.main_program.global_block()
-        for at, op in reversed(list(enumerate(block.ops))):
-            if self._is_loss_grad_op(op):
-                gradient = block.vars[op.output_arg_names[0]]
-                block._insert_op(
-                    at + 1,
-                    type="scale",
-                    inputs={"X": gradient},
-                    outputs={"Out": gradient},
-                    attrs={"scale": 1.0 / self.nranks, self.op_role_key: OpRole.Backward},
-                )
+        scale_loss_gradients(self.main_program, 1.0 / self.nranks)
 
     def _insert_allreduce_ops(self) -> None:
         assert self.main_program is not None
-        block = self.main_program.global_block()
-        ring, gradient = -1, None
-        for at, op in reversed(list(enumerate(block.ops))):
-            if not self._is_backward_op(op):
-                continue
-            named = op.attrs.get(self.op_role_var_key) or []
-            place = at + 1
-            for parameter, name in zip(named[::2], named[1::2], strict=True):
-                if getattr(block.vars[parameter], "is_distributed", False):
-                    continue
-                gradient = block.vars[name]
-                if place == at + 1:
-                    block._insert_op(
-                        place,
-                        type="c_sync_calc_stream",
-                        inputs={"X": gradient},
-                        outputs={"Out": gradient},
-                        attrs={self.op_role_key: OpRole.Backward},
-                    )
-                    place += 1
-                ring = (ring + 1) % self.nrings
-                block._insert_op(
-                    place,
-                    type="c_allreduce_sum",
-                    inputs={"X": gradient},
-                    outputs={"Out": gradient},
-                    attrs={"ring_id": ring, self.op_role_key: OpRole.Backward},
-                )
-        if gradient is None:
-            return
-        update = next((at for at, op in enumerate(block.ops) if self._is_optimizer_op(op)), None)
-        if update is not None:
-            self._wait_for_all(block, update, gradient, OpRole.Backward)
+        reduce_gradients(self.main_program, self.nrings)
 
 
 class LocalSGD(Collective):
@@ -303,7 +251,7 @@ class LocalSGD(Collective):
             exchanged.append((param, snapshot))
         if not exchanged:
             return
-        self._wait_for_all(block, len(block.ops), exchanged[-1][0], OpRole.Optimize)
+        wait_for_all(block, len(block.ops), exchanged[-1][0], self.nrings, OpRole.Optimize)
         for param, snapshot in reversed(exchanged):
             block.append_op(
                 type="scale",

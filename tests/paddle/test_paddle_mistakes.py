@@ -63,7 +63,7 @@ def _prepared():
             NotSupportedError,
             "paddle.amp .*leave auto_cast and GradScaler away",
         ),
-        (lambda: paddle.distributed.spawn, NotSupportedError, "train in one process"),
+        (lambda: paddle.distributed.fleet, NotSupportedError, "fluid.incubate.fleet.collective"),
         (lambda: paddle.vision.models, NotSupportedError, "source of the network"),
     ],
 )

@@ -1,0 +1,240 @@
+"""Starting a script in several processes by mpiexec, and telling what becomes of them.
+
+mpiexec (Open MPI) starts the processes, here or on other machines, and ends them all when one fails. What they print
+comes with their rank in front; at the end the error of the one that failed first stands last.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from ..base.errors import NotSupportedError
+from .environment import FIRST_PORT, default_endpoints
+
+_TAGGED = re.compile(r"^\[\d+,(\d+)\]<(stdout|stderr)>: ?(.*)$", re.DOTALL)
+_FAILED = re.compile(r"fluidlite: rank (\d+) failed: (.*)")
+_SIGNALLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on")
+_SIGNAL = re.compile(r"signal (\d+(?: \([^)]*\))?)")
+_EXITED = re.compile(r"Process name: \[[^\]]*,(\d+)\]")
+_CODE = re.compile(r"Exit code: +(\d+)")
+_KEPT = 200
+"""How many lines of each process are kept, for the end."""
+
+_INTERRUPTED = 128 + signal.SIGINT
+_PATIENCE = 5.0
+
+
+class LaunchError(ValueError):
+    """The processes cannot be started as asked for."""
+
+
+def launch(
+    command: Sequence[str],
+    hosts: Sequence[str],
+    port: int = FIRST_PORT,
+    log_dir: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> int:
+    """Run `command` once for each of `hosts`, and wait for the end; returns the exit status, 0 if all is well.
+
+    Args:
+        command: program and arguments.
+        hosts: the machine of each process, rank by rank; several processes may share one.
+        port: of the first process of each machine, in the addresses that scripts see.
+        log_dir: where `workerlog.N` gets what process N prints, instead of the terminal.
+        environ: further variables of the processes.
+
+    Raises LaunchError for no process, NotSupportedError without mpiexec.
+    """
+    if not hosts:
+        raise LaunchError("there has to be one process at least")
+    environment = dict(os.environ)
+    for name in ("PADDLE_TRAINER_ID", "PADDLE_CURRENT_ENDPOINT"):
+        environment.pop(name, None)  # of a run that this one is a part of
+    endpoints = default_endpoints(len(hosts), list(hosts), port)
+    shared = {
+        "PADDLE_TRAINERS_NUM": str(len(hosts)),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),
+        "TRAINING_ROLE": "TRAINER",
+        "PYTHONUNBUFFERED": "1",
+        **(environ or {}),
+    }
+    environment.update(shared)
+    if len(hosts) == 1:
+        # One process needs no MPI.
+        environment.update(PADDLE_TRAINER_ID="0", PADDLE_CURRENT_ENDPOINT=endpoints[0])
+        started = list(command)
+    else:
+        started = [*_mpiexec(hosts, shared, environment), *command]
+    return _Run(len(hosts), log_dir).follow(started, environment)
+
+
+def read_hosts(path: str, count: int | None) -> list[str]:
+    """The machines that a file lists, one in a line, with `slots=N` behind it if it gets N processes, not 1.
+
+    With `count` they are filled in order until there are so many. Raises LaunchError for a line that makes no sense,
+    or if they have fewer slots.
+    """
+    found: list[str] = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf8").splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        slots = 1
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if name != "slots" or not value.isdigit():
+                raise LaunchError(f"{path}:{number}: expected HOST [slots=N], got {line.strip()!r}")
+            slots = int(value)
+        found += [words[0]] * slots
+    if count is None:
+        return found
+    if count > len(found):
+        raise LaunchError(f"{path} has room for {len(found)} processes, but {count} were asked for")
+    return found[:count]
+
+
+def _mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[str, str]) -> list[str]:
+    """The beginning of the command; what mpiexec itself needs is put into `environment`."""
+    found = shutil.which(
+        "mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    )
+    if found is None:
+        raise NotSupportedError("several processes need mpiexec of Open MPI: pip install 'fluidlite[mpi]'")
+    if hasattr(os, "getuid") and os.getuid() == 0:
+        # Otherwise it refuses to run as root, which is who one is in a container.
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    command = [found, "-n", str(len(hosts)), "--output", "tag"]
+    if set(hosts) <= {"127.0.0.1", "localhost"}:
+        return [*command, "--oversubscribe"]
+    slots = {host: hosts.count(host) for host in dict.fromkeys(hosts)}
+    command += ["--host", ",".join(f"{host}:{n}" for host, n in slots.items()), "--map-by", "slot"]
+    for name in (*shared, "PYTHONPATH", "PATH"):
+        if name in environment:
+            command += ["-x", name]
+    return command
+
+
+class _Run:
+    """One run: what its processes print, and which of them failed first."""
+
+    def __init__(self, count: int, log_dir: str | None) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self._last: list[deque[str]] = [deque(maxlen=_KEPT) for _ in range(count)]
+        self._said = ""
+        self._failed: tuple[int, str] | None = None
+        self._logs: list[IO[str]] | None = None
+        if log_dir is not None:
+            folder = Path(log_dir)
+            folder.mkdir(parents=True, exist_ok=True)
+            self._logs = [(folder / f"workerlog.{k}").open("w", encoding="utf8") for k in range(count)]
+
+    def follow(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Start, pass on what is printed, wait; returns the exit status."""
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+        )
+        readers = [
+            threading.Thread(target=self._read, args=(pipe, name), daemon=True)
+            for pipe, name in ((process.stdout, "stdout"), (process.stderr, "stderr"))
+        ]
+        for reader in readers:
+            reader.start()
+        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate()) if _in_main_thread() else None
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            status = self._interrupt(process)
+        finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+        for reader in readers:
+            reader.join(_PATIENCE)
+        for log in self._logs or ():
+            log.close()
+        if status and status != _INTERRUPTED:
+            self._tell()
+        return status if status >= 0 else 128 - status
+
+    def _interrupt(self, process: subprocess.Popen[bytes]) -> int:
+        """Hand Ctrl-C on, and see to it that everything ends."""
+        for stop in (lambda: process.send_signal(signal.SIGINT), process.terminate, process.kill):
+            stop()
+            try:
+                process.wait(_PATIENCE)
+                break
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                continue
+        return _INTERRUPTED
+
+    def _read(self, pipe: IO[bytes], name: str) -> None:
+        for raw in pipe:
+            line = raw.decode("utf8", "replace").rstrip("\n")
+            tagged = _TAGGED.match(line)
+            if tagged:
+                self._print(int(tagged[1]), tagged[2], tagged[3])
+            elif self._count == 1:
+                self._print(0, name, line)
+            else:
+                with self._lock:
+                    self._said += f"{line}\n"
+
+    def _print(self, rank: int, stream: str, text: str) -> None:
+        with self._lock:
+            failed = _FAILED.fullmatch(text)
+            if failed and stream == "stderr":
+                if self._failed is None:
+                    self._failed = int(failed[1]), failed[2]
+                return
+            if stream == "stderr" and rank < self._count:
+                self._last[rank].append(text)
+            if self._logs is not None:
+                self._logs[rank].write(f"{text}\n")
+                self._logs[rank].flush()
+                return
+            target = sys.stdout if stream == "stdout" else sys.stderr
+            print(f"[{rank}] {text}" if self._count > 1 else text, file=target, flush=True)
+
+    def _tell(self) -> None:
+        """Say which process failed, with its traceback; or what mpiexec says."""
+        if self._count == 1 and self._logs is None:
+            return
+        said = " ".join(self._said.split())
+        signalled, exited = _SIGNALLED.search(said), _EXITED.search(said)
+        if self._failed is not None:
+            rank, what = self._failed
+            reason = f"rank {rank} failed, and the others were ended: {what}"
+        elif signalled:
+            rank, died = int(signalled[1]), _SIGNAL.search(said)
+            reason = f"rank {rank} died of signal {died[1] if died else '?'}, and the others were ended"
+        elif exited:
+            rank, code = int(exited[1]), _CODE.search(said)
+            reason = f"rank {rank} ended with status {code[1] if code else '?'}, and the others were ended"
+        else:
+            print(self._said, end="", file=sys.stderr)
+            return
+        traceback = _traceback(self._last[rank]) if rank < self._count else []
+        for line in traceback:
+            print(line, file=sys.stderr)
+        print(f"fluidlite: {reason}", file=sys.stderr, flush=True)
+
+
+def _traceback(lines: Sequence[str]) -> list[str]:
+    """The last traceback among what a process has printed, to its end."""
+    starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    return list(lines)[starts[-1] :] if starts else []
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -1,0 +1,7 @@
+"""Training with several processes (`fluid.incubate.fleet`)."""
+
+from ...base import missing
+
+__all__ = ["base", "collective"]
+
+__getattr__ = missing.reporter(__name__, lazy={"base": "", "collective": ""})

@@ -1,0 +1,386 @@
+"""Workers that exchange gradients: `fleet` and its optimizer (`fluid.incubate.fleet.collective`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from .... import io
+from ....base import missing
+from ....contrib.mixed_precision import decorate
+from ....executor import Executor
+from ....executor.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from ....framework import Program, default_startup_program, program_guard
+from ....optimizer import RecomputeOptimizer
+from ....transpiler import collective as transpiling
+from ..base.fleet_base import DistributedOptimizer, Fleet, Mode
+from . import checkpoints
+from .checkpoints import TrainStatus
+
+__all__: list[str] = []
+
+
+class LambConfig:
+    """Options of LAMB: none."""
+
+
+class DistFCConfig:
+    """Options of layers that are shared out among the workers: none."""
+
+
+class Collective(Fleet):
+    """The workers of a run that exchange gradients, each with a whole model.
+
+    `main_program` and `startup_program` are what `CollectiveOptimizer.minimize` has made.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Mode.COLLECTIVE)
+        self._local_ip = 0
+        self.startup_program: Program | None = None
+        self.main_program: Program | CompiledProgram | None = None
+        self._origin_program: Program | None = None
+        self._transpiled_program: Program | None = None
+        self._checkoint_prefix = checkpoints.PREFIX
+        self._param_file_name = checkpoints.PARAMETERS
+
+    def init_worker(self) -> None:
+        """Warns: there is nothing to get ready."""
+        self._needless("init_worker")
+
+    def run_worker(self, main_programs: Any = None, scopes: Any = None) -> None:
+        """Warns: an executor runs the program."""
+        self._needless("run_worker")
+
+    def init_server(self, model_dir: str | None = None) -> None:
+        """Warns: there are no servers."""
+        self._needless("init_server")
+
+    def run_server(self) -> None:
+        """Warns: there are no servers."""
+        self._needless("run_server")
+
+    def stop_worker(self) -> None:
+        """Warns: a worker ends when its script does."""
+        self._needless("stop_worker")
+
+    def _needless(self, name: str) -> None:
+        logging.warning("You should not call '%s' method for collective mode.", name)
+
+    def distributed_optimizer(
+        self, optimizer: Any, strategy: DistributedStrategy | None = None
+    ) -> CollectiveOptimizer:
+        """`optimizer` for all workers together, by default with a `DistributedStrategy()`."""
+        self._optimizer = CollectiveOptimizer(optimizer, strategy or DistributedStrategy())
+        return self._optimizer
+
+    def save_inference_model(
+        self,
+        executor: Executor,
+        dirname: str,
+        feeded_var_names: Sequence[str] | None = None,
+        target_vars: Sequence[Any] | None = None,
+        main_program: Program | None = None,
+        export_for_deployment: bool = True,
+    ) -> Any:
+        """`fluid.io.save_inference_model`, by default of the program that was given to the optimizer.
+
+        Raises AssertionError if `main_program` is no Program, or `executor` no Executor.
+        """
+        program = self._program("save_inference_model", executor, main_program)
+        return io.save_inference_model(
+            dirname,
+            list(feeded_var_names or ()),
+            list(target_vars or ()),
+            executor,
+            program,
+            None,
+            None,
+            export_for_deployment,
+        )
+
+    def save_persistables(
+        self,
+        executor: Executor,
+        dirname: str,
+        main_program: Program | None = None,
+        filename: str | None = None,
+    ) -> None:
+        """`fluid.io.save_persistables`, by default of the program that was given to the optimizer.
+
+        Raises AssertionError if `main_program` is no Program, or `executor` no Executor.
+        """
+        program = self._program("save_persistables", executor, main_program)
+        io.save_persistables(executor, dirname, program, filename=filename)
+
+    def _program(self, name: str, executor: Any, program: Any) -> Program:
+        if not isinstance(executor, Executor):
+            raise AssertionError(
+                f"In fleet.{name}() function, executor must be as Executor type, got {type(executor).__name__}"
+            )
+        found = program if program is not None else self._origin_program
+        if not isinstance(found, Program):
+            raise AssertionError(
+                f"In fleet.{name}() function, main_program must be as Program type, got {type(found).__name__}"
+            )
+        return found
+
+    def save_check_point(
+        self,
+        executor: Executor,
+        path: str,
+        train_status: TrainStatus,
+        main_program: Program | None = None,
+        fs: Any = checkpoints.LOCAL,
+        local_cache_path: str = ".cache",
+        remain_all_checkpoint: bool = True,
+    ) -> None:
+        """Save what lasts and how far the training is in a new folder below `path`, numbered from 0.
+
+        Args:
+            executor: whose program it is.
+            path: created if it does not exist.
+            train_status: how far the training is.
+            main_program: by default that which was given to the optimizer.
+            fs: where `path` is, a `paddle.distributed.fs_wrapper.FS`.
+            local_cache_path: a folder here for what goes to another file system.
+            remain_all_checkpoint: whether older ones stay.
+        """
+        program = self._program("save_check_point", executor, main_program)
+        checkpoints.save(executor, path, train_status, program, fs, local_cache_path)
+        if not remain_all_checkpoint:
+            self.clean_redundant_check_points(path, fs)
+
+    def load_check_point(
+        self,
+        executor: Executor,
+        path: str,
+        trainer_id: int,
+        main_program: Program | None = None,
+        fs: Any = checkpoints.LOCAL,
+        local_cache_path: str = ".cache",
+        ignore_empty: bool = True,
+    ) -> TrainStatus | None:
+        """Load the newest checkpoint below `path`; returns how far the training was, None if there is none.
+
+        Args:
+            trainer_id: the number of this worker, for the name of its cache.
+
+        Further arguments are those of `save_check_point`. Raises AssertionError if there is none and `ignore_empty`
+        is False.
+        """
+        program = self._program("load_check_point", executor, main_program)
+        return checkpoints.load(executor, path, trainer_id, program, fs, local_cache_path, ignore_empty)
+
+    def clean_redundant_check_points(
+        self, root_path: str, fs: Any = checkpoints.LOCAL, checkpoint_num: int = 1
+    ) -> None:
+        """Remove all but the newest `checkpoint_num` checkpoints below `root_path`; one stays at least."""
+        checkpoints.clean(root_path, fs, checkpoint_num)
+
+    def _get_last_checkpoint_no(self, root_path: str, fs: Any) -> int:
+        return max(checkpoints.numbers(root_path, fs), default=-1)
+
+    def _save_train_status(self, path: str, train_status: TrainStatus) -> None:
+        checkpoints.save_status(path, train_status)
+
+    def _load_train_status(self, path: str) -> TrainStatus:
+        return checkpoints.load_status(path)
+
+
+fleet = Collective()
+"""The one that scripts use."""
+
+
+class DistributedStrategy(BuildStrategy):
+    """How workers train together: options of `BuildStrategy`, and these (`fleet.collective.DistributedStrategy`).
+
+    `mode`: "nccl2" (a `CompiledProgram` exchanges the gradients) or "collective" (operators of the program do), then by
+    `collective_mode` "grad_allreduce" or "local_sgd". `use_local_sgd`: the latter two at once. `forward_recompute`,
+    `recompute_checkpoints`: as `RecomputeOptimizer`. `use_amp`, `amp_loss_scaling`: as `mixed_precision.decorate`.
+    """
+
+    _defaults: ClassVar[dict[str, Any]] = {
+        **BuildStrategy._defaults,
+        "fuse_broadcast_ops": True,
+        "use_local_sgd": False,
+        "use_dist_fc": False,
+        "dist_fc_config": None,
+        "mode": "nccl2",
+        "collective_mode": None,
+        "nccl_comm_num": 1,
+        "forward_recompute": False,
+        "recompute_checkpoints": [],
+        "use_amp": False,
+        "amp_loss_scaling": 2**15,
+        "exec_strategy": None,
+        "_ut4grad_allreduce": False,
+    }
+    use_local_sgd: bool
+    mode: str
+    collective_mode: str | None
+    nccl_comm_num: int
+    use_hierarchical_allreduce: bool
+    hierarchical_allreduce_inter_nranks: int
+    forward_recompute: bool
+    recompute_checkpoints: list[Any]
+    use_amp: bool
+    amp_loss_scaling: float
+    exec_strategy: ExecutionStrategy
+    num_trainers: int
+    trainer_id: int
+    trainers_endpoints: list[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.exec_strategy = ExecutionStrategy()
+
+
+class CollectiveOpBasedOptimizer(DistributedOptimizer):
+    """An optimizer of workers whose parts call those of the optimizer that it is made on."""
+
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None:
+        if not isinstance(strategy, DistributedStrategy):
+            raise AssertionError(f"strategy must be DistributedStrategy, got {type(strategy).__name__}")
+        super().__init__(optimizer, strategy)
+
+    def backward(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+    ) -> Any:
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        return self._optimizer.apply_gradients(params_grads)
+
+
+class CollectiveOptimizer(DistributedOptimizer):
+    """An optimizer whose updates are made by all workers with the mean of their gradients.
+
+    Args:
+        optimizer: one for a single process.
+        strategy: how they exchange gradients.
+    """
+
+    def __init__(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> None:
+        strategy = strategy if strategy is not None else DistributedStrategy()
+        if strategy.forward_recompute:
+            if not strategy.recompute_checkpoints:
+                raise ValueError(
+                    "please set strategy.recompute_checkpoints when set strategy.forward_recompute as True"
+                )
+            optimizer = RecomputeOptimizer(optimizer)
+            optimizer._set_checkpoints(strategy.recompute_checkpoints)
+        super().__init__(optimizer, strategy)
+        self.print_config = False
+
+    def backward(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+    ) -> Any:
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        return self._optimizer.apply_gradients(params_grads)
+
+    def minimize(  # type: ignore[override]
+        self,
+        loss: Any,
+        startup_program: Program | None = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+    ) -> tuple[Any, Any]:
+        """Append gradients and updates to the program of `loss`, and change it for all workers.
+
+        What to run is `fleet.main_program` then. Returns the operators of the update and pairs of parameters and
+        gradients. Raises ValueError for a mode that there is not, AssertionError for options that exclude each other.
+        """
+        strategy: DistributedStrategy = self._strategy
+        self._check_collective_mode(loss.block.program, self._optimizer, strategy)
+        main = loss.block.program
+        startup = startup_program if startup_program is not None else default_startup_program()
+        optimizer = self._optimizer
+        if strategy.use_amp:
+            optimizer = decorate(
+                optimizer, init_loss_scaling=strategy.amp_loss_scaling, use_dynamic_loss_scaling=True
+            )
+        with program_guard(main, startup):
+            made = optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+        self._loss = loss
+        fleet._origin_program = main.clone(for_test=False)
+        fleet._transpiled_program = main
+        fleet.startup_program = startup
+        fleet.main_program = self._try_to_compile(startup, main)
+        return made
+
+    def _check_collective_mode(
+        self, main_program: Program, optimizer: Any, strategy: DistributedStrategy
+    ) -> None:
+        if strategy.use_local_sgd:
+            strategy.mode, strategy.collective_mode = "collective", "local_sgd"
+        if strategy.mode not in ("nccl2", "collective"):
+            raise ValueError(f"mode must be 'nccl2' or 'collective', got {strategy.mode!r}")
+        if strategy.mode == "collective":
+            if strategy.collective_mode not in ("grad_allreduce", "local_sgd"):
+                raise ValueError(
+                    f"invalid collective_mode: {strategy.collective_mode}, expected 'grad_allreduce' or 'local_sgd'"
+                )
+        elif strategy.collective_mode in ("grad_allreduce", "local_sgd"):
+            raise AssertionError("local_sgd and grad_allreduce can be used under collective mode")
+
+    def _node_num(self) -> int:
+        """How many machines there are."""
+        return len({endpoint.rpartition(":")[0] for endpoint in fleet.worker_endpoints()})
+
+    def _transpile(self, startup_program: Program, main_program: Program) -> None:
+        """Say in the programs who exchanges what with whom."""
+        strategy: DistributedStrategy = self._strategy
+        endpoints, rank = fleet.worker_endpoints(), fleet.worker_index()
+        if strategy.mode == "nccl2":
+            transpiling.nccl2(
+                rank,
+                endpoints,
+                startup_program,
+                strategy.nccl_comm_num,
+                strategy.use_hierarchical_allreduce,
+                strategy.hierarchical_allreduce_inter_nranks,
+            )
+        elif len(endpoints) > 1:
+            ways = {"grad_allreduce": transpiling.GradAllReduce, "local_sgd": transpiling.LocalSGD}
+            assert strategy.collective_mode is not None
+            way = ways[strategy.collective_mode](strategy.nccl_comm_num)
+            way.transpile(startup_program, main_program, rank, endpoints, endpoints[rank], False)
+
+    def _try_to_compile(self, startup_program: Program, main_program: Program) -> Program | CompiledProgram:
+        """What is run: the program with operators that exchange, or compiled for all workers."""
+        strategy: DistributedStrategy = self._strategy
+        if self._node_num() <= 1:
+            if strategy.nccl_comm_num > 1:
+                logging.warning("set nccl_comm_num=1 since you only have 1 node.")
+                strategy.nccl_comm_num = 1
+            if strategy.use_hierarchical_allreduce:
+                logging.warning("set use_hierarchical_allreduce=False since you only have 1 node.")
+                strategy.use_hierarchical_allreduce = False
+        self._transpile(startup_program, main_program)
+        if strategy.mode == "collective":
+            return main_program
+        strategy.num_trainers = fleet.worker_num()
+        strategy.trainer_id = fleet.worker_index()
+        strategy.trainers_endpoints = fleet.worker_endpoints()
+        strategy.enable_backward_optimizer_op_deps = True
+        strategy.exec_strategy.num_threads = max(2, strategy.nccl_comm_num + 1)
+        return CompiledProgram(main_program).with_data_parallel(
+            loss_name=self._loss.name, build_strategy=strategy, exec_strategy=strategy.exec_strategy
+        )
+
+
+__getattr__ = missing.reporter(__name__)

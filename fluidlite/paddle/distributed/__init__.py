@@ -1,0 +1,36 @@
+"""Several processes that train together (`paddle.distributed`): Fluid's modules, and the functions of Paddle 2.0."""
+
+from ...base import missing
+from ...dygraph.parallel import ParallelEnv
+from .collective import (
+    ReduceOp,
+    all_gather,
+    all_reduce,
+    barrier,
+    broadcast,
+    get_rank,
+    get_world_size,
+    init_parallel_env,
+    reduce,
+    scatter,
+)
+from .spawning import spawn
+
+__all__ = [
+    "ParallelEnv",
+    "ReduceOp",
+    "all_gather",
+    "all_reduce",
+    "barrier",
+    "broadcast",
+    "get_rank",
+    "get_world_size",
+    "init_parallel_env",
+    "reduce",
+    "scatter",
+    "spawn",
+]
+
+__getattr__ = missing.reporter(
+    __name__, lazy={"cloud_utils": "", "fs_wrapper": "", "launch": "", "utils": ""}
+)

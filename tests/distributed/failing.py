@@ -1,0 +1,21 @@
+"""One of two processes ends in the way that the argument says, while the other waits for it."""
+
+import os
+import signal
+import sys
+
+from fluidlite.distributed import world
+
+run = world()
+print(f"rank {run.rank} of {run.size}: {os.environ['PADDLE_CURRENT_ENDPOINT']} {sys.argv[1]}")
+run.barrier()
+if sys.argv[1] == "interrupted":
+    print("waiting")
+    signal.pause()
+if run.rank == 1:
+    if sys.argv[1] == "raises":
+        raise ValueError("this one is wrong")
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.exit(0)
+run.barrier()

@@ -1,0 +1,142 @@
+"""Starting processes, what they print, and what becomes of the others when one fails."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fluidlite.base.errors import NotSupportedError
+from fluidlite.distributed import environment, launching
+from fluidlite.paddle.distributed import command_line
+
+from .ranks import HERE, launch, needs_mpi
+from .ranks import environment as of_a_run
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    "way, last",
+    [
+        ("raises", "fluidlite: rank 1 failed, and the others were ended: ValueError: this one is wrong"),
+        ("killed", "fluidlite: rank 1 died of signal 9 (Killed), and the others were ended"),
+        ("leaves", "fluidlite: rank 1 has ended, and rank 0 waits for it"),
+    ],
+)
+def test_nobody_waits_for_one_that_is_gone(way, last):
+    done = launch("failing.py", way)
+    assert done.returncode != 0
+    assert f"[1] rank 1 of 2: 127.0.0.1:6171 {way}" in done.stdout.splitlines()
+    if way == "leaves":
+        assert last in done.stderr
+        return
+    told = done.stderr.splitlines()
+    assert told[-1] == last
+    if way == "raises":
+        assert told[-2] == "ValueError: this one is wrong" and told[-3].strip().startswith("raise ValueError")
+        assert any(line.startswith("[1] Traceback") for line in told)
+
+
+@needs_mpi
+def test_ctrl_c_is_handed_on():
+    run = subprocess.Popen(
+        [sys.executable, "-m", "fluidlite", "launch", "-n", "2", "failing.py", "interrupted"],
+        env=of_a_run(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=HERE,
+    )  # fmt: skip
+    assert run.stdout is not None
+    while "waiting" not in run.stdout.readline():
+        pass
+    begin = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    assert run.returncode == 130 and time.monotonic() - begin < 20
+
+
+@needs_mpi
+def test_fluids_command(tmp_path):
+    """`python -m paddle.distributed.launch` with Fluid's options; each process has a log."""
+    script = tmp_path / "shows.py"
+    script.write_text(
+        "import os, sys\n"
+        "names = ['PADDLE_TRAINER_ID', 'PADDLE_TRAINERS_NUM', 'PADDLE_CURRENT_ENDPOINT', 'TRAINING_ROLE']\n"
+        "print(*(os.environ[name] for name in names), *sys.argv[1:])\n"
+    )
+    words = [
+        "--selected_gpus=0,1",
+        "--started_port=7000",
+        f"--log_dir={tmp_path / 'logs'}",
+        str(script),
+        "--a",
+        "1",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidlite", "-m", "paddle.distributed.launch", *words],
+        env=of_a_run(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "started_port: 7000" in done.stdout
+    logs = [(tmp_path / "logs" / f"workerlog.{rank}").read_text() for rank in range(2)]
+    assert logs == [f"{rank} 2 127.0.0.1:{7000 + rank} TRAINER --a 1\n" for rank in range(2)]
+
+
+def test_one_process_needs_no_mpi(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    found = {}
+
+    def follow(self, command, environment):
+        found.update(environment)
+        return 0
+
+    monkeypatch.setattr(launching._Run, "follow", follow)
+    assert launching.launch(["script"], ["127.0.0.1"]) == 0
+    assert (found["PADDLE_TRAINER_ID"], found["PADDLE_TRAINERS_NUM"]) == ("0", "1")
+    with pytest.raises(NotSupportedError, match=r"pip install 'fluidlite\[mpi\]'"):
+        launching.launch(["script"], ["127.0.0.1"] * 2)
+
+
+def test_files_of_hosts(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("# machines\nfirst slots=2\nsecond\n\n")
+    assert launching.read_hosts(str(path), None) == ["first", "first", "second"]
+    assert launching.read_hosts(str(path), 2) == ["first", "first"]
+    with pytest.raises(launching.LaunchError, match="room for 3 processes, but 4"):
+        launching.read_hosts(str(path), 4)
+    path.write_text("first slots=many")
+    with pytest.raises(launching.LaunchError, match=r"hosts:1: expected HOST \[slots=N\]"):
+        launching.read_hosts(str(path), None)
+
+
+def test_several_machines(monkeypatch):
+    monkeypatch.setattr(launching.shutil, "which", lambda *_, **__: "mpiexec")
+    command = launching._mpiexec(["a", "a", "b"], {"PADDLE_TRAINERS_NUM": "3"}, {"PADDLE_TRAINERS_NUM": "3"})
+    assert command[command.index("--host") + 1] == "a:2,b:1"
+    assert command[-2:] == ["-x", "PADDLE_TRAINERS_NUM"]
+    assert environment.default_endpoints(3, ["a", "a", "b"], 7000) == ["a:7000", "a:7001", "b:7000"]
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [(["train.py"], "how many"), (["-n", "2"], "no script"), (["-n", "0", "x.py"], "one process at least")],
+)
+def test_commands_that_make_no_sense(words, told, capsys):
+    assert command_line.start_processes(words) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_what_mpiexec_says_becomes_fluids_environment():
+    of_mpi = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
+    found = dict(of_mpi)
+    environment.adopt(found)
+    assert (found["PADDLE_TRAINER_ID"], found["PADDLE_TRAINERS_NUM"]) == ("1", "2")
+    assert found["PADDLE_CURRENT_ENDPOINT"] == "127.0.0.1:6171" and found["TRAINING_ROLE"] == "TRAINER"
+    found = {**of_mpi, "PADDLE_TRAINER_ID": "7"}
+    environment.adopt(found)
+    assert found["PADDLE_TRAINER_ID"] == "7" and "PADDLE_TRAINERS_NUM" not in found
+    found = {**of_mpi, environment.LOCAL_GPUS: "4,5", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
+    environment.adopt(found)
+    assert found["FLAGS_selected_gpus"] == "5"
+    alone = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}
+    environment.adopt(alone)
+    assert len(alone) == 2

@@ -1,0 +1,124 @@
+"""Two processes against one: what they exchange, and what they train together."""
+
+import json
+
+import numpy as np
+import pytest
+
+from . import networks
+from .ranks import launch, needs_mpi
+
+pytestmark = needs_mpi
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What `two_ranks.py` found out, by rank."""
+    done = launch("two_ranks.py", "exchanging", "operators", "training", "fleet", "dygraph", timeout=300)
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("[0] FOUND "))
+    return json.loads(line.partition("FOUND ")[2])
+
+
+X = [np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3) + 1]
+
+
+@pytest.mark.parametrize(
+    "what, expected",
+    {
+        "sum": X[0] + X[1],
+        "prod": X[0] * X[1],
+        "max": X[1],
+        "min": X[0],
+        "half": [4.5, 6.0],
+        "truth": [True, False, True],
+        "number": 5,
+        "strided": (X[0] + X[1]).T,
+        "empty": [0, 3],
+        "broadcast": X[1],
+        "ragged": [[1, 1], [1, 1]],
+    }.items(),
+)
+def test_what_both_get(found, what, expected):
+    for got in found[what]:
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_what_each_gets(found):
+    assert found["shares"] == [[[1, 3, 5]], [[7, 9, 11]]]
+    assert found["exchange"] == [[[0], [0, 1]], [[0, 1, 2], [10, 11, 12]]]
+
+
+@pytest.mark.parametrize(
+    "what, told",
+    {
+        "other size": "rank 0 is at all_reduce (sum) of float64 [2], rank 1 at all_reduce (sum) of float64 [3]",
+        "other type": "rank 0 is at all_reduce (sum) of float64 [2], rank 1 at all_reduce (sum) of float32 [2]",
+        "other call": "rank 0 is at all_reduce (sum) of float64 [2], rank 1 at barrier",
+        "other root": "rank 0 is at broadcast (from rank 0) of float64 [2], rank 1 at broadcast (from rank 1)",
+        "no root": "there is no process 2",
+        "objects": "integers and reals",
+        "not to be shared": "rows must be a multiple",
+    }.items(),
+)
+def test_processes_that_do_not_do_the_same_are_told_so(found, what, told):
+    for got in found[what]:
+        assert told in got
+
+
+def test_operators(found):
+    """The second run is of two plans that fetch something else than the first run of one of them did."""
+    gathered = [[0, 1], [2, 3], [10, 11], [12, 13]]
+    for rank, (rows, own, least, root) in enumerate(found["operators"]):
+        assert rows == gathered and least == gathered[:2] and root == gathered[2:]
+        assert own == [[10 + 4 * rank, 12 + 4 * rank]]
+
+
+ALONE = {}
+
+
+def alone(train, name):
+    if (train, name) not in ALONE:
+        ALONE[train, name] = train(name)
+    return ALONE[train, name]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [f"GradAllReduce {name}" for name in networks.BUILT]
+    + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm"],
+)
+def test_programs_train_as_one_process_does_with_the_joined_batch(found, way):
+    expected = alone(networks.train, way.split()[-1])
+    np.testing.assert_allclose(np.mean(found[way], 0), expected, rtol=0, atol=1e-5)
+    assert np.ptp(expected) > 1e-3
+
+
+def test_local_updates(found):
+    """The first step is that of one process; then each has trained by itself, and the parameters are the means."""
+    together, one = np.mean(found["LocalSGD ctr"], 0), alone(networks.train, "ctr")
+    assert together[0] == pytest.approx(one[0], abs=1e-6)
+    assert 1e-4 < abs(together[1:] - one[1:]).max() < 0.1
+
+
+@pytest.mark.parametrize("way", ["fluid", "hooks"])
+@pytest.mark.parametrize("name", ["dense", "sparse"])
+def test_models_train_as_one_process_does_with_the_joined_batch(found, way, name):
+    expected = alone(networks.train_eager, name)
+    np.testing.assert_allclose(np.mean(found[f"dygraph {way} {name}"], 0), expected, rtol=0, atol=1e-5)
+    assert np.ptp(expected) > 1e-3
+
+
+def test_fleet(found):
+    assert found["split_files"] == [list("abc"), list("de")]
+    assert found["workers"] == [[rank, 2, "127.0.0.1:6170,127.0.0.1:6171"] for rank in range(2)]
+    assert found["all_reduce_worker"] == [[2, 1]] * 2
+    assert found["all_gather"] == [[5, 6]] * 2
+
+
+def test_functions_of_paddle_distributed(found):
+    common = [[3, 4], [2, 2], [2, 2]]
+    assert found["paddle.distributed"] == [
+        [*common, [3, 4], [[3, 4], [2, 2]], [4]],
+        [*common, [2, 2], [[3, 4], [2, 2]], [5]],
+    ]

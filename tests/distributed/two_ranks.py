@@ -1,0 +1,149 @@
+"""What two processes find out together; the first one prints it as JSON."""
+
+import json
+import sys
+
+import networks
+import numpy as np
+
+import fluidlite as fluid
+from fluidlite.distributed import DistributedError, environment, world
+from fluidlite.transpiler import collective
+
+environment.adopt()
+run = world()
+found = {}
+
+
+def together(name, value):
+    """Keep what both found, by rank."""
+    text = np.frombuffer(json.dumps(value).encode(), np.uint8)
+    sizes = run.all_gather(np.array([len(text)]))
+    ends = np.cumsum(sizes)
+    joined = run.all_gather(text)
+    found[name] = [json.loads(joined[e - n : e].tobytes()) for n, e in zip(sizes, ends, strict=True)]
+
+
+def refusal(call):
+    try:
+        call()
+    except (DistributedError, ValueError) as error:
+        return str(error)
+
+
+def exchanging():
+    rank = run.rank
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) + rank
+    for reduction in ("sum", "prod", "max", "min"):
+        together(reduction, run.all_reduce(x, reduction).tolist())
+    together("half", run.all_reduce(np.float16([1.5, 2]) * (rank + 1)).tolist())
+    together("truth", run.all_reduce(np.array([True, False, rank == 1])).tolist())
+    together("number", run.all_reduce(np.array(2 + rank)).tolist())
+    together("strided", run.all_reduce(x.T).tolist())
+    together("empty", run.all_reduce(np.zeros((0, 3), np.float32)).shape)
+    together("broadcast", run.broadcast(x, 1).tolist())
+    together("ragged", run.all_gather(np.full((2 * rank, 2), rank, np.int64)).tolist())
+    together("shares", run.reduce_scatter(x).tolist())
+    together("exchange", [p.tolist() for p in run.exchange([np.arange(rank + 1), np.arange(3) + 10 * rank])])
+    together("other size", refusal(lambda: run.all_reduce(np.zeros(2 + rank))))
+    together("other type", refusal(lambda: run.all_reduce(np.zeros(2, "f4" if rank else "f8"))))
+    together("other call", refusal(run.barrier if rank else lambda: run.all_reduce(np.zeros(2))))
+    together("other root", refusal(lambda: run.broadcast(np.zeros(2), rank)))
+    together("no root", refusal(lambda: run.broadcast(np.zeros(2), 2)))
+    together("objects", refusal(lambda: run.all_reduce(np.array(["a"]))))
+    together("not to be shared", refusal(lambda: run.reduce_scatter(np.zeros(3))))
+
+
+def training():
+    ends = environment.trainer().endpoints
+    for way, names in {"GradAllReduce": networks.BUILT, "LocalSGD": ["ctr"]}.items():
+        for name in names:
+
+            def change(main, startup, way=way):
+                getattr(collective, way)().transpile(startup, main, run.rank, ends, ends[run.rank], False)
+
+            losses = networks.train(name, change, part=(run.rank, run.size))
+            together(f"{way} {name}", losses)
+
+
+def operators():
+    main = fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main):
+        x = fluid.data("x", [2, 2])
+        outs = [
+            fluid.layers.collective._c_allgather(x, 2),
+            fluid.layers.collective._c_reducescatter(x, 2),
+            fluid.layers.collective._allreduce(x, reduce_type="min"),
+            fluid.layers.collective._c_broadcast(fluid.layers.scale(x, 1.0), root=1),
+        ]
+        fed = {"x": np.arange(4, dtype=np.float32).reshape(2, 2) + 10 * run.rank}
+        exe = fluid.Executor(fluid.CPUPlace())
+        for turn in range(2):
+            values = exe.run(main, fed, outs if run.rank or turn else [])
+        together("operators", [value.tolist() for value in values])
+
+
+def fleet():
+    """Programs that fleet compiles for all workers, and those with operators that exchange."""
+    from fluidlite.incubate.fleet.base import role_maker
+    from fluidlite.incubate.fleet.collective import DistributedStrategy
+    from fluidlite.incubate.fleet.collective import fleet as workers
+
+    workers.init(role_maker.PaddleCloudRoleMaker(is_collective=True))
+    together("split_files", workers.split_files(list("abcde")))
+    together("workers", [workers.worker_index(), workers.worker_num(), workers.worker_endpoints(True)])
+    total = np.zeros(2)
+    workers.all_reduce_worker(np.array([1.0, run.rank]), total)
+    together("all_reduce_worker", total.tolist())
+    together("all_gather", workers._role_maker.all_gather(run.rank + 5))
+    workers.barrier_worker()
+    for mode, options in {
+        "nccl2": {},
+        "collective": {"mode": "collective", "collective_mode": "grad_allreduce"},
+    }.items():
+        for name in ["lenet", "ctr"] if mode == "nccl2" else ["lstm"]:
+            strategy = DistributedStrategy()
+            for option, value in options.items():
+                setattr(strategy, option, value)
+
+            def optimizer(made, strategy=strategy):
+                return workers.distributed_optimizer(made, strategy)
+
+            def main_program(main, startup):
+                return workers.main_program
+
+            # The workers start from other parameters: those of the first count.
+            losses = networks.train(
+                name, main_program, (run.rank, run.size), optimizer=optimizer, seed=7 + run.rank
+            )
+            together(f"fleet {mode} {name}", losses)
+
+
+def dygraph():
+    """Fluid's way with scale_loss and apply_collective_grads, and that of Paddle 2.0."""
+    for way in ("fluid", "hooks"):
+        for name in ("dense", "sparse"):
+            together(f"dygraph {way} {name}", networks.train_eager(name, way, (run.rank, run.size)))
+    import fluidlite.paddle as paddle
+    from fluidlite.paddle import distributed
+
+    distributed.init_parallel_env()
+    rank = distributed.get_rank()
+    tensors = {name: paddle.to_tensor(np.float32([1 + rank, 2])) for name in "abcd"}
+    distributed.all_reduce(tensors["a"])
+    distributed.all_reduce(tensors["b"], distributed.ReduceOp.MAX)
+    distributed.broadcast(tensors["c"], 1)
+    distributed.reduce(tensors["d"], 0)
+    parts = []
+    distributed.all_gather(parts, tensors["d"])
+    out = paddle.to_tensor(np.float32([0]))
+    distributed.scatter(out, [paddle.to_tensor(np.float32([k])) for k in (4, 5)] if rank == 0 else None, 0)
+    distributed.barrier()
+    told = [tensors[name].numpy().tolist() for name in "abcd"]
+    together("paddle.distributed", [*told, [part.numpy().tolist() for part in parts], out.numpy().tolist()])
+
+
+for what in sys.argv[1:]:
+    globals()[what]()
+if run.rank == 0:
+    print("FOUND " + json.dumps(found))
