@@ -1,23 +1,9 @@
 """The layers: functions that append operators to the main program (`fluid.layers`)."""
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
-from . import collective as collective
-from . import (
-    control_flow,
-    detection,
-    distributions,
-    inputs,
-    io,
-    learning_rate_scheduler,
-    loss,
-    math_op_patch,
-    metric_op,
-    nn,
-    ops,
-    recurrent,
-    sequence_lod,
-    tensor,
-)
+from ..base.public_names import public_names
 from .control_flow import *  # noqa: F403
 from .control_flow import BlockGuard as BlockGuard
 from .control_flow import ConditionalBlock as ConditionalBlock
@@ -47,20 +33,7 @@ from .recurrent import *  # noqa: F403
 from .sequence_lod import *  # noqa: F403
 from .tensor import *  # noqa: F403
 
-__all__ = []
-__all__ += control_flow.__all__
-__all__ += detection.__all__
-__all__ += distributions.__all__
-__all__ += inputs.__all__
-__all__ += io.__all__
-__all__ += learning_rate_scheduler.__all__
-__all__ += loss.__all__
-__all__ += math_op_patch.__all__
-__all__ += metric_op.__all__
-__all__ += nn.__all__
-__all__ += ops.__all__
-__all__ += recurrent.__all__
-__all__ += sequence_lod.__all__
-__all__ += tensor.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__)
 
 __getattr__ = missing.reporter(__name__)

@@ -53,7 +53,7 @@ __all__ = [
 __all__ += device.__all__
 __all__ += dtypes.__all__
 __all__ += modes.__all__
-__all__ += tensor.__all__
+__all__ += getattr(tensor, "__all__")  # noqa: B009 - which type checkers are not shown
 
 _MODULES = (
     "autograd",

@@ -1,18 +1,9 @@
 """Blocks, loops, branches, arrays (`fluid.layers.control_flow`)."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
-from . import (
-    arrays,
-    branching,
-    counter,
-    dynamic_rnn,
-    if_else,
-    loops,
-    printing,
-    rank_table,
-    static_rnn,
-    switch,
-)
+from ...base.public_names import public_names
 from .arrays import *  # noqa: F403
 from .blocks import BlockGuard as BlockGuard
 from .branching import *  # noqa: F403
@@ -41,16 +32,7 @@ from .static_rnn import BlockGuardWithCompletion as BlockGuardWithCompletion
 from .static_rnn import StaticRNNMemoryLink as StaticRNNMemoryLink
 from .switch import *  # noqa: F403
 
-__all__ = []
-__all__ += arrays.__all__
-__all__ += branching.__all__
-__all__ += counter.__all__
-__all__ += dynamic_rnn.__all__
-__all__ += if_else.__all__
-__all__ += loops.__all__
-__all__ += printing.__all__
-__all__ += rank_table.__all__
-__all__ += static_rnn.__all__
-__all__ += switch.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__, hidden=("BlockGuard",))
 
 __getattr__ = missing.reporter(__name__)

@@ -1,7 +1,9 @@
 """Object detection (`fluid.layers.detection`)."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
-from . import anchors, boxes, matching, proposals, regions, retinanet, ssd, suppression, yolo
+from ...base.public_names import public_names
 from .anchors import *  # noqa: F403
 from .boxes import *  # noqa: F403
 from .matching import *  # noqa: F403
@@ -13,15 +15,7 @@ from .ssd import *  # noqa: F403
 from .suppression import *  # noqa: F403
 from .yolo import *  # noqa: F403
 
-__all__ = []
-__all__ += anchors.__all__
-__all__ += boxes.__all__
-__all__ += matching.__all__
-__all__ += proposals.__all__
-__all__ += regions.__all__
-__all__ += retinanet.__all__
-__all__ += ssd.__all__
-__all__ += suppression.__all__
-__all__ += yolo.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__, hidden=("detection_map",))
 
 __getattr__ = missing.reporter(__name__)

@@ -1,21 +1,9 @@
 """What networks are made of: activations, convolutions, pooling, normalisation, fully connected layers, images."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
-from . import (
-    activations,
-    click_values,
-    clipping,
-    convolution,
-    dense,
-    normalization,
-    pooling,
-    position_encoding,
-    probability,
-    resizing,
-    similarity,
-    user_functions,
-    vision,
-)
+from ...base.public_names import public_names
 from .activations import *  # noqa: F403
 from .click_values import *  # noqa: F403
 from .clipping import *  # noqa: F403
@@ -30,19 +18,7 @@ from .similarity import *  # noqa: F403
 from .user_functions import *  # noqa: F403
 from .vision import *  # noqa: F403
 
-__all__ = []
-__all__ += activations.__all__
-__all__ += click_values.__all__
-__all__ += clipping.__all__
-__all__ += convolution.__all__
-__all__ += dense.__all__
-__all__ += normalization.__all__
-__all__ += pooling.__all__
-__all__ += position_encoding.__all__
-__all__ += probability.__all__
-__all__ += resizing.__all__
-__all__ += similarity.__all__
-__all__ += user_functions.__all__
-__all__ += vision.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__)
 
 __getattr__ = missing.reporter(__name__)

@@ -1,7 +1,9 @@
 """Recurrent networks, decoding, beam search (`fluid.layers.rnn` and more)."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
-from . import beams, cells, decode_helpers, decoding, sequences, unit
+from ...base.public_names import public_names
 from .beams import *  # noqa: F403
 from .cells import *  # noqa: F403
 from .decode_helpers import *  # noqa: F403
@@ -9,12 +11,7 @@ from .decoding import *  # noqa: F403
 from .sequences import *  # noqa: F403
 from .unit import *  # noqa: F403
 
-__all__ = []
-__all__ += beams.__all__
-__all__ += cells.__all__
-__all__ += decode_helpers.__all__
-__all__ += decoding.__all__
-__all__ += sequences.__all__
-__all__ += unit.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__)
 
 __getattr__ = missing.reporter(__name__)

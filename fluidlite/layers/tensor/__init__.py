@@ -1,24 +1,9 @@
 """Making, joining, parting, reducing, multiplying and indexing tensors."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
-from . import (
-    arithmetic,
-    comparison,
-    constants,
-    indexing,
-    joining,
-    lod,
-    manipulation,
-    matrix,
-    random,
-    reductions,
-    search,
-    selected_rows,
-    shapes,
-    slicing,
-    tensor_math,
-    variables,
-)
+from ...base.public_names import public_names
 from .arithmetic import *  # noqa: F403
 from .comparison import *  # noqa: F403
 from .constants import *  # noqa: F403
@@ -39,22 +24,7 @@ from .slicing import *  # noqa: F403
 from .tensor_math import *  # noqa: F403
 from .variables import *  # noqa: F403
 
-__all__ = []
-__all__ += arithmetic.__all__
-__all__ += comparison.__all__
-__all__ += constants.__all__
-__all__ += indexing.__all__
-__all__ += joining.__all__
-__all__ += lod.__all__
-__all__ += manipulation.__all__
-__all__ += matrix.__all__
-__all__ += random.__all__
-__all__ += reductions.__all__
-__all__ += search.__all__
-__all__ += selected_rows.__all__
-__all__ += shapes.__all__
-__all__ += slicing.__all__
-__all__ += tensor_math.__all__
-__all__ += variables.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__, hidden=("load_combine", "save", "save_combine"))
 
 __getattr__ = missing.reporter(__name__)

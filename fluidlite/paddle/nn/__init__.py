@@ -1,24 +1,23 @@
 """Layers and what belongs to them (`paddle.nn`)."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
-from ...dygraph.layers import Layer
+from ...dygraph.layers import Layer as Layer
 from ...framework import mode
-from ..optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from ..param_attr import ParamAttr
-from . import functional, initializer, layer, utils
+from ..optimizer.clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
+from ..optimizer.clip import ClipGradByNorm as ClipGradByNorm
+from ..optimizer.clip import ClipGradByValue as ClipGradByValue
+from ..param_attr import ParamAttr as ParamAttr
+from . import functional as functional
+from . import initializer as initializer
+from . import layer
+from . import utils as utils
 from .layer import *  # noqa: F403
 
-__all__ = [
-    "ClipGradByGlobalNorm",
-    "ClipGradByNorm",
-    "ClipGradByValue",
-    "Layer",
-    "ParamAttr",
-    "functional",
-    "initializer",
-    "utils",
-]
-__all__ += layer.__all__
+if not TYPE_CHECKING:
+    __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Layer", "ParamAttr"]
+    __all__ += ["functional", "initializer", "utils", *layer.__all__]
 
 mode.be_modern()
 

@@ -1,6 +1,8 @@
 """Functions of tensors (`paddle.tensor`): each topic in a module of its own."""
 
-from . import creation, linalg, logic, manipulation, math, random, search, stat, summation
+from typing import TYPE_CHECKING
+
+from ...base.public_names import public_names
 from .creation import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .logic import *  # noqa: F403
@@ -11,13 +13,5 @@ from .search import *  # noqa: F403
 from .stat import *  # noqa: F403
 from .summation import *  # noqa: F403
 
-__all__ = []
-__all__ += creation.__all__
-__all__ += linalg.__all__
-__all__ += logic.__all__
-__all__ += manipulation.__all__
-__all__ += math.__all__
-__all__ += random.__all__
-__all__ += search.__all__
-__all__ += stat.__all__
-__all__ += summation.__all__
+if not TYPE_CHECKING:
+    __all__ = public_names(__name__)
