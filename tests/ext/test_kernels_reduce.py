@@ -48,6 +48,27 @@ def test_extremes_and_products(name, kind, target):
 
 
 @each_target
+@pytest.mark.parametrize("post", (1, 2))
+def test_what_is_not_a_number_does_not_vanish_wherever_it_is(post, target):
+    for n in (1, 15, 16, 17, 40):
+        for at in {0, n // 2, n - 1}:
+            x, out = draw(2, n, post), blank(2, post)
+            x[1, at] = np.nan
+            for name in ("reduce_max", "reduce_min"):
+                kernels.call(f"{name}.f32", [x, out], [2, n, post], target=target)
+                assert np.isnan(out[1]).all() and (out[0] == REDUCERS[name](x[0], axis=0)).all()
+
+
+def test_products_are_the_same_for_every_instruction_set():
+    x = draw(3, 1000, 1, low=0.9, high=1.1)
+    found: list[np.ndarray] = []
+    for target in kernels.targets():
+        found.append(blank(3, 1))
+        kernels.call("reduce_prod.f32", [x, found[-1]], [3, 1000, 1], target=target)
+    assert all((one == found[0]).all() for one in found)
+
+
+@each_target
 @pytest.mark.parametrize("kind", ("f32", "f64", "i32", "i64"))
 def test_positions_of_extremes_take_the_first(kind, target):
     x = draw(4, 9, 3, kind=kind, low=-4, high=4).round()
