@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .._ext.slots import Engine, Records
 from ..base import missing
 from ..base.context import Slot as Ambient
+from ..distributed import world
 from .feed_description import FeedDescription, SlotDescription, whole
+from .slot_exchange import dealt_out
 from .slot_files import Slot, SlotReader
 from .slot_reading import Feed, Loading, Share, batches_of_files, feed_of
 
@@ -189,6 +193,7 @@ class InMemoryDataset(DatasetBase):
         self._gone_through = False
         self._unmixed: Records | None = None
         self._candidates = 0
+        self._dealt = 0
 
     def set_feed_type(self, data_feed_type: str) -> None:
         """Accepted; it is in `desc`."""
@@ -227,7 +232,16 @@ class InMemoryDataset(DatasetBase):
             self._records.shuffle(_engine.get())
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """Nothing, as in Fluid without its parameter servers: there is nobody to exchange samples with."""
+        """With a `fleet`, deal the samples of all its workers out anew, and put them into a random order.
+
+        The workers are the processes of the run; in one, and without `fleet`, nothing happens, as in Fluid without
+        its parameter servers. Whoever waits for the others of the run raises what `fluidlite.distributed` does.
+        """
+        if fleet is None or world().size == 1 or self._gone_through:
+            return
+        self._dealt += 1
+        self._records = dealt_out(self._records, self._slots, self._dealt)
+        self.local_shuffle()
 
     def release_memory(self) -> None:
         """Forget the samples."""
@@ -235,12 +249,15 @@ class InMemoryDataset(DatasetBase):
         self._unmixed, self._gone_through = None, False
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
-        """How many samples are in memory; see the class."""
-        return 0 if self._gone_through else len(self._records)
+        """How many samples are in memory, with a `fleet` in that of all its workers; see the class."""
+        return self._counted(0 if self._gone_through else len(self._records), fleet)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
-        """How many samples an epoch has gone through; see the class."""
-        return len(self._records) if self._gone_through else 0
+        """How many samples an epoch has gone through, with a `fleet` those of all its workers; see the class."""
+        return self._counted(len(self._records) if self._gone_through else 0, fleet)
+
+    def _counted(self, own: int, fleet: Any) -> int:
+        return own if fleet is None else int(world().all_reduce(np.array(own)))
 
     def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
         """Among how many samples `slots_shuffle` draws; `fea_eval=False` has it do nothing."""

@@ -7,10 +7,10 @@ from collections import OrderedDict
 from typing import Any
 
 from ..base import missing
-from ..base.errors import NotSupportedError
 from ..core import roles as _roles
 from ..framework import Operator, Program, Variable, default_main_program, default_startup_program
 from ..framework.operator import OpRole
+from . import collective
 from .details import VarsDistributed, delete_ops, wait_server_ready
 from .parameter_server.server import ServerProgram, is_update, startup_of
 from .parameter_server.slicing import VarBlock as VarBlock
@@ -226,8 +226,31 @@ class DistributeTranspiler:
         starts_from_servers(self, endpoint_of)
 
     def _transpile_collective_modes(self, trainers: Any, current_endpoint: str) -> None:
-        raise NotSupportedError(
-            f"DistributeTranspilerConfig.mode {self.config.mode!r} is not in fluidlite: expected 'pserver'"
+        """Change the programs for trainers that exchange gradients among themselves."""
+        config, endpoints = self.config, str(trainers).split(",")
+        if config.mode == "nccl2":
+            collective.nccl2(
+                self.trainer_id,
+                endpoints,
+                self.startup_program,
+                config.nccl_comm_num,
+                config.use_hierarchical_allreduce,
+                config.hierarchical_allreduce_inter_nranks,
+            )
+            return
+        ways = {"grad_allreduce": collective.GradAllReduce, "local_sgd": collective.LocalSGD}
+        if config.mode != "collective" or config.collective_mode not in ways:
+            raise ValueError(
+                f"invalid mode {config.mode!r} with collective_mode {config.collective_mode!r}: expected 'pserver', "
+                f"'nccl2', or 'collective' with one of {list(ways)}"
+            )
+        ways[config.collective_mode](config.nccl_comm_num).transpile(
+            self.startup_program,
+            self.origin_program,
+            self.trainer_id,
+            endpoints,
+            current_endpoint,
+            config.wait_port,
         )
 
     def _checked_tables(self) -> dict[str, list[Operator]]:

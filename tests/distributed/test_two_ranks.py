@@ -14,7 +14,9 @@ pytestmark = needs_mpi
 @pytest.fixture(scope="module")
 def found():
     """What `two_ranks.py` found out, by rank."""
-    done = launch("two_ranks.py", "exchanging", "operators", "training", "fleet", "dygraph", timeout=300)
+    done = launch(
+        "two_ranks.py", "exchanging", "operators", "training", "fleet", "dygraph", "shuffling", timeout=300
+    )
     assert done.returncode == 0, done.stderr
     line = next(line for line in done.stdout.splitlines() if line.startswith("[0] FOUND "))
     return json.loads(line.partition("FOUND ")[2])
@@ -122,3 +124,13 @@ def test_functions_of_paddle_distributed(found):
         [*common, [3, 4], [[3, 4], [2, 2]], [4]],
         [*common, [2, 2], [[3, 4], [2, 2]], [5]],
     ]
+
+
+def test_samples_are_dealt_out(found):
+    (before, first), (_, second) = found["shuffled"]
+    assert before == 40 and 5 < len(first) < 35
+    expected = [
+        [[k + 100 * rank] * (1 + k % 2), float(np.float32(k / 3))] for rank in range(2) for k in range(20)
+    ]
+    assert sorted(first + second) == sorted(expected)
+    assert {ids[0] >= 100 for ids, _ in first} == {True, False}

@@ -2,6 +2,8 @@
 
 import json
 import sys
+import tempfile
+from pathlib import Path
 
 import networks
 import numpy as np
@@ -141,6 +143,30 @@ def dygraph():
     distributed.barrier()
     told = [tensors[name].numpy().tolist() for name in "abcd"]
     together("paddle.distributed", [*told, [part.numpy().tolist() for part in parts], out.numpy().tolist()])
+
+
+def shuffling():
+    """Samples go to other processes, none is lost."""
+    from fluidlite.incubate.fleet.collective import fleet as workers
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "samples")
+        lines = [
+            f"{1 + k % 2} {' '.join([str(k + 100 * run.rank)] * (1 + k % 2))} 1 {k / 3}\n" for k in range(20)
+        ]
+        path.write_text("".join(lines))
+        data = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+        with fluid.program_guard(fluid.Program()):
+            ids = fluid.data("ids", [-1, 1], "int64", lod_level=1)
+            data.set_use_var([ids, fluid.data("x", [-1, 1])])
+        data.set_batch_size(1)
+        data.set_filelist([str(path)])
+        data.load_into_memory()
+        before = data.get_memory_data_size(workers)
+        data.global_shuffle(workers)
+        feeds = list(data._feeds())
+    told = [[np.array(feed["ids"]).ravel().tolist(), np.array(feed["x"]).item()] for feed in feeds]
+    together("shuffled", [before, told])
 
 
 for what in sys.argv[1:]:

@@ -221,3 +221,28 @@ def test_who_trains_together_in_mode_nccl2():
     assert names[:4] == ["NCCLID", "NCCLID_1", "Hierarchical_inter_NCCLID_0", "Hierarchical_exter_NCCLID_0"]
     with fluid.scope_guard(fluid.Scope()):
         fluid.Executor(fluid.CPUPlace()).run(startup)
+
+
+@pytest.mark.parametrize(
+    "options, last",
+    [
+        ({"mode": "nccl2"}, "gen_nccl_id"),
+        ({"mode": "collective", "collective_mode": "grad_allreduce"}, "c_sync_comm_stream"),
+        ({"mode": "collective", "collective_mode": "local_sgd"}, "assign"),
+        ({"mode": "collective"}, None),
+        ({"mode": "else"}, None),
+    ],
+)
+def test_modes_of_distribute_transpiler(options, last):
+    main, startup = built()
+    config = fluid.DistributeTranspilerConfig()
+    for name, value in options.items():
+        setattr(config, name, value)
+    transpiler = fluid.DistributeTranspiler(config)
+    arguments = {"program": main, "startup_program": startup, "trainers": ",".join(ENDPOINTS)}
+    if last is None:
+        with pytest.raises(ValueError, match="invalid mode"):
+            transpiler.transpile(1, current_endpoint=ENDPOINTS[1], **arguments)
+    else:
+        transpiler.transpile(1, current_endpoint=ENDPOINTS[1], **arguments)
+        assert startup.global_block().ops[-1].type == last

@@ -1,0 +1,44 @@
+"""Samples that the processes of a run deal out anew: each goes as a line of a slot file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .._ext.slots import Records
+from ..distributed import world
+from .slot_files import Slot, SlotReader
+from .slot_reading import Loading
+
+
+def dealt_out(records: Records, slots: Sequence[Slot], turn: int) -> Records:
+    """The samples that fall to this process, of those of all; each process is drawn with the same probability.
+
+    `turn`: the number of this exchange, on which the draws depend.
+    """
+    run = world()
+    lines = _lines(records, slots)
+    owners = np.random.default_rng((run.rank, turn)).integers(0, run.size, len(lines))
+    parts = [
+        np.frombuffer(b"".join(lines[k] for k in np.flatnonzero(owners == rank)), np.uint8)
+        for rank in range(run.size)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "samples")
+        path.write_bytes(b"".join(part.tobytes() for part in run.exchange(parts)))
+        (found,) = Loading([SlotReader(slots, "", 0)], [str(path)]).wait()
+    return found
+
+
+def _lines(records: Records, slots: Sequence[Slot]) -> list[bytes]:
+    """The samples as a slot file has them: for each slot how many numbers, and these."""
+    words: list[list[str]] = [[] for _ in range(len(records))]
+    for slot, (numbers, offsets) in zip(slots, records.batch(0, len(records)), strict=True):
+        told = [repr(float(x)) for x in numbers] if slot.real else [str(x) for x in numbers.tolist()]
+        ends = offsets.tolist()
+        for row, begin, end in zip(words, ends, ends[1:], strict=False):
+            row += [str(end - begin), *told[begin:end]]
+    return [(" ".join(row) + "\n").encode() for row in words]
