@@ -7,10 +7,12 @@ from .base import missing
 from .base.dtypes import to_numpy
 from .framework import Variable
 from .framework.mode import in_dygraph_mode
+from .reader.batched import BatchedTensorProvider
 from .reader.converting import DataToLoDTensorConverter
 from .reader.feeder import DataFeeder
 
 __all__ = [
+    "BatchedTensorProvider",
     "DataFeeder",
     "DataToLoDTensorConverter",
     "check_dtype",

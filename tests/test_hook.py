@@ -76,9 +76,9 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.DistributeTranspiler()",
+            "import paddle.fluid as fluid; fluid.layers.generate_mask_labels()",
             "NotSupportedError",
-            "fluid.DistributeTranspiler exists in Fluid 1.8",
+            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
@@ -136,7 +136,7 @@ class Quantizer(QuantizeTranspiler):
     def __init__(self):
         super().__init__()
 
-class Mixed(DistributeTranspiler, fluid.contrib.Compressor, abc.ABC):
+class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.search_pyramid_hash, abc.ABC):
     pass
 
 later = functools.partial(generate_mask_labels, 1)
@@ -151,7 +151,7 @@ for use in (later, Quantizer, Mixed, agents.SearchAgent, other, lambda: list(Box
     assert check(python, code).split() == [
         "fluid.layers.generate_mask_labels",
         "fluid.contrib.QuantizeTranspiler",
-        "fluid.DistributeTranspiler",
+        "fluid.contrib.slim.nas.LightNASStrategy",
         "fluid.contrib.slim.nas.SearchAgent",
         "fluid.contrib.QuantizeTranspiler",
         "fluid.dataset.BoxPSDataset",

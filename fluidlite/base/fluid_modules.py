@@ -11,6 +11,16 @@ _LAYERS = [
     "sequence_lod",
 ]
 
+_REWRITING = [
+    "ast_transformer",
+    "basic_api_transformer",
+    "break_continue_transformer",
+    "convert_call_func",
+    "ifelse_transformer",
+    "loop_transformer",
+    "variable_trans_func",
+]
+
 ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
@@ -19,7 +29,10 @@ ALIASES = {
     "fluid.dataloader.dataloader_iter": "fluidlite.reader.watchdog",
     "fluid.dataset": "fluidlite.reader.slot_datasets",
     "fluid.data_feed_desc": "fluidlite.reader.feed_description",
-    "fluid.dygraph.dygraph_to_static": "fluidlite.dygraph.jit",
+    **{
+        f"fluid.dygraph.dygraph_to_static.{name}": "fluidlite.dygraph.dygraph_to_static.fluid_modules"
+        for name in _REWRITING
+    },
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }
 """Modules of Fluid whose names live in a module of another name here."""

@@ -18,6 +18,28 @@ _LEFT = "it is no more than what Fluid's own code leaves behind while it is impo
 _GONE = "Fluid 1.8 itself has no such operator any more; fluid.layers has cond and DynamicRNN"
 _CLASS = "it is a class of Paddle's C++ side that scripts cannot use by itself: use "
 
+_STEP = (
+    "it is a step of Fluid's rewriting of source, which has none of its kind here, where conditions and loops decide "
+    "when they run: use fluid.dygraph.declarative"
+)
+_STEPS = """
+ast_transformer.DygraphToStaticAst
+basic_api_transformer.BasicApiTransformer
+break_continue_transformer.BreakContinueTransformer
+break_continue_transformer.ForToWhileTransformer
+call_transformer.CallTransformer
+ifelse_transformer.IfConditionVisitor
+ifelse_transformer.IfElseTransformer
+ifelse_transformer.NodeTestTransformer
+list_transformer.ListTransformer
+loop_transformer.LogicalOpTransformer
+loop_transformer.LoopTransformer
+print_transformer.PrintTransformer
+tensor_shape_transformer.TensorShapeTransformer
+utils.IsControlFlowVisitor
+utils.is_control_flow_to_transform
+"""
+
 _REASONS = {
     "fluid.contrib.slim.quantization.mkldnn_post_training_strategy.MKLDNNPostTrainingQuantStrategy": _MKLDNN,
     "fluid.contrib.slim.quantization.qat2_int8_mkldnn_pass.Qat2Int8MkldnnPass": _MKLDNN,
@@ -27,6 +49,7 @@ _REASONS = {
     "fluid.core.ExecutorPrepareContext": f"{_CLASS}fluid.Executor",
     "fluid.core.FetchUnmergedList": f"{_CLASS}fluid.Executor",
     "fluid.core.IterableDatasetWrapper": f"{_CLASS}fluid.io.DataLoader.from_dataset",
+    "fluid.core.Layer": f"{_CLASS}fluid.dygraph.Layer",
     "fluid.core.ParallelExecutor": f"{_CLASS}fluid.CompiledProgram",
     "fluid.core.ProgramDescTracer": f"{_CLASS}fluid.dygraph.TracedLayer",
     "fluid.core.Reader": f"{_CLASS}fluid.io.DataLoader",
@@ -49,6 +72,8 @@ _REASONS = {
     "paddle.dataset.image.retcode": _LEFT,
     "paddle.dataset.sentiment.movie_reviews": "it is an object of NLTK, which paddle.dataset.sentiment does without",
 }
+
+_REASONS.update((f"fluid.dygraph.dygraph_to_static.{name}", _STEP) for name in _STEPS.split())
 
 
 def reason(name: str) -> str | None:

@@ -10,6 +10,7 @@ from .loss import BCELoss, L1Loss, MSELoss, NLLLoss
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, SpectralNorm
 from .pooling import Pool2D
 from .recurrent import GRUUnit
+from .sequence import RowConv, SequenceConv
 from .tree import TreeConv
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "NCE",
     "NLLLoss",
     "PRelu",
+    "RowConv",
+    "SequenceConv",
     "Pool2D",
     "SpectralNorm",
     "TreeConv",
