@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from typing import NoReturn
 
 from ..base.errors import EnforceNotMet, EOFException, called
 from ..framework import Operator, Variable
@@ -79,6 +80,14 @@ def in_operator(op: Operator, error: Exception) -> Exception:
             text = f"{text} ({names})"
         return type(error)(text + at)
     return OperatorError(f"operator {op.type} ({names}) failed: {type(error).__name__}: {error}{at}")
+
+
+def raise_in_operator(op: Operator, error: Exception) -> NoReturn:
+    """Raise `in_operator`, while `error` is handled."""
+    located = in_operator(op, error)
+    if located is error:
+        raise
+    raise located from error
 
 
 def refusal(op: Operator, message: str) -> OperatorError:

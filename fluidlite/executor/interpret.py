@@ -208,10 +208,7 @@ class Interpreter:
         except Exception as error:
             if self.device is not None and isinstance(error, MemoryError):
                 raise
-            located = failures.in_operator(op, error)
-            if located is error:
-                raise
-            raise located from error
+            failures.raise_in_operator(op, error)
         kept = {}
         for one in sequences.declared(op):
             levels = [environment.lod_of(name) for name in (one.source, *one.others)]

@@ -388,10 +388,7 @@ class Plan(StepPlan):
             try:
                 results = definition.call(np, inputs, op.attrs, lods)
             except Exception as error:
-                located = failures.in_operator(op, error)
-                if located is error:
-                    raise
-                raise located from error
+                failures.raise_in_operator(op, error)
             for slot, result in zip(definition.output_slots, results, strict=True):
                 names = op.outputs.get(slot.name) or []
                 for name, value in zip(names, result if slot.many else [result], strict=False):

@@ -285,10 +285,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
         refusal.op = op
         raise
     except Exception as error:
-        located = failures.in_operator(op, error)
-        if located is error:
-            raise
-        raise located from error
+        failures.raise_in_operator(op, error)
     for name in op.writes():
         if any(n < 0 for n in meta.shapes.get(name, ())):
             raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data", op)

@@ -104,10 +104,7 @@ class Alone:
         try:
             results = kernel(np, **arguments)
         except Exception as error:
-            located = failures.in_operator(op, error)
-            if located is error:
-                raise
-            raise located from error
+            failures.raise_in_operator(op, error)
         for (several, targets), result in zip(
             self._outputs, (results,) if self._single else results, strict=True
         ):

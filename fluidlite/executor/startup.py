@@ -93,10 +93,7 @@ def _give(op: Operator, environment: Environment) -> None:
     try:
         results = definition.call(np, {}, op.attrs, direct=True)
     except Exception as error:
-        located = failures.in_operator(op, error)
-        if located is error:
-            raise
-        raise located from error
+        failures.raise_in_operator(op, error)
     for slot, result in zip(definition.output_slots, results, strict=True):
         for name, value in zip(
             op.outputs.get(slot.name, ()), result if slot.many else (result,), strict=False
