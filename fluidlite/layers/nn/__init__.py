@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ...base import missing
 from ...base.public_names import public_names
 from .activations import *  # noqa: F403
+from .batch_norm import *  # noqa: F403
 from .click_values import *  # noqa: F403
 from .clipping import *  # noqa: F403
 from .convolution import *  # noqa: F403

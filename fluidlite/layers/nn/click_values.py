@@ -1,13 +1,16 @@
-"""What models of clicks begin with: counts of showing and clicking, hashed ids, samples chosen by tags."""
+"""What models of clicks begin with: counts of showing and clicking, columns normalised by counts, hashed ids, samples
+chosen by tags."""
 
 from __future__ import annotations
 
 from ...framework import Variable
+from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variable
 from ...layer_helper_base import is_eager
-from ..checks import INTEGERS, check_dtype
+from ...param_attr import ParamAttr
+from ..checks import FORMATS, INTEGERS, check_choice, check_dtype
 
-__all__ = ["continuous_value_model", "filter_by_instag", "hash"]
+__all__ = ["continuous_value_model", "data_norm", "filter_by_instag", "hash"]
 
 
 def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
@@ -86,3 +89,71 @@ def filter_by_instag(
     attrs = {"is_lod": is_lod, "out_val_if_empty": out_val_if_empty}
     out, weight, _ = helper.run("filter_by_instag", inputs, ("Out", "LossWeight", "IndexMap"), attrs)
     return [out, weight]
+
+
+def data_norm(
+    input: Variable,
+    act: str | None = None,
+    epsilon: float = 1e-05,
+    param_attr: dict[str, float] | None = None,
+    data_layout: str = "NCHW",
+    in_place: bool = False,
+    name: str | None = None,
+    moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None,
+    do_model_average_for_mean_and_var: bool = True,
+    slot_dim: int = -1,
+    sync_stats: bool = False,
+    summary_decay_rate: float = 0.9999999,
+    enable_scale_and_shift: bool = False,
+) -> Variable:
+    """Normalises columns by sums over all batches so far (`fluid.layers.data_norm`).
+
+    Count, sum and sum of squares of each column are parameters whose gradients are those of the batch; the optimizer
+    adds them up. The result is (input - sum / count) * sqrt(count / squares).
+
+    Args:
+        input: floats [rows, width], the width known.
+        act: the name of an activation.
+        epsilon: in [0, 0.001]; the sum of squares grows by this for each row.
+        param_attr: what the parameters start from: "batch_size" (1e4), "batch_sum" (0), "batch_square" (1e4),
+            "scale_w" (1), "bias" (0). Anything but a dict leaves them at that.
+        data_layout: "NCHW" or "NHWC", the same for matrices.
+        in_place: write the result over `input`.
+        name: what the names of the parameters begin with; "dn" by default, so that layers without a name share theirs.
+        slot_dim: where positive, columns come in slots of so many, which begin with a count; where that is 0 the slot
+            is left out, and its result is 0.
+        sync_stats, summary_decay_rate: have no effect on a CPU, as in Fluid.
+        enable_scale_and_shift: whether to scale and shift the columns by trainable parameters.
+        moving_mean_name, moving_variance_name, do_model_average_for_mean_and_var: without effect, as in Fluid.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "data_norm")
+    check_choice(data_layout, "data_layout", FORMATS[2], "data_norm")
+    helper = LayerHelper("data_norm", name=name, act=act)
+    starts = param_attr if isinstance(param_attr, dict) else {}
+    prefix, width = "dn" if name is None else name, input.shape[1 if data_layout == "NCHW" else -1]
+    parameters = {"BatchSize": ("batch_size", "batch_size", 1e4), "BatchSum": ("batch_sum", "batch_sum", 0.0)}
+    parameters["BatchSquareSum"] = ("batch_square_sum", "batch_square", 1e4)
+    if enable_scale_and_shift:
+        parameters = {"scale_w": ("scale_w", "scale_w", 1.0), "bias": ("bias", "bias", 0.0), **parameters}
+    inputs = {"X": [input]}
+    for slot, (ending, key, default) in parameters.items():
+        attr = ParamAttr(
+            name=f"{prefix}.{ending}", initializer=ConstantInitializer(float(starts.get(key, default)))
+        )
+        inputs[slot] = [helper.create_parameter(attr=attr, shape=[width], dtype=input.dtype)]
+    saved = ("Means", "Scales")
+    made = {slot: helper.create_variable(dtype=input.dtype, like=input) for slot in saved}
+    made["Y"] = input if in_place else helper.create_variable(dtype=input.dtype, like=input)
+    attrs = {
+        "epsilon": epsilon,
+        "slot_dim": slot_dim,
+        "sync_stats": sync_stats,
+        "summary_decay_rate": summary_decay_rate,
+        "enable_scale_and_shift": enable_scale_and_shift,
+    }
+    out = helper.run("data_norm", inputs, tuple(made), attrs, stop_gradient=saved, into=made)[2]
+    return helper.append_activation(out)
