@@ -14,6 +14,7 @@ LAYERS = [
     {"base"},
     {"old_scripts"},
     {"_ext"},
+    {"rpc"},
     {"backend"},
     {"distributed"},
     {"ops"},

@@ -12,6 +12,7 @@ from ..base import profiling
 from ..base.errors import EOFException
 from ..base.place import Place
 from ..framework import Operator, Program, Variable, default_main_program, mode
+from ..rpc.client import complete_all
 from . import failures
 from .feeding import unshared
 from .from_dataset import FetchHandler, Step, run_over
@@ -35,11 +36,14 @@ class Executor:
         self._copies: WeakKeyDictionary[Program, tuple[Any, list[Program]]] = WeakKeyDictionary()
 
     def close(self) -> None:
-        """Wait for what has been given to a GPU, and refuse to run anything from now on.
+        """Wait for what has been given to a GPU, tell parameter servers that this trainer is done, and refuse to run
+        anything from now on.
 
         Raises OperatorError if a step that nobody has waited for met a label or an id that is out of range.
         """
         device, closed, self._closed = self._device, self._closed, True
+        if not closed:
+            complete_all()
         if device is not None and not closed:
             device.synchronize()
             faults.raise_pending(device)

@@ -120,7 +120,7 @@ class ExactMeta:
 
     def _fed_rows(self, name: str) -> None:
         values = parts(name)[1]
-        self.shapes[name] = (self.block.var(name).shape[0], *self.shapes[values][1:])
+        self.shapes[name] = (self.block._var_recursive(name).shape[0], *self.shapes[values][1:])
         self.dtypes[name] = self.dtypes[values]
         self.set_rows(name, self.shapes[values][0])
 

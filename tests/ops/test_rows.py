@@ -52,6 +52,13 @@ def test_sum_keeps_the_rows_of_all():
     np.testing.assert_allclose(mixed, x.dense() + y.dense(), rtol=1e-6)
 
 
+def test_scale_keeps_the_rows():
+    x = sparse()
+    (scaled,) = call("scale", {"X": x}, scale=0.5, bias=1.0, bias_after_scale=True)
+    np.testing.assert_array_equal(scaled.rows, x.rows)
+    np.testing.assert_array_equal(scaled.values, x.values * np.float32(0.5) + 1)
+
+
 def test_product_with_one_element():
     x = sparse()
     (scaled,) = call("elementwise_mul", {"X": x, "Y": np.array([0.5], "float32")}, axis=-1)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ...framework import Operator
 from ..environment import Environment, Run
-from . import branches, loops, recurrent
+from . import branches, loops, recurrent, remote
 
 Control = Callable[[Run, Operator, Environment], None]
 
@@ -18,6 +18,7 @@ _FUNCTIONS: dict[str, Control] = {
     **branches.FUNCTIONS,
     **loops.FUNCTIONS,
     **recurrent.FUNCTIONS,
+    **remote.FUNCTIONS,
 }
 
 

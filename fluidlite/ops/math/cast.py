@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from ...base.selected_rows import SelectedRows
 from .. import by_row, copies, native
 from ..infer import same_as
-from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register
+from ..registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register
+from ..tensor import selected_rows as rows
 
 _SUFFIX = {
     VarType.FP16: "f16",
@@ -62,6 +64,24 @@ def _scale(xp: Any, X: Any, ScaleTensor: Any, scale: float, bias: float, bias_af
     return X * factor + number(bias) if bias_after_scale else (X + number(bias)) * factor
 
 
+def _scale_rows(
+    xp: Any, X: SelectedRows, ScaleTensor: Any, scale: float, bias: float, bias_after_scale: bool
+) -> SelectedRows:
+    """The rows that are held, scaled: as in Fluid, `bias` is not added to the others."""
+    return X.with_values(_scale(xp, X.values, ScaleTensor, scale, bias, bias_after_scale))
+
+
+def _scale_rows_native(op: OpView) -> list[Call] | None:
+    kernel = native.typed(op, "scale", ("X",))
+    if kernel is None or op.has("ScaleTensor"):
+        return None
+    count, _, width = rows.extent(op, "X")
+    values = [rows.parts(op.name(slot))[1] for slot in ("X", "Out")]
+    floats = [float(op.attr("scale")), float(op.attr("bias"))]
+    scaled = Call(kernel, list(values), [count * width, int(op.attr("bias_after_scale"))], floats)
+    return [rows.same_rows(op, "X", "Out"), scaled]
+
+
 def _scale_grad(op: OpView) -> list[OpSpec]:
     takes = {"X": [grad_name(op.name("Out"))]}
     if op.has("ScaleTensor"):
@@ -94,6 +114,7 @@ register(
         grad=_scale_grad,
         gradable=("X",),
         native=_scale_native,
+        rows=RowRule(_scale_rows, slots=("X",), out="Out", native=_scale_rows_native),
         cuda="elementwise.scale",
         by_row=by_row.scaled,
         inplace=(("Out", "X"),),

@@ -1,0 +1,188 @@
+"""`ParameterServer`: who may do what when, on the server's side. What is stored and computed is a `Store`'s.
+
+With barriers (`sync`) a round is: every trainer sends its gradients and then `send_barrier`; when the last one has, the
+store updates; what a trainer gets after its barrier waits for that. Without, each gradient updates when it arrives.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from .messages import Message, RpcError, TrainerLost
+from .transport import Listener
+
+
+class Store(Protocol):
+    """Parameters and how they are updated; all calls come one at a time."""
+
+    def take(self, name: str, value: Any, trainer: int) -> None:
+        """Keep a gradient for the next update, or update by it at once."""
+
+    def update(self) -> None:
+        """Update all parameters by the gradients that have been taken."""
+
+    def get(self, name: str, trainer: int) -> Any:
+        """A copy of a variable; KeyError if there is none."""
+
+    def rows(self, table: str, ids: Any) -> Any:
+        """Rows of a table."""
+
+    def save(self, folder: str, table: str) -> None:
+        """Save parameters to files in `folder`."""
+
+
+class ParameterServer:
+    """Serves `store` to `trainers` trainers at `endpoint` until all of them are done.
+
+    `run` raises TrainerLost if one of them has ended without saying so; without barriers the others go on, and it may
+    come back.
+    """
+
+    def __init__(self, endpoint: str, trainers: int, store: Store, sync: bool) -> None:
+        self.endpoint, self.trainers, self.store, self.sync = endpoint, trainers, store, sync
+        self._state = threading.Condition()
+        self._rounds = 0
+        self._barriers = dict.fromkeys(range(trainers), 0)
+        self._steps = dict.fromkeys(range(trainers), 0)
+        self._watching: dict[int, int] = {}
+        self._done: set[int] = set()
+        self._gone: set[int] = set()
+        self._failure: Exception | None = None
+        self._commands: Mapping[str, Callable[[Message], Message]] = {
+            "send": self._send,
+            "send_barrier": self._send_barrier,
+            "get": self._get,
+            "rows": self._rows,
+            "save": self._save,
+            "complete": self._complete,
+        }
+
+    def run(self) -> None:
+        """Serve until all trainers are done."""
+        threads = 4 * self.trainers + 8
+        listener = Listener(self.endpoint, threads, self._answer, self._joined, self._left)
+        try:
+            with self._state:
+                while self._failure is None and not self._over():
+                    self._state.wait(1.0)
+        finally:
+            listener.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _over(self) -> bool:
+        return len(self._done) == self.trainers or (
+            bool(self._gone) and len(self._done | self._gone) == self.trainers
+        )
+
+    def _answer(self, data: bytes) -> bytes:
+        try:
+            message = Message.decode(data)
+            if not 0 <= message.trainer < self.trainers:
+                raise RpcError(f"there are {self.trainers} trainers, none with number {message.trainer}")
+            command = self._commands.get(message.command)
+            if command is None:
+                raise RpcError(f"there is no command {message.command!r}")
+            self._steps[message.trainer] = int(message.info.get("step", 0))
+            return command(message).encode()
+        except Exception as error:  # the trainer that asked is told, whatever it is
+            return Message("error", info={"text": f"{type(error).__name__}: {error}"}).encode()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _send(self, message: Message) -> Message:
+        with self._state:
+            self._check()
+            for name, value in message.arrays.items():
+                self.store.take(name, value, message.trainer)
+        return Message("ok")
+
+    def _send_barrier(self, message: Message) -> Message:
+        with self._state:
+            self._check()
+            self._barriers[message.trainer] += 1
+            self._update_if_due()
+        return Message("ok")
+
+    def _update_if_due(self) -> None:
+        """Update if every trainer that still trains has sent what belongs to the round."""
+        waiting = [t for t in range(self.trainers) if t not in self._done]
+        if not self.sync or not waiting or min(self._barriers[t] for t in waiting) <= self._rounds:
+            return
+        try:
+            self.store.update()
+        except Exception as error:
+            self._failure = RpcError(f"parameter server {self.endpoint}: {error}")
+            self._state.notify_all()
+            raise
+        self._rounds += 1
+        self._state.notify_all()
+
+    def _get(self, message: Message) -> Message:
+        with self._state:
+            self._wait_for_round(message.trainer)
+            found = {name: self._found(name, message.trainer) for name in message.info["names"]}
+        return Message("values", arrays=found)
+
+    def _found(self, name: str, trainer: int) -> Any:
+        try:
+            return self.store.get(name, trainer)
+        except KeyError:
+            raise RpcError(f"the server {self.endpoint} has no variable {name!r} with a value") from None
+
+    def _wait_for_round(self, trainer: int) -> None:
+        while self.sync and self._rounds < self._barriers[trainer]:
+            self._check()
+            self._state.wait()
+        self._check()
+
+    def _rows(self, message: Message) -> Message:
+        with self._state:
+            self._wait_for_round(message.trainer)
+            return Message(
+                "rows", arrays={"rows": self.store.rows(message.info["table"], message.arrays["ids"])}
+            )
+
+    def _save(self, message: Message) -> Message:
+        with self._state:
+            self._check()
+            self.store.save(message.info["dir"], message.info["table"])
+        return Message("ok")
+
+    def _complete(self, message: Message) -> Message:
+        with self._state:
+            self._done.add(message.trainer)
+            self._gone.discard(message.trainer)
+            if self._failure is None:
+                self._update_if_due()
+            self._state.notify_all()
+        return Message("ok")
+
+    def _joined(self, trainer: int) -> None:
+        with self._state:
+            self._watching[trainer] = self._watching.get(trainer, 0) + 1
+            if trainer in self._gone:
+                self._gone.discard(trainer)
+                self._done.discard(trainer)
+
+    def _left(self, trainer: int) -> None:
+        """The connection of a trainer has ended."""
+        with self._state:
+            self._watching[trainer] -= 1
+            if self._watching[trainer] or trainer in self._done:
+                return
+            text = (
+                f"parameter server {self.endpoint} has lost trainer {trainer} of {self.trainers}; the last step "
+                f"that it has told of is {self._steps.get(trainer, 0)}"
+            )
+            self._gone.add(trainer)
+            if self.sync:
+                self._failure = self._failure or TrainerLost(text)
+            else:
+                print(text, file=sys.stderr, flush=True)
+            self._state.notify_all()

@@ -1,0 +1,129 @@
+"""gRPC underneath: one method that takes and gives a message, and one that lasts as long as a trainer does.
+
+A trainer opens `Watch` first. When either side dies the connection ends, which the other one sees at once; that of a
+machine which has gone is found out by keepalives within 5 seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..base.errors import NotSupportedError
+
+CALL, WATCH = "Call", "Watch"
+_SERVICE = "fluidlite.ParameterServer"
+_OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.keepalive_time_ms", 2000),
+    ("grpc.keepalive_timeout_ms", 2500),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.so_reuseport", 0),
+    ("grpc.enable_http_proxy", 0),
+]
+
+
+def _grpc() -> Any:
+    try:
+        import grpc
+    except ImportError:
+        raise NotSupportedError(
+            "parameter servers need grpcio, which is not installed: pip install 'fluidlite[ps]'"
+        ) from None
+    return grpc
+
+
+class Listener:
+    """Takes calls at `endpoint` and nowhere else; OSError if that cannot be bound.
+
+    `answer` gets the bytes of a call and gives those of the reply; it may block. `joined` gets the number of a trainer
+    that opens `Watch`, `left` when that has ended, for whatever reason.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        threads: int,
+        answer: Callable[[bytes], bytes],
+        joined: Callable[[int], None],
+        left: Callable[[int], None],
+    ) -> None:
+        grpc = _grpc()
+        self._over = threading.Event()
+
+        def watch(number: bytes, context: Any) -> Iterator[bytes]:
+            trainer = int(number)
+            joined(trainer)
+            context.add_callback(lambda: left(trainer))
+            yield b"here"
+            while not self._over.wait(0.2) and context.is_active():
+                pass
+
+        handlers = {
+            CALL: grpc.unary_unary_rpc_method_handler(lambda data, context: answer(data)),
+            WATCH: grpc.unary_stream_rpc_method_handler(watch),
+        }
+        self._server = grpc.server(ThreadPoolExecutor(threads, "fluidlite-ps"), options=_OPTIONS)
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
+        try:
+            bound = self._server.add_insecure_port(endpoint)
+        except RuntimeError as error:
+            raise OSError(f"a parameter server cannot listen at {endpoint}: {error}") from None
+        if not bound:
+            raise OSError(f"a parameter server cannot listen at {endpoint}")
+        self._server.start()
+
+    def close(self) -> None:
+        """Let calls end that have begun, and take no more."""
+        self._over.set()
+        self._server.stop(2).wait()
+
+
+class Line:
+    """A connection to the server at `endpoint`.
+
+    Waits up to `patience` seconds for the server to come. `lost` is set when it has ended.
+    """
+
+    def __init__(self, endpoint: str, trainer: int, patience: float) -> None:
+        self.grpc = _grpc()
+        self.lost = threading.Event()
+        self._closing = False
+        self._channel = self.grpc.insecure_channel(endpoint, options=_OPTIONS)
+        self._watch = self._channel.unary_stream(f"/{_SERVICE}/{WATCH}")(
+            str(trainer).encode(), wait_for_ready=True
+        )
+        timer = threading.Timer(patience, self._watch.cancel)
+        timer.daemon = True
+        timer.start()
+        try:
+            next(self._watch)
+        except (self.grpc.RpcError, StopIteration):
+            self._channel.close()
+            raise TimeoutError(f"no parameter server at {endpoint} within {patience:g} s") from None
+        finally:
+            timer.cancel()
+        self._call = self._channel.unary_unary(f"/{_SERVICE}/{CALL}")
+        threading.Thread(target=self._look, name=f"watch {endpoint}", daemon=True).start()
+
+    def _look(self) -> None:
+        try:
+            for _ in self._watch:
+                pass
+        except self.grpc.RpcError:
+            pass
+        self.lost.set()
+
+    def begin(self, data: bytes) -> Any:
+        """Start a call; `result()` of what this gives waits for the reply."""
+        return self._call.future(data)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._watch.cancel()
+        self._channel.close()

@@ -1,0 +1,182 @@
+"""Trainers and servers that die: the other side says who, at once, and one may come back."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("grpc", reason="parameter servers need grpcio")
+
+from fluidlite.rpc import RpcError, ServerLost, TrainerLost
+from fluidlite.rpc.client import Client
+from fluidlite.rpc.server import ParameterServer
+
+from .ports import free_port
+
+SERVER = """
+import sys, numpy as np
+from fluidlite.rpc.server import ParameterServer
+class Held:
+    def take(self, name, value, trainer): pass
+    def update(self): pass
+    def get(self, name, trainer): return {"w": np.ones(2, "float32")}[name]
+ParameterServer(sys.argv[1], 1, Held(), True).run()
+"""
+TRAINER = """
+import sys, time, numpy as np
+from fluidlite.rpc.client import Client
+one = Client(1)
+one.get([sys.argv[1]], ["w"])
+one.barrier([sys.argv[1]])
+one.get([sys.argv[1]], ["w"])
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+class Held:
+    """A store of one variable, which an update adds 1 to."""
+
+    def __init__(self):
+        self.w = np.zeros(2, "float32")
+        self.taken = []
+
+    def take(self, name, value, trainer):
+        self.taken.append((name, trainer))
+
+    def update(self):
+        self.w += 1
+
+    def get(self, name, trainer):
+        return {"w": self.w.copy()}[name]
+
+
+class Serving(threading.Thread):
+    """A server in a thread; `error` is what it has raised."""
+
+    def __init__(self, trainers, sync=True):
+        super().__init__(daemon=True)
+        self.endpoint = f"127.0.0.1:{free_port()}"
+        self.store, self.error = Held(), None
+        self.server = ParameterServer(self.endpoint, trainers, self.store, sync)
+        self.start()
+
+    def run(self):
+        try:
+            self.server.run()
+        except Exception as error:
+            self.error = error
+
+
+def process(script, endpoint):
+    return subprocess.Popen([sys.executable, "-c", script, endpoint], stdout=subprocess.PIPE, text=True)
+
+
+def test_rounds_wait_for_all_trainers():
+    serving = Serving(2)
+    one, other = Client(0), Client(1)
+    one.barrier([serving.endpoint])
+    found = []
+    waiting = threading.Thread(target=lambda: found.extend(one.get([serving.endpoint], ["w"])))
+    waiting.start()
+    np.testing.assert_array_equal(other.get([serving.endpoint], ["w"])[0], [0, 0])
+    waiting.join(0.2)
+    assert waiting.is_alive(), "a trainer got parameters before the others had sent"
+    other.barrier([serving.endpoint])
+    waiting.join(5)
+    np.testing.assert_array_equal(found[0], [1, 1])
+    one.complete()
+    other.barrier([serving.endpoint])  # the one that is done is not waited for
+    np.testing.assert_array_equal(other.get([serving.endpoint], ["w"])[0], [2, 2])
+    other.complete()
+    serving.join(5)
+    assert not serving.is_alive() and serving.error is None
+
+
+def test_a_server_says_what_is_wrong():
+    serving = Serving(1)
+    one = Client(0)
+    with pytest.raises(RpcError, match=r"asked by trainer 0 to give v: .*no variable 'v'"):
+        one.get([serving.endpoint], ["v"])
+    with pytest.raises(RpcError, match="1 trainers, none with number 3"):
+        Client(3).get([serving.endpoint], ["w"])
+    one.complete()
+    serving.join(5)
+
+
+def test_no_server_at_all(monkeypatch):
+    monkeypatch.setattr("fluidlite.rpc.client.PATIENCE", 0.3)
+    with pytest.raises(ServerLost, match=r"trainer 2: no parameter server at 127.0.0.1:\d+ within 0.3 s"):
+        Client(2).get([f"127.0.0.1:{free_port()}"], ["w"])
+
+
+def test_a_place_that_is_taken():
+    serving = Serving(1)
+    Client(0).get([serving.endpoint], ["w"])
+    with pytest.raises(OSError, match="cannot listen at"):
+        ParameterServer(serving.endpoint, 1, Held(), True).run()
+
+
+def test_a_killed_trainer_is_named():
+    serving = Serving(2)
+    killed = process(TRAINER, serving.endpoint)
+    one = Client(0)
+    one.get([serving.endpoint], ["w"])
+    one.barrier([serving.endpoint])
+    assert killed.stdout.readline().strip() == "ready"
+    one.barrier([serving.endpoint])
+    killed.kill()
+    begin = time.monotonic()
+    with pytest.raises(RpcError):
+        one.get([serving.endpoint], ["w"])
+    serving.join(5)
+    assert time.monotonic() - begin < 5
+    assert isinstance(serving.error, TrainerLost)
+    assert "has lost trainer 1 of 2; the last step that it has told of is 1" in str(serving.error)
+    killed.wait()
+    killed.stdout.close()
+
+
+def test_without_barriers_a_trainer_may_come_back(capfd):
+    serving = Serving(2, sync=False)
+    killed = process(TRAINER, serving.endpoint)
+    one = Client(0)
+    one.get([serving.endpoint], ["w"])
+    assert killed.stdout.readline().strip() == "ready"
+    killed.kill()
+    killed.wait()
+    killed.stdout.close()
+    one.get([serving.endpoint], ["w"])
+    again = Client(1)
+    again.get([serving.endpoint], ["w"])
+    one.complete()
+    again.complete()
+    serving.join(5)
+    assert not serving.is_alive() and serving.error is None
+    assert "has lost trainer 1 of 2" in capfd.readouterr().err
+
+
+def test_a_killed_server_is_named_and_another_takes_its_place():
+    endpoint = f"127.0.0.1:{free_port()}"
+    server = process(SERVER, endpoint)
+    one = Client(0)
+    one.get([endpoint], ["w"])
+    one.barrier([endpoint])
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    begin = time.monotonic()
+    with pytest.raises(
+        ServerLost, match=rf"trainer 0 has lost parameter server {endpoint} at step 1, when .* give w"
+    ):
+        one.get([endpoint], ["w"])
+    assert time.monotonic() - begin < 5
+    restarted = process(SERVER, endpoint)
+    other = Client(0)
+    np.testing.assert_array_equal(other.get([endpoint], ["w"])[0], [1, 1])
+    other.complete()
+    assert restarted.wait(5) == 0
+    restarted.stdout.close()
