@@ -142,7 +142,7 @@ class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.search_pyrami
 later = functools.partial(generate_mask_labels, 1)
 assert Quantizer.size == 3 and issubclass(Quantizer, QuantizeTranspiler) and not isinstance(3, QuantizeTranspiler)
 other = lambda: Quantizer.other
-for use in (later, Quantizer, Mixed, agents.SearchAgent, other, lambda: list(BoxPSDataset)):
+for use in (later, Quantizer, Mixed, other, lambda: list(BoxPSDataset)):
     try:
         use()
     except NotImplementedError as error:
@@ -152,7 +152,6 @@ for use in (later, Quantizer, Mixed, agents.SearchAgent, other, lambda: list(Box
         "fluid.layers.generate_mask_labels",
         "fluid.contrib.QuantizeTranspiler",
         "fluid.contrib.slim.nas.LightNASStrategy",
-        "fluid.contrib.slim.nas.SearchAgent",
         "fluid.contrib.QuantizeTranspiler",
         "fluid.dataset.BoxPSDataset",
     ]

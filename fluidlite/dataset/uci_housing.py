@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,10 +15,23 @@ import numpy as np
 from ..base import missing
 from . import common, files
 
-__all__ = ["feature_names", "fetch", "load_data", "test", "train"]
+__all__ = [
+    "FLUID_MD5_MODEL",
+    "FLUID_URL_MODEL",
+    "feature_names",
+    "feature_range",
+    "fetch",
+    "fluid_model",
+    "load_data",
+    "predict_reader",
+    "test",
+    "train",
+]
 
 URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
 MD5 = "d4accdce7a25600298819f8e28e8d593"
+FLUID_URL_MODEL = "https://github.com/PaddlePaddle/book/raw/develop/01.fit_a_line/fluid/fit_a_line.fluid.tar"
+FLUID_MD5_MODEL = "6e6dd637ccd5993961f68bfbde46090b"
 feature_names = [
     "CRIM",
     "ZN",
@@ -88,6 +105,41 @@ def test() -> Reader:
 def fetch() -> None:
     """Download the data now (`paddle.dataset.uci_housing.fetch`)."""
     common.download(URL, "uci_housing", MD5)
+
+
+def predict_reader() -> tuple[np.ndarray]:
+    """The features of the first house of the test data, alone in a tuple (`paddle.dataset.uci_housing`)."""
+    return (_split(1)[0][:-1],)
+
+
+def fluid_model() -> str:
+    """A new folder with the model of Paddle's book, which is downloaded (`paddle.dataset.uci_housing.fluid_model`).
+
+    Raises DownloadError as `train` does.
+    """
+    folder = tempfile.mkdtemp()
+    with tarfile.open(common.download(FLUID_URL_MODEL, "uci_housing", FLUID_MD5_MODEL)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def feature_range(maximums: np.ndarray, minimums: np.ndarray) -> None:
+    """Draw how far each feature goes, into `image/ranges.png` (`paddle.dataset.uci_housing.feature_range`).
+
+    Raises ImportError without matplotlib.
+    """
+    matplotlib = import_module("matplotlib")
+    matplotlib.use("Agg")
+    pyplot = import_module("matplotlib.pyplot")
+    figure, axes = pyplot.subplots()
+    count = len(maximums)
+    axes.bar(range(count), np.asarray(maximums) - np.asarray(minimums), align="center")
+    axes.set_title("feature scale")
+    axes.set_xticks(range(count), feature_names[:count], rotation=60)
+    axes.set_xlim(-1, count)
+    os.makedirs("image", exist_ok=True)
+    figure.savefig("image/ranges.png", dpi=48)
+    pyplot.close(figure)
 
 
 def _split(which: int) -> np.ndarray:

@@ -1,5 +1,9 @@
 """`paddle.dataset.uci_housing`: normalised as Paddle does."""
 
+import shutil
+import tarfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -53,3 +57,23 @@ def test_wrong_contents(tmp_path, text):
 def test_without_data():
     with pytest.raises(DownloadError, match=r"put the file at \$FLUIDLITE_DATA/uci_housing/housing\.data"):
         uci_housing.train()
+
+
+def test_a_house_to_predict_and_the_ranges_of_features(table, tmp_path, monkeypatch):
+    (features,) = uci_housing.predict_reader()
+    assert np.array_equal(features, next(uci_housing.test()())[0])
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    uci_housing.feature_range(table.max(0)[:-1], table.min(0)[:-1])
+    assert (tmp_path / "image" / "ranges.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_the_model_of_the_book(tmp_path, monkeypatch):
+    packed = tmp_path / "data" / "uci_housing" / "fit_a_line.fluid.tar"
+    packed.parent.mkdir(parents=True)
+    (tmp_path / "model").write_text("hi")
+    with tarfile.open(packed, "w") as archive:
+        archive.add(tmp_path / "model", "model")
+    folder = uci_housing.fluid_model()
+    assert [path.read_text() for path in Path(folder).iterdir()] == ["hi"]
+    shutil.rmtree(folder)

@@ -1,7 +1,7 @@
 """`fluid.contrib.slim`: smaller models."""
 
 from ...base import missing
-from . import core, distillation, graph, prune, quantization, searcher
+from . import core, distillation, graph, nas, prune, quantization, searcher
 from .core import Compressor, ConfigFactory, Context, Strategy
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "core",
     "distillation",
     "graph",
+    "nas",
     "prune",
     "quantization",
     "searcher",

@@ -1,0 +1,19 @@
+"""`fluid.contrib.slim.nas`: looking for the best network, with one controller for several searchers."""
+
+from ....base import missing
+from . import controller_server, lock, search_agent, search_space
+from .controller_server import ControllerServer
+from .search_agent import SearchAgent
+from .search_space import SearchSpace
+
+__all__ = [
+    "ControllerServer",
+    "SearchAgent",
+    "SearchSpace",
+    "controller_server",
+    "lock",
+    "search_agent",
+    "search_space",
+]
+
+__getattr__ = missing.reporter(__name__)
