@@ -11,6 +11,7 @@ environment:
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 
 def switch(name: str) -> bool:
@@ -87,13 +89,46 @@ def extension(pyx: Path) -> Extension:
     )
 
 
+class BuildAtOnce(build_ext):
+    """Compiles the files of all extensions beside each other, and not those of one extension one by one: half of the
+    work are the kernels.
+    """
+
+    def build_extensions(self) -> None:
+        compiler = self.compiler
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+
+            def compile_all(sources, output_dir=None, macros=None, include_dirs=None, debug=0, extra_preargs=None,
+                            extra_postargs=None, depends=None):  # fmt: skip
+                """`compiler.compile`, the largest files first."""
+                macros, objects, flags, options, build = compiler._setup_compile(
+                    output_dir, macros, include_dirs, sources, depends, extra_postargs
+                )
+                arguments = compiler._get_cc_args(options, debug, extra_preargs)
+
+                def compile_one(made: str) -> None:
+                    source, kind = build[made]
+                    compiler._compile(made, source, kind, arguments, flags, options)
+
+                largest = sorted(build, key=lambda made: -os.path.getsize(build[made][0]))
+                for done in [pool.submit(compile_one, made) for made in largest]:
+                    done.result()
+                return objects
+
+            compiler.compile = compile_all
+            super().build_extensions()
+
+
+EXTENSIONS = [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))]
+
 setup(
+    cmdclass={"build_ext": BuildAtOnce},
     ext_modules=cythonize(
-        [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))],
+        EXTENSIONS,
         compiler_directives=DIRECTIVES,
         # Cython does not see that directives have changed.
         force=DEBUG,
         nthreads=os.cpu_count() or 1,
     ),
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+    options={"build_ext": {"parallel": len(EXTENSIONS)}},
 )
