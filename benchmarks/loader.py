@@ -8,6 +8,8 @@ Microseconds a batch, from the first batch of a warm loader to the end of its ep
 * ready-made batches through `set_batch_generator`: 512 x 784 float32 (1.6 MB) and 128 x 3 x 224 x 224 (77 MB);
   PyTorch gets the same arrays as tensors (batch_size=None).
 
+The row `floor` is the least that has to be done for a batch: the bare generator, and one copy of the floats.
+
 Iterable loaders are iterated; non-iterable ones feed a program that does nothing else but read, so the figure
 holds an `Executor.run` as well. fluidlite and Paddle 1.8.5 run the same script (scripts/loader_fluid.py).
 
