@@ -59,10 +59,13 @@ def _find_blas():
     SciPy's own build of OpenBLAS, whose functions have names that nobody else uses.
     """
     cdef uintptr_t sgemm, dgemm, switch
-    package = importlib.util.find_spec("scipy").submodule_search_locations[0]
-    paths = [path for path in os.listdir(os.path.join(package, "linalg")) if path.startswith("cython_blas.")]
-    found = [path for path in paths if path.endswith((".so", ".pyd"))]
-    library = ctypes.CDLL(os.path.join(package, "linalg", found[0])) if found else None
+    package = importlib.util.find_spec("scipy")
+    library = None
+    for folder in (package and package.submodule_search_locations) or ():
+        folder = os.path.join(folder, "linalg")
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if name.startswith("cython_blas.") and name.endswith((".so", ".pyd")):
+                library = ctypes.CDLL(os.path.join(folder, name))
     products = [getattr(library, f"scipy_{name}_", None) for name in ("sgemm", "dgemm")]
     if None in products:
         from scipy.linalg import cython_blas

@@ -407,6 +407,24 @@ def test_a_worker_that_is_killed_or_hangs(dygraph) -> None:
         list(DataLoader(Hanging(8), batch_size=2, num_workers=1, timeout=0.2))
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_another_thread_closes_the_loader_while_a_batch_is_waited_for(dygraph, workers: int) -> None:
+    class Slow(Squares):
+        def __getitem__(self, idx: int):
+            time.sleep(0.3 if idx == 2 else 0)
+            return super().__getitem__(idx)
+
+    loader = DataLoader(Slow(8), batch_size=2, num_workers=workers)
+    epoch = iter(loader)
+    next(epoch)
+    closer = threading.Timer(0.05, loader.close)
+    closer.start()
+    with pytest.raises(StopIteration):
+        next(epoch)
+    closer.join()
+    assert loader.state is State.STOPPED and next(epoch, None) is None
+
+
 def test_an_empty_epoch_warns(dygraph) -> None:
     with pytest.warns(RuntimeWarning, match="Squares gave no batch"):
         assert list(DataLoader(Squares(1), batch_size=2, drop_last=True)) == []
