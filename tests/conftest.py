@@ -46,14 +46,6 @@ def compiled(tmp_path_factory):
         yield
 
 
-class Drawn:
-    """In the place of the module `secrets`: the same draws in every run of a test."""
-
-    def __init__(self, seed: int) -> None:
-        draws = random.Random(seed)
-        self.randbelow, self.randbits = draws.randrange, draws.getrandbits
-
-
 @pytest.fixture(autouse=True)
 def repeatable(request):
     """Have each test see the same random numbers in every run, those of its name: also where it seeds nothing."""
@@ -61,7 +53,7 @@ def repeatable(request):
     np.random.seed(seed)
     random.seed(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seeds, "secrets", Drawn(seed))
+        patch.setattr(seeds, "_unpredictable", random.Random(seed))
         yield
 
 

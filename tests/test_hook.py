@@ -76,21 +76,21 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.layers.generate_mask_labels()",
+            "import paddle.fluid as fluid; fluid.communicator.Communicator(1)",
             "NotSupportedError",
-            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
+            "fluid.communicator.Communicator exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
-            "from paddle.fluid.layers import generate_mask_labels; generate_mask_labels(1)",
+            "from paddle.fluid.communicator import Communicator; Communicator(1)",
             "NotSupportedError",
-            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
+            "fluid.communicator.Communicator exists in Fluid 1.8",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         (
-            "import paddle; paddle.dataset.uci_housing.fluid_model()",
+            "import paddle.distributed.launch_ps as started; started.launch()",
             "NotSupportedError",
-            "paddle.dataset.uci_housing.fluid_model exists in Fluid 1.8",
+            "paddle.distributed.launch_ps.launch exists in Fluid 1.8",
         ),
         ("import paddle.amp", "ModuleNotFoundError", "leave auto_cast and GradScaler away"),
     ],

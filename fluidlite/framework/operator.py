@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..base.dtypes import VarType
+from ..base.errors import NotSupportedError
 from ..ops.registry import OpDef, OpView, Shape, find
 from . import callsite, tracing
 from .ignored_attrs import tuning
@@ -45,7 +46,14 @@ COMMON_ATTRS: dict[str, Callable[[], Any]] = {
 }
 """Attributes that every operator has, and what makes their values where they are not written down."""
 
-_NOTHING = OpDef("", outputs=(), doc="What an operator is that has no type yet.")
+
+def _without_type(xp: Any) -> NoReturn:
+    raise NotSupportedError("an operator without type cannot be run: set its type first (`desc.set_type`)")
+
+
+_NOTHING = OpDef(
+    "", outputs=(), kernel=_without_type, host=True, doc="What an operator is that has no type yet."
+)
 
 
 class BlockMeta:

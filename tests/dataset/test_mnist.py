@@ -5,7 +5,6 @@ import gzip
 import lzma
 import pickle
 import struct
-import time
 import warnings
 
 import numpy as np
@@ -161,15 +160,3 @@ def test_cached_test_digits_serve_though_training_digits_do_not(tmp_path, monkey
     with pytest.warns(UserWarning, match="bundled"):
         mnist.train()
     assert [label for _, label in mnist.test()()] == [4, 5, 6]
-
-
-def test_sixty_thousand_samples_are_quick(home):
-    write(home, "train", images(60_000), labels([1] * 60_000), bytes, "")
-    reader = mnist.train()
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        assert sum(1 for _ in reader()) == 60_000
-        times.append(time.perf_counter() - start)
-    # About 0.02 s on an idle core; Fluid takes 3.5 s.
-    assert min(times) < 0.15

@@ -368,7 +368,7 @@ def test_memory_that_is_never_updated(programs):
     with rnn.block():
         rnn.step_input(x)
         rnn.output(rnn.memory(shape=[2]))
-    with pytest.raises(EnforceNotMet, match="shrink_rnn_memory: X has 0 rows, but 1 sequences have"):
+    with pytest.raises(EnforceNotMet, match="shrink_rnn_memory needs .* read beyond the end of array"):
         runner(programs)({"x": ragged(numbers(3, 3), [1, 2])}, [rnn()])
 
 
