@@ -9,6 +9,7 @@ from . import (
     mixed_precision,
     model_stat,
     op_frequence,
+    quantize,
     reader,
     slim,
     utils,
@@ -21,6 +22,7 @@ from .memory_usage_calc import memory_usage
 from .mixed_precision import AutoMixedPrecisionLists, decorate
 from .model_stat import summary
 from .op_frequence import op_freq_statistic
+from .quantize import QuantizeTranspiler
 from .reader import distributed_batch_reader
 from .utils import HDFSClient, multi_download, multi_upload
 
@@ -31,6 +33,7 @@ __all__ = [
     "BeamSearchDecoder",
     "HDFSClient",
     "InitState",
+    "QuantizeTranspiler",
     "StateCell",
     "TrainingDecoder",
     "basic_gru",
@@ -50,6 +53,7 @@ __all__ = [
     "multi_upload",
     "op_freq_statistic",
     "op_frequence",
+    "quantize",
     "reader",
     "slim",
     "summary",

@@ -1,0 +1,266 @@
+"""`QuantizeTranspiler`: programs whose convolutions and products learn with rounded inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base import missing, unique_name
+from ...base.dtypes import VarType
+from ...executor import Scope, global_scope
+from ...framework import Block, Operator, Program, Variable, default_main_program, default_startup_program
+from ...framework.program import program_guard
+from ...initializer import Constant
+from ...layer_helper import LayerHelper
+from ...layers.control_flow import autoincreased_step_counter
+from ...param_attr import ParamAttr
+from ..slim.quantization import nodes
+
+__all__ = ["QuantizeTranspiler", "quant"]
+
+_KINDS = ("abs_max", "range_abs_max", "moving_average_abs_max")
+_OPERATORS = ("conv2d", "depthwise_conv2d", "mul")
+
+
+def quant(x: Any, scale: float, num_bits: int) -> np.ndarray:
+    """`x` in steps of `scale` / (2^(num_bits - 1) - 1), rounded to whole ones
+    (`fluid.contrib.quantize.quantize_transpiler.quant`).
+    """
+    return np.round(x / scale * _steps(num_bits))
+
+
+class QuantizeTranspiler:
+    """Quantization-aware training by changing programs in place
+    (`fluid.contrib.quantize.QuantizeTranspiler`; Jacob et al. 2018).
+
+    Convolutions (`conv2d`, `depthwise_conv2d`) and products (`mul`) get inputs rounded to integers times a scale;
+    gradients pass the rounding as if it was not there. `QuantizationTransformPass` does the same to graphs.
+
+    Args:
+        weight_bits, activation_bits: of parameters, and of everything else.
+        activation_quantize_type, weight_quantize_type: how the scale follows: 'abs_max' is the largest magnitude,
+            'range_abs_max' the largest of the last `window_size` steps, 'moving_average_abs_max' a mean with rate
+            `moving_rate`.
+
+    Raises ValueError for another kind.
+    """
+
+    def __init__(
+        self,
+        weight_bits: int = 8,
+        activation_bits: int = 8,
+        activation_quantize_type: str = "abs_max",
+        weight_quantize_type: str = "abs_max",
+        window_size: int = 10000,
+        moving_rate: float = 0.9,
+    ) -> None:
+        for what, kind in (("activation", activation_quantize_type), ("weight", weight_quantize_type)):
+            if kind not in _KINDS:
+                raise ValueError(
+                    f"Unknown {what}_quantize_type: {kind!r}. It can only be one of {', '.join(_KINDS)}"
+                )
+        self.weight_bits, self.activation_bits = weight_bits, activation_bits
+        self.activation_quantize_type = activation_quantize_type
+        self.weight_quantize_type = weight_quantize_type
+        self.window_size, self.moving_rate = window_size, moving_rate
+
+    def training_transpile(
+        self, program: Program | None = None, startup_program: Program | None = None
+    ) -> None:
+        """Quantize the inputs in `program`, for training or for tests, before or after `minimize`.
+
+        What scales start from is added to `startup_program`; None stands for the default programs. Transpile the
+        program for tests (`Program.clone`) as well, with the same startup program.
+        """
+        program = program or default_main_program()
+        with program_guard(program, startup_program or default_startup_program()):
+            self._counter: Variable | None = None
+            if "range_abs_max" in (self.activation_quantize_type, self.weight_quantize_type):
+                self._counter = autoincreased_step_counter()
+            for block in program.blocks:
+                rounded: dict[str, str] = {}
+                for op in list(block.ops):
+                    if op.type in _OPERATORS:
+                        self._round_inputs(block, op, rounded)
+                    elif op.type.removesuffix("_grad") in _OPERATORS:
+                        _rename_inputs(op, rounded)
+
+    def freeze_program(self, program: Program, place: Any, scope: Scope | None = None) -> None:
+        """Make of a transpiled program for inference one that computes with integers, in place.
+
+        Parameters in `scope` (None: the global one) become integers, stored as floats; what convolutions and products
+        compute is scaled afterwards. Raises ValueError for one without a quantized parameter, or without its value.
+        """
+        scope = scope or global_scope()
+        scales: dict[str, float] = {}
+        for block in program.blocks:
+            self._freeze_block(block, place, scope, scales)
+        _remove_unused(program)
+
+    def convert_to_int8(self, program: Program, place: Any, scope: Scope | None = None) -> None:
+        """Store the parameters of a frozen program as int8, under the names `NAME.int8`, for programs that run
+        elsewhere. `scope` as for `freeze_program`.
+        """
+        scope = scope or global_scope()
+        converted: dict[str, str] = {}
+        for block in program.blocks:
+            for op in block.ops:
+                if op.type not in _OPERATORS:
+                    continue
+                for name in op.input_arg_names:
+                    var = block._var_recursive(name)
+                    if not var.persistable or var.dtype == VarType.INT8:
+                        continue
+                    if name not in converted:
+                        converted[name] = _store_int8(program, var, place, scope)
+                _rename_inputs(op, converted)
+        _remove_unused(program)
+
+    def _round_inputs(self, block: Block, op: Operator, rounded: dict[str, str]) -> None:
+        index = op.idx  # what is inserted for the second input comes before that for the first, as in Fluid
+        for name in op.input_arg_names:
+            if name not in rounded:
+                rounded[name] = self._round(block, index, block._var_recursive(name))
+        _rename_inputs(op, rounded)
+
+    def _round(self, block: Block, index: int, var: Variable) -> str:
+        """Quantize `var` and back again before operator `index`; the name of what that is."""
+        bits = self.weight_bits if var.persistable else self.activation_bits
+        kind = self.weight_quantize_type if var.persistable else self.activation_quantize_type
+        quantized = _like(block, var, f"{var.name}.quantized")
+        inputs, outputs, attrs = {"X": var}, {"Out": quantized}, {"bit_length": bits}
+        if kind == "abs_max":
+            scale = block.create_var(name=f"{var.name}.scale", shape=[1], dtype=var.dtype)
+        else:
+            lasting = self._window if kind == "range_abs_max" else self._average
+            scale = lasting(var, inputs, outputs, attrs)
+            inputs["InScale"] = scale
+        outputs["OutScale"] = scale
+        block._insert_op(index, f"fake_quantize_{kind}", inputs, outputs, attrs)
+        back = _like(block, var, f"{quantized.name}.dequantized")
+        inputs, outputs = {"X": quantized, "Scale": scale}, {"Out": back}
+        block._insert_op(
+            index + 1, "fake_dequantize_max_abs", inputs, outputs, {"max_range": float(_steps(bits))}
+        )
+        return back.name
+
+    def _window(self, var: Variable, inputs: Any, outputs: Any, attrs: Any) -> Variable:
+        scale = _scale(var)
+        outputs["OutScales"] = _held("scales", [self.window_size], var, 0.0)
+        inputs["Iter"] = self._counter
+        attrs.update(window_size=self.window_size, is_test=False)
+        return scale
+
+    def _average(self, var: Variable, inputs: Any, outputs: Any, attrs: Any) -> Variable:
+        for slot in ("State", "Accum"):
+            inputs[f"In{slot}"] = outputs[f"Out{slot}"] = _held(slot.lower(), [1], var, 1.0)
+        attrs.update(moving_rate=self.moving_rate, is_test=False)
+        return _scale(var)
+
+    def _freeze_block(self, block: Block, place: Any, scope: Scope, scales: dict[str, float]) -> None:
+        """`scales`: of the parameters that are frozen already, by name."""
+        activations: dict[str, str] = {}
+        replaced: dict[str, str] = {}
+        for op in list(block.ops):
+            if op.type in nodes.QUANTIZING:
+                (source,), (quantized,) = op.input("X"), op.output("Out")
+                if not block._var_recursive(source).persistable:
+                    (activations[quantized],) = op.output("OutScale")
+                    continue
+                if source not in scales:
+                    scales[source] = self._freeze_weight(op, source, place, scope)
+                replaced[quantized] = source
+                block._remove_op(op.idx)
+            elif op.type in nodes.DEQUANTIZING:
+                (quantized,), (back,) = op.input("X"), op.output("Out")
+                replaced[back] = replaced.get(quantized, quantized)
+                block._remove_op(op.idx)
+            else:
+                _rename_inputs(op, replaced)
+                if op.type in _OPERATORS:
+                    (result,) = op.output_arg_names
+                    replaced[result] = self._scale_result(block, op, scales, activations)
+
+    def _freeze_weight(self, op: Operator, name: str, place: Any, scope: Scope) -> float:
+        """Make integers of a parameter in the scope; returns its scale."""
+        weight = nodes.read(scope, name)
+        if op.type == "fake_quantize_abs_max":
+            scale = float(np.abs(weight).max())
+        else:
+            scale = float(nodes.read(scope, op.output("OutScale")[0]).reshape(-1)[0])
+        frozen = quant(np.clip(weight, -scale, scale), scale, self.weight_bits).astype(weight.dtype)
+        scope.var(name).get_tensor().set(frozen, place)
+        return scale
+
+    def _scale_result(
+        self, block: Block, op: Operator, scales: dict[str, float], activations: dict[str, str]
+    ) -> str:
+        """Insert what makes of the integers that `op` computes what they stand for; the name of that."""
+        names = op.input_arg_names
+        weight = next((scales[name] for name in names if name in scales), None)
+        activation = next((activations[name] for name in names if name in activations), None)
+        if weight is None or activation is None:
+            raise ValueError(f"operator {op.type} on {names} has no quantized parameter and input")
+        result = block._var_recursive(op.output_arg_names[0])
+        made = _like(block, result, f"{result.name}.dequantized")
+        inputs = {"X": result, "Scale": block._var_recursive(activation)}
+        steps = _steps(self.weight_bits) * _steps(self.activation_bits)
+        attrs = {"max_range": steps / weight}
+        block._insert_op(op.idx + 1, "fake_dequantize_max_abs", inputs, {"Out": made}, attrs)
+        return made.name
+
+
+def _steps(bits: int) -> int:
+    """How many integers of `bits` bits are above 0."""
+    return int(2 ** (bits - 1) - 1)
+
+
+def _like(block: Block, var: Variable, name: str) -> Variable:
+    return block.create_var(name=name, type=var.type, shape=var.shape, dtype=var.dtype)
+
+
+def _scale(var: Variable) -> Variable:
+    """The scale of `var` that lasts from step to step."""
+    attr = ParamAttr(name=f"{var.name}.scale", initializer=Constant(0.001), trainable=False)
+    return LayerHelper("quantize").create_parameter(attr, shape=[1], dtype=var.dtype)
+
+
+def _held(kind: str, shape: list[int], var: Variable, value: float) -> Variable:
+    """A new variable that lasts, with its first value in the startup program."""
+    helper = LayerHelper("quantize")
+    made = helper.create_global_variable(
+        name=unique_name.generate(kind), persistable=True, dtype=var.dtype, shape=shape
+    )
+    helper.set_variable_initializer(made, Constant(value))
+    return made
+
+
+def _rename_inputs(op: Operator, names: dict[str, str]) -> None:
+    for name in op.input_arg_names:
+        if name in names:
+            op._rename_input(name, names[name])
+
+
+def _store_int8(program: Program, var: Variable, place: Any, scope: Scope) -> str:
+    made = program.global_block().create_parameter(
+        name=f"{var.name}.int8", type=var.type, shape=var.shape, dtype=VarType.INT8
+    )
+    scope.var(made.name).get_tensor().set(nodes.read(scope, var.name).astype(np.int8), place)
+    return made.name
+
+
+def _remove_unused(program: Program) -> None:
+    """Take variables out that no operator reads or writes."""
+    used = {
+        name
+        for block in program.blocks
+        for op in block.ops
+        for name in (*op.input_arg_names, *op.output_arg_names)
+    }
+    for block in program.blocks:
+        for name in [name for name in block.vars if name not in used]:
+            block._remove_var(name)
+
+
+__getattr__ = missing.reporter(__name__)
