@@ -115,12 +115,16 @@ def test_examples_for_datasets_run(python):
 
 
 def read_from_environment():
-    """The switches for GPUs that the package reads: FLAGS_..., and those of its own in the folders concerned."""
+    """The switches for GPUs that the package reads: FLAGS_..., and those of its own in the folders concerned.
+
+    FLAGS_check_nan_inf is about programs wherever they run.
+    """
     package = ROOT / "fluidlite"
     own = [package / "base" / "flags.py", *(package / "backend").rglob("*.py")]
     own = {name for path in own for name in re.findall(r"FLUIDLITE_\w+", path.read_text(encoding="utf8"))}
     texts = [path.read_text(encoding="utf8") for path in package.rglob("*.py")]
-    return own | {name for text in texts for name in re.findall(r'"(FLAGS_\w+)"', text)}
+    flags = {name for text in texts for name in re.findall(r'"(FLAGS_\w+)"', text)}
+    return own | flags - {"FLAGS_check_nan_inf"}
 
 
 @source_tree

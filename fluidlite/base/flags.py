@@ -64,3 +64,22 @@ def convolution_workspace() -> int:
 def cuda_graphs() -> bool:
     """Whether steps on GPUs may become CUDA graphs (FLUIDLITE_CUDA_GRAPHS; on by default)."""
     return os.environ.get("FLUIDLITE_CUDA_GRAPHS", "1") not in ("", "0")
+
+
+def is_true(text: str) -> bool:
+    """Whether the text of a switch of Fluid means True."""
+    return text.lower() in ("1", "true", "yes", "t", "y", "on")
+
+
+_checks_finite = is_true(os.environ.get("FLAGS_check_nan_inf", "0"))
+
+
+def checks_finite() -> bool:
+    """Whether programs stop at the first result with NaN or infinities (FLAGS_check_nan_inf, `fluid.set_flags`)."""
+    return _checks_finite
+
+
+def set_checks_finite(value: bool) -> None:
+    """What `checks_finite` says from now on."""
+    global _checks_finite
+    _checks_finite = value

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from . import flags
 from .errors import EnforceNotMet
 
 _PREFIX = "FLAGS_"
@@ -55,7 +56,6 @@ _DEFAULTS: dict[str, bool | int | float | str] = {
     "sync_nccl_allreduce": True,
 }
 _PRIVATE = frozenset({"free_idle_chunk", "free_when_no_cache_hit", "use_mkldnn"})
-_TRUE = frozenset({"1", "true", "yes", "t", "y", "on"})
 
 
 class Globals:
@@ -71,7 +71,7 @@ class Globals:
         if text is None:
             return default
         if isinstance(default, bool):
-            return text.lower() in _TRUE
+            return flags.is_true(text)
         try:
             return type(default)(text)
         except ValueError:
@@ -85,6 +85,8 @@ class Globals:
         if not isinstance(value, takes):
             raise RuntimeError(f"{name} takes a value of type {kind.__name__}, got {value!r}")
         os.environ[name] = str(kind(value))
+        if name == "FLAGS_check_nan_inf":
+            flags.set_checks_finite(bool(value))
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default

@@ -18,6 +18,7 @@ from ..ops.registry import GRAD
 from . import failures, readers
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed
+from .finite import FiniteOnly
 from .interpret import Interpreter
 from .lod_tensor import LoDTensorArray
 from .pieces import Blocks
@@ -66,12 +67,15 @@ def run_program(
     scope: Scope,
     return_numpy: bool,
     device: CudaDevice | None = None,
+    watched: bool = True,
 ) -> list[Any]:
-    """One step of a program on one device (None: the host)."""
+    """One step of a program on one device (None: the host); `watched`: whether it heeds FLAGS_check_nan_inf."""
     if program._has_readers():
         feed = readers.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names), device)
     cache.runs += 1
+    if watched and flags.checks_finite():
+        return _finished(FiniteOnly(program, scope, as_feed(program, feed), device), names, return_numpy)
     plan = cache.plans[0] if cache.plans else None
     if plan is not None and plan.lock.acquire(blocking=False):
         try:

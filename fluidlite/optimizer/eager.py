@@ -274,7 +274,7 @@ class EagerSteps:
     def _start(self, startup: Program) -> None:
         """Give the accumulators that are new, and the learning rate, their first values."""
         fresh = Scope()
-        run_program(startup, {}, (), fresh, True)
+        run_program(startup, {}, (), fresh, True, watched=False)
         new = {}
         for name in fresh.local_var_names():
             if self._scope.find_var(name) is None:

@@ -15,6 +15,7 @@ from ...base.selected_rows import SelectedRows
 from ...eager import placing
 from ...executor.driver import Driver
 from ...executor.feeding import Feed
+from ...executor.finite import FiniteOnly
 from ...executor.interpret import Interpreter
 from ...executor.pieces import Blocks
 from ...executor.plan_factory import planned_in_two
@@ -71,7 +72,7 @@ class Runner:
         self._spare: list[TwoPhases] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
-        self._halves: tuple[Any, Any] | None = None
+        self._pieces: tuple[Blocks, Blocks] | None = None
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
         """Append the backward operators to a copy of the program."""
@@ -124,7 +125,7 @@ class Runner:
 
     def run(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         """The outputs for arrays of the inputs and captured tensors, and what computes gradients afterwards."""
-        plan = self._plan(arrays) if self._planned else None
+        plan = self._plan(arrays) if self._planned and not flags.checks_finite() else None
         if plan is None:
             return self._interpret(arrays)
         try:
@@ -196,35 +197,37 @@ class Runner:
         self._traced.refresh()
         feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays, strict=False)}
         scope = self._traced.scope
-        forward, _ = self.halves()
+        in_pieces = self.device is None and flags.engine() == "plan" and not flags.checks_finite()
+        forward, _ = self.halves(in_pieces)
         run: Interpreter
-        if isinstance(forward, Blocks):
+        if in_pieces:
             self._traced.own()
             self._traced.refresh()
             run = Driver(forward, scope, feed)
             run.run()
         else:
-            run = Interpreter(self.program, scope, feed, self.device)
+            kind = FiniteOnly if flags.checks_finite() else Interpreter
+            run = kind(self.program, scope, feed, self.device)
             run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
         outputs = [placing.moved(run.tensor(name).array, self.device) for name in self.outputs]
         return outputs, Interpreted(self, run, outputs) if self.late else self._refuse()
 
-    def halves(self) -> tuple[Any, Any]:
-        """The forward and the backward operators; on the host cut into pieces, most of which are plans."""
-        if self._halves is None:
-            ops = self.program.global_block().ops
-            late = [op for op in ops if op.attrs.get("op_role", 0) & OpRole.Backward]
-            early = [op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward]
-            self._halves = early, late
-            if self.device is None and flags.engine() == "plan":
-                read = dict.fromkeys(name for op in late for name in op.reads())
-                wanted = [name for name in self.gradients if name is not None]
-                self._halves = (
-                    Blocks(self.program, [*self.outputs, *read], early),
-                    Blocks(self.program, wanted, late),
-                )
-        return self._halves
+    def halves(self, in_pieces: bool) -> tuple[Any, Any]:
+        """The forward and the backward operators; or cut into pieces, most of which are plans."""
+        ops = self.program.global_block().ops
+        late = [op for op in ops if op.attrs.get("op_role", 0) & OpRole.Backward]
+        early = [op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward]
+        if not in_pieces:
+            return early, late
+        if self._pieces is None:
+            read = dict.fromkeys(name for op in late for name in op.reads())
+            wanted = [name for name in self.gradients if name is not None]
+            self._pieces = (
+                Blocks(self.program, [*self.outputs, *read], early),
+                Blocks(self.program, wanted, late),
+            )
+        return self._pieces
 
     def give_back(self, plan: TwoPhases) -> None:
         """Keep a plan for a later call, without what it has computed on a GPU."""
@@ -289,7 +292,7 @@ class Interpreted(Pending):
         run, runner = self._run, self.runner
         run.environment = self._before.only(self._before.values)
         run.values.update(zip(runner.late, self.arriving(given), strict=True))
-        _, backward = runner.halves()
+        _, backward = runner.halves(isinstance(run, Driver))
         if isinstance(run, Driver):
             run.continue_with(backward)
         else:
