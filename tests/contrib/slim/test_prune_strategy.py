@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.contrib.slim import Context
+from fluidlite.contrib.slim import Compressor, Context
 from fluidlite.contrib.slim.graph import GraphWrapper
 from fluidlite.contrib.slim.prune import PruneStrategy, StructurePruner, UniformPruneStrategy
 
@@ -51,7 +51,7 @@ def excited(x):
     return conv(layers.elementwise_mul(first, scale, axis=0), "c2", 4)
 
 
-def build(body):
+def build(body, minimize=True):
     """The graph that trains, the scope, and what runs one step."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
@@ -59,7 +59,8 @@ def build(body):
         scores = layers.fc(body(x), 3, act="softmax", param_attr="fc_weights", bias_attr="fc_b")
         loss = layers.mean(layers.cross_entropy(scores, y))
         test = main.clone(for_test=True)
-        fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
+        if minimize:
+            fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     scope, exe = fluid.Scope(), fluid.Executor(PLACE)
     with fluid.scope_guard(scope):
         exe.run(startup)
@@ -161,3 +162,31 @@ def test_uniform_pruning_saves_the_part_of_the_operations(target):
     assert np.isfinite(step(graph.program)).all() and np.isfinite(step(test.program)).all()
     with pytest.raises(ValueError, match="no parameter's name matches"):
         UniformPruneStrategy(PRUNER, pruned_params="none")._get_best_ratios(context)
+
+
+def test_a_compression_goes_on_with_the_pruned_model(tmp_path):
+    sizes = []
+    for epochs in (2, 3):
+        (main, test), scope, _ = build(depthwise, minimize=False)
+        loss = test.out_nodes["loss"]
+        batch = [(np.ones((3, 8, 8), "float32"), [1])]
+        feeds = [("x", "x"), ("y", "y")]
+        compressor = Compressor(
+            PLACE,
+            scope,
+            main.program,
+            train_reader=lambda batch=batch: iter([batch]),
+            train_feed_list=feeds,
+            train_fetch_list=[("loss", loss)],
+            eval_program=test.program,
+            eval_feed_list=feeds,
+            eval_fetch_list=[("loss", loss)],
+            checkpoint_path=str(tmp_path),
+            train_optimizer=fluid.optimizer.Momentum(0.01, 0.9),
+        )
+        compressor.strategies = [UniformPruneStrategy(PRUNER, start_epoch=1, pruned_params="c.*_weights")]
+        compressor.epoch = epochs
+        graph = compressor.run()
+        sizes.append({param.name(): param.shape() for param in graph.all_parameters()})
+        assert value(scope, "c3_weights").shape == sizes[-1]["c3_weights"]
+    assert sizes[0] == sizes[1] and sizes[0]["c3_weights"][0] < 8

@@ -6,6 +6,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from .... import io
@@ -13,6 +14,7 @@ from ....base import missing
 from ....compiler import BuildStrategy, CompiledProgram
 from ....executor import Executor, Scope, scope_guard
 from ....framework import Operator, OpRole, Parameter, Program, Variable, program_guard
+from ....io.saving import read_file
 
 __all__ = ["OPTIMIZER_OPS", "GraphWrapper", "OpWrapper", "VarWrapper"]
 
@@ -252,8 +254,14 @@ class GraphWrapper:
         io.save_vars(exe.exe, path, main_program=self.program, vars=self._own())
 
     def load_persistables(self, path: str, exe: Any) -> None:
-        """Read those variables that last for which there are files in the folder `path`."""
+        """Read those variables that last for which there are files in the folder `path`.
+
+        They may be of other shapes, as those of a pruned model are: the graph's variables get these.
+        """
         there = [var for var in self._own() if os.path.exists(os.path.join(path, var.name))]
+        for var in there:
+            (found,) = read_file(Path(path, var.name), [var.name]).values()
+            var.desc.set_shape(found.shape())
         io.load_vars(exe.exe, path, main_program=self.program, vars=there)
 
     def _own(self) -> list[Variable]:
