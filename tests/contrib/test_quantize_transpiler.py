@@ -180,3 +180,25 @@ def test_kinds_are_checked():
 
 def test_quant_is_not_limited():
     assert quant(np.array([0.5, -1.2, 0.1]), 1.0, 8).tolist() == [64, -152, 13]
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_products_that_read_products_are_frozen_with_their_scales(conditional):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        hidden = layers.fc(fluid.data("x", [None, 4]), 4, bias_attr=False)
+
+        def again():
+            return layers.fc(hidden, 4, bias_attr=False)
+
+        out = layers.cond(layers.mean(hidden) > 100.0, again, again) if conditional else layers.scale(again())
+        transpiler = QuantizeTranspiler()
+        transpiler.training_transpile(main, startup)
+    exe, scope = fluid.Executor(PLACE), fluid.Scope()
+    feed = {"x": np.sin(np.arange(8)).reshape(2, 4).astype("float32")}
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        before = exe.run(main, feed=feed, fetch_list=[out])[0]
+        transpiler.freeze_program(main, PLACE)
+        after = exe.run(main, feed=feed, fetch_list=[out])[0]
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-6)

@@ -94,8 +94,9 @@ class QuantizeTranspiler:
         """
         scope = scope or global_scope()
         scales: dict[str, float] = {}
+        replaced: dict[str, str] = {}
         for block in program.blocks:
-            self._freeze_block(block, place, scope, scales)
+            self._freeze_block(block, place, scope, scales, replaced)
         _remove_unused(program)
 
     def convert_to_int8(self, program: Program, place: Any, scope: Scope | None = None) -> None:
@@ -158,12 +159,14 @@ class QuantizeTranspiler:
         attrs.update(moving_rate=self.moving_rate, is_test=False)
         return _scale(var)
 
-    def _freeze_block(self, block: Block, place: Any, scope: Scope, scales: dict[str, float]) -> None:
-        """`scales`: of the parameters that are frozen already, by name."""
+    def _freeze_block(
+        self, block: Block, place: Any, scope: Scope, scales: dict[str, float], replaced: dict[str, str]
+    ) -> None:
+        """`scales`: of the parameters that are frozen already; `replaced`: what stands for a variable now, by name."""
         activations: dict[str, str] = {}
-        replaced: dict[str, str] = {}
         for op in list(block.ops):
             if op.type in nodes.QUANTIZING:
+                _rename_inputs(op, replaced)
                 (source,), (quantized,) = op.input("X"), op.output("Out")
                 if not block._var_recursive(source).persistable:
                     (activations[quantized],) = op.output("OutScale")
