@@ -55,7 +55,7 @@ def run(report, *options):
     # Strict: the simulated GPU is code of today, in the folder of the script.
     environment = {**os.environ, "FLUIDLITE_TEST_REAL_GPU": str(int(real_gpu())), "FLUIDLITE_STRICT": "1"}
     environment["INTERPRETED_REPORT"] = str(report.with_name("interpreted.txt"))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False, env=environment)
     assert report.exists(), done.stdout[-2000:] + done.stderr[-4000:]
     return {case["case"]: case for case in json.loads(report.read_text())["cases"]}
 

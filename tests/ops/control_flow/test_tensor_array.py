@@ -57,8 +57,8 @@ def test_sequences_are_kept_with_an_element():
     assert [list(level) for level in found.lod] == [[0, 1, 2]]
 
 
-def test_beyond_the_end_there_is_an_empty_tensor():
-    assert read(write(None, 0, A), 7).size == 0
+def test_beyond_the_end_there_is_no_value_and_in_an_empty_array_no_element():
+    assert read(write(None, 0, A), 7) is None
     assert read(TensorArray(), 0).size == 0
 
 
