@@ -11,6 +11,8 @@ import inspect
 import sys
 from pathlib import Path
 
+import fluidlite
+
 PACKAGE = "fluidlite.paddle.nn.layer"
 MODULES = ("activation", "loss", "pooling")
 
@@ -42,7 +44,7 @@ def _typed(function: object) -> str:
 def main() -> int:
     late = 0
     for module in MODULES:
-        path = Path(__file__).parents[1] / PACKAGE.replace(".", "/") / f"{module}.pyi"
+        path = Path(fluidlite.__file__).parents[1] / PACKAGE.replace(".", "/") / f"{module}.pyi"
         text = stub(module)
         if not path.exists() or path.read_text() != text:
             if "--check" in sys.argv:

@@ -20,6 +20,7 @@ TINY = {
     "soak": ["--batches", "30"],
     "import_time": [],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
+    "models": ["--seconds", "0.02", "--only", "word2vec"],
     "growth": [
         "--scale",
         "0.002",
@@ -65,7 +66,9 @@ ROWS = {
         ),
     ],
     "loader": [
-        f"{s}, {mode}" for s in ("samples", "1.6 MB batches") for mode in ("iterable", "non-iterable")
+        f"{s}, {mode}"
+        for s in ("samples", "1.6 MB batches")
+        for mode in ("floor", "iterable", "non-iterable")
     ],
     "from_files": [
         *(f"logistic regression, {threads} thread(s)" for threads in (1, 2)),
@@ -83,6 +86,7 @@ ROWS = {
     "soak": ["batches", "epochs", "an epoch, median, ms", "an epoch, longest, ms"],
     "import_time": ["import numpy", "import the package", "above numpy"],
     "networks": ["softmax regression"],
+    "models": ["word2vec"],
     "growth": [
         *(f"uses: {stage}{kind}" for stage in STAGES for kind in ("", ", growth")),
         *(f"encoder: {stage}, s" for stage in STAGES),

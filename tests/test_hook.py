@@ -122,7 +122,7 @@ import paddle.fluid.contrib.slim.nas.search_agent as agents
 import paddle.fluid.transpiler.ps_dispatcher as dispatcher
 from paddle.fluid.transpiler import *
 from paddle.fluid.layers import generate_mask_labels
-from paddle.fluid.contrib import QuantizeTranspiler
+from paddle.fluid.contrib.slim.prune import AutoPruneStrategy
 from paddle.fluid.dataset import BoxPSDataset
 import paddle.fluid as fluid
 import abc, functools
@@ -131,7 +131,7 @@ assert fluid.contrib.slim.nas.search_agent is agents and fluid.transpiler.ps_dis
 assert fluid.layers.generate_mask_labels is generate_mask_labels is fluid.layers.detection.generate_mask_labels
 assert fluid.transpiler.DistributeTranspiler is fluid.DistributeTranspiler
 
-class Quantizer(QuantizeTranspiler):
+class Pruner(AutoPruneStrategy):
     size = 3
     def __init__(self):
         super().__init__()
@@ -140,9 +140,9 @@ class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.search_pyrami
     pass
 
 later = functools.partial(generate_mask_labels, 1)
-assert Quantizer.size == 3 and issubclass(Quantizer, QuantizeTranspiler) and not isinstance(3, QuantizeTranspiler)
-other = lambda: Quantizer.other
-for use in (later, Quantizer, Mixed, other, lambda: list(BoxPSDataset)):
+assert Pruner.size == 3 and issubclass(Pruner, AutoPruneStrategy) and not isinstance(3, AutoPruneStrategy)
+other = lambda: Pruner.other
+for use in (later, Pruner, Mixed, other, lambda: list(BoxPSDataset)):
     try:
         use()
     except NotImplementedError as error:
@@ -150,9 +150,9 @@ for use in (later, Quantizer, Mixed, other, lambda: list(BoxPSDataset)):
 """
     assert check(python, code).split() == [
         "fluid.layers.generate_mask_labels",
-        "fluid.contrib.QuantizeTranspiler",
+        "fluid.contrib.slim.prune.AutoPruneStrategy",
         "fluid.contrib.slim.nas.LightNASStrategy",
-        "fluid.contrib.QuantizeTranspiler",
+        "fluid.contrib.slim.prune.AutoPruneStrategy",
         "fluid.dataset.BoxPSDataset",
     ]
 

@@ -21,6 +21,7 @@ def test_values_are_kept_in_their_type():
     assert repr(fluid.get_flags(["FLAGS_eager_delete_tensor_gb", "FLAGS_check_nan_inf"])) == (
         "{'FLAGS_eager_delete_tensor_gb': 2.0, 'FLAGS_check_nan_inf': True}"
     )
+    fluid.set_flags({"FLAGS_eager_delete_tensor_gb": 0, "FLAGS_check_nan_inf": False})
     assert core.globals()["FLAGS_allocator_strategy"] == "auto_growth"
 
 

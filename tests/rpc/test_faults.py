@@ -115,9 +115,13 @@ def test_no_server_at_all(monkeypatch):
 
 def test_a_place_that_is_taken():
     serving = Serving(1)
-    Client(0).get([serving.endpoint], ["w"])
+    one = Client(0)
+    one.get([serving.endpoint], ["w"])
     with pytest.raises(OSError, match="cannot listen at"):
         ParameterServer(serving.endpoint, 1, Held(), True).run()
+    one.complete()
+    serving.join(5)
+    assert not serving.is_alive()
 
 
 def test_a_killed_trainer_is_named():
