@@ -129,6 +129,27 @@ class RoleMakerBase:
         self._workers().barrier()
 
 
+class _FromEnvironment(RoleMakerBase):
+    """A role maker that finds its role in the environment when it is first asked."""
+
+    def is_worker(self) -> bool:
+        self.generate_role()
+        return self._role == Role.WORKER
+
+    def is_server(self) -> bool:
+        self.generate_role()
+        return self._role == Role.SERVER
+
+    def is_first_worker(self) -> bool:
+        return self.is_worker() and self._current_id == 0
+
+    def worker_index(self) -> int:
+        self.generate_role()
+        return self._current_id
+
+    server_index = worker_index
+
+
 class MPIRoleMaker(RoleMakerBase):
     """What processes started by mpiexec know of each other."""
 
@@ -162,7 +183,7 @@ class MPIRoleMaker(RoleMakerBase):
         raise self._unknown("generate_role")
 
 
-class MPISymetricRoleMaker(MPIRoleMaker):
+class MPISymetricRoleMaker(_FromEnvironment, MPIRoleMaker):
     """Every second process of mpiexec, from the first on, is a worker, the others are servers.
 
     As in Fluid two processes make a pair, a server and a worker; a run of one process has one worker and no server.
@@ -185,17 +206,6 @@ class MPISymetricRoleMaker(MPIRoleMaker):
         self._worker_endpoints = listed[1::2] if size > 1 else listed
         self._role_is_generated = True
 
-    def is_worker(self) -> bool:
-        self.generate_role()
-        return self._role == Role.WORKER
-
-    def is_server(self) -> bool:
-        self.generate_role()
-        return self._role == Role.SERVER
-
-    def is_first_worker(self) -> bool:
-        return self.is_worker() and self._current_id == 0
-
     def worker_num(self) -> int:
         self.generate_role()
         return max(1, self._get_size() // 2)
@@ -205,14 +215,8 @@ class MPISymetricRoleMaker(MPIRoleMaker):
         self.generate_role()
         return len(self._server_endpoints)
 
-    def worker_index(self) -> int:
-        self.generate_role()
-        return self._current_id
 
-    server_index = worker_index
-
-
-class PaddleCloudRoleMaker(RoleMakerBase):
+class PaddleCloudRoleMaker(_FromEnvironment):
     """The role that the environment says, as `paddle.distributed.launch`, `fluidlite launch` and PaddleCloud set it.
 
     Args:
@@ -263,23 +267,6 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                 f"something is wrong with the environment of a {role}: {error}; see PADDLE_TRAINERS_NUM, "
                 "PADDLE_TRAINER_ID, PADDLE_PSERVERS_IP_PORT_LIST, POD_IP, PADDLE_PORT"
             ) from None
-
-    def is_worker(self) -> bool:
-        self.generate_role()
-        return self._role == Role.WORKER
-
-    def is_server(self) -> bool:
-        self.generate_role()
-        return self._role == Role.SERVER
-
-    def is_first_worker(self) -> bool:
-        return self.is_worker() and self._current_id == 0
-
-    def worker_index(self) -> int:
-        self.generate_role()
-        return self._current_id
-
-    server_index = worker_index
 
     def worker_num(self) -> int:
         self.generate_role()

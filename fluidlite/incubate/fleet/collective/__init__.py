@@ -237,13 +237,8 @@ class DistributedStrategy(BuildStrategy):
         self.exec_strategy = ExecutionStrategy()
 
 
-class CollectiveOpBasedOptimizer(DistributedOptimizer):
-    """An optimizer of workers whose parts call those of the optimizer that it is made on."""
-
-    def __init__(self, optimizer: Any, strategy: Any = None) -> None:
-        if not isinstance(strategy, DistributedStrategy):
-            raise AssertionError(f"strategy must be DistributedStrategy, got {type(strategy).__name__}")
-        super().__init__(optimizer, strategy)
+class _InParts(DistributedOptimizer):
+    """Calls, for the parts of a step, those of the optimizer that it is made on."""
 
     def backward(
         self,
@@ -259,7 +254,16 @@ class CollectiveOpBasedOptimizer(DistributedOptimizer):
         return self._optimizer.apply_gradients(params_grads)
 
 
-class CollectiveOptimizer(DistributedOptimizer):
+class CollectiveOpBasedOptimizer(_InParts):
+    """An optimizer of workers whose parts call those of the optimizer that it is made on."""
+
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None:
+        if not isinstance(strategy, DistributedStrategy):
+            raise AssertionError(f"strategy must be DistributedStrategy, got {type(strategy).__name__}")
+        super().__init__(optimizer, strategy)
+
+
+class CollectiveOptimizer(_InParts):
     """An optimizer whose updates are made by all workers with the mean of their gradients.
 
     Args:
@@ -278,19 +282,6 @@ class CollectiveOptimizer(DistributedOptimizer):
             optimizer._set_checkpoints(strategy.recompute_checkpoints)
         super().__init__(optimizer, strategy)
         self.print_config = False
-
-    def backward(
-        self,
-        loss: Any,
-        startup_program: Any = None,
-        parameter_list: Any = None,
-        no_grad_set: Any = None,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-    ) -> Any:
-        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
-
-    def apply_gradients(self, params_grads: Any) -> Any:
-        return self._optimizer.apply_gradients(params_grads)
 
     def minimize(  # type: ignore[override]
         self,
