@@ -6,7 +6,7 @@ from typing import Any
 
 from ..infer import same_as
 from ..registry import OpDef, OpView, find, register
-from .updates import cast_like
+from .updates import cast_like, fit_param
 
 
 def _begun(xp: Any, current_step: Any, rampup_begin_step: float) -> Any:
@@ -44,13 +44,10 @@ def _momentum(
 
 
 def _infer_momentum(op: OpView) -> None:
+    fit_param(op)
     for slot in ("Param", "Velocity"):
         op.set(slot + "Out", op.shape(slot), op.dtype(slot))
     op.set("Grad_out", op.shape("Grad"), op.dtype("Grad"))
-    if op.shape("Grad") != op.shape("Param"):
-        raise op.fail(
-            f"Grad must have the shape of Param, {list(op.shape('Param'))}, got {list(op.shape('Grad'))}"
-        )
 
 
 def _clip(xp: Any, X: Any, current_step: Any, max_norm: float, rampup_begin_step: float) -> Any:

@@ -19,17 +19,33 @@ NativeRule = Callable[[OpView], "Call | None"]
 
 
 def _infer(op: OpView) -> None:
-    """Accumulators and outputs are as the variables they replace; the gradient fits the parameter."""
-    shape = op.shape("Param")
-    if op.shape("Grad") != shape:
-        raise op.fail(f"Grad must have the shape of Param, {list(shape)}, got {list(op.shape('Grad'))}")
-    if op.has("LearningRate") and math.prod(op.shape("LearningRate")) != 1:
-        raise op.fail(f"LearningRate must have one element, got shape {list(op.shape('LearningRate'))}")
+    """Gradient and accumulators fit the parameter; outputs are as the variables they replace."""
+    fit_param(op)
     for slot in op.definition.output_slots:
         if op.outputs.get(slot.name):
             source = _SOURCES.get(slot.name, slot.name.removesuffix("Out"))
             op.set(slot.name, op.shape(source), op.dtype(source))
 
+
+def fit_param(op: OpView) -> None:
+    """Raise if an input is neither as large as the parameter nor, as rates and powers are, a single number."""
+    shape = op.shape("Param")
+    for slot in op.definition.input_slots:
+        if not op.has(slot.name):
+            continue
+        found = op.shape(slot.name)
+        if slot.name in _SINGLE:
+            if math.prod(found) != 1:
+                raise op.fail(f"{slot.name} must have one element, got shape {list(found)}")
+        elif found != shape:
+            raise op.fail(f"{slot.name} must have the shape of Param, {list(shape)}, got {list(found)}")
+
+
+_SINGLE = (
+    *("LearningRate", "Beta1Pow", "Beta2Pow", "Beta1Tensor", "Beta2Tensor"),
+    *("current_step", "nranks"),
+)
+"""Inputs that hold one number."""
 
 _SOURCES = {"SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"}
 """Outputs whose name does not tell which input they replace."""

@@ -189,4 +189,6 @@ def test_a_compression_goes_on_with_the_pruned_model(tmp_path):
         graph = compressor.run()
         sizes.append({param.name(): param.shape() for param in graph.all_parameters()})
         assert value(scope, "c3_weights").shape == sizes[-1]["c3_weights"]
+        (velocity,) = [name for name in scope.local_var_names() if name.startswith("c3_weights_velocity")]
+        assert value(scope, velocity).shape == sizes[-1]["c3_weights"]
     assert sizes[0] == sizes[1] and sizes[0]["c3_weights"][0] < 8

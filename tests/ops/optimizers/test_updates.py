@@ -1,5 +1,7 @@
 """Update operators against three steps of real Paddle 1.8.5, and how plans join them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -167,6 +169,23 @@ def test_shapes_are_checked():
         infer("sgd", {**good, "Grad": _ZEROS.T})
     with pytest.raises(OperatorError, match=r"LearningRate must have one element, got shape \[2\]"):
         infer("sgd", {**good, "LearningRate": np.zeros(2, "float32")})
+
+
+@pytest.mark.parametrize(
+    ("op_type", "slot"), [(name, slot) for name in sorted(_STATE) for slot in _STATE[name]]
+)
+def test_what_is_kept_has_the_shape_of_the_parameter(op_type, slot):
+    powers = {"Beta1Pow": _one(0.9), "Beta2Pow": _one(0.999)}
+    takes = {slot.name for slot in find(op_type).input_slots}
+    given = {"Param": _ZEROS, "Grad": _ZEROS, "LearningRate": _one(0.1), **powers, **_STATE[op_type]}
+    good = {name: value for name, value in given.items() if name in takes}
+    assert infer(op_type, good)["ParamOut"][0][0] == (3, 2)
+    must = "have one element" if slot in powers else r"have the shape of Param, \[3, 2\]"
+    for wrong in ((2, 3), (6,), (4, 2)):
+        with pytest.raises(
+            OperatorError, match=rf"{op_type}.*{slot} must {must}, got.* {re.escape(str(list(wrong)))}"
+        ):
+            infer(op_type, {**good, slot: np.zeros(wrong, "float32")})
 
 
 def _adam(param, rate="lr", beta1=0.9, size=4):

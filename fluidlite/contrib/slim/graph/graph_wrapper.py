@@ -9,10 +9,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .... import io
 from ....base import missing
+from ....base.place import CPUPlace
 from ....compiler import BuildStrategy, CompiledProgram
-from ....executor import Executor, Scope, scope_guard
+from ....executor import Executor, Scope, global_scope, scope_guard
 from ....framework import Operator, OpRole, Parameter, Program, Variable, program_guard
 from ....io.saving import read_file
 
@@ -256,13 +259,28 @@ class GraphWrapper:
     def load_persistables(self, path: str, exe: Any) -> None:
         """Read those variables that last for which there are files in the folder `path`.
 
-        They may be of other shapes, as those of a pruned model are: the graph's variables get these.
+        They may be of other shapes, as those of a pruned model are: the graph's variables get these. What an
+        optimizer keeps of a parameter without a file of its own is cut to the parameter's shape.
         """
         there = [var for var in self._own() if os.path.exists(os.path.join(path, var.name))]
+        names = {var.name for var in there}
         for var in there:
             (found,) = read_file(Path(path, var.name), [var.name]).values()
+            for held in self.accumulators(VarWrapper(var, self)):
+                if held.name() not in names:
+                    _cut(held, found.shape())
             var.desc.set_shape(found.shape())
         io.load_vars(exe.exe, path, main_program=self.program, vars=there)
+
+    def accumulators(self, param: VarWrapper) -> list[VarWrapper]:
+        """What an optimizer keeps for each element of a parameter."""
+        return [
+            var
+            for op in param.inputs()
+            if op.is_opt_op()
+            for var in op.all_inputs()
+            if var != param and self.is_persistable(var) and var.shape() == param.shape() != (1,)
+        ]
 
     def _own(self) -> list[Variable]:
         return [
@@ -317,6 +335,15 @@ class GraphWrapper:
         with scope_guard(scope):
             Executor(place).run(startup, scope=scope)
         return GraphWrapper(graph.program, self.in_nodes, graph.out_nodes)
+
+
+def _cut(var: VarWrapper, shape: Sequence[int]) -> None:
+    """Let a variable and its value in the current scope have the first entries of each axis alone."""
+    var.set_shape(shape)
+    found = global_scope().find_var(var.name())
+    if found is not None and found.is_set():
+        tensor = found.get_tensor()
+        tensor.set(np.array(tensor)[tuple(map(slice, shape))], CPUPlace())
 
 
 __getattr__ = missing.reporter(__name__)

@@ -74,7 +74,7 @@ class PruneStrategy(Strategy):
             var = graph.var(name)
             if not entries or not graph.is_persistable(var):
                 continue
-            for held in (var, *self._accumulators(graph, var)):
+            for held in (var, *graph.accumulators(var)):
                 self._take_out(
                     held,
                     scope,
@@ -88,16 +88,6 @@ class PruneStrategy(Strategy):
                 )
         if not lazy:
             _update(graph)
-
-    def _accumulators(self, graph: GraphWrapper, param: VarWrapper) -> list[VarWrapper]:
-        """What an optimizer keeps for each element of a parameter."""
-        return [
-            var
-            for op in param.inputs()
-            if op.is_opt_op()
-            for var in op.all_inputs()
-            if var != param and graph.is_persistable(var) and var.shape() == param.shape() != (1,)
-        ]
 
     def _take_out(
         self,
