@@ -1,7 +1,7 @@
 """How long does a training step of the tutorials' networks take?
 
 Microseconds one step takes, with feeding a ready batch and fetching the loss: softmax regression 784-10 (batch
-512, Adam), an MLP 784-200-100-10 (batch 128, SGD), a LeNet-like conv net with batch normalisation (batch 64,
+512, Adam), an MLP 784-200-200-10 (batch 64, SGD), a LeNet-like conv net with batch normalisation (batch 64,
 Momentum). fluidlite and Paddle 1.8.5 run the same script (scripts/networks_fluid.py); PyTorch runs the
 equivalent (scripts/networks_torch.py).
 

@@ -14,8 +14,8 @@ def softmax_regression(image):
 
 
 def mlp(image):
-    hidden = layers.fc(layers.fc(image, 200, act="relu"), 100, act="relu")
-    return layers.fc(hidden, 10), fluid.optimizer.SGD(0.01), 128
+    hidden = layers.fc(layers.fc(image, 200, act="relu"), 200, act="relu")
+    return layers.fc(hidden, 10), fluid.optimizer.SGD(0.01), 64
 
 
 def lenet(image):

@@ -14,8 +14,8 @@ def softmax_regression():
 
 
 def mlp():
-    net = nn.Sequential(nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 100), nn.ReLU(), nn.Linear(100, 10))
-    return net, torch.optim.SGD(net.parameters(), lr=0.01), 128
+    net = nn.Sequential(nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU(), nn.Linear(200, 10))
+    return net, torch.optim.SGD(net.parameters(), lr=0.01), 64
 
 
 def lenet():
