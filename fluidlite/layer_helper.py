@@ -160,7 +160,7 @@ class LayerHelper(LayerHelperBase):
     ) -> Variable:
         """The activation that `act` names (a string, or a dict with `type` and attributes) of `input_var`.
 
-        By default that of the layer; the other arguments have no effect.
+        By default that of the layer. Operators say `use_cudnn` if it is given and true.
         """
         act = self.kwargs.get("act") if act is None else act
         if act is None:
@@ -169,7 +169,7 @@ class LayerHelper(LayerHelperBase):
             act = {"type": act}
         elif not isinstance(act, dict):
             raise TypeError(f"act must be the name of an activation, got {act!r}")
-        attrs = dict(act)
+        attrs = {**act, "use_cudnn": True} if use_cudnn or self.kwargs.get("use_cudnn") else dict(act)
         return self.run(attrs.pop("type"), {"X": input_var}, attrs=attrs)
 
     def _get_default_initializer(self, dtype: Any) -> Initializer:

@@ -162,3 +162,37 @@ def test_a_target_may_be_on_the_way_to_another_one(main, weighted):
     for _ in range(3):
         found = fluid.Executor(fluid.CPUPlace()).run(main, feed={"x": value}, fetch_list=[gradient])[0]
         np.testing.assert_allclose(found, 2 * value * (one + other * np.exp(value**2)), rtol=1e-5)
+
+
+def test_gradients_that_go_no_further_are_added_where_fluid_adds_them(main):
+    x = fluid.data("x", [None, 4], "float32")
+    w = fluid.data("w", [4, 4], "float32")
+    w.stop_gradient = False
+    first = L.scale(x, 2.0)
+    h = L.fc(first, 4)
+    y = L.scale(x, 3.0)
+    parts = (L.relu(y), L.tanh(y), h, L.mul(first, w), L.mul(y, w), L.elementwise_mul(first, y))
+    fluid.backward.append_backward(L.mean(sum(parts[1:], parts[0])))
+    assert [(op.type, op.output("Out")) for op in main.global_block().ops[-6:] if op.type == "sum"] == [
+        ("sum", ["scale_1.tmp_0@GRAD"]),
+        ("sum", ["scale_0.tmp_0@GRAD"]),
+        ("sum", ["w@GRAD"]),
+    ]
+    assert types(main)[-6:] == ["relu_grad", "sum", "elementwise_add_grad", "mul_grad", "sum", "sum"]
+
+
+def test_operators_name_the_gradients_of_parameters_they_make_the_last_ones_first(main):
+    x = fluid.data("x", [5, None, 4], "float32")
+    x.stop_gradient = False
+    rnn = L.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(x)
+        memory = rnn.memory(shape=[-1, 4], batch_ref=word, ref_batch_dim_idx=0)
+        hidden = L.fc([word, memory], 4, act="tanh")
+        rnn.update_memory(memory, hidden)
+        rnn.step_output(hidden)
+    fluid.backward.append_backward(L.mean(rnn()))
+    (made,) = (op for op in main.global_block().ops if op.type == "recurrent_grad")
+    assert made.attr("op_role_var")[::2] == ["fc_0.b_0", "fc_0.w_1", "fc_0.w_0"]
+    assert made.attr("op_role") == 1  # backward
+    assert not any(op.type == "recurrent_grad" for op in main.clone(for_test=True).global_block().ops)

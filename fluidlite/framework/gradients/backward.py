@@ -77,6 +77,7 @@ def append_backward(
         found = tape.gradient_of(param.name)
         if found is not None:
             pairs.append((param, found))
+    tape.name_parameters(pairs)
     return pairs
 
 

@@ -138,7 +138,8 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
         ]
         for slot, parts in inside.items()
     }
-    attrs = {**op.attrs, "sub_block": inner.home}
+    attrs = {name: value for name, value in op.attrs.items() if not name.startswith("op_")}
+    attrs["sub_block"] = inner.home
     tape.take(OpSpec("recurrent_grad", spec_inputs, gives, attrs), inside)
 
 

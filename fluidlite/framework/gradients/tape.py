@@ -52,6 +52,9 @@ class Tape:
         )  # what has a gradient from around when the block ends, and when it begins
         self.repeated: dict[str, str] = {}  # variable -> the one to read, where it is computed again
         self.second: set[str] = set()  # what a gradient operator reads of its forward one
+        self.before: set[Operator] = (
+            set()
+        )  # what computes sources of the pass, and has no part in it otherwise
         self.renamed: dict[str, str] = {}  # usual name of a gradient -> the one it has in this pass
 
     def wants(self, name: str) -> bool:
@@ -84,6 +87,7 @@ class Tape:
                     forward.append(op)
                 elif not reached.isdisjoint(op.output_arg_names):
                     forward.append(op)  # what it replaces has no part in what follows
+                    self.before.add(op)
             ops = forward
         needed = set(targets)
         found = []
@@ -177,6 +181,15 @@ class Tape:
                     self._differentiate(op)
                 elif op.definition.control:
                     self._differentiate_block(op)
+            elif available and op.definition.grad is not None and op not in self.before:
+                self._end(op)
+
+    def _end(self, op: Operator) -> None:
+        """Add up the gradients of what `op` writes, which go no further than here, where Fluid does so."""
+        for name in op.output_arg_names:
+            gradient = self.grads.get(name)
+            if gradient is not None:
+                self._settle(gradient)
 
     def _takes_out(self, op: Operator) -> bool:
         """Whether the gradients of what `op` writes, of which there are some, change even if it reads nothing with one.
@@ -230,7 +243,7 @@ class Tape:
         for spec in op.definition.grad(op.view()):
             gives: dict[str, list[str]] = {}
             kept: list[tuple[str, int, str]] = []
-            for slot, names in spec.outputs.items():
+            for slot, names in sorted(spec.outputs.items()):
                 wanted = [
                     (i, n) for i, n in enumerate(names) if n not in inputs or self._wants(inputs[n], op)
                 ]
@@ -337,25 +350,28 @@ class Tape:
         """Append the collected operators to the block, with their variables."""
         owner = {gradient: var for var, gradient in (*self.last.items(), *self.grads.items())}
         for spec in self.specs:
-            roles: list[tuple[str, str]] = []
             for slot, names in spec.outputs.items():
                 for name in names:
+                    if name == EMPTY or self.home._find_var_recursive(name) is not None:
+                        continue
                     var = self.home._find_var_recursive(owner.get(name, ""))
-                    if isinstance(var, Parameter) and self.outer is None:
-                        roles.append((var.name, name))
-                    if name != EMPTY and self.home._find_var_recursive(name) is None:
-                        kind = VarType.LOD_TENSOR
-                        if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
-                            kind = var.type
-                        lod_level = self._lod_level(spec, slot)
-                        self.home.create_var(name=name, type=kind, lod_level=lod_level)
-            if roles:
-                spec.attrs["op_role_var"] = [name for pair in sorted(roles) for name in pair]
+                    kind = VarType.LOD_TENSOR
+                    if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+                        kind = var.type
+                    self.home.create_var(name=name, type=kind, lod_level=self._lod_level(spec, slot))
             op = self.home.append_op(
                 type=spec.type, inputs=spec.inputs, outputs=spec.outputs, attrs=spec.attrs
             )
             for callback in callbacks or ():
                 callback(block=self.home, context={"op": op})
+
+    def name_parameters(self, pairs: Iterable[tuple[Parameter, Variable]]) -> None:
+        """Say which gradients of parameters operators make, the last ones first, in their `op_role_var`."""
+        makers = {name: op for op in self.home.ops for name in op.output_arg_names}
+        for param, gradient in pairs:
+            op = makers.get(gradient.name)
+            if op is not None:
+                op._set_attr("op_role_var", [param.name, gradient.name, *(op.attr("op_role_var") or ())])
 
     def _lod_level(self, spec: OpSpec, slot: str) -> int:
         names = spec.inputs.get(slot.removesuffix(GRAD))
@@ -437,7 +453,7 @@ class Tape:
     def take(self, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
         """Have a gradient operator, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""
         self.specs.append(spec)
-        for slot in slots:
+        for slot in sorted(slots):
             given = grad_name(slot)
             for index, (name, gradient) in enumerate(
                 zip(spec.inputs.get(slot, ()), spec.outputs[given], strict=True)

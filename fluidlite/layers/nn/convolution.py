@@ -273,7 +273,7 @@ def _convolved(
             )
         kernel = conv.fitting_kernel(sizes)
     op_type = conv.operator(channels, num_filters)
-    helper = LayerHelper(op_type, **described)
+    helper = LayerHelper(op_type, use_cudnn=conv.use_cudnn, **described)
     filters = conv.create_filters(
         helper.create_parameter, channels, num_filters, kernel, helper.param_attr, input.dtype
     )

@@ -188,3 +188,10 @@ def test_other_normalisations(programs, image):
 def test_normalisation_refuses(image, build, message):
     with pytest.raises(ValueError, match=message):
         build(image)
+
+
+@pytest.mark.parametrize("use_cudnn", [True, False])
+def test_activations_of_convolutions_say_that_cudnn_is_used_as_the_layer_does(image, use_cudnn):
+    for layer in (layers.conv2d, layers.conv2d_transpose):
+        out = layer(image, 2, filter_size=3, act="relu", use_cudnn=use_cudnn)
+        assert out.op.type == "relu" and out.op.attr("use_cudnn") is use_cudnn
