@@ -113,3 +113,25 @@ def test_the_gradient_of_unpadding_has_the_lengths():
     (got,) = exe.run(main, feed=feed, fetch_list=[batch.name + "@GRAD"])
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal((want != 0).all(axis=2).sum(axis=1), [2, 0, 3, 1])
+
+
+@pytest.mark.parametrize("version", [None, 0, 1005002, 1006003, 1007002, 3000000])
+def test_programs_of_other_versions_with_fewer_attributes(version):
+    """Earlier releases knew fewer attributes; those that are missing have the defaults, and unknown ones do nothing."""
+    x = fluid.data("x", [None, 4], "float32")
+    out = layers.softmax(layers.fc(layers.dropout(x, 0.3, is_test=True), 3, act="relu"))
+    exe, main = fluid.Executor(fluid.CPUPlace()), fluid.default_main_program()
+    exe.run(fluid.default_startup_program())
+    (want,) = exe.run(main, feed={"x": X}, fetch_list=[out])
+    message = messages().ProgramDesc.FromString(main.desc.serialize_to_string())
+    message.ClearField("version")
+    if version is not None:
+        message.version.version = version
+    for op in message.blocks[0].ops:
+        needed = {"dropout_prob", "is_test"}
+        kept = [attr for attr in op.attrs if attr.name in needed]
+        del op.attrs[:]
+        op.attrs.extend(kept)
+        op.attrs.add(name="of_a_later_release", type=2, s="something")
+    again = Program.parse_from_string(message.SerializeToString())
+    np.testing.assert_array_equal(exe.run(again, feed={"x": X}, fetch_list=[out.name])[0], want)
