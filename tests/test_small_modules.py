@@ -143,6 +143,9 @@ def test_facts_of_the_native_module():
         core.get_op_attrs_default_value(b"mul")["x_num_col_dims"] == 1
         and core.get_op_attrs_default_value("no") == {}
     )
+    assert not core.has_grad_op_maker("addmm_grad")
+    kernels = core._get_all_register_op_kernels()
+    assert len(kernels["relu"]) == 2 and "softmax_grad" in kernels and "while" not in kernels
     assert core.less_than_ver("2.9", "2.23") and core._set_eager_deletion_mode(0.0, 1.0, True) is None
     scope = core.Scope()
     assert core.get_variable_tensor(scope, scope.var("a").name) is scope.var("a").get_tensor()

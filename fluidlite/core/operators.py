@@ -14,6 +14,7 @@ from ..framework.serialization.descs import BlockDesc, OpDesc
 from ..ops.registry import OpDef, OpSpec, find, known_types
 
 __all__ = [
+    "_get_all_register_op_kernels",
     "get_grad_op_desc",
     "get_op_attrs_default_value",
     "get_variable_tensor",
@@ -34,7 +35,7 @@ def _declared(op_type: str) -> OpDef:
 
 def has_grad_op_maker(op_type: str) -> bool:
     """Whether gradients can go through operators of this type; EnforceNotMet for an unknown one."""
-    return _declared(op_type).grad is not None
+    return _declared(op_type).has_gradient
 
 
 has_non_empty_grad_op_maker = has_grad_op_maker
@@ -49,6 +50,13 @@ def op_support_gpu(op_type: str) -> bool:
     """Whether operators of this type compute on GPUs, which all do but those of the host."""
     definition = _declared(op_type)
     return definition.kernel is not None and not definition.host
+
+
+def _get_all_register_op_kernels() -> dict[str, list[str]]:
+    """The kernels of every operator that computes, on the CPU; Fluid has more for some, with other element types."""
+    kernel = "data_type[{}]:data_layout[ANY_LAYOUT]:place[CPUPlace]:library_type[PLAIN]"
+    kinds = [kernel.format(kind) for kind in ("double", "float")]
+    return {name: list(kinds) for name in known_types() if find(name).kernel is not None}
 
 
 def get_op_attrs_default_value(op_type: str | bytes) -> dict[str, Any]:
@@ -66,7 +74,7 @@ def get_grad_op_desc(
     Follows `fluid.core.get_grad_op_desc`. An operator without gradients has none.
     """
     op = op_desc._shown
-    rule = op.definition.grad
+    rule = op.definition.grad if op.definition.has_gradient else None
     specs = [] if rule is None else rule(op.view())
     made = [_detached(op, spec, no_grad_set) for spec in specs]
     plain = {name for names in (*op.inputs.values(), *op.outputs.values()) for name in names}

@@ -68,6 +68,7 @@ def guard(place: Place | None = None) -> Iterator[None]:
     number = eager.serial()
     with ExitStack() as stack:
         stack.enter_context(program_guard(Program(), Program()))
+        stack.enter_context(mode.building(False))
         stack.enter_context(unique_name.guard())
         stack.enter_context(mode.guard(True))
         stack.enter_context(mode.training_guard(True))

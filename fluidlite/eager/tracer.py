@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..framework import mode
+from . import placing
 from .autograd import is_recording, set_recording
-from .tensor import apply_into
+from .tensor import Tensor, apply_into
+
+
+def _varbase_creator(
+    type: VarType = VarType.LOD_TENSOR,
+    name: str | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    persistable: bool | None = None,
+    **kwargs: Any,
+) -> Tensor:
+    """A tensor for `Tracer.trace_op` to put a result into; zeros of `shape`, no elements by default.
+
+    A dimension of -1 is none yet.
+    """
+    kind = to_numpy(VarType.FP32 if dtype is None else to_vartype(dtype))
+    sizes = (0,) if shape is None else tuple(max(size, 0) for size in shape)
+    made = Tensor(placing.here(np.zeros(sizes, kind)), name)
+    made.persistable = bool(persistable)
+    made.stop_gradient = False
+    return made
 
 
 class Tracer:
@@ -43,6 +68,10 @@ class Tracer:
     def _switch(self, training: bool) -> None:
         set_recording(training)
         mode.set_training(training)
+
+    def variable(self, **described: Any) -> Tensor:
+        """What `Block.create_var` makes in dygraph mode: a tensor for an operator to put its result into."""
+        return _varbase_creator(**described)
 
     def trace_op(
         self,

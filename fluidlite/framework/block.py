@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import sequences, verify
+from . import mode, sequences, tracing, verify
+from .mode_switches import _dygraph_tracer
 from .operator import Operator, OpRole
 from .variable import Parameter, Variable
 
@@ -76,7 +77,12 @@ class Block:
         return found
 
     def create_var(self, *args: Any, **kwargs: Any) -> Variable:
-        """A new Variable of this block; see `Variable` for the arguments. One of that name already here is replaced."""
+        """A new Variable of this block; see `Variable` for the arguments. One of that name already here is replaced.
+
+        In dygraph mode it is an eager tensor without elements, which this block does not know, as in Fluid.
+        """
+        if (running := self._running()) is not None:
+            return running.variable(**kwargs)  # type: ignore[no-any-return]
         var = Variable(self, *args, **kwargs)
         self.vars[var.name] = var
         self.program._changed()
@@ -119,7 +125,9 @@ class Block:
     def append_op(self, *args: Any, **kwargs: Any) -> Operator:
         """Append an operator: `type`, `inputs` and `outputs` (slot -> variables or names), `attrs`.
 
-        Raises an error that names the operator, its variables and the user's line if they do not fit.
+        In dygraph mode it runs at once on eager tensors, the block stays as it is, and the operator returned knows no
+        more than its `type`, as in Fluid. Raises an error that names the operator, its variables and the user's line if
+        they do not fit.
         """
         return self._add(self._ops.append, *args, **kwargs)
 
@@ -138,6 +146,11 @@ class Block:
         attrs: dict[str, Any] | None = None,
         stop_gradient: bool = False,
     ) -> Operator:
+        if (running := self._running()) is not None and _any_eager(inputs, outputs):
+            running.trace_op(type, _lists(inputs), _lists(outputs), attrs, stop_gradient)
+            ran = Operator.blank(self)
+            ran.type = type
+            return ran
         op = Operator(self, type, inputs, outputs, attrs)
         self.program._stamp(op)
         verify.operator(op)
@@ -153,6 +166,16 @@ class Block:
         if self.program._tracer is not None:
             self.program._tracer.appended(op)
         return op
+
+    def _running(self) -> Any:
+        """What runs operators at once in dygraph mode; None where they are appended.
+
+        They run for the default main program outside of `program_guard`; other programs are built in any mode.
+        """
+        from .program import default_main_program
+
+        mine = self.program is default_main_program() and not mode.is_building()
+        return _dygraph_tracer() if mine and tracing.current() is None else None
 
     def _insert_blank(self, index: int) -> Operator:
         """A new operator at `index` that has no type and no variables yet."""
@@ -237,3 +260,17 @@ class Block:
 
 
 __all__ = ["Block", "OpRole"]
+
+
+def _lists(slots: dict[str, Any] | None) -> dict[str, list[Any]]:
+    return {
+        slot: list(held) if isinstance(held, (list, tuple)) else [held]
+        for slot, held in (slots or {}).items()
+        if held is not None
+    }
+
+
+def _any_eager(*slots: dict[str, Any] | None) -> bool:
+    return any(
+        hasattr(type(item), "stands_for") for some in slots for held in _lists(some).values() for item in held
+    )

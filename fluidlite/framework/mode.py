@@ -47,9 +47,14 @@ def be_modern() -> None:
     _modern.set(True)
 
 
-def building() -> AbstractContextManager[bool]:
-    """Have programs been built inside the block, unless dygraph mode says otherwise (`program_guard`)."""
-    return _building.hold(True)
+def building(on: bool = True) -> AbstractContextManager[bool]:
+    """Have programs been built inside the block, unless dygraph mode says otherwise (`program_guard`), or not."""
+    return _building.hold(on)
+
+
+def is_building() -> bool:
+    """Whether this is inside of `building`."""
+    return _building.get()
 
 
 def guard(eager: bool | None) -> AbstractContextManager[bool | None]:

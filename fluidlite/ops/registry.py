@@ -207,6 +207,11 @@ class OpDef:
         attrs = [(name, keyword(name)) for name in self.attrs]
         return tuple(s for s in slots if s[1] in named), tuple(a for a in attrs if every or a[1] in named)
 
+    @property
+    def has_gradient(self) -> bool:
+        """Whether gradients go through operators of this type."""
+        return self.grad is not None and self.grad is not _no_second
+
     def call(
         self,
         xp: Any,

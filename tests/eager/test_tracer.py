@@ -36,6 +36,30 @@ def test_operators_by_name():
         assert (given.name, given.shape, given.numpy().dtype) == ("mine", [2, 3], np.int64)
 
 
+def test_blocks_run_operators():
+    """What code that appends operators to the default program does in dygraph mode; others are built as ever."""
+    with dygraph.guard():
+        block = fluid.default_main_program().global_block()
+        x = tensor([[1.0, 2.0], [3.0, 4.0]])
+        x.stop_gradient = False
+        total, loss = block.create_var(name="total", dtype="float32", shape=[-1, 2]), block.create_var()
+        ran = block.append_op(
+            type="reduce_sum", inputs={"X": x}, outputs={"Out": [total]}, attrs={"dim": [0]}
+        )
+        block._prepend_op(type="mean", inputs={"X": [total]}, outputs={"Out": loss})
+        assert (ran.type, total.name, total.numpy().tolist(), loss.numpy()) == (
+            "reduce_sum",
+            "total",
+            [4, 6],
+            5,
+        )
+        assert not block.ops and not block.vars
+        loss.backward()
+        np.testing.assert_array_equal(x.gradient(), np.full((2, 2), 0.5))
+        other = fluid.Program().global_block()
+        assert isinstance(other.create_var(name="y", shape=[2], dtype="float32"), fluid.framework.Variable)
+
+
 def test_gradients_are_shared():
     with dygraph.guard():
         x = tensor([1.0, 2.0])
