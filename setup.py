@@ -56,7 +56,8 @@ DIRECTIVES = {
 
 FLAGS = [
     "-std=c++17",
-    *(["-O1", "-g"] if DEBUG or SANITIZE else ["-O3"]),
+    # Python's own flags ask for debug symbols: a third of the time to compile and two thirds of the size.
+    *(["-O1", "-g"] if DEBUG or SANITIZE else ["-O3", "-g0"]),
     *SANITIZERS,
     "-Wall",
     "-Wextra",
