@@ -123,8 +123,11 @@ def polynomial_decay(
     """
     step = _decay_step_counter()
     if cycle:
-        times = _apply("ceil", step / decay_steps)
-        rounds = _apply("elementwise_max", times, fill_constant([1], "float32", 1.0))
+        rounds = _apply("ceil", step / decay_steps)
+        zero = fill_constant([1], "float32", 0.0)
+        one = fill_constant([1], "float32", 1.0)
+        with Switch() as switch, switch.case(step == zero):
+            assign(one, output=rounds)
         left = 1 - step / (decay_steps * rounds)
     else:
         last = fill_constant([1], "float32", float(decay_steps))
