@@ -17,13 +17,14 @@ extern const Topic topic_cudnn_lstm = FL_TOPIC(cudnn_lstm_table);
 
 #else
 
+#include "kernels/masks.h"
 #include "kernels/rnn_steps.h"
 
 namespace fl {
 namespace FL_NS {
 namespace {
 
-/* ints: steps, batch, width of the input, size, layers, directions, elements of the flat weights. */
+/* ints: steps, batch, width of the input, size, layers, directions, elements of the flat weights; the seed of dropout. */
 struct Layers {
     int64_t steps, batch, width, size, layers, ways;
 
@@ -41,6 +42,36 @@ struct Layers {
         return wide() * (first * (width + size) + others * (out_width() + size));
     }
     int64_t biases(int64_t layer, int64_t way) const { return matrices(layers, 0) + (layer * ways + way) * 2 * wide(); }
+};
+
+/* Dropout between layers. Masks follow from the weights, which each step of training changes: the gradient, which is given
+ * none of them, draws the same. */
+template <class T> struct Between {
+    float prob;
+    uint32_t key;
+
+    Between(const fl_call *call, const Layers &net, const T *flat) : prob(static_cast<float>(call->f[0])), key(0) {
+        if (prob == 0 || net.layers < 2) return;
+        const char *bytes = reinterpret_cast<const char *>(flat);
+        uint32_t sum = 0;
+        FL_LOOP
+        for (int64_t k = 0; k < call->i[6] * static_cast<int64_t>(sizeof(T) / 4); ++k) {
+            uint32_t word;
+            std::memcpy(&word, bytes + 4 * k, 4);
+            sum += word * static_cast<uint32_t>(2 * k + 1);
+        }
+        key = scramble(sum ^ static_cast<uint32_t>(call->i[7]));
+    }
+
+    /* What layer `layer` > 0 gets, or the gradient of what it got. */
+    void apply(int64_t layer, int64_t n, T *x) const {
+        if (prob == 0) return;
+        const uint32_t mine = scramble(key + static_cast<uint32_t>(layer));
+        const int32_t threshold = dropped_below(prob);
+        const T scale = prob < 1 ? T(1) / (T(1) - static_cast<T>(prob)) : T(0);
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) x[k] = is_kept(k, mine, threshold) ? x[k] * scale : T(0);
+    }
 };
 
 /* One layer in one direction. */
@@ -165,6 +196,7 @@ template <class T> int cudnn_lstm(fl_call *call) {
         used.take(parts);
     }
     const T *x = at<T>(call, 0);
+    const Between<T> dropout(call, net, flat);
     for (int64_t layer = 0; layer < net.layers; ++layer) {
         T *out = layer + 1 == net.layers ? at<T>(call, 4) : between[layer % 2];
         for (int64_t way = 0; way < net.ways; ++way) {
@@ -175,6 +207,7 @@ template <class T> int cudnn_lstm(fl_call *call) {
             copy_row(one.states + one.last(), net.state(), at<T>(call, 5) + place);
             copy_row(one.cells + one.last(), net.state(), at<T>(call, 6) + place);
         }
+        if (layer + 1 < net.layers) dropout.apply(layer + 1, net.rows() * net.out_width(), out);
         x = out;
     }
     return FL_OK;
@@ -214,12 +247,14 @@ template <class T> int cudnn_lstm_grad(fl_call *call) {
         recurrent.take(parts);
         back.take(parts);
     }
+    const Between<T> dropout(call, net, flat);
     for (int64_t k = 0; k < all; ++k) {
         const int64_t layer = k / net.ways, place = k * net.state();
         const T *x = layer == 0 ? at<T>(call, 0) : outs + (layer - 1) * of_layer;
         const Direction<T> one = direction(net, k, gates, states, cells);
         T *out = outs + layer * of_layer + k % net.ways * net.size;
         if (const int code = one.forward(call, x, state0 + place, cell0 + place, flat, recurrent, out)) return code;
+        if ((k + 1) % net.ways == 0 && layer + 1 < net.layers) dropout.apply(layer + 1, of_layer, outs + layer * of_layer);
     }
     for (int64_t layer = net.layers - 1; layer >= 0; --layer) {
         const T *x = layer == 0 ? at<T>(call, 0) : outs + (layer - 1) * of_layer;
@@ -234,6 +269,7 @@ template <class T> int cudnn_lstm_grad(fl_call *call) {
             if (at<T>(call, 8) != nullptr) copy_row(dstate, net.state(), at<T>(call, 8) + place);
             if (at<T>(call, 9) != nullptr) copy_row(dcell, net.state(), at<T>(call, 9) + place);
         }
+        if (layer > 0) dropout.apply(layer, of_layer, dx);
         g = dx;
     }
     return FL_OK;
@@ -244,8 +280,8 @@ template <class T> int cudnn_lstm_grad(fl_call *call) {
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry cudnn_lstm_table[] = {
-    FL_REAL("cudnn_lstm", cudnn_lstm, "xxxxxxx|zzzzzzz||abc,bdef,bdef,g,abdf,bdef,bdef")
-    FL_REAL("cudnn_lstm_grad", cudnn_lstm_grad, "xxxxxxxnnnn|zzzzzzz||abc,bdef,bdef,g,abdf,bdef,bdef,abc,bdef,bdef,g")
+    FL_REAL("cudnn_lstm", cudnn_lstm, "xxxxxxx|zzzzzzzi|f|abc,bdef,bdef,g,abdf,bdef,bdef")
+    FL_REAL("cudnn_lstm_grad", cudnn_lstm_grad, "xxxxxxxnnnn|zzzzzzzi|f|abc,bdef,bdef,g,abdf,bdef,bdef,abc,bdef,bdef,g")
     {nullptr, nullptr, nullptr}};
 
 #undef FL_REAL

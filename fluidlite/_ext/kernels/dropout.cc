@@ -16,6 +16,8 @@ const Topic topic_dropout = FL_TOPIC(dropout_table);
 
 #else
 
+#include "kernels/masks.h"
+
 namespace fl {
 namespace FL_NS {
 namespace {
@@ -31,16 +33,6 @@ struct Unseeded {
 };
 
 template <class State> void free_state(void *state) { delete static_cast<State *>(state); }
-
-/* A permutation of 32-bit numbers with good avalanche (Wellons, "lowbias32"). */
-FL_INLINE uint32_t scramble(uint32_t x) {
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    x ^= x >> 16;
-    return x;
-}
 
 int seeded_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
     if (call->state == nullptr) {
@@ -68,13 +60,9 @@ int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
     uint32_t &state = static_cast<Unseeded *>(call->state)->key;
     state = scramble(state + 0x9e3779b9u);
     const uint32_t key = state;
-    /* 24 bits compare exactly with a float's probability. */
-    const int32_t threshold = static_cast<int32_t>(prob * 16777216.0f);
+    const int32_t threshold = dropped_below(prob);
     FL_LOOP
-    for (int64_t k = 0; k < n; ++k) {
-        const uint32_t drawn = scramble(scramble(static_cast<uint32_t>(k)) ^ key) >> 8;
-        mask[k] = static_cast<int32_t>(drawn) >= threshold;
-    }
+    for (int64_t k = 0; k < n; ++k) mask[k] = is_kept(k, key, threshold);
     return FL_OK;
 }
 

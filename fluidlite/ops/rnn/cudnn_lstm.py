@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -124,7 +123,7 @@ class _Network:
         self.masks: list[Any] = []
         x = Input
         for layer in range(num_layers):
-            self.masks.append(dropout(x.shape).astype(x.dtype) if layer else None)
+            self.masks.append(dropout(layer, x.shape) if layer else None)
             x = x * self.masks[layer] if layer else x
             here = []
             for way in range(self.ways):
@@ -138,15 +137,28 @@ class _Network:
         return np.stack([one.last[which] for layer in self.passes for one in layer])
 
 
-def _dropout(W: Any, prob: float, seed: int, is_test: bool) -> Any:
-    """Draws masks of a shape. They follow from the weights, which each step of training changes: the gradient, which is
-    given none of them, draws the same."""
-    random = np.random.RandomState(zlib.crc32(W.tobytes()) ^ (seed & 0xFFFFFFFF))
+def _scrambled(numbers: Any) -> Any:
+    """A permutation of 32-bit numbers, as in `_ext/kernels/masks.h`."""
+    for right, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        numbers = (numbers ^ (numbers >> np.uint32(right))) * np.uint32(factor)
+    return numbers ^ (numbers >> np.uint32(16))
 
-    def draw(shape: tuple[int, ...]) -> Any:
+
+def _dropout(W: Any, prob: float, seed: int, is_test: bool) -> Any:
+    """Draws the mask of what a layer gets. They follow from the weights, which each step of training changes: the
+    gradient, which is given none of them, draws the same.
+    """
+    words = np.ascontiguousarray(W).view(np.uint32)
+    places = np.arange(1, 2 * len(words), 2, dtype=np.uint32)
+    key = _scrambled((words * places).sum(keepdims=True, dtype=np.uint32) ^ np.uint32(seed & 0xFFFFFFFF))
+
+    def draw(layer: int, shape: tuple[int, ...]) -> Any:
         if is_test or prob == 0:
-            return np.ones(shape)
-        return (random.random_sample(shape) >= prob) / (1 - prob) if prob < 1 else np.zeros(shape)
+            return np.ones(shape, W.dtype)
+        mine = _scrambled(key + np.uint32(layer))
+        drawn = _scrambled(_scrambled(np.arange(np.prod(shape), dtype=np.uint32)) ^ mine) >> np.uint32(8)
+        kept = drawn.reshape(shape) >= int(np.float32(prob) * np.float32(2**24))
+        return kept / W.dtype.type(1 - np.float32(prob)) if prob < 1 else np.zeros(shape, W.dtype)
 
     return draw
 
@@ -226,11 +238,12 @@ def _infer(op: OpView) -> None:
 def _native_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | None:
     size, layers = op.attr("hidden_size"), op.attr("num_layers")
     name = typed(op, kernel, ("Input", "InitH", "InitC", "W"))
-    if name is None or (layers > 1 and op.attr("dropout_prob") != 0 and not op.attr("is_test")):
+    if name is None:
         return None
     ways, shape = 2 if op.attr("is_bidirec") else 1, op.shape("Input")
     ints = [*shape, size, layers, ways, _elements(shape[2], size, layers, ways)]
-    return Call(name, [op.name_or_none(slot) for slot in slots], ints)
+    prob = 0.0 if op.attr("is_test") else op.attr("dropout_prob")
+    return Call(name, [op.name_or_none(slot) for slot in slots], [*ints, op.attr("seed")], [prob])
 
 
 def _native(op: OpView) -> Call | None:

@@ -6,7 +6,9 @@ from scipy.special import expit as sigmoid
 
 import fluidlite as fluid
 from fluidlite.ops.registry import OperatorError
+from fluidlite.ops.rnn.cudnn_lstm import _dropout
 
+from .. import in_native
 from ..harness import check, gradients, infer, numeric_gradient, run_kernel
 
 TIME, BATCH, WIDTH, SIZE = 3, 2, 3, 2
@@ -70,6 +72,28 @@ def test_dropout_between_layers():
     found = gradients("cudnn_lstm", exact, attrs, weights)["Input"][0]
     want = numeric_gradient("cudnn_lstm", exact, attrs, weights, "Input")
     np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("layers, ways, prob", [(1, 2, 0.5), (2, 1, 0.3), (3, 2, 0.7), (2, 2, 1.0)])
+def test_kernels_drop_the_same(layers, ways, prob, kind):
+    given = {slot: array.astype(kind) for slot, array in operands(layers, ways).items()}
+    attrs = {
+        "hidden_size": SIZE,
+        "num_layers": layers,
+        "is_bidirec": ways == 2,
+        "dropout_prob": prob,
+        "seed": 3,
+    }
+    in_native.check("cudnn_lstm", given, attrs)
+    in_native.check("cudnn_lstm", given, {**attrs, "is_test": True})
+
+
+def test_masks_keep_the_share_they_should_and_differ_from_layer_to_layer():
+    draw = _dropout(operands(1, 1)["W"], 0.3, -1, False)
+    first, second = draw(1, (100, 20, 10)), draw(2, (100, 20, 10))
+    assert set(np.unique(first).tolist()) == {0.0, np.float32(1 / 0.7).item()}
+    assert abs(first.mean() - 1) < 0.03 and abs((first * second).mean() - 1) < 0.05
 
 
 @pytest.mark.parametrize(
