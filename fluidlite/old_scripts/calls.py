@@ -61,7 +61,7 @@ def values(template: Any, args: Any) -> Any:
     return items[0] if single else tuple(items)
 
 
-def element(array: Any, indices: int, value: Any) -> Any:
+def element(value: Any, array: Any, indices: int) -> Any:
     """What is assigned to `array[i]`, with as many indices as dimensions: the element of an array that has one."""
     if type(array) is not np.ndarray or array.ndim != indices or array.dtype.hasobject or not _is_one(value):
         return value

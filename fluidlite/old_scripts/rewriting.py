@@ -122,15 +122,23 @@ def _format(node: ast.BinOp) -> bool:
 def _assignment(node: ast.Assign | ast.AugAssign) -> bool:
     """`array[i] = value` or `array[i] += value`."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-    if not isinstance(target, ast.Subscript) or not _repeatable(target.value):
+    if not isinstance(target, ast.Subscript) or not _repeatable(_array(target.value)):
         return False
     indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     if any(isinstance(index, (ast.Slice, ast.Starred)) for index in indices):
         return False
     if isinstance(node.value, (ast.Constant, ast.List, ast.Dict, ast.Tuple)):
         return False
-    node.value = _helper("element", node.value, _again(target.value), ast.Constant(len(indices)), node.value)
+    # What is assigned comes first, as ever: it may be what makes the array.
+    node.value = _helper("element", node.value, node.value, _again(target.value), ast.Constant(len(indices)))
     return True
+
+
+def _array(node: ast.expr) -> ast.expr:
+    """The innermost of `a[i][j]`, if the indices are names and constants, which may be evaluated twice."""
+    while isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Name, ast.Constant)):
+        node = node.value
+    return node
 
 
 def _wrap(args: list[ast.expr], helper: str, owner: ast.Name) -> bool:
@@ -159,6 +167,8 @@ def _again(node: ast.expr) -> ast.expr:
     copy: ast.expr
     if isinstance(node, ast.Attribute):
         copy = ast.Attribute(_again(node.value), node.attr, ast.Load())
+    elif isinstance(node, ast.Subscript):
+        copy = ast.Subscript(_again(node.value), _again(node.slice), ast.Load())
     elif isinstance(node, ast.Name):
         copy = ast.Name(node.id, ast.Load())
     else:

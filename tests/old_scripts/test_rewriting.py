@@ -51,6 +51,11 @@ OLD = [
         [[0, 0], [2.25, 0]],
         "array[i] = an array [1, 1]: ",
     ),
+    (
+        "a, j = [np.zeros(2)], 1\na[0][j] = ONE\na[0][0] -= ONE\na[0].tolist()",
+        [-2.25, 2.25],
+        "array[i] = an array [1]: ",
+    ),
     ("np.array([[1], [1, 2]]).tolist()", [[1], [1, 2]], "np.array of rows of different length: "),
     ("np.asarray([np.zeros(2), None]).dtype.kind", "O", "np.asarray of rows of different length: "),
     ("np.array([1, 2], copy=False).tolist()", [1, 2], "np.array(copy=False) that copies: "),

@@ -6,6 +6,7 @@ pixels that belong to it, so that it is one wider than their difference.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,26 @@ def areas(xp: Any, boxes: Any, normalized: bool = True) -> Any:
     return xp.where(inside, (wide + more) * (high + more), xp.zeros_like(wide))
 
 
-def overlaps(xp: Any, first: Any, second: Any, normalized: bool = True) -> Any:
-    """The intersection over the union of each of the boxes [n, 4] with each of [m, 4]: [n, m]."""
+def overlaps(
+    xp: Any, first: Any, second: Any, normalized: bool = True, area: Callable[..., Any] = areas
+) -> Any:
+    """The intersection over the union of each of the boxes [n, 4] with each of [m, 4]: [n, m].
+
+    `area`: of boxes, as `areas`.
+    """
     a, b = first[:, None], second[None]
     more = 0 if normalized else 1
     lower, upper = xp.maximum(a[..., :2], b[..., :2]), xp.minimum(a[..., 2:], b[..., 2:])
     shared = xp.maximum(upper - lower + more, 0).prod(axis=-1)
-    union = areas(xp, first, normalized)[:, None] + areas(xp, second, normalized)[None] - shared
+    union = area(xp, first, normalized)[:, None] + area(xp, second, normalized)[None] - shared
     return xp.where(
         union > 0, shared / xp.where(union > 0, union, xp.ones_like(union)), xp.zeros_like(shared)
     )
+
+
+def _signed_areas(xp: Any, boxes: Any, normalized: bool) -> Any:
+    """The products of the extents of boxes [..., 4], also where a corner is beyond the other."""
+    return middles(boxes, normalized)[1].prod(axis=-1)
 
 
 def middles(boxes: Any, normalized: bool = True) -> tuple[Any, Any]:
@@ -66,7 +77,7 @@ register(
         inputs=("X", "Y"),
         attrs={"box_normalized": True},
         infer=_infer_iou,
-        kernel=lambda xp, X, Y, box_normalized: overlaps(xp, X, Y, box_normalized),
+        kernel=lambda xp, X, Y, box_normalized: overlaps(xp, X, Y, box_normalized, _signed_areas),
         stop_gradient=("Out",),
         doc="The intersection over the union of each box of X with each box of Y.",
     )

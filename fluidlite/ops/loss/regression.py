@@ -257,13 +257,25 @@ _declare(
 )
 
 
+def _rank_infer(op: OpView) -> None:
+    """Each of the three is [n] or [n, 1]; the loss is like the label."""
+    label = op.shape("Label")
+    for slot in ("Left", "Right"):
+        given = op.shape(slot)
+        if label[:1] != given[:1] and min(*label[:1], *given[:1]) >= 0 or {*label[1:], *given[1:]} - {1, -1}:
+            raise op.fail(f"{slot} and Label must be [n] or [n, 1], got {list(given)} and {list(label)}")
+    op.set("Out", label, op.dtype("Left"))
+
+
 def _rank(xp: Any, Label: Any, Left: Any, Right: Any) -> Any:
-    return _softplus(xp, Left - Right) - Label * (Left - Right)
+    more = (Left.reshape(-1) - Right.reshape(-1)).reshape(Label.shape)
+    return _softplus(xp, more) - Label * more
 
 
 def _rank_grad(xp: Any, Label: Any, Left: Any, Right: Any, Out_grad: Any) -> Any:
-    slope = Out_grad * (_sigmoid(xp, Left - Right) - Label)
-    return slope, -slope
+    more = Left.reshape(-1) - Right.reshape(-1)
+    slope = Out_grad.reshape(-1) * (_sigmoid(xp, more) - Label.reshape(-1))
+    return slope.reshape(Left.shape), -slope.reshape(Right.shape)
 
 
 _declare(
@@ -271,7 +283,7 @@ _declare(
     ("Label", "Left", "Right"),
     ("Out",),
     {},
-    _pair("Left", "Right", "Out"),
+    _rank_infer,
     (_rank, _rank_grad),
     (("Label", "Left", "Right"), ()),
     ("Left", "Right"),

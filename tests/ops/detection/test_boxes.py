@@ -30,6 +30,22 @@ def test_iou_similarity(normalized):
     assert want[0, 2] == pytest.approx(0.5 / 3 if normalized else 3 / 8)
 
 
+def test_corners_beyond_the_others():
+    """As in Paddle 1.8.5, iou_similarity counts the extents of such boxes as they are."""
+    x = np.array([[0.5508, 0.7081, 0.2909, 0.5108], [0.8929, 0.8963, 0.1256, 0.2072]], "float32")
+    y = np.array([[0.0515, 0.4408, 0.0299, 0.4568]], "float32")
+    want = [one_unchecked(box.tolist(), y[0].tolist()) for box in x]
+    out = run_kernel("iou_similarity", {"X": x, "Y": y}, {"box_normalized": False})["Out"][0]
+    np.testing.assert_allclose(out[:, 0], want, rtol=1e-4)
+    np.testing.assert_allclose(want, [0.291733, 0.041586], rtol=1e-3)
+
+
+def one_unchecked(a, b):
+    own = [(c[2] - c[0] + 1) * (c[3] - c[1] + 1) for c in (a, b)]
+    sides = [max(min(a[k + 2], b[k + 2]) - max(a[k], b[k]) + 1, 0) for k in range(2)]
+    return sides[0] * sides[1] / (sum(own) - sides[0] * sides[1])
+
+
 def test_overlaps_of_polygons():
     square = np.array([[0, 0], [2, 0], [2, 2], [0, 2]], float)
     assert polygon_overlap(square, square[::-1]) == pytest.approx(1)

@@ -84,6 +84,10 @@ def test_rank_loss():
     want = (np.log(1 + np.exp(d)) - label * d).astype("float32")
     inputs = {"Left": left, "Right": right, "Label": label}
     check("rank_loss", inputs, {}, {"Out": want}, grads=("Left", "Right"))
+    flat = {**inputs, "Left": left[:, 0]}
+    check("rank_loss", flat, {}, {"Out": want}, grads=("Left", "Right"))
+    flat = {**inputs, "Label": label[:, 0]}
+    check("rank_loss", flat, {}, {"Out": want[:, 0]}, grads=("Left", "Right"))
 
 
 def test_margin_rank_loss():

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
+from fluidlite import layers
+from fluidlite.data import data
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import check, infer, run_kernel
@@ -83,6 +86,41 @@ def test_sizes_from_tensors():
     parts = [np.array([6], "int32"), np.array([4], "int32")]
     for inputs in ({"OutSize": size}, {"SizeTensor": parts}, {"Scale": scale}):
         check("bilinear_interp", {"X": IMAGE, **inputs}, {}, {"Out": by_attributes}, grads=["X"])
+
+
+def test_what_is_fed_decides_not_what_was_declared(programs):
+    image, size = data("x", [1, 1, 4, 3], "float32"), data("size", [2], "int32")
+    outs = [
+        layers.resize_bilinear(image, [2, 2], actual_shape=size),
+        layers.resize_nearest(image, [2, 2], actual_shape=size, align_corners=False),
+    ]
+    exe = fluid.Executor()
+    for sizes in ([3, 5], [2, 2], [6, 6]):
+        feed = {"x": IMAGE[:1, :1], "size": np.array(sizes, "int32")}
+        for op_type, out, corners in zip(
+            ("bilinear_interp", "nearest_interp"), outs, (True, False), strict=True
+        ):
+            attrs = {"out_h": sizes[0], "out_w": sizes[1], "align_corners": corners}
+            want = run_kernel(op_type, {"X": IMAGE[:1, :1]}, attrs)["Out"][0]
+            np.testing.assert_allclose(exe.run(feed=feed, fetch_list=[out])[0], want, rtol=1e-6)
+
+
+BYTES = np.array([[144, 255, 80], [160, 144, 242], [18, 75, 183]], "uint8").reshape(1, 1, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("align_corners", "align_mode", "middle"),
+    [
+        (True, 1, [154, 181, 188, 112, 121, 222]),
+        (False, 0, [154, 185, 181, 106, 118, 219]),
+        (False, 1, [156, 171, 201, 89, 109, 212]),
+    ],
+)
+def test_pictures_of_bytes(align_corners, align_mode, middle):
+    """Recorded on Paddle 1.8.5."""
+    attrs = {"out_h": 4, "out_w": 3, "align_corners": align_corners, "align_mode": align_mode}
+    want = np.array([144, 255, 80, *middle, 18, 75, 183], "uint8").reshape(1, 1, 4, 3)
+    check("bilinear_interp", {"X": BYTES}, attrs, {"Out": want})
 
 
 def test_what_does_not_fit():
