@@ -17,6 +17,7 @@ from .paddle.distributed.command_line import start_processes
 USAGE = """\
 usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
        fluidlite launch -n PROCESSES [--hosts FILE] [--port PORT] [--log_dir DIRECTORY] SCRIPT [ARGS]
+       fluidlite export MODEL_DIR MODEL.onnx [--model FILE] [--params FILE]
 """
 
 HELP = f"""\
@@ -24,7 +25,8 @@ HELP = f"""\
 Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid`
 mean fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script,
 too; `-` reads the script from standard input. `launch` runs it in several processes that train together, on this
-machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`.
+machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`. `export`
+writes a saved inference model as an ONNX model; it needs the extra `onnx`.
 
 options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
@@ -60,6 +62,10 @@ def main(argv: list[str] | None = None) -> int:
     environment.adopt()
     if args[:1] == ["launch"] and not Path("launch").exists():
         return start_processes(args[1:])
+    if args[:1] == ["export"] and not Path("export").exists():
+        from .onnx import command_line  # it is imported for this command alone
+
+        return command_line.main(args[1:])
     try:
         load = _command_line(args)
     except UsageError as error:

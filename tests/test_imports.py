@@ -32,7 +32,7 @@ LAYERS = [
         "inference", "device_worker", "trainer_desc", "trainer_factory",
     },
     {"dygraph"},
-    {"contrib"},
+    {"contrib", "onnx"},
     {"graphviz"},
     {"install_check", "dygraph_utils", "debugger", "net_drawer", "transpiler"},
     {"incubate"},

@@ -1,0 +1,151 @@
+"""Programs as ONNX models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from ..base.dtypes import VarType
+from ..base.errors import NotSupportedError
+from ..base.files import atomic_writer
+from ..executor import Scope, global_scope
+from ..framework import Program, Variable
+from ..ops.program.feed_fetch import ENDS
+from .graph import EXPORTERS, LENGTHS, OPSET, Graph, element_type
+
+
+def missing_operators(program: Program) -> list[str]:
+    """The types of the operators of a program that nothing stands for in ONNX, sorted."""
+    return sorted({op.type for block in program.blocks for op in block.ops} - EXPORTERS.keys() - ENDS)
+
+
+def export(
+    program: Program,
+    feeds: Sequence[str | Variable],
+    fetches: Sequence[str | Variable],
+    path: str | os.PathLike[str],
+    scope: Scope | None = None,
+) -> onnx.ModelProto:
+    """Write what computes `fetches` from `feeds` as an ONNX model of opset 17, and return it.
+
+    The program is taken for tests (`clone(for_test=True)`) and cut down; parameters come from `scope` (by default the
+    global one). Dimensions that are -1 stay open. A feed with sequences is two inputs: the rows, and `NAME.lengths`,
+    int64 [number of sequences]; so are fetches. Loops and branches become Loop, Scan and If, LSTM and GRU those of
+    ONNX.
+
+    Raises NotSupportedError naming the operators that have no counterpart, or what of one has none; ValueError for a
+    feed or fetch that the program does not have, and for a parameter without a value.
+    """
+    inputs = [feed if isinstance(feed, str) else feed.name for feed in feeds]
+    wanted = [fetch if isinstance(fetch, str) else fetch.name for fetch in fetches]
+    known = program.global_block()
+    for name in [*inputs, *wanted]:
+        if not known.has_var(name):
+            raise ValueError(f"the program has no variable {name!r}, which is to be fed or fetched")
+    copy = program.clone(for_test=True)
+    block = copy.global_block()
+    block.ops = [op for op in block.ops if op.type not in ENDS]
+    copy = copy._prune([copy.global_block().var(name) for name in wanted], inputs)
+    missing = missing_operators(copy)
+    if missing:
+        raise NotSupportedError(f"these operators have no counterpart in ONNX: {', '.join(missing)}")
+    model = _model(copy, inputs, wanted, scope or global_scope())
+    onnx.checker.check_model(model)
+    with atomic_writer(path) as file:
+        file.write(model.SerializeToString())
+    return model
+
+
+def _model(program: Program, inputs: list[str], wanted: list[str], scope: Scope) -> onnx.ModelProto:
+    block = program.global_block()
+    graph = Graph(block)
+    graph.wanted.update(wanted)
+    graph._used.update(part for name in [*inputs, *wanted] for part in (name, name + LENGTHS))
+    given = []
+    for name in inputs:
+        var = block.var(name)
+        given += _input(var)
+        graph.set(name, name, name + LENGTHS if var.lod_level else None)
+    _parameters(graph, program, set(inputs), scope)
+    graph.write(block.ops)
+    outputs = []
+    for name in wanted:
+        value, lengths = graph.value(name), graph.lengths.get(name)
+        if value is None:
+            raise ValueError(f"nothing in the program makes {name!r}")
+        outputs += [_output(graph, block.var(name), value)]
+        if lengths is not None:
+            outputs += [_named(graph, lengths, name + LENGTHS, VarType.INT64, [f"{name}.sequences"])]
+    held = _used_only(graph, [info.name for info in outputs])
+    made = helper.make_graph(graph.nodes, "fluid", given, outputs, held)
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="fluidlite")
+    model.ir_version = 8  # that of the release which brought the opset
+    return model
+
+
+def _input(var: Variable) -> list[Any]:
+    """What is fed for a variable; equal names of dimensions are equal sizes."""
+    if var.lod_level > 1:
+        raise NotSupportedError(
+            f"feed {var.name!r} has sequences of sequences, which ONNX has no counterpart for"
+        )
+    rows = f"{var.name}.rows" if var.lod_level else "batch"
+    shape = [
+        n if n >= 0 else (rows if axis == 0 else f"{var.name}.{axis}") for axis, n in enumerate(var.shape)
+    ]
+    found = [helper.make_tensor_value_info(var.name, element_type(var.dtype), shape)]
+    if var.lod_level:
+        found.append(
+            helper.make_tensor_value_info(
+                var.name + LENGTHS, element_type("int64"), [f"{var.name}.sequences"]
+            )
+        )
+    return found
+
+
+def _output(graph: Graph, var: Variable, value: str) -> Any:
+    shape = [n if n >= 0 else f"{var.name}.{axis}" for axis, n in enumerate(var.shape)]
+    return _named(graph, value, var.name, var.dtype, shape)
+
+
+def _named(graph: Graph, value: str, name: str, dtype: VarType, shape: list[Any]) -> Any:
+    """An output of this name, which is a value of another."""
+    if value != name:
+        graph.nodes.append(helper.make_node("Identity", [value], [name]))
+    return helper.make_tensor_value_info(name, element_type(dtype), shape)
+
+
+def _parameters(graph: Graph, program: Program, fed: set[str], scope: Scope) -> None:
+    read = {name for block in program.blocks for op in block.ops for name in op.input_arg_names}
+    for var in program.list_vars():
+        if not var.persistable or var.name not in read or var.name in fed:
+            continue
+        found = scope.find_var(var.name)
+        if found is None or not found.get_tensor()._is_initialized():
+            raise ValueError(
+                f"{var.name!r} has no value in the scope: run the startup program, or load the model"
+            )
+        name = graph.fresh(var.name)
+        graph.initializers.append(onnx.numpy_helper.from_array(np.array(found.get_tensor()), name))
+        graph.set(var.name, name)
+
+
+def _used_only(graph: Graph, outputs: list[str]) -> list[onnx.TensorProto]:
+    """The constants that some node reads, those of inner graphs as well."""
+    read = set(outputs)
+
+    def look(nodes: Any) -> None:
+        for node in nodes:
+            read.update(node.input)
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    look(attribute.g.node)
+                    read.update(info.name for info in attribute.g.output)
+
+    look(graph.nodes)
+    return [tensor for tensor in graph.initializers if tensor.name in read]
