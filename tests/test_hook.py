@@ -76,15 +76,15 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.communicator.Communicator(1)",
+            "import paddle.fluid as fluid; fluid.layers.generate_mask_labels(1)",
             "NotSupportedError",
-            "fluid.communicator.Communicator exists in Fluid 1.8",
+            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
-            "from paddle.fluid.communicator import Communicator; Communicator(1)",
+            "from paddle.fluid.layers import generate_mask_labels; generate_mask_labels(1)",
             "NotSupportedError",
-            "fluid.communicator.Communicator exists in Fluid 1.8",
+            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         (

@@ -35,6 +35,7 @@ LAYERS = [
     {"contrib", "onnx"},
     {"graphviz"},
     {"install_check", "dygraph_utils", "debugger", "net_drawer", "transpiler"},
+    {"communicator"},
     {"incubate"},
     {"__init__"},
     {"dataset"},

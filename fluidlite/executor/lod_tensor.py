@@ -85,6 +85,14 @@ class LoDTensor(TensorMemory):
         else:
             self._set_at(place, source, fits)
 
+    def add_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Add `values`, on the host, to these rows, of which none is there twice; the memory stays."""
+        device = device_of(self.array) if on_device(self.array) else None
+        mine = self.own() if device is None else self.array
+        mine[rows] += values if device is None else device.put(values)
+        if self._owner is not None:
+            self._owner.writes += 1
+
     def _set_at(self, place: Place, source: Any, fits: bool) -> None:
         device = device_at(place)
         if isinstance(place, CUDAPinnedPlace) and cuda_device_count():

@@ -21,7 +21,7 @@ from .scope import Scope
 from .tensor_file import write_tensor
 
 _COUNTER = "@LR_DECAY_COUNTER@"
-_SYNC = 0
+_SYNC, _GEO = 0, 3
 
 
 class ServedParameters:
@@ -45,12 +45,21 @@ class ServedParameters:
             any(".trainer_" in name for name in self._arriving) and op.attr("distributed_mode") == _SYNC
         )
         self._received: dict[str, Any] = {}
+        self._rounds = 0
+        self._tables: dict[str, str] = {}
+        self._changed: dict[str, list[list[np.ndarray]]] = {}
+        if op.attr("distributed_mode") == _GEO:
+            self._arriving = list(self._of_gradient)
+            self._tables = dict(text.split(":") for text in op.attr("sparse_grad_to_param"))
+            self._changed = {table: [[] for _ in range(op.attr("Fanin"))] for table in self._tables.values()}
         if self._decay is not None and not self.merges:
             self._run([self._decay], {})  # gradients may come before any count of steps
 
     def take(self, name: str, value: Any, trainer: int) -> None:
         """See `Store`; EnforceNotMet for a gradient that this server does not have, or of another size."""
         if name.startswith(_COUNTER) and self._decay is not None:
+            if self.merges:
+                return  # rounds are counted here
             held = self._variable(name).get_tensor()
             held.set(held.numpy() + np.asarray(value))
             self._run([self._decay], {})
@@ -63,6 +72,9 @@ class ServedParameters:
         if self.merges:
             self._received[name] = value
             return
+        if name in self._tables:
+            self._add_rows(self._tables[name], value)
+            return
         whole = name.partition(".trainer_")[0]
         given = {name: value, "@TRAINER_ID@": np.array([trainer])}
         if whole != name:
@@ -74,6 +86,18 @@ class ServedParameters:
                 }
             )
         self._run([self._of_gradient[whole]], given)
+
+    def _add_rows(self, table: str, change: SelectedRows) -> None:
+        """Add what a trainer has changed of rows, of which each is there once, and note it for all."""
+        self._variable(table).get_tensor().add_rows(change.rows, change.values)
+        for rows in self._changed[table]:
+            rows.append(change.rows)
+
+    def changes(self, table: str, trainer: int) -> SelectedRows:
+        """See `Store`."""
+        listed, self._changed[table][trainer] = self._changed[table][trainer], []
+        rows = np.unique(np.concatenate(listed)) if listed else np.zeros(0, "int64")
+        return SelectedRows(rows, self.rows(table, rows), self._home.var(table).shape[0])
 
     def _fits(self, name: str, value: Any) -> None:
         var = self._home.var(name)
@@ -97,7 +121,16 @@ class ServedParameters:
         """See `Store`."""
         given = {name: self._received.pop(name, None) for name in self._arriving}
         given = {name: self._nothing(name) if value is None else value for name, value in given.items()}
+        self._count_round()
         self._run(([] if self._decay is None else [self._decay]) + list(self._of_gradient.values()), given)
+
+    def _count_round(self) -> None:
+        """Have rates decay by the number of this round, for programs that add up what trainers have counted."""
+        counted = [name for name in self._home.vars if name.startswith(f"{_COUNTER}.trainer_")]
+        for name in counted:
+            held = self._variable(name).get_tensor()
+            held.set(np.full_like(held.numpy(), self._rounds if name == counted[0] else 0))
+        self._rounds += 1
 
     def _run(self, blocks: list[Block], given: dict[str, Any]) -> None:
         run = Driver(self._blocks, self._scope, {})

@@ -33,6 +33,7 @@ class Program:
     _endpoints: Sequence[str] = ()
     _ps_endpoint: str | None = None
     _distributed_lookup_table: str | None = None
+    _fleet_opt: dict[str, Any] | None = None
 
     def __init__(self) -> None:
         self.blocks: list[Block] = [Block(self, 0)]
@@ -285,7 +286,16 @@ class Program:
         self.global_block()._copy_param_info_from(other.global_block())
 
     def _copy_dist_param_info_from(self, other: Program) -> None:
-        """Nothing is left to do: no parameters are kept on other machines."""
+        """Be of several machines as `other` is."""
+        for name in (
+            "_is_distributed",
+            "_is_chief",
+            "_parameters_on_pservers",
+            "_endpoints",
+            "_ps_endpoint",
+            "_distributed_lookup_table",
+        ):
+            setattr(self, name, getattr(other, name))
 
     def _copy_data_info_from(
         self, other: Program, pruned_origin_block_id_map: dict[int, int] | None = None

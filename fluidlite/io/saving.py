@@ -18,6 +18,7 @@ from ..executor.lod_tensor import LoDTensor
 from ..executor.scope import global_scope
 from ..executor.tensor_file import read_tensors, write_tensor
 from ..framework import Program, Variable
+from . import on_servers
 from .selection import as_program, check_fits, is_parameter, is_persistable, put_all, tensor_in
 
 Folder = str | os.PathLike[str]
@@ -73,8 +74,20 @@ def save_persistables(
 ) -> bytes | None:
     """Save all persistable variables of `main_program`: parameters and the optimizer's; see `save_vars`.
 
-    Follows `fluid.io.save_persistables`.
+    Of a trainer's program that `DistributeTranspiler` has made, what only servers hold comes from them, whole; there is
+    a file for each variable then, whatever `filename` says. Follows `fluid.io.save_persistables`.
     """
+    if main_program is not None and getattr(main_program, "_is_distributed", False) and dirname is not None:
+        remote = on_servers.held_elsewhere(main_program) if not on_servers.is_server(main_program) else set()
+        save_vars(
+            executor,
+            dirname,
+            main_program,
+            predicate=lambda var: is_persistable(var) and var.name not in remote,
+        )
+        if remote:
+            on_servers.save_remote(main_program, dirname)
+        return None
     return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
@@ -115,8 +128,35 @@ def load_persistables(
     main_program: Program | None = None,
     filename: str | bytes | None = None,
 ) -> None:
-    """Load all persistable variables of `main_program`; see `load_vars` (`fluid.io.load_persistables`)."""
+    """Load all persistable variables of `main_program`; see `load_vars` (`fluid.io.load_persistables`).
+
+    A server's program that `DistributeTranspiler` has made gets its parts of what a trainer has saved.
+    """
+    if main_program is not None and getattr(main_program, "_is_distributed", False) and dirname is not None:
+        _load_parts(Path(dirname), main_program)
+        return
     load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+
+
+def _load_parts(folder: Path, program: Program) -> None:
+    """Load what a server's program holds, or what a trainer's does and no server, from files of whole variables."""
+    chosen = _choose(program, None, is_persistable)
+    here = on_servers.on_this_server(program) if on_servers.is_server(program) else None
+    gone = on_servers.held_elsewhere(program)
+    found = {}
+    for name, var in chosen.items():
+        if name not in here if here is not None else name in gone:
+            continue
+        part = here[name] if here is not None else None
+        whole = part[0] if part else name
+        path = _inside(folder, whole)
+        tensor = read_file(path, [whole])[whole]
+        assert tensor.array is not None
+        if part:
+            tensor = LoDTensor.wrap(tensor.array[part[1] : part[1] + part[2]].copy())
+        check_fits(var, tensor.array, str(path))
+        found[name] = tensor
+    put_all(global_scope(), found)
 
 
 def read_vars(

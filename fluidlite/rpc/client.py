@@ -101,6 +101,13 @@ class Client:
         replies = self._all(endpoints, f"look rows of {', '.join(tables)} up", asked)
         return [reply.arrays["rows"] for reply in replies]
 
+    def changes(self, endpoints: Sequence[str], tables: Sequence[str]) -> list[Any]:
+        """Of each table at its server the rows that have changed since this trainer last asked, as SelectedRows."""
+        self.flush()
+        asked = [Message("changes", info={"table": table}) for table in tables]
+        replies = self._all(endpoints, f"give what has changed of {', '.join(tables)}", asked)
+        return [reply.arrays["rows"] for reply in replies]
+
     def save(self, endpoints: Sequence[str], folder: str, table: str) -> None:
         """Have servers save their parts of `table` (all parameters if empty) in `folder`."""
         asked = [Message("save", info={"dir": folder, "table": table}) for _ in endpoints]

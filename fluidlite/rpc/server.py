@@ -30,6 +30,9 @@ class Store(Protocol):
     def rows(self, table: str, ids: Any) -> Any:
         """Rows of a table."""
 
+    def changes(self, table: str, trainer: int) -> Any:
+        """The rows of a table that have changed since a trainer last asked, as SelectedRows."""
+
     def save(self, folder: str, table: str) -> None:
         """Save parameters to files in `folder`."""
 
@@ -56,6 +59,7 @@ class ParameterServer:
             "send_barrier": self._send_barrier,
             "get": self._get,
             "rows": self._rows,
+            "changes": self._changes,
             "save": self._save,
             "complete": self._complete,
         }
@@ -147,6 +151,12 @@ class ParameterServer:
             return Message(
                 "rows", arrays={"rows": self.store.rows(message.info["table"], message.arrays["ids"])}
             )
+
+    def _changes(self, message: Message) -> Message:
+        with self._state:
+            self._check()
+            found = self.store.changes(message.info["table"], message.trainer)
+        return Message("rows", arrays={"rows": found})
 
     def _save(self, message: Message) -> Message:
         with self._state:

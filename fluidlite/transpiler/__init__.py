@@ -2,7 +2,7 @@
 
 from ..base import missing
 from ..no_longer import memory_optimize, release_memory
-from . import details, distribute_transpiler, ps_dispatcher
+from . import details, distribute_transpiler, geo_sgd_transpiler, ps_dispatcher
 from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
 from .ps_dispatcher import HashName, RoundRobin
 
@@ -15,6 +15,7 @@ __all__ = [
     "RoundRobin",
     "details",
     "distribute_transpiler",
+    "geo_sgd_transpiler",
     "memory_optimize",
     "ps_dispatcher",
     "release_memory",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
+from math import prod
 from typing import Any
 
 from ..base import missing
@@ -11,7 +12,8 @@ from ..core import roles as _roles
 from ..framework import Operator, Program, Variable, default_main_program, default_startup_program
 from ..framework.operator import OpRole
 from . import collective
-from .details import VarsDistributed, delete_ops, wait_server_ready
+from .details import VarsDistributed, VarStruct, delete_ops, wait_server_ready
+from .parameter_server.optimizers import is_known, kept_shape
 from .parameter_server.server import ServerProgram, is_update, startup_of
 from .parameter_server.slicing import VarBlock as VarBlock
 from .parameter_server.slicing import cut, original_name, slice_variable
@@ -203,10 +205,7 @@ class DistributeTranspiler:
         self.grad_name_to_param_name = {grad.name: param.name for param, grad in self.params_grads}
         self.grad_name_to_send_dummy_out: OrderedDict[str, Variable] = OrderedDict()
         self.sparse_tables = self._checked_tables()
-        main = self.origin_program
-        main._is_distributed, main._is_chief = True, trainer_id == 0
-        main._endpoints, main._ps_endpoint = self.pserver_endpoints, current_endpoint
-        main._parameters_on_pservers = self.vars_overview
+        self._mark(self.origin_program, current_endpoint)
         self._init_splited_vars()
         sent = sends_gradients(self)
         received = [self._parameter_of(var) for var, _ in sent]
@@ -218,12 +217,19 @@ class DistributeTranspiler:
             known = self.vars_overview.get_distributed_var_by_slice(param.name)
             if known is not None:
                 known.endpoint = endpoint
+        self._note_kept()
         if not self.sync_mode:
             counts_steps(self)
         receives_parameters(self, endpoint_of)
         looks_up_on_servers(self, endpoint_of)
         self.origin_startup_program = self.startup_program.clone()
         starts_from_servers(self, endpoint_of)
+
+    def _mark(self, program: Program, endpoint: str | None) -> None:
+        """Note in a program that it is one of several, and where parameters are."""
+        program._is_distributed, program._is_chief = True, self.trainer_id == 0
+        program._endpoints, program._ps_endpoint = self.pserver_endpoints, endpoint
+        program._parameters_on_pservers = self.vars_overview
 
     def _transpile_collective_modes(self, trainers: Any, current_endpoint: str) -> None:
         """Change the programs for trainers that exchange gradients among themselves."""
@@ -276,11 +282,14 @@ class DistributeTranspiler:
             if not op.attr(RPC_OP_ROLE_ATTR_NAME) & OpRole.Optimize
             for name in op.writes()
         }
-        needed = {
-            op.attrs[OP_ROLE_VAR_ATTR_NAME][1] for op in ops if op.attrs.get(OP_ROLE_VAR_ATTR_NAME)
-        } - backward
+        sent: dict[str, str] = {}
+        for op in ops:
+            if op.attrs.get(OP_ROLE_VAR_ATTR_NAME):
+                sent.setdefault(*op.attrs[OP_ROLE_VAR_ATTR_NAME])
+        needed = set(sent.values()) - backward
         for op in reversed(ops):
-            if not is_update(op) and not needed.isdisjoint(op.writes()):
+            decays = str(op.attrs.get(OP_NAME_SCOPE, "")).startswith("/regularization")
+            if not is_update(op) and not decays and not needed.isdisjoint(op.writes()):
                 found.add(op)
                 needed.update(name for name in op.reads() if name not in backward)
         return found
@@ -322,13 +331,50 @@ class DistributeTranspiler:
             (endpoint, {"params": [], "grads": []}) for endpoint in self.pserver_endpoints
         )
         for name, parts in self.param_var_mapping.items():
-            offset = 0
-            for number, part in enumerate(parts):
-                self.vars_overview.add_distributed_var(
-                    origin_var=wholes[name], slice_var=part, block_id=number, offset=offset,
-                    is_slice=len(parts) > 1, vtype="Param",
-                )  # fmt: skip
-                offset += part.shape[0]
+            self._note_parts(wholes[name], parts, "RemotePrefetch" if name in self.sparse_tables else "Param")
+
+    def _note_parts(self, whole: Variable, parts: list[Variable], kind: str) -> None:
+        """Note of what a variable consists, and how many elements stand before each part."""
+        offset = 0
+        for number, part in enumerate(parts):
+            self.vars_overview.add_distributed_var(
+                origin_var=whole,
+                slice_var=part,
+                block_id=number,
+                offset=offset,
+                is_slice=len(parts) > 1,
+                vtype=kind,
+            )
+            offset += prod(part.shape)
+
+    def _note_kept(self) -> None:
+        """Note what servers keep for updates beside parameters."""
+        block = self.origin_program.global_block()
+        updates = {op.input("Param")[0]: op for op in self.optimize_ops if is_update(op)}
+        for endpoint, held in self.param_grad_ep_mapping.items():
+            for part in held["params"]:
+                known = self.vars_overview.get_distributed_var_by_slice(part.name)
+                assert known is not None
+                update = updates.get(known.origin.name)
+                slots = sorted(update.inputs) if update is not None else []
+                for slot in slots:
+                    if update is None or slot in ("Param", "Grad", "LearningRate") or not update.input(slot):
+                        continue
+                    whole = block.vars[update.input(slot)[0]]
+                    if not is_known(update.type):
+                        continue
+                    shape = kept_shape(update.type, slot, whole.shape, part.shape)
+                    mine = VarStruct(whole.name, shape, whole.dtype, whole.type, whole.lod_level, True)
+                    sliced = tuple(shape) != tuple(whole.shape)
+                    self.vars_overview.add_distributed_var(
+                        origin_var=whole,
+                        slice_var=mine,
+                        is_slice=sliced,
+                        block_id=known.block_id if sliced else 0,
+                        offset=known.offset // prod(part.shape[1:]) * prod(shape[1:]) if sliced else 0,
+                        vtype="Optimizer",
+                        endpoint=endpoint,
+                    )
 
     def _parameter_of(self, gradient: Variable) -> Variable:
         """The block of a parameter that a block of its gradient is for."""

@@ -12,6 +12,7 @@ from ...base.selected_rows import SelectedRows
 from ...framework import Operator
 from ...rpc.client import Client, client
 from .. import failures
+from ..communicating import ByChanges, InBackground, Parts, cut_rows, running
 from ..environment import Environment, Run
 from ..lod_tensor import LoDTensor
 
@@ -40,8 +41,13 @@ def _put(run: Run, environment: Environment, name: str, value: Any) -> None:
 
 def run_send(run: Run, op: Operator, environment: Environment) -> None:
     """Send X, whole or in the parts that attributes name, each to its server; does not wait."""
-    line, endpoints, names = _client(op), op.attr("epmap"), op.inputs["X"]
-    sections = op.attr("sections")
+    line, endpoints, names = _client(op), op.attr("epmap"), op.inputs.get("X", [])
+    sections, communicator = op.attr("sections"), running()
+    if op.attr("use_send_handler") and not sections and len(op.attr("send_varnames")) == len(names):
+        return _exchange_changes(op, environment)
+    if isinstance(communicator, InBackground) and op.attr("send_varnames"):
+        whole = Parts(endpoints, op.attr("send_varnames"), sections)
+        return communicator.send(line, whole, _value(names[0], op, environment), op.attr("merge_add"))
     if not op.attr("use_send_handler"):  # a count of steps, for every server
         value = _value(names[0], op, environment)
         for endpoint in endpoints:
@@ -55,19 +61,22 @@ def run_send(run: Run, op: Operator, environment: Environment) -> None:
             line.send(endpoint, {name: _value(name, op, environment)})
 
 
-def cut_rows(value: Any, sections: list[int]) -> list[Any]:
-    """An array or SelectedRows cut into parts of so many rows."""
-    if len(sections) == 1:
-        return [value]
-    ends = np.cumsum(sections)
-    if not isinstance(value, SelectedRows):
-        return np.split(value, ends[:-1])
-    place = np.searchsorted(ends, value.rows, side="right")
-    parts = []
-    for number, (end, height) in enumerate(zip(ends, sections, strict=True)):
-        mine = place == number
-        parts.append(SelectedRows(value.rows[mine] - (end - height), value.values[mine], height))
-    return parts
+def _exchange_changes(op: Operator, environment: Environment) -> None:
+    """What trainers say that update by themselves: that they begin, or that a step is done and which rows it took."""
+    communicator = running()
+    if not isinstance(communicator, ByChanges):
+        raise failures.refusal(
+            op,
+            "a program of GEO-SGD needs a running communicator: call fleet.init_worker() or Communicator.start()",
+        )
+    names, tables = op.inputs.get("X", []), op.attr("send_varnames")
+    if names == ["param_init"]:
+        communicator.start(_client(op), environment.world.scope)
+        return
+    looked_up: dict[str, list[np.ndarray]] = {}
+    for name, table in zip(names, tables, strict=True):
+        looked_up.setdefault(table, []).append(to_host(environment.get(name, op)))
+    communicator.step(looked_up)
 
 
 def run_send_barrier(run: Run, op: Operator, environment: Environment) -> None:
@@ -75,9 +84,14 @@ def run_send_barrier(run: Run, op: Operator, environment: Environment) -> None:
 
 
 def run_recv(run: Run, op: Operator, environment: Environment) -> None:
-    if op.attr("do_not_run"):
+    outs, parts, communicator = op.outputs.get("Out", []), op.attr("recv_varnames"), running()
+    if isinstance(communicator, InBackground) and parts:
+        newest = communicator.newest(outs[0])
+        if newest is not None:
+            _put(run, environment, outs[0], newest)
         return
-    outs, parts = op.outputs.get("Out", []), op.attr("recv_varnames")
+    if op.attr("do_not_run") and communicator is None:
+        return
     found = _client(op).get(op.attr("epmap"), parts or outs)
     if parts:
         found = [found[0] if len(found) == 1 else np.concatenate(found)]

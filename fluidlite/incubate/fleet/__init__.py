@@ -2,6 +2,6 @@
 
 from ...base import missing
 
-__all__ = ["base", "collective"]
+__all__ = ["base", "collective", "parameter_server"]
 
-__getattr__ = missing.reporter(__name__, lazy={"base": "", "collective": ""})
+__getattr__ = missing.reporter(__name__, lazy={"base": "", "collective": "", "parameter_server": ""})

@@ -13,17 +13,23 @@ from ...base import missing
 string_types = (str,)
 
 
+_PAUSE, _TELLS_AFTER = 0.1, 3.0
+
+
 def wait_server_ready(endpoints: Iterable[str]) -> None:
-    """Return when every `IP:PORT` of `endpoints` takes connections; asks those that do not every 3 seconds.
+    """Return when every `IP:PORT` of `endpoints` takes connections; says every 3 seconds which do not.
 
     Raises AssertionError if `endpoints` is a string.
     """
     if isinstance(endpoints, str):
         raise AssertionError(f"endpoints must be a list of strings, got {endpoints!r}")
+    told = time.monotonic()
     while waiting := [endpoint for endpoint in endpoints if not _listens(endpoint)]:
-        sys.stderr.write(f"not ready endpoints: {waiting}, asked again in 3 seconds\n")
-        sys.stderr.flush()
-        time.sleep(3)
+        if time.monotonic() - told >= _TELLS_AFTER:
+            told = time.monotonic()
+            sys.stderr.write(f"not ready endpoints: {waiting}\n")
+            sys.stderr.flush()
+        time.sleep(_PAUSE)
 
 
 def _listens(endpoint: str) -> bool:

@@ -45,7 +45,7 @@ class VarDistributed:
         origin_var, slice_var: the variable and its part, Variables or `VarStruct`s.
         is_slice: whether it is a part; by default, whether the two differ.
         block_id: the number of the part.
-        offset: where it begins in the first dimension.
+        offset: how many elements of the whole come before it.
         vtype: what it is for, 'Param', 'Grad' and the like.
         endpoint: `IP:PORT` of the server.
     """

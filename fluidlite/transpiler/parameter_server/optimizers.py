@@ -18,6 +18,11 @@ _LIKE_PARAMETER = {
 }
 
 
+def is_known(op_type: str) -> bool:
+    """Whether parameter servers know an optimizer."""
+    return op_type in _LIKE_PARAMETER
+
+
 def kept_shape(op_type: str, slot: str, shape: Sequence[int], part: Sequence[int]) -> tuple[int, ...]:
     """The shape of what an optimizer has in `slot`, of `shape` for a whole parameter, for a block of shape `part`.
 

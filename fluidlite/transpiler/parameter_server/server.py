@@ -32,10 +32,10 @@ class ServerProgram:
         self.held = transpiler.param_grad_ep_mapping[endpoint]
         self.program = program = Program()
         program.random_seed = transpiler.origin_program.random_seed
-        for name in ("_is_distributed", "_is_chief", "_parameters_on_pservers", "_endpoints", "_ps_endpoint"):
-            setattr(program, name, getattr(transpiler.origin_program, name))
+        transpiler._mark(program, endpoint)
         self.home = program.global_block()
-        self.merges = transpiler.sync_mode or transpiler.config.completely_not_async
+        barriers = transpiler.sync_mode or transpiler.config.completely_not_async
+        self.merges = barriers and transpiler.trainer_num > 1
         self.lr_ops = transpiler._get_lr_ops()
         self.arriving = self._declare_held()
         self.blocks: list[Block] = []
@@ -46,6 +46,10 @@ class ServerProgram:
         for op in transpiler.optimize_ops:
             if is_update(op) and self._part_of(op.input(PARAMETER)[0]) is not None:
                 self._update_block(op, parent)
+        lost = [op.type for op in transpiler.optimize_ops if PARAMETER in op.inputs and RATE not in op.inputs]
+        if lost:
+            # Fluid's servers have no update for these, and never change their parameters.
+            raise ValueError(f"Not supported optimizer for distributed training: {lost[0]}")
         program.current_block_idx = 0
         self._listen(-1 if rates is None else rates.idx)
 
@@ -175,13 +179,12 @@ class ServerProgram:
         if self.merges:
             sent = [f"{name}.trainer_{k}" for k in range(trainers)]
             block.append_op(type="sum", inputs={"X": sent}, outputs={"Out": merged}, attrs={})
-            if trainers > 1:
-                block.append_op(
-                    type="scale",
-                    inputs={"X": merged},
-                    outputs={"Out": merged},
-                    attrs={"scale": 1.0 / trainers},
-                )
+            block.append_op(
+                type="scale",
+                inputs={"X": merged},
+                outputs={"Out": merged},
+                attrs={"scale": 1.0 / trainers},
+            )
         return merged
 
     def _append_update(
@@ -194,7 +197,8 @@ class ServerProgram:
             if not given:
                 continue
             if slot in (PARAMETER, GRADIENT):
-                inputs[slot] = part if slot == PARAMETER else merged
+                decayed = names.get(given[0], merged.name) if slot == GRADIENT else part.name
+                inputs[slot] = merged if self.t.config.enable_dc_asgd and slot == GRADIENT else decayed
                 continue
             var = self.t.origin_program.global_block().vars[given[0]]
             if slot == RATE:

@@ -33,6 +33,7 @@ def sends_gradients(t: DistributeTranspiler) -> list[tuple[Variable, str]]:
     if not t.config.slice_var_up:
         _shuffled(items, t.origin_program.random_seed)
     at_runtime = t.config.runtime_split_send_recv
+    own = f".trainer_{t.trainer_id}" if t.config.completely_not_async and t.trainer_num > 1 else ""
     sent: list[tuple[Variable, str]] = []
     for name, parts in items:
         endpoints = t.ps_dispatcher.dispatch(parts)
@@ -55,7 +56,7 @@ def sends_gradients(t: DistributeTranspiler) -> list[tuple[Variable, str]]:
             attrs={
                 "epmap": endpoints,
                 "sections": sections,
-                "send_varnames": [part.name for part in parts] if at_runtime else [],
+                "send_varnames": [part.name + own for part in parts] if at_runtime else [],
                 "op_role": OpRole.RPC,
                 "op_role_var": [t.grad_name_to_param_name[name], whole.name],
             },
@@ -106,13 +107,14 @@ def counts_steps(t: DistributeTranspiler) -> None:
         )
     name = f"{LR_COUNTER}.trainer_{t.trainer_id}"
     block = t.origin_program.global_block()
+    after = t.grad_name_to_send_dummy_out[name] = control_var(block)
     block.append_op(
         type="send",
         inputs={"X": name},
-        outputs={"Out": control_var(block)},
+        outputs={"Out": after},
         attrs={
             "epmap": t.pserver_endpoints,
-            "sections": [1] if t.config.runtime_split_send_recv else [],
+            "sections": [],
             "send_varnames": [name] if t.config.runtime_split_send_recv else [],
             "merge_add": True,
             "use_send_handler": False,

@@ -1,0 +1,16 @@
+"""Which parameter servers there are (`fluid.incubate.fleet.parameter_server.version`)."""
+
+from ....base import missing
+from ..base.mode import Mode
+
+__all__ = ["is_transpiler"]
+
+BUILD_MODE = Mode.TRANSPILER
+
+
+def is_transpiler() -> bool:
+    """True: servers are programs that a transpiler makes, and not those of PSLib."""
+    return BUILD_MODE == Mode.TRANSPILER
+
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,61 @@
+"""Variables of which parameter servers hold all or some: whole in files, in parts on servers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..base.files import atomic_writer, make_folder
+from ..executor.lod_tensor import LoDTensor
+from ..executor.tensor_file import write_tensor
+from ..framework import Program
+from ..rpc.client import client
+
+_TOLD = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
+_REMOTE = ("RemotePrefetch", "Optimizer")
+
+
+def held_elsewhere(program: Program) -> set[str]:
+    """The variables of a trainer's program whose values only servers have."""
+    found = program._parameters_on_pservers.get_distributed_vars_by_vtypes(_REMOTE)
+    return {var.origin.name for var in found}
+
+
+def save_remote(program: Program, folder: str | os.PathLike[str]) -> None:
+    """Have the servers of a trainer's program send what only they have, and write each variable, whole, to a file."""
+    groups = program._parameters_on_pservers.get_distributed_vars_by_vtypes(_REMOTE, groupby=True)
+    line = client(_trainer_of(program))
+    make_folder(folder)
+    for name, parts in groups.items():
+        taken = sorted(parts, key=lambda var: var.block_id) if parts[0].is_slice else parts[:1]
+        arrays = line.get([var.endpoint for var in taken], [var.slice.name for var in taken])
+        whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        with atomic_writer(Path(folder) / name) as file:
+            write_tensor(file, LoDTensor.wrap(whole.reshape(parts[0].origin.shape)))
+
+
+def _trainer_of(program: Program) -> int:
+    """The number of the trainer that a program is for."""
+    told = [op.attr("trainer_id") for op in program.global_block().ops if op.type in _TOLD]
+    return told[0] if told else int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+
+
+def on_this_server(program: Program) -> dict[str, tuple[str, int, int] | None]:
+    """Of what a server's program holds: the name of the whole, the first row that is here and how many there are.
+
+    None for what is here as a whole.
+    """
+    found: dict[str, tuple[str, int, int] | None] = {}
+    for var in program._parameters_on_pservers.distributed_vars:
+        if var.endpoint == program._ps_endpoint:
+            row = int(np.prod(var.slice.shape[1:], dtype=int))
+            part = (var.origin.name, var.offset // row, var.slice.shape[0])
+            found[var.slice.name] = part if var.is_slice else None
+    return found
+
+
+def is_server(program: Program) -> bool:
+    """Whether a program of several machines is a server's."""
+    return any(op.type == "listen_and_serv" for op in program.global_block().ops)
