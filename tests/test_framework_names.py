@@ -53,8 +53,20 @@ def test_devices_are_noted(programs):
 
 def test_scopes_of_names(programs):
     assert framework._full_name_scope() == "/"
-    with fluid.name_scope("a"), fluid.name_scope("b"):
-        assert framework._full_name_scope() == "/a/b/"
+    with fluid.name_scope("seen once"):
+        for inner in ("b", "b_1"):
+            with fluid.name_scope("b"):
+                assert framework._full_name_scope() == f"/seen once/{inner}/"
+                assert (
+                    layers.fill_constant([1], "float32", 1.0).op.attr("op_namescope")
+                    == f"/seen once/{inner}/"
+                )
+    with fluid.name_scope("seen once"):
+        assert framework._full_name_scope() == "/seen once_1/"
+    with pytest.raises(AssertionError, match="can not be empty"), fluid.name_scope():
+        pass
+    with fluid.dygraph.guard(), fluid.name_scope("a"):
+        assert framework._full_name_scope() == "/"
     scope = framework.NameScope()
     assert [scope.child("a").name(), scope.child("a").name()] == ["a", "a_1"]
     assert scope.child("b").parent() is scope and scope.parent() is None

@@ -27,25 +27,24 @@ from .mode_switches import _dygraph_guard as _dygraph_guard
 from .mode_switches import _dygraph_place_guard as _dygraph_place_guard
 from .mode_switches import _dygraph_tracer as _dygraph_tracer
 from .mode_switches import dygraph_not_support, dygraph_only, fake_interface_only
+from .name_scopes import NameScope, name_scope
+from .name_scopes import _full_name_scope as _full_name_scope
 from .names import (
     CONTROL_DEP_VAR_PREFIX,
     EMPTY_VAR_NAME,
     GRAD_VAR_SUFFIX,
     TEMP_VAR_NAME,
     ZERO_VAR_SUFFIX,
-    NameScope,
     dtype_is_floating,
     generate_control_dev_var_name,
 )
 from .names import _debug_string_ as _debug_string_
-from .names import _full_name_scope as _full_name_scope
 from .names import _get_var as _get_var
 from .operator import Operator, OpRole
 from .program import (
     Program,
     default_main_program,
     default_startup_program,
-    name_scope,
     program_guard,
     switch_main_program,
     switch_startup_program,

@@ -12,6 +12,7 @@ from ..ops.program.reader import READING
 from . import mode
 from .block import Block
 from .devices import current_device
+from .name_scopes import _full_name_scope
 from .operator import Operator, OpRole
 from .tracing import Tracer
 from .variable import Parameter, Variable
@@ -62,9 +63,9 @@ class Program:
         op.attrs.setdefault("op_role", self._op_role)
         if self._op_role_vars:
             op.attrs.setdefault("op_role_var", list(self._op_role_vars))
-        scope = _name_scope.get()
-        if scope:
-            op.attrs.setdefault("op_namescope", "/" + "/".join(scope) + "/")
+        scope = _full_name_scope()
+        if scope != "/":
+            op.attrs.setdefault("op_namescope", scope)
         device = current_device()
         if device:
             op.attrs.setdefault("op_device", device)
@@ -372,7 +373,6 @@ def _copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
 
 _main: Slot[Program] = Slot("main_program", Program())
 _startup: Slot[Program] = Slot("startup_program", Program())
-_name_scope: Slot[tuple[str, ...]] = Slot("name_scope", ())
 
 
 def default_main_program() -> Program:
@@ -414,15 +414,3 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
         else:
             with _startup.hold(startup_program):
                 yield
-
-
-def current_name_scope() -> tuple[str, ...]:
-    """The prefixes of the enclosing `name_scope` blocks, outermost first."""
-    return _name_scope.get()
-
-
-@contextmanager
-def name_scope(prefix: str | None = None) -> Iterator[None]:
-    """Note `prefix` on the operators built inside the block, for pictures of the graph (`fluid.name_scope`)."""
-    with _name_scope.hold((*_name_scope.get(), prefix or "")):
-        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.shapes import product
 from ..base.sizes import whole
 from .registry import OpView
 
@@ -15,8 +16,8 @@ def declared(op: OpView) -> list[int]:
     if op.has("ShapeTensor"):
         known = op.value("ShapeTensor")
         if known is not None:
-            return whole(known)
-        rank = op.shape("ShapeTensor")[0]
+            return whole(known.reshape(-1))
+        rank = product(op.shape("ShapeTensor"))
         return shape if len(shape) == rank else [-1] * max(rank, 1)
     if op.has("ShapeTensorList"):
         for axis in range(op.count("ShapeTensorList")):
@@ -32,7 +33,7 @@ def declared(op: OpView) -> list[int]:
 def actual(shape: Sequence[int], tensor: Any, tensors: Sequence[Any]) -> list[int]:
     """The shape when the operator runs: from `tensor`, from the one-element `tensors`, or the attribute."""
     if tensor is not None:
-        return [int(n) for n in tensor.tolist()]
+        return [int(n) for n in tensor.reshape(-1).tolist()]
     if tensors:
         return [int(n.reshape(-1)[0]) for n in tensors]
     return [int(n) for n in shape]

@@ -166,14 +166,6 @@ def test_a_shape_error_names_the_operator_the_shapes_and_the_users_line(programs
         fluid.layers.matmul(x, y)
 
 
-def test_name_scope_is_noted_on_operators(programs):
-    main, _ = programs
-    x = fluid.data("x", [None, 4], "float32")
-    with fluid.name_scope("outer"), fluid.name_scope("inner"):
-        fluid.layers.relu(x)
-    assert main.global_block().ops[0].attr("op_namescope") == "/outer/inner/"
-
-
 def test_operators_read_back(programs):
     main, _ = programs
     x = fluid.data("x", [None, 4], "float32")

@@ -106,8 +106,9 @@ def infer(
     attrs: dict[str, Any] | None = None,
     outputs: dict[str, int] | None = None,
     made: Slots | None = None,
+    exact: bool = False,
 ) -> dict[str, list[tuple[tuple[int, ...], VarType]]]:
-    """Shapes and dtypes of the outputs as the operator infers them.
+    """Shapes and dtypes of the outputs as the operator infers them, of a run with `exact`.
 
     `outputs` says how many a list slot has; `made` holds what gradient operators without the input look at.
     """
@@ -117,6 +118,7 @@ def infer(
     slots = [slot.name for slot in definition.output_slots]
     given = {s: [f"out_{registry.keyword(s)}_{k}" for k in range((outputs or {}).get(s, 1))] for s in slots}
     meta = ArrayMeta(arrays)
+    meta.exact = exact
     assert definition.infer is not None, f"{op_type} has no shape rule"
     definition.infer(OpView(definition, names, given, attrs or {}, meta))
     return {

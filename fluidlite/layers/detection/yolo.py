@@ -101,7 +101,7 @@ def yolo_box(
 
     Args:
         x: floats [N, A (5 + class_num), H, W], as for `yolov3_loss`.
-        img_size: int32 [N, 2]: height and width of each image in pixels.
+        img_size: int32 or int64 [N, 2]: height and width of each image in pixels.
         anchors: width and height of the map's A anchors, in pixels.
         class_num: how many classes there are.
         conf_thresh: boxes of less confidence are zeros.
@@ -118,7 +118,7 @@ def yolo_box(
     """
     layer = "yolo_box"
     check_dtype(x, "x", layer)
-    check_dtype(img_size, "img_size", layer, (VarType.INT32,))
+    check_dtype(img_size, "img_size", layer, (VarType.INT32, VarType.INT64))
     _check(anchors, "anchors", layer, (list, tuple), "a list")
     _check(class_num, "class_num", layer, int, "an integer")
     _check(conf_thresh, "conf_thresh", layer, float, "a float")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import unique_name
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...eager import Tensor, as_number_list, as_numbers
 from ...framework import Variable
@@ -65,6 +66,7 @@ def full(
 ) -> Variable:
     """As `fill_constant`; `dtype` is float32 by default (`fluid.layers.full`). `device` has no effect."""
     helper = LayerHelper("full", name=name)
+    unique_name.generate("fill_constant")  # as Fluid's full, which calls that layer
     made = _filled(helper, shape, "float32" if dtype is None else dtype, fill_value, False, out)
     made.stop_gradient = stop_gradient
     return made
@@ -105,17 +107,17 @@ def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
     return {"value": float(value), "str_value": str(int(value) if whole else float(value))}
 
 
-def shape_inputs(shape: Any, layer: str) -> tuple[list[int], dict[str, Any]]:
+def shape_inputs(shape: Any, layer: str, cast: bool = True) -> tuple[list[int], dict[str, Any]]:
     """A shape as attribute `shape` (-1 where a Variable tells) and inputs `ShapeTensor`, `ShapeTensorList`.
 
-    Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Raises TypeError for
-    anything but a Variable or a list of numbers and Variables.
+    Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Variables become int32
+    unless `cast` is False. Raises TypeError for anything but a Variable or a list of numbers and Variables.
     """
     shape = as_number_list(shape)
     if isinstance(shape, list):
         shape = [int(n) if isinstance(n, float) else n for n in shape]
     if isinstance(shape, Variable):
-        return [], {"ShapeTensor": _as_int32(shape)}
+        return [], {"ShapeTensor": _as_int32(shape) if cast else shape}
     if not isinstance(shape, (list, tuple)):
         raise TypeError(
             f"The type of 'shape' in {layer} must be a list, tuple or Variable, but received {shape!r}"
@@ -126,7 +128,7 @@ def shape_inputs(shape: Any, layer: str) -> tuple[list[int], dict[str, Any]]:
     for n in shape:
         if isinstance(n, Variable):
             sizes.append(-1)
-            tensors.append(_as_int32(n))
+            tensors.append(_as_int32(n) if cast else n)
         else:
             sizes.append(int(n))
             tensors.append(fill_constant([1], "int32", int(n), force_cpu=True))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError
+from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
@@ -92,7 +93,9 @@ def _triangle(layer: str, input: Variable, diagonal: int, name: str | None) -> V
             f"'input' of {layer} must have at least 2 dimensions, got shape {list(input.shape)}"
         )
     attrs = {"diagonal": diagonal, "lower": layer == "tril"}
-    return LayerHelper(layer, name=name).run("tril_triu", {"X": input}, attrs=attrs)
+    helper = LayerHelper(layer, name=name)
+    made = None if isinstance(input, Tensor) else helper.create_variable(name=helper.name, dtype=input.dtype)
+    return helper.run("tril_triu", {"X": input}, attrs=attrs, into={"Out": made})
 
 
 def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:

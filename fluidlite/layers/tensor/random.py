@@ -191,7 +191,9 @@ def _shaped(
     name: str | None = None,
     out: Variable | None = None,
 ) -> Variable:
-    sizes, inputs = shape_inputs(shape, op_type)
+    sizes, inputs = shape_inputs(
+        shape, op_type, cast=op_type == "gaussian_random"
+    )  # only that one does in Fluid
     attrs = {"shape": sizes, "dtype": int(kind), **attrs}
     return run_op(op_type, inputs, attrs=attrs, into={"Out": out}, name=name)
 

@@ -138,7 +138,7 @@ def _infer_box_coder(op: OpView) -> None:
             f"code_type must be encode_center_size or decode_center_size, got {op.attr('code_type')!r}"
         )
     axis = op.attr("axis")
-    if len(target) != 3 or (min(target[1 - axis], prior[0]) >= 0 and target[1 - axis] != prior[0]):
+    if len(target) != 3 or (op.exact and target[1 - axis] != prior[0]):
         raise op.fail(
             f"dimension {1 - axis} of TargetBox must be that of the boxes of PriorBox, got {list(target)}"
         )

@@ -225,14 +225,13 @@ def _infer(op: OpView) -> None:
             raise op.fail(f"W must be of shape {[elements]} for this Input, got {list(given)}")
     for slot in ("InitH", "InitC"):
         first = op.shape(slot)
-        fits = len(first) == 3 and (first[0], first[2]) == (layers * ways, size)
-        if not fits or (first[1] != shape[1] and min(first[1], shape[1]) >= 0):
-            wanted = [layers * ways, shape[1], size]
-            raise op.fail(f"{slot} must be of shape {wanted}, got {list(first)}")
+        wanted = (layers * ways, shape[1], size)
+        if op.exact and first != wanted:
+            raise op.fail(f"{slot} must be of shape {list(wanted)}, got {list(first)}")
     dtype = require_same_dtype(op, "Input", "InitH", "InitC", "W")
     op.set("Out", (*shape[:2], size * ways), dtype)
     for out in ("last_h", "last_c"):
-        op.set(out, (layers * ways, shape[1], size), dtype)
+        op.set(out, op.shape("InitH" if out == "last_h" else "InitC"), dtype)
 
 
 def _native_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | None:

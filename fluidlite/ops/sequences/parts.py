@@ -190,7 +190,7 @@ def _scatter_grad(xp: Any, Ids: Any, Updates: Any, Out_grad: Any, lod: Lods) -> 
 
 
 def _scatter_infer(op: OpView) -> None:
-    if len(op.shape("X")) != 2:
+    if op.exact and len(op.shape("X")) != 2:
         raise op.fail(f"X must have 2 dimensions, got {list(op.shape('X'))}")
     if single(op, "Ids") is not None:
         counts = op.sequences("Ids"), product(op.shape("Ids")), op.shape("X")[0], product(op.shape("Updates"))

@@ -176,7 +176,7 @@ def _infer_reshape(op: OpView) -> Shape:
     target = known_numbers(op, slot) if slot else None
     if target is not None or slot is None:
         return _resolve(op.fail, op.shape("X"), target if target is not None else op.attr("shape"))
-    given = tuple(op.attr("shape")) or (-1,) * op.shape("Shape")[0]
+    given = tuple(op.attr("shape")) or (-1,) * product(op.shape("Shape"))
     if op.exact:
         return (-1,) * len(given)  # `Shape` may say otherwise than the attribute
     return _resolve(op.fail, op.shape("X"), given) if given.count(-1) < 2 and slot == "Shape" else given

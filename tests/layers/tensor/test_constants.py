@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite import layers
+from fluidlite import CPUPlace, Executor, layers
 from fluidlite.base.dtypes import VarType, to_numpy
 from fluidlite.data import data
 from fluidlite.executor.interpret import Interpreter
@@ -80,6 +80,35 @@ def test_shape_from_variables(programs):
     np.testing.assert_array_equal(_value(programs, whole), np.full((3, 3), 3, "int32"))
     names = [op.output("Out")[0] for op in programs[0].global_block().ops]
     assert names[:3] == ["fill_constant_0.tmp_0", "fill_constant_2.tmp_0", "fill_constant_1.tmp_0"]
+
+
+def test_a_shape_of_two_dimensions_is_read_row_by_row(programs):
+    shape = layers.fill_constant([1, 2], "int32", 3)
+    made = layers.fill_constant(shape, "float32", 1.5)
+    assert len(made.shape) == 2
+    (value,) = Executor(CPUPlace()).run(programs[0], fetch_list=[made])
+    np.testing.assert_array_equal(value, np.full((3, 3), 1.5, "float32"))
+
+
+def test_sizes_become_int32_where_they_do_in_fluid(programs):
+    size = layers.fill_constant([1], "int64", 3)
+    for make in (layers.uniform_random, layers.gaussian_random, lambda shape: layers.randint(0, 5, shape)):
+        make([size, size])
+    kinds = [op.type for op in programs[0].global_block().ops]
+    assert kinds == ["fill_constant", "uniform_random", *["cast"] * 2, "gaussian_random", "randint"]
+    layers.randint(0, 5, layers.fill_constant([2], "int64", 3))
+    assert programs[0].global_block().ops[-2].type == "fill_constant"
+
+
+def test_names_of_results_are_those_of_fluid(programs):
+    x = layers.data("x", [4])
+    assert [layers.tril(x).name, layers.tril(x, name="abc").name, layers.triu(x).name] == [
+        "tril_0",
+        "abc",
+        "triu_0",
+    ]
+    names = [layers.full([1], 1.0).name, layers.fill_constant([1], "float32", 1.0).name]
+    assert names == ["full_0.tmp_0", "fill_constant_1.tmp_0"]
 
 
 def test_batch_size_like(programs):

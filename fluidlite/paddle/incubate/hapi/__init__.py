@@ -1,8 +1,8 @@
 """`paddle.incubate.hapi`: what was tried before Paddle 2.0."""
 
 from ....base import missing
-from . import distributed
+from . import distributed, vision
 
-__all__ = ["distributed"]
+__all__ = ["distributed", "vision"]
 
 __getattr__ = missing.reporter(__name__)
