@@ -3,77 +3,113 @@
 #define FLUIDLITE_ELEMENTS_H
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace fl {
 
-/* All elements have the same size. Those written stand one behind the other, at `first` and the indices behind it; the
- * others are where they were before, at `before[index]`, which the owner keeps alive. */
+/* An element: its bytes, and the offsets of its sequences, level by level. */
+struct Element {
+    const char *data = nullptr;
+    int64_t bytes = -1; /* -1: there is none */
+    size_t n_levels = 0;
+    const int64_t *const *offsets = nullptr;
+    const int64_t *counts = nullptr; /* how many offsets each level has */
+};
+
+/* Those written stand one behind the other, at `first` and the indices behind it; the
+ * others are where they were before, which the owner keeps alive. */
 struct Elements {
-    int64_t bytes = 0;
-    int64_t first = -1, count = 0;
-    const int64_t *before = nullptr;
-    int64_t n_before = 0;
+    static constexpr size_t most_levels = 8;
+    int64_t first = -1;
+    int64_t turns = 0; /* how many have begun */
+    std::vector<char> data;
+    std::vector<int64_t> ends;           /* where the bytes of each element end */
+    std::vector<size_t> level_ends;      /* where the levels of each element end in `bounds` */
+    std::vector<int64_t> levels, bounds; /* all offsets, and where those of each level end */
+    std::vector<Element> before;
+    std::vector<const int64_t *> offsets_before; /* what `before` points to */
+    std::vector<int64_t> counts_before;
 
-    Elements() = default;
-    Elements(const Elements &) = delete;
-    Elements &operator=(const Elements &) = delete;
-    ~Elements() { std::free(data_); }
-
-    /* Forgets what has been written; elements have so many bytes from now on. */
-    void begin(int64_t bytes_each, const int64_t *addresses, int64_t n) noexcept {
-        char *old = data_;
-        data_ = nullptr;
-        room_ = count = 0;
-        std::free(old);
+    /* Forgets all elements. */
+    void begin() noexcept {
         first = -1;
-        bytes = bytes_each;
-        before = addresses;
-        n_before = n;
+        turns = kept_ = 0;
+        data.clear();
+        ends.clear();
+        level_ends.clear();
+        levels.clear();
+        bounds.clear();
+        before.clear();
+        offsets_before.clear();
+        counts_before.clear();
     }
 
-    const char *data() const noexcept { return data_; }
+    int64_t count() const noexcept { return static_cast<int64_t>(ends.size()); }
 
-    /* The element at an index; NULL if there is none. */
-    const char *find(int64_t index) const noexcept {
-        if (index < 0) return nullptr;
-        if (first >= 0 && index >= first && index - first < count) return data_ + (index - first) * bytes;
-        return index < n_before ? reinterpret_cast<const char *>(static_cast<intptr_t>(before[index])) : nullptr;
+    /* A turn begins: what has been written so far stays. */
+    void turn() noexcept {
+        ++turns;
+        kept_ = ends.size();
     }
 
-    /* Whether an element may be written at an index: over one that has been, or behind the last. */
-    bool admits(int64_t index) const noexcept {
-        return index >= 0 && (first < 0 || (index >= first && index - first <= count));
+    /* Forgets what the turn has written that is under way. */
+    void forget_turn() {
+        ends.resize(kept_);
+        level_ends.resize(kept_);
+        bounds.resize(level_ends.empty() ? 0 : level_ends.back());
+        data.resize(static_cast<size_t>(ends.empty() ? 0 : ends.back()));
+        levels.resize(static_cast<size_t>(bounds.empty() ? 0 : bounds.back()));
+        if (ends.empty()) first = -1;
     }
 
-    /* Writes an element; false if there is no memory for it. */
-    bool write(int64_t index, const char *element) noexcept {
-        if (first < 0) first = index;
-        if (index - first == count) {
-            if (count == room_ && !grow()) return false;
-            ++count;
+    /* The element at an index. Its offsets stand in `offsets` and `counts`, which have room for all levels. */
+    Element find(int64_t index, const int64_t **offsets, int64_t *counts) const noexcept {
+        if (first >= 0 && index >= first && index - first < count()) {
+            const size_t at = static_cast<size_t>(index - first);
+            const int64_t begin = at == 0 ? 0 : ends[at - 1];
+            const size_t from = at == 0 ? 0 : level_ends[at - 1], n = level_ends[at] - from;
+            for (size_t k = 0; k < n; ++k) {
+                const int64_t start = from + k == 0 ? 0 : bounds[from + k - 1];
+                offsets[k] = levels.data() + start;
+                counts[k] = bounds[from + k] - start;
+            }
+            return {data.data() + begin, ends[at] - begin, n, offsets, counts};
         }
-        if (bytes > 0) std::memcpy(data_ + (index - first) * bytes, element, static_cast<size_t>(bytes));
-        return true;
+        return index >= 0 && index < static_cast<int64_t>(before.size()) ? before[static_cast<size_t>(index)] : Element{};
+    }
+
+    /* Whether an element may be written at an index: behind the last, or over one of the same size without sequences that has
+     * been written, in this turn if turns begin. */
+    bool admits(int64_t index, const Element &element) const noexcept {
+        if (index < 0 || element.n_levels > most_levels || (first >= 0 && (index < first || index - first > count()))) return false;
+        if (first < 0 || index - first == count()) return true;
+        const size_t at = static_cast<size_t>(index - first);
+        const bool plain = element.n_levels == 0 && level_ends[at] == (at == 0 ? 0 : level_ends[at - 1]);
+        return plain && at >= kept_ && element.bytes == ends[at] - (at == 0 ? 0 : ends[at - 1]);
+    }
+
+    /* Writes an element that is admitted; throws std::bad_alloc. */
+    void write(int64_t index, const Element &element) {
+        if (first < 0) first = index;
+        if (index - first < count()) {
+            const size_t at = static_cast<size_t>(index - first);
+            if (element.bytes > 0) {
+                std::memcpy(data.data() + ends[at] - element.bytes, element.data, static_cast<size_t>(element.bytes));
+            }
+            return;
+        }
+        data.insert(data.end(), element.data, element.data + element.bytes);
+        for (size_t k = 0; k < element.n_levels; ++k) {
+            levels.insert(levels.end(), element.offsets[k], element.offsets[k] + element.counts[k]);
+            bounds.push_back(static_cast<int64_t>(levels.size()));
+        }
+        level_ends.push_back(bounds.size());
+        ends.push_back(static_cast<int64_t>(data.size()));
     }
 
   private:
-    bool grow() noexcept {
-        const int64_t room = room_ > 0 ? 2 * room_ : 16;
-        if (bytes > 0 && room > INT64_MAX / bytes) return false;
-        char *grown = static_cast<char *>(std::malloc(static_cast<size_t>(room * bytes + 1)));
-        if (grown == nullptr) return false;
-        if (count * bytes > 0) std::memcpy(grown, data_, static_cast<size_t>(count * bytes));
-        char *old = data_;
-        data_ = grown; /* first: the child of a fork may free what it finds here */
-        room_ = room;
-        std::free(old);
-        return true;
-    }
-
-    char *data_ = nullptr;
-    int64_t room_ = 0;
+    size_t kept_ = 0;
 };
 
 }  // namespace fl

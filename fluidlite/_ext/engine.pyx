@@ -43,6 +43,10 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
     enum:
         FL_PAUSE
         FL_GROW
+        FL_UNFIT
+    cdef struct Find:
+        int64_t position
+        int64_t size
     cdef cppclass Turns:
         vector[size_t] slots
         vector[pair[int64_t, size_t]] roots
@@ -67,10 +71,12 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         const Step &step(size_t k)
         CSizes *sizes
         void vary(size_t k, size_t position, int64_t reg, cbool real) except +
-        size_t add_storage(int64_t first, int64_t last, int64_t bytes, const vector[int64_t] &slots) except +
+        void add_storage(int64_t first, int64_t last, int64_t bytes, const vector[int64_t] &slots) except +
         void point(char *base) noexcept
         int64_t needed()
         int64_t resize() except +
+        void enter_all() noexcept
+        void add_find(int64_t slot, const vector[Find] &finds) except +
         void add_jump(int64_t slot) except +
         void set_target(size_t k, size_t target)
         void clear_times()
@@ -165,6 +171,27 @@ cdef class Engine(Bindings):
         if slot is not None:
             self.check_slot(slot)
         self.plan.add_jump(-1 if slot is None else slot)
+        self.callables.append(None)
+        return self.plan.size() - 1
+
+    def add_find(self, slot, finds) -> int:
+        """Append an instruction that takes sizes from the int64s in `slot`, for the instructions behind it.
+
+        Args:
+            finds: pairs of registers: one that says at which index, and a root of `sizes`, of the stage that begins, which
+                gets what stands there; or any other register, which must have that value, or the plan is not for these
+                sizes.
+
+        Returns:
+            The position of the instruction.
+        """
+        cdef vector[Find] wanted
+        cdef Find one
+        self.check_idle()
+        self.check_slot(slot)
+        for one.position, one.size in finds:
+            wanted.push_back(one)
+        self.plan.add_find(slot, wanted)
         self.callables.append(None)
         return self.plan.size() - 1
 

@@ -64,16 +64,19 @@ class Sizes:
         self._same: dict[int, int] = {}  # atom -> an older one that has been found equal
         self._tentative = False
         self.all_counts = True  # whether no atom can be negative
+        self.stages: dict[int, int] = {}  # atom -> when it is found, if that is not before a run begins
 
-    def root(self, value: int, name: str, least: int = 2) -> Size | int:
+    def root(self, value: int, name: str, least: float = 2, stage: int = 0) -> Size | int:
         """A size that may be another one in each step, `value` at the moment; `name` is for messages.
 
-        Values below `least` are kept apart.
+        Values below `least` are kept apart. `stage`: which of the sizes that a run finds it is one of.
         """
         if value < least:
             return value
         size = Size(self, {(self._atom(Atom("root", value, None), name, 0),): 1}, value)
-        self._guard("<=", least, size)
+        if stage:
+            self.stages[len(self.atoms) - 1] = stage
+        self._guard("<=", int(least), size)
         return size
 
     def _atom(self, atom: Atom, name: str, low: int) -> int:
@@ -470,6 +473,11 @@ def whole(values: Iterable[Any]) -> list[Any]:
 def is_fixed(shape: tuple[Any, ...]) -> bool:
     """Whether a shape is the same in every step."""
     return not any(isinstance(n, Size) for n in shape)
+
+
+def is_found(number: Any) -> bool:
+    """Whether a number is known only when part of a run is over."""
+    return isinstance(number, Size) and not number.sizes.stages.keys().isdisjoint(atoms_of(number))
 
 
 def atoms_of(number: Any) -> set[int]:

@@ -34,6 +34,7 @@ class Analysis:
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
         branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
         values: feeds of a few integers that sizes are made of; nobody writes them.
+        finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -50,10 +51,11 @@ class Analysis:
         later: Mapping[str, str] | None = None,
         branches: bool = False,
         values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
-        self.meta = ExactMeta(block, scope, feed, varying, later, values)
+        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
@@ -86,9 +88,12 @@ class Analysis:
             try:
                 if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
                     raise CannotPlan("a branch looks at SelectedRows")
+                found = len(self.meta.finding)
                 for dense in sparse.densified(op, self.meta):
                     for ready in self._ready(dense, bool(around)):
                         steps += self._step(ready, once, writes)
+                if around and len(self.meta.finding) > found:
+                    raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
                 if not around:
                     raise

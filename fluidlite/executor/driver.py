@@ -10,11 +10,12 @@ known; it is kept, together with others for the same place, for all steps that i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..base import profiling
+from ..base.errors import EnforceNotMet
 from ..framework import Block, Operator
 from ..ops.registry import EMPTY
 from ..ops.tensor.selected_rows import parts
@@ -35,6 +36,9 @@ from .turns.run import TurnPlans
 
 FEW = 8
 """What has more elements is not looked at for sizes."""
+
+PLANS_A_TURN = 8
+"""How many plans are made until one fits the sizes that a turn finds."""
 
 
 class Driver(Interpreter):
@@ -86,8 +90,8 @@ class Driver(Interpreter):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
 
-    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool:
-        """All turns of a `while` whose first one is due; False if they have to be taken one by one.
+    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
+        """All turns of a `while` of which one is due; False if they have to be taken one by one, None if that one has.
 
         `arrays`: whether it is one that goes through arrays. Where these can be stacks, that is better (`turns`).
         """
@@ -96,6 +100,8 @@ class Driver(Interpreter):
             pieces.no_loop or pieces.has_arrays != arrays or profiling.active is not None
         ):  # which wants the time of each operator
             return False
+        if pieces.finds:
+            return self._loop_finding(pieces, op, environment)
         try:
             for piece in pieces.loops:
                 if piece.run(self.program, environment):
@@ -106,11 +112,46 @@ class Driver(Interpreter):
         except (CannotPlan, Missed) as refusal:
             if isinstance(refusal, Missed) or not refusal.passing:
                 pieces.no_loop, pieces.loops = str(refusal), []
+                if pieces.has_arrays:
+                    pieces.no_loop, pieces.finds = "", True
+                    return self._loop_finding(pieces, op, environment)
             return False
 
-    def _looping(self, pieces: Pieces, op: Operator, environment: Environment) -> LoopPiece:
-        """The turns of a loop, fit for what the environment holds now."""
-        block, ops = pieces.block, on_elements(pieces.block, pieces.ops)
+    def _loop_finding(self, pieces: Pieces, op: Operator, environment: Environment) -> bool | None:
+        """`loop` where turns find sizes. Where a plan does not fit what a turn finds, another begins with that turn."""
+        sizes: dict[str, int] = {}
+        untried, made = list(pieces.loops), 0
+        while True:
+            try:
+                if not untried:
+                    if made == PLANS_A_TURN:
+                        raise CannotPlan("no plan fits the sizes that its turns find")
+                    untried, made = [self._looping(pieces, op, environment, sizes)], made + 1
+                    pieces.loops = [*untried, *pieces.loops[: PIECES_KEPT - 1]]
+                if untried.pop(0).run(self.program, environment):
+                    return True
+            except Missed as missed:
+                if missed.turns:
+                    sizes, untried, made = {}, list(pieces.loops), 0
+                elif missed.sizes is None:
+                    return None
+                else:
+                    sizes.update(missed.sizes)
+            except (CannotPlan, EnforceNotMet) as refusal:  # the second is told by the turn, if it is true
+                if not pieces.loops and not getattr(refusal, "passing", False):
+                    pieces.no_loop = str(refusal)
+                return False
+
+    def _looping(
+        self,
+        pieces: Pieces,
+        op: Operator,
+        environment: Environment,
+        finds: Mapping[str, int] | None = None,
+    ) -> LoopPiece:
+        """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
+        block = pieces.block
+        ops = on_elements(block, pieces.ops, None if finds is None else environment)
         if not ops or any(works_alone(each) and not in_line(each) for each in ops):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
@@ -128,12 +169,12 @@ class Driver(Interpreter):
         feed = feed_of(inputs, around)
         what = self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block
         try:
-            plan = LoopPlan(*what)
+            plan = LoopPlan(*what, finds=finds)
         except CannotPlan:
             counts = [name for name, array in feed.items() if name not in results and _counts(array)]
             if not counts:
                 raise
-            plan = LoopPlan(*what, values=counts)
+            plan = LoopPlan(*what, values=counts, finds=finds)
         return LoopPiece(len(ops), plan, inputs)
 
     def counted(self, op: Operator) -> Counted | None:

@@ -37,9 +37,10 @@ class Run(Protocol):
         """Run the operators of `block` in an environment that was made for it."""
         ...
 
-    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool:
-        """Run all turns of the `while` operator `op`, the first of which is due, if that can be done without this
-        function's caller; False if nothing has been done. `arrays`: whether it is one that goes through arrays."""
+    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
+        """Run the turns of the `while` operator `op`, one of which is due, if that can be done without this function's
+        caller; False if it cannot, None if the turn that is due now cannot. `arrays`: whether it is one that goes
+        through arrays."""
         ...
 
     def counted(self, op: Operator) -> Counted | None:

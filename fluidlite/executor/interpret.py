@@ -150,7 +150,7 @@ class Interpreter:
         """Run the operators of `block`, for which `environment` was made."""
         self._run(block.ops, environment)
 
-    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool:
+    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
         """Run all turns of a `while` at once, which is not done here: False."""
         return False
 

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .._ext.engine import OUT_OF_RANGE, Elements, KernelFailure
+from .._ext.engine import OUT_OF_RANGE, UNFIT, Elements, KernelFailure
 from ..base.dtypes import VarType, to_numpy
-from ..base.sizes import is_fixed
+from ..base.sizes import is_fixed, is_found
 from ..framework import Block, Operator, Program
 from ..ops.registry import Call, OpView, Shape
-from .array_elements import ELEMENTS, READ, WRITE, Missed, arrays_in, leave, with_samples
+from .array_elements import ELEMENTS, FOUND, READ, TURN, WRITE, Missed, arrays_in, leave, with_samples
 from .array_elements import begin as elements_there
 from .environment import Environment
 from .instructions import Instruction
+from .lowering import is_find
 from .pieces import Piece
 from .plan import Plan
 from .planning import CannotPlan, in_place_of
@@ -35,6 +36,8 @@ class LoopPlan(Plan):
         condition: the one of them, or a persistable variable, that decides whether there is another turn.
         ops: the block's operators, with arrays as `elements.py` has them.
         values: feeds of a few integers that sizes are made of.
+        finds: whether turns may find sizes, and what some of them have been found to be; None if not. Operators
+            begin with `TURN` then.
 
     Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
     beginning.
@@ -52,17 +55,19 @@ class LoopPlan(Plan):
         ops: Sequence[Operator],
         block: Block,
         values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
     ) -> None:
         self.carried = [name for name in results if name in feed]
         self.wanted = list(results)
         self._results: dict[str, str] = {}  # variable -> its value at the end of a turn
         self._condition = condition
         self._like = ops[-1]
-        self.reads = arrays_in(ops, READ)
+        self.finds = finds is not None
+        self.reads = arrays_in(ops, FOUND if self.finds else READ)
         self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE))}
         self._memory = {name + ELEMENTS for name in self._arrays}
         self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
-        super().__init__(program, scope, feed, results, ops, block, values=values)
+        super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         self._results = dict(zip(self.wanted, fetches, strict=False))
@@ -85,6 +90,8 @@ class LoopPlan(Plan):
         """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
         meta = self.meta
         for name, result in self._results.items():
+            if any(map(is_found, meta.shapes[result])):
+                raise CannotPlan(f"the size of variable {name!r} is found by each turn")
             if result in meta.sparse or result in meta.part_of or meta.is_persistable(name):
                 raise CannotPlan(f"variable {name!r} is no array, or lives in the scope")
         for name in self.carried:
@@ -103,12 +110,20 @@ class LoopPlan(Plan):
     def _check_elements(self, steps: Sequence[tuple[Operator, OpView]]) -> None:
         """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
         for op, view in steps:
-            if op.definition is READ or op.definition is WRITE:
-                slot = "Out" if op.definition is READ else "X"
+            if op.definition in _TOUCHING:
+                slot = "X" if op.definition is WRITE else "Out"
                 kind = view.shape(slot), view.dtype(slot)
+                if self.finds:  # elements may have any number of rows
+                    if not kind[0] or any(map(is_found, kind[0][1:])) or 0 in kind[0][1:]:
+                        raise CannotPlan("elements of an array have several shapes, or no elements")
+                    kind = (-1, *kind[0][1:]), kind[1]
+                elif view.lod(slot):
+                    raise CannotPlan("elements of an array have sequences")
                 if self._kinds.setdefault(op.attrs["array"], kind) != kind:
                     raise CannotPlan("elements of an array get another shape or type")
-            elif self._arrays and (op.definition.random or op.definition.host):
+            elif self._arrays and (
+                op.definition.random or (op.definition.host and op.definition is not TURN)
+            ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
             elif self._arrays and any(map(self.meta.is_persistable, op.output_arg_names)):
                 raise CannotPlan("it goes through arrays, and changes what lasts")
@@ -120,7 +135,7 @@ class LoopPlan(Plan):
 
     def _lives_in_feed(self, instructions: list[Instruction], name: str, result: str) -> bool:
         """Whether the end value of a variable can be made where its feed is: nobody wants that any more by then."""
-        if not self._temporary(result):
+        if self.finds or not self._temporary(result):  # a turn may have to be taken again
             return False
         first, last = len(instructions), -1
         for step, instruction in enumerate(instructions):
@@ -165,12 +180,12 @@ class LoopPlan(Plan):
     def accepts(self, arrays: list[np.ndarray]) -> bool:
         """Bind the arrays of the feeds, copies of those that the loop changes."""
         carried = frozenset(self.carried)
-        return super().accepts(
-            [
-                array.copy() if name in carried else array
-                for name, array in zip(self.feed_names, arrays, strict=True)
-            ]
-        )
+        given = [
+            array.copy() if name in carried else array
+            for name, array in zip(self.feed_names, arrays, strict=True)
+        ]
+        self._given = {name: given[at] for at, name in enumerate(self.feed_names) if name in carried}
+        return super().accepts(given)
 
     def begin(self, environment: Environment) -> None:
         """Have the loop find the elements of the arrays that it reads; comes between `accepts` and `run`.
@@ -179,8 +194,17 @@ class LoopPlan(Plan):
         """
         for name in self._layouts:
             dtype, shape = self._layout(name)
-            there = environment.find(name) if name in self.reads else None
-            elements_there(self._arrays[name], math.prod(shape) * dtype.itemsize, there)
+            elements_there(
+                self._arrays[name], environment.find(name) if name in self.reads else None, dtype, shape[1:]
+            )
+
+    def back_out(self, environment: Environment) -> None:
+        """Leave what the turns before the last one have done, which has come to nothing."""
+        for elements in self._arrays.values():
+            elements.forget_turn()
+        self.leave(environment)
+        for name, array in self._given.items():
+            environment.put(name, array, environment.lod_of(name))
 
     def leave(self, environment: Environment) -> None:
         """Put what the loop has written into the arrays."""
@@ -190,13 +214,27 @@ class LoopPlan(Plan):
     def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
         """Type and shape of an array's elements, of the sizes at hand."""
         dtype, shape = self._layouts[name]
+        if self.finds:
+            shape = (0, *shape[1:])
         return dtype, tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in shape])
 
     def _failed(self, failure: KernelFailure) -> Exception:
         op = self.ops[failure.index]
-        if failure.code == OUT_OF_RANGE and (op.definition is READ or op.definition is WRITE):
-            return Missed("it reads or writes elements of an array out of order")
+        turns = max((elements.turns - 1 for elements in self._arrays.values()), default=0)
+        if failure.code == UNFIT:
+            return Missed("its turns find other sizes", turns, self._found_by(failure))
+        if failure.code == OUT_OF_RANGE and op.definition in _TOUCHING:
+            return Missed("it reads or writes elements of an array out of order", turns)
         return super()._failed(failure)
+
+    def _found_by(self, failure: KernelFailure) -> dict[str, int]:
+        """What the turn under way has found until it failed, by name."""
+        known: dict[str, int] = {}
+        finds = [each.action for each in self.instructions[: failure.index + 1] if is_find(each)]
+        for names, action in zip(self.meta.finding, finds, strict=False):
+            sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
+            known.update(zip(names, failure.err if action is finds[-1] else sizes, strict=False))
+        return known
 
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()
@@ -206,17 +244,21 @@ class LoopPlan(Plan):
         return "\n".join([f"loop of {first}", *lines, again])
 
 
+_TOUCHING = (READ, FOUND, WRITE)
+
+
 class LoopPiece(Piece):
     """All turns of a loop."""
 
     def __init__(self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]]) -> None:
         super().__init__(end, plan, inputs, plan.wanted)
-        self._arrays = plan.reads
+        self.finds = plan.finds
+        self._arrays = () if self.finds else plan.reads
 
     def run(self, program: Program, environment: Environment) -> bool:
         """Run all turns; False if the loop does not fit what its inputs hold now.
 
-        Raises Missed or CannotPlan, with nothing done, if its turns have to be taken one by one.
+        Raises Missed or CannotPlan if its turns have to be taken one by one; see `Missed.turns`.
         """
         return super().run(program, with_samples(self._arrays, environment))
 
@@ -225,6 +267,11 @@ class LoopPiece(Piece):
         if not plan.accepts(arrays):
             return None
         plan.begin(environment)
-        plan.run()
+        try:
+            plan.run()
+        except Missed:
+            if plan.finds:
+                plan.back_out(environment)
+            raise
         plan.leave(environment)
         return plan.fetch()

@@ -10,6 +10,7 @@ from typing import Any
 from ..base.dtypes import to_numpy
 from ..base.sizes import always_equal
 from ..framework import Operator
+from ..ops.op_view import FIND
 from ..ops.registry import LEVEL, Call, OpView
 from . import branching, failures, sparse
 from .instructions import Instruction
@@ -36,8 +37,9 @@ class Lowering:
         return self.aliases.get(name, name)
 
     def bytes(self, name: str) -> int:
-        """How many bytes a variable has."""
-        return math.prod(self._meta.shapes[name]) * to_numpy(self._meta.dtypes[name]).itemsize
+        """How many bytes a variable has, at most where that is found."""
+        shape = self._meta.rooms.get(name) or self._meta.shapes[name]
+        return math.prod(shape) * to_numpy(self._meta.dtypes[name]).itemsize
 
     def levels(self, name: str) -> Sequence[str]:
         """The arrays of offsets of a variable, outermost level first."""
@@ -70,9 +72,11 @@ class Lowering:
             except Exception as error:
                 raise failures.in_operator(op, error) from error
         listed = [calls] if isinstance(calls, Call) else calls
-        if listed is not None and all(self._available(call.kernel) for call in listed):
+        if listed is not None and all(self._available(call.kernel) for call in listed if call.kernel != FIND):
             for call in listed:
-                if not self._is_part_view(op, call):
+                if call.kernel == FIND:
+                    yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
+                elif not self._is_part_view(op, call):
                     yield self.native(op, call, view if len(listed) == 1 else None)
         elif by_rows is not None:
             raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
@@ -135,6 +139,11 @@ class Lowering:
             return False
         self.aliases[out] = self.root(source)
         return True
+
+
+def is_find(instruction: Instruction) -> bool:
+    """Whether an instruction takes sizes from what has been computed."""
+    return isinstance(instruction.action, Call) and instruction.action.kernel == FIND
 
 
 def _overwrites_input(op: Operator) -> bool:

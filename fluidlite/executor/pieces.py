@@ -124,6 +124,7 @@ class Pieces:
         self.ops = ops = _together(ops)
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
+        self.finds = False  # whether turns of that loop find sizes
         self.no_loop = ""  # why the block's turns are taken one by one
         self.has_arrays = any(map(on_array, ops))
         self.counted: Counted | None = None

@@ -20,7 +20,7 @@ from . import branching, failures, memory, native_fusion
 from .analysis import Analysis
 from .instructions import Instruction, lifetimes
 from .lod_tensor import LoDTensor
-from .lowering import Lowering
+from .lowering import Lowering, is_find
 from .registers import Registers
 from .scope import Scope
 from .step_plan import StepPlan
@@ -40,6 +40,8 @@ class Plan(StepPlan):
         later: what `accepts` does not take, for it is bound when part of the operators has run; of each the variable
             that it has shape and type of.
         values: feeds of a few integers that sizes are made of; the operators do not write them.
+        finds: whether sizes may be found on the way, and what some of them have been found to be; None if not. Whoever
+            says so undoes what has been done when they do not fit.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -63,6 +65,7 @@ class Plan(StepPlan):
         varying: bool = True,
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
     ) -> None:
         analysis = Analysis(
             block or program.global_block(),
@@ -74,6 +77,7 @@ class Plan(StepPlan):
             later,
             self.branches,
             values,
+            finds,
         )
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
@@ -216,7 +220,14 @@ class Plan(StepPlan):
         self._generation = -1
         for at, instruction in enumerate(instructions):
             op, action = instruction.op, instruction.action
-            if isinstance(action, Call):
+            if isinstance(action, Call) and is_find(instruction):
+                pairs = zip(action.ints[::2], action.ints[1::2], strict=True)
+                integer = self._registers.integer
+                self.engine.add_find(
+                    self._slot(instruction.reads[0]),
+                    [(integer(place), integer(size)) for place, size in pairs],
+                )
+            elif isinstance(action, Call):
                 slots = [-1 if name is None else self._slot(name) for name in action.operands]
                 ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
                 self.engine.add(self._verified(op, action), slots, ints, floats)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..base.sizes import Size, Sizes, is_fixed
+from ..base.sizes import Size, Sizes, current, is_fixed
 from ..framework import Block, Operator, sequences
 from ..ops import kernel_types
 from ..ops.program.feed_fetch import ENDS
@@ -46,7 +46,8 @@ class ExactMeta:
     `feeds`: arrays like those to come; offsets of sequences and the parts of SelectedRows under names of their own
     (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
     otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
-    `values`: feeds of a few integers that sizes are made of.
+    `values`: feeds of a few integers that sizes are made of. `finds`: whether sizes may be found while a plan runs, and
+    what some of them have been found to be; None if not.
     """
 
     exact = True
@@ -59,8 +60,12 @@ class ExactMeta:
         varying: bool,
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
     ) -> None:
         self.block = block
+        self._finds = finds
+        self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
+        self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
         self._later = later or {}
         self._scope: Scope | None = scope
         self.sizes = Sizes()
@@ -89,6 +94,17 @@ class ExactMeta:
         made = np.empty(array.size, object)
         made[:] = [self.sizes.root(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
         return made.reshape(array.shape)
+
+    def found(self, name: str, most: Sequence[int], least: Sequence[float]) -> list[int] | None:
+        """See `OpView.found`."""
+        if self._finds is None:
+            return None
+        names = [f"{name}#{k}" for k in range(len(most))]
+        self.finding.append(names)
+        return [
+            self.sizes.root(current(self._finds.get(each, n)), each, low, len(self.finding))  # type: ignore[misc]
+            for each, n, low in zip(names, most, least or (2,) * len(most), strict=True)
+        ]
 
     def _varying(self, name: str, shape: Shape) -> Shape:
         """The shape of a feed, with sizes for the dimensions that may change."""

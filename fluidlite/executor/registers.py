@@ -77,7 +77,7 @@ class Registers:
         if register is None:
             atom = self._sizes.atoms[number]
             if atom.kind == "root":
-                register = self.found.add(engine.Sizes.ROOT, atom.a)
+                register = self.found.add(engine.Sizes.ROOT, atom.a, self._sizes.stages.get(number, 0))
             else:
                 operation = engine.Sizes.FLOORDIV if atom.kind == "//" else engine.Sizes.MOD
                 register = self.found.add(operation, self.integer(atom.a), self.integer(atom.b))

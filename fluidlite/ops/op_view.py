@@ -79,6 +79,11 @@ class Call:
     floats: Sequence[float] = ()
 
 
+FIND = "find_sizes"
+"""Stands for a kernel: has sizes be what the call before has found. Operand: an int64 array; ints: an index, the size
+that stands there, another index, ..."""
+
+
 @dataclass
 class OpSpec:
     """An operator about to be made: what a gradient rule returns."""
@@ -176,6 +181,29 @@ class OpView:
         """A new array of offsets, [sequences + 1], that the native kernel makes; for exact shapes only."""
         name = f"{self.name(slot, index)}{LEVEL}{level}"
         self.meta.set(name, (sequences + 1,), VarType.INT64)
+        return name
+
+    def found(self, slot: str, most: Sequence[int], least: Sequence[float] = ()) -> list[int] | None:
+        """Sizes that the native kernel finds when it runs, and hands over by a `FIND`; None where they have to be known
+        beforehand.
+
+        Args:
+            slot: the output that they are about, for messages.
+            most: a number for each that it most likely is, or that it never exceeds.
+            least: a size below this has plans of its own; by default 2 for each.
+        """
+        find = getattr(self.meta, "found", None)
+        return find(self.name(slot), most, least) if find is not None else None
+
+    def room(self, slot: str, shape: Sequence[int]) -> None:
+        """Say how large the native kernel may make an output whose sizes it finds."""
+        if self.has(slot):
+            self.meta.rooms[self.name(slot)] = tuple(shape)  # type: ignore[attr-defined]
+
+    def scratch(self, slot: str, suffix: str, shape: Sequence[int], dtype: VarType) -> str:
+        """An array that belongs to an output and that only its native kernels know; for exact shapes only."""
+        name = f"{self.name(slot)}@{suffix}"
+        self.meta.set(name, tuple(shape), dtype)
         return name
 
     def value(self, slot: str, index: int = 0) -> np.ndarray | None:

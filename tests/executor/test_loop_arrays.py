@@ -182,8 +182,8 @@ def counted_in_the_scope(x):
     return [growing(x, body)[1], layers.array_read(out, number(0)), total]
 
 
-BY_ENGINE = [kept, states, numbered, read_for_nothing, again]
-TURN_BY_TURN = [out_of_order, beyond_the_end, several_shapes, local, counted_in_the_scope]
+BY_ENGINE = [kept, states, numbered, read_for_nothing, again, out_of_order]
+TURN_BY_TURN = [several_shapes, local, counted_in_the_scope]
 
 
 def feeds(some=None):
@@ -226,6 +226,11 @@ def test_the_engine_takes_all_turns(x, build):
     assert "turn by turn" not in text
 
 
+def test_some_turns_are_taken_one_by_one(x):
+    text = as_expected(beyond_the_end(x), 4)
+    assert "loop of" in text
+
+
 @pytest.mark.parametrize("build", TURN_BY_TURN)
 def test_turns_one_by_one(x, build):
     text = as_expected(build(x), 4)
@@ -258,8 +263,11 @@ def test_threads_have_elements_of_their_own(x):
 
 def test_elements_are_given_back():
     elements = Elements()
-    elements.begin(8, [np.arange(2, dtype="float32"), None])
+    elements.begin([np.arange(2, dtype="float32"), None])
     assert (elements.first, elements.count) == (-1, 0)
-    assert elements.take("float32", (2,)).shape == (0, 2)
+    rows, bounds, lods = elements.take("float32", (2,))
+    assert (rows.shape, bounds, lods) == ((0, 2), [0], [])
     with pytest.raises(TypeError):
-        elements.begin(8, ["no array"])
+        elements.begin(["no array"])
+    with pytest.raises(TypeError):
+        elements.begin([np.arange(2)], [("no offsets",)])

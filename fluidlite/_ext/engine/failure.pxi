@@ -3,6 +3,7 @@ NO_MEMORY = FL_NO_MEMORY
 LIBRARY = FL_LIBRARY
 TOO_LARGE = FL_TOO_LARGE
 MISSING = FL_MISSING
+UNFIT = FL_UNFIT
 
 
 class KernelFailure(Exception):
@@ -10,7 +11,8 @@ class KernelFailure(Exception):
 
     Attributes:
         index: position of the instruction in its engine.
-        code: `OUT_OF_RANGE`, `NO_MEMORY`, `LIBRARY`, `TOO_LARGE` or `MISSING`.
+        code: `OUT_OF_RANGE`, `NO_MEMORY`, `LIBRARY`, `TOO_LARGE`, `MISSING` or `UNFIT`: sizes that have been
+            found are none of this plan's.
         err: four integers with the details; for `OUT_OF_RANGE` the value found, its position and the exclusive upper
             bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called, for `TOO_LARGE` the size
             and the largest that a library can take, for `MISSING` the number of the operand that is needed.
@@ -25,6 +27,8 @@ class KernelFailure(Exception):
             what = f"a size of {err[0]} is more than a library can take ({err[1]})"
         elif code == FL_MISSING:
             what = f"operand {err[0]} was left out"
+        elif code == FL_UNFIT:
+            what = "this plan is not for the sizes that it has found"
         else:
             what = f"a library call returned status {err[0]}"
         super().__init__(f"instruction {index} failed: {what}")

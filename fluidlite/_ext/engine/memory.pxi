@@ -66,6 +66,7 @@ cdef class Memory:
         if need > cnp.PyArray_DIM(self.arena, 0):
             self.allocate(need)
         self.point()
+        self.plan.enter_all()
         self.signature.settle(self.plan.sizes)
         self.fetches.settle(self.plan.sizes)
         self.unsettled = False

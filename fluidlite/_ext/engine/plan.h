@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -21,13 +23,21 @@ enum StepKind : int {
     STEP_KERNEL,
     STEP_PYTHON, /* the caller of Plan::run carries it out */
     STEP_JUMP,   /* goes on at `target` */
-    STEP_UNLESS  /* goes on at `target` if the first operand, a bool, is false */
+    STEP_UNLESS, /* goes on at `target` if the first operand, a bool, is false */
+    STEP_FIND    /* takes sizes from the first operand, int64s, for what comes after it */
 };
 
 /* Codes of Plan::run and Plan::take_turns besides those of abi.h. */
 enum {
     FL_PAUSE = -1, /* a loop has turned for a while: look for signals, then go on */
-    FL_GROW = -2   /* a turn needs more memory for temporaries than there is */
+    FL_GROW = -2,  /* a turn needs more memory for temporaries than there is */
+    FL_UNFIT = -3  /* the plan is not for the sizes that have been found */
+};
+
+/* Where a size is found: at the index that register `position` says; it goes to `size`, or must be what that says if it
+ * is no root. */
+struct Find {
+    int64_t position, size;
 };
 
 /* What changes from turn to turn of a loop, a row for each turn: where `slots` point, and sizes. */
@@ -55,6 +65,8 @@ struct Step {
     std::vector<int64_t> i;
     std::vector<double> f;
     std::vector<std::pair<size_t, int64_t>> varying_i, varying_f; /* position, register of Sizes */
+    std::vector<Find> finds;
+    size_t stage = 0; /* how many steps before it find sizes */
     States states;
     int64_t begin = 0; /* when the last timed run began, and how long it took: nanoseconds of steady_clock */
     int64_t ns = 0;
@@ -64,6 +76,29 @@ struct Step {
     Step &operator=(const Step &) = delete;
     ~Step() {
         if (call.free_state != nullptr && call.state != nullptr) call.free_state(call.state);
+    }
+};
+
+/* The temporaries that begin to live in one stage: their sizes are known by then. Those of stage 0 are where the owner of
+ * the plan has memory for them, the others in memory of their own. */
+struct Part {
+    Places places;
+    std::vector<int64_t> registers, bytes, offsets;
+    std::vector<std::vector<int64_t>> slots;
+    std::unique_ptr<char, void (*)(void *)> memory{nullptr, std::free};
+    int64_t capacity = 0, needed = 0;
+    bool settled = false;
+
+    /* Has room for what is needed; false if there is no memory. */
+    bool grow() noexcept {
+        if (memory != nullptr && needed <= capacity) return true;
+        if (needed > INT64_MAX / 2) return false;
+        const int64_t room = (std::max(needed + needed / 4, int64_t{1}) + Places::ALIGN - 1) / Places::ALIGN * Places::ALIGN;
+        void *found = std::aligned_alloc(static_cast<size_t>(Places::ALIGN), static_cast<size_t>(room));
+        if (found == nullptr) return false;
+        memory.reset(static_cast<char *>(found));
+        capacity = room;
+        return true;
     }
 };
 
@@ -106,6 +141,7 @@ class Plan {
         auto step = std::make_unique<Step>();
         step->run = run;
         step->kind = run == nullptr ? STEP_PYTHON : STEP_KERNEL;
+        step->stage = parts_.size() - 1;
         for (int64_t slot : slots) step->slots.push_back(static_cast<size_t>(slot + 1));
         step->p.resize(slots.size());
         step->i = std::move(ints);
@@ -132,42 +168,89 @@ class Plan {
         varying.emplace_back(position, reg);
     }
     /* Declares temporary memory that lives from instruction `first` to `last` and has as many bytes as register `bytes`
-     * says; `slots` point there. Returns its number. */
-    size_t add_storage(int64_t first, int64_t last, int64_t bytes, const std::vector<int64_t> &slots) {
+     * says; `slots` point there. */
+    void add_storage(int64_t first, int64_t last, int64_t bytes, const std::vector<int64_t> &slots) {
         if (bytes < 0 || bytes >= sizes->size()) throw std::out_of_range("there is no such register of sizes");
-        places_.add(first, last);
-        byte_registers_.push_back(bytes);
-        storage_slots_.push_back(slots);
-        bytes_.push_back(0);
-        offsets_.push_back(0);
-        return bytes_.size() - 1;
+        const bool within = first >= 0 && first < static_cast<int64_t>(steps_.size());
+        Part &part = parts_[within ? steps_[static_cast<size_t>(first)]->stage : parts_.size() - 1];
+        if (sizes->stage(bytes) > static_cast<size_t>(&part - parts_.data())) {
+            throw std::invalid_argument("a storage begins before its size is found");
+        }
+        part.places.add(first, last);
+        part.registers.push_back(bytes);
+        part.slots.push_back(slots);
+        part.bytes.push_back(0);
+        part.offsets.push_back(0);
     }
-    /* Has the temporaries begin at `base`; nowhere if that is NULL. */
-    void point(char *base) noexcept {
-        for (size_t k = 0; k < storage_slots_.size(); ++k) {
-            void *const address = base == nullptr ? nullptr : base + offsets_[k];
-            for (const int64_t slot : storage_slots_[k]) set(static_cast<size_t>(slot), address);
+    /* Has the temporaries of a stage begin at `base`; nowhere if that is NULL. */
+    void point(char *base, size_t stage = 0) noexcept {
+        const Part &part = parts_[stage];
+        for (size_t k = 0; k < part.slots.size(); ++k) {
+            void *const address = base == nullptr ? nullptr : base + part.offsets[k];
+            for (const int64_t slot : part.slots[k]) set(static_cast<size_t>(slot), address);
         }
     }
-    int64_t needed() const { return needed_; } /* bytes that the temporaries need together */
-    /* Evaluates all that follows from the roots of `sizes`. Returns how many bytes the temporaries need; -1 if a guard
-     * does not hold or a formula has no value (the mean of nothing), -2 if something does not fit 64 bits. Nothing of the
-     * plan has changed in these cases. */
-    int64_t resize() {
-        if (!sizes->evaluate()) return sizes->undefined() ? -1 : -2;
-        if (!sizes->holds()) return -1;
+    int64_t needed() const { return parts_[0].needed; } /* bytes that the temporaries of stage 0 need together */
+    /* Evaluates all that follows from the roots of a stage of `sizes`. Returns how many bytes its temporaries need; -1 if a
+     * guard does not hold or a formula has no value (the mean of nothing), -2 if something does not fit 64 bits. Nothing of
+     * the plan has changed in these cases. */
+    int64_t resize(size_t stage = 0) {
+        if (!sizes->evaluate(stage)) return sizes->undefined() ? -1 : -2;
+        if (!sizes->holds(stage)) return -1;
         const int64_t *values = sizes->values();
-        for (size_t k = 0; k < bytes_.size(); ++k) bytes_[k] = values[byte_registers_[k]];
-        const int64_t need = places_.place(bytes_.data(), offsets_.data());
+        Part &part = parts_[stage];
+        for (size_t k = 0; k < part.bytes.size(); ++k) part.bytes[k] = values[part.registers[k]];
+        const int64_t need = part.places.place(part.bytes.data(), part.offsets.data());
         if (need < 0) return -2;
-        needed_ = need;
+        part.needed = need;
         for (const size_t k : varying_) {
             Step &step = *steps_[k];
+            if (step.stage != stage) continue;
             for (const auto &[position, reg] : step.varying_i) step.i[position] = values[reg];
             for (const auto &[position, reg] : step.varying_f) step.f[position] = sizes->real(reg);
             if (step.kind == STEP_KERNEL) step.states.select(step.call, step.i.data(), static_cast<int>(step.i.size()));
         }
         return need;
+    }
+    /* Has everything of a later stage follow the sizes that have been found. */
+    int enter(size_t stage) noexcept {
+        Part &part = parts_[stage];
+        if (part.settled && !sizes->stale(stage)) return FL_OK;
+        part.settled = false;
+        try {
+            const int64_t need = resize(stage);
+            if (need == -1) return FL_UNFIT;
+            if (need < 0) return FL_NO_MEMORY;
+        } catch (const std::bad_alloc &) {
+            return FL_NO_MEMORY;
+        }
+        if (!part.grow()) return FL_NO_MEMORY;
+        point(part.memory.get(), stage);
+        part.settled = true;
+        return FL_OK;
+    }
+    /* Gives the temporaries of later stages a place for the sizes that the plan was made for. */
+    void enter_all() noexcept {
+        for (size_t stage = 1; stage < parts_.size(); ++stage) {
+            if (parts_[stage].memory == nullptr) enter(stage);
+        }
+    }
+
+    /* Appends an instruction that takes sizes from the int64s in `slot`. What comes after it is the next stage. */
+    void add_find(int64_t slot, const std::vector<Find> &finds) {
+        for (const Find &find : finds) {
+            if (find.position < 0 || find.position >= sizes->size() || find.size < 0 || find.size >= sizes->size()) {
+                throw std::out_of_range("there is no such register of sizes");
+            }
+            if (sizes->is_root(find.size) && sizes->stage(find.size) != parts_.size()) {
+                throw std::invalid_argument("a size is found in another stage than it belongs to");
+            }
+        }
+        add(nullptr, {slot}, {}, {});
+        steps_.back()->kind = STEP_FIND;
+        steps_.back()->finds = finds;
+        sizes->outdate(parts_.size());
+        parts_.emplace_back();
     }
 
     /* Appends an instruction that goes on at another one: always, or unless the bool in `slot` is true. */
@@ -223,6 +306,25 @@ class Plan {
   private:
     using clock = std::chrono::steady_clock;
 
+    /* The first sizes that it has found stand in `err` then. */
+    int find(Step &step) noexcept {
+        const int64_t *found = static_cast<const int64_t *>(table_[step.slots[0]]);
+        for (size_t k = 0; k < std::min<size_t>(step.finds.size(), 4); ++k) {
+            step.call.err[k] = found[sizes->get(step.finds[k].position)];
+        }
+        for (const Find &each : step.finds) {
+            const int64_t value = found[sizes->get(each.position)];
+            if (sizes->is_root(each.size)) {
+                sizes->set(each.size, value);
+            } else if (sizes->get(each.size) != value) {
+                return FL_UNFIT;
+            }
+        }
+        const int code = enter(step.stage + 1);
+        if (code == FL_NO_MEMORY) step.call.err[0] = parts_[step.stage + 1].needed;
+        return code;
+    }
+
     /* Whether signals have to be looked for at this jump back: that is every 50 ms, and because the clock takes as long as
      * a small turn it is not asked at each of them. */
     bool pauses() noexcept {
@@ -241,11 +343,21 @@ class Plan {
         return true;
     }
 
+    static std::vector<Part> single() {
+        std::vector<Part> parts;
+        parts.emplace_back();
+        return parts;
+    }
+
     template <bool timed> int loop(size_t &at, size_t end) noexcept {
         for (; at < end; ++at) {
             Step &step = *steps_[at];
             if (step.kind != STEP_KERNEL) {
                 if (step.kind == STEP_PYTHON) return FL_PYTHON;
+                if (step.kind == STEP_FIND) {
+                    if (const int code = find(step)) return code;
+                    continue;
+                }
                 const bool go_on =
                     step.kind == STEP_UNLESS && *static_cast<const uint8_t *>(table_[step.slots[0]]) != 0;
                 if (go_on) continue;
@@ -270,11 +382,8 @@ class Plan {
         return FL_OK;
     }
 
-    Places places_;
-    std::vector<int64_t> byte_registers_, bytes_, offsets_;
-    std::vector<std::vector<int64_t>> storage_slots_;
+    std::vector<Part> parts_ = single(); /* by stage */
     std::vector<size_t> varying_;
-    int64_t needed_ = 0;
     uint32_t turns_a_look_ = 1, until_look_ = 1; /* turns between two looks at the clock, and those still to go */
     clock::time_point looked_{}, paused_{};
     std::vector<void *> table_;

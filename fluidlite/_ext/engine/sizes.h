@@ -2,6 +2,7 @@
 #ifndef FLUIDLITE_ENGINE_SIZES_H
 #define FLUIDLITE_ENGINE_SIZES_H
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +31,12 @@ enum RealOp : int { REAL_OF, REAL_ADD, REAL_SUB, REAL_MUL, REAL_DIV, REAL_SQRT }
 
 enum SizeCompare : int { CMP_EQ, CMP_NE, CMP_LT, CMP_LE };
 
+/* Registers and guards belong to stages: what is known when a run begins to stage 0, what follows from roots that a run
+ * finds later to the stage of the last one. Stages are evaluated one after the other. */
 class Sizes {
   public:
-    /* Appends an integer register and returns its number. For ROOT and CONST `a` is the value. */
+    /* Appends an integer register and returns its number. For ROOT and CONST `a` is the value, and `b` of ROOT its
+     * stage. */
     int64_t add(int op, int64_t a, int64_t b) {
         if (op < OP_ROOT || op > OP_MAX) throw std::invalid_argument("there is no such operation on sizes");
         const bool given = op == OP_ROOT || op == OP_CONST;
@@ -40,11 +44,14 @@ class Sizes {
             check(a, values_.size());
             check(b, values_.size());
         }
+        if (op == OP_ROOT && (b < 0 || b > INT16_MAX)) throw std::invalid_argument("there is no such stage");
+        const size_t own = given ? static_cast<size_t>(op == OP_ROOT ? b : 0) : std::max(stage(a), stage(b));
         values_.push_back(given ? a : 0);
         is_root_.push_back(op == OP_ROOT);
+        stage_.push_back(own);
         const int64_t out = size() - 1;
-        if (!given) code_.push_back({op, narrow(out), narrow(a), narrow(b)});
-        stale_ = true;
+        outdate(own);
+        if (!given) stages_[own].code.push_back({op, narrow(out), narrow(a), narrow(b)});
         return out;
     }
 
@@ -56,13 +63,16 @@ class Sizes {
         if (op == REAL_OF || op == REAL_SQRT) b = a;
         check(b, op == REAL_OF ? values_.size() : reals_.size());
         const int64_t out = add_real_const(0.0);
-        real_code_.push_back({op, narrow(out), narrow(a), narrow(b)});
+        const size_t own = op == REAL_OF ? stage(a) : std::max(real_stage(a), real_stage(b));
+        real_stage_.back() = own;
+        outdate(own);
+        stages_[own].real_code.push_back({op, narrow(out), narrow(a), narrow(b)});
         return out;
     }
 
     int64_t add_real_const(double value) {
         reals_.push_back(value);
-        stale_ = true;
+        real_stage_.push_back(0);
         return static_cast<int64_t>(reals_.size()) - 1;
     }
 
@@ -71,12 +81,15 @@ class Sizes {
         if (compare < CMP_EQ || compare > CMP_LE) throw std::invalid_argument("there is no such comparison of sizes");
         check(a, values_.size());
         check(b, values_.size());
-        guards_.push_back({compare, 0, narrow(a), narrow(b)});
+        const size_t own = std::max(stage(a), stage(b));
+        outdate(own);
+        stages_[own].guards.push_back({compare, n_guards_++, narrow(a), narrow(b)});
     }
 
     int64_t size() const { return static_cast<int64_t>(values_.size()); }
 
     bool is_root(int64_t at) const { return is_root_[static_cast<size_t>(at)]; }
+    size_t stage(int64_t at) const { return stage_[static_cast<size_t>(at)]; }
 
     /* Changes a root. */
     void set(int64_t root, int64_t value) {
@@ -84,17 +97,26 @@ class Sizes {
         if (!is_root_[static_cast<size_t>(root)]) throw std::invalid_argument("only a root of sizes can be set");
         if (values_[static_cast<size_t>(root)] == value) return;
         values_[static_cast<size_t>(root)] = value;
-        stale_ = true;
+        outdate(stage(root));
     }
 
-    /* Gives all registers their values. False if one has none: it does not fit 64 bits, a division by zero, the root of a
-     * negative number. */
-    bool evaluate() noexcept {
-        if (stale_) {
+    /* Has a stage, and those after it, be evaluated again; from now on there is such a stage. */
+    void outdate(size_t stage) {
+        if (stage >= stages_.size()) stages_.resize(stage + 1);
+        for (; stage < stages_.size(); ++stage) stages_[stage].stale = true;
+    }
+
+    /* Whether a root that a stage may depend on has been set since it was evaluated. */
+    bool stale(size_t stage) const { return stage < stages_.size() && stages_[stage].stale; }
+
+    /* Gives all registers of a stage their values. False if one has none: it does not fit 64 bits, a division by zero, the
+     * root of a negative number. */
+    bool evaluate(size_t stage = 0) noexcept {
+        if (stale(stage)) {
             undefined_ = false;
-            stale_ = !(run() && run_reals());
+            stages_[stage].stale = !(run(stages_[stage]) && run_reals(stages_[stage]));
         }
-        return !stale_;
+        return !stale(stage);
     }
 
     /* Whether the last `evaluate` returned false for a division by zero or the root of a negative number. */
@@ -107,14 +129,14 @@ class Sizes {
     const double *reals() const { return reals_.data(); }
     int64_t n_reals() const { return static_cast<int64_t>(reals_.size()); }
 
-    /* Whether the last `evaluate` returned true, nothing was set since, and all guards hold. */
-    bool holds() noexcept {
+    /* Whether the last `evaluate` of a stage returned true, nothing was set since, and all its guards hold. */
+    bool holds(size_t stage = 0) noexcept {
         failed_ = -1;
-        if (stale_) return false;
-        const size_t n = guards_.size();
-        for (size_t k = 0; k < n; ++k) {
-            if (!compare(guards_[k])) {
-                failed_ = static_cast<int64_t>(k);
+        if (stage >= stages_.size()) return true;
+        if (stages_[stage].stale) return false;
+        for (const Line &guard : stages_[stage].guards) {
+            if (!compare(guard)) {
+                failed_ = guard.out;
                 return false;
             }
         }
@@ -126,8 +148,15 @@ class Sizes {
 
   private:
     struct Line {
-        int32_t op, out, a, b;
+        int32_t op, out, a, b; /* `out` of a guard is its number */
     };
+    struct Stage {
+        std::vector<Line> code, real_code, guards;
+        bool stale = true;
+    };
+
+    size_t real_stage(int64_t at) const { return real_stage_[static_cast<size_t>(at)]; }
+
 
     static int32_t narrow(int64_t at) {
         if (at > INT32_MAX) throw std::length_error("too many sizes");
@@ -164,9 +193,9 @@ class Sizes {
         return true;
     }
 
-    bool run() noexcept {
+    bool run(const Stage &stage) noexcept {
         int64_t *const values = values_.data();
-        for (const Line &line : code_) {
+        for (const Line &line : stage.code) {
             const int64_t a = values[line.a], b = values[line.b];
             int64_t &out = values[line.out];
             int64_t other = 0;
@@ -189,10 +218,10 @@ class Sizes {
     }
 
     /* All that can go wrong here is what is undefined. */
-    bool run_reals() noexcept {
+    bool run_reals(const Stage &stage) noexcept {
         double *const reals = reals_.data();
         undefined_ = true;
-        for (const Line &line : real_code_) {
+        for (const Line &line : stage.real_code) {
             if (line.op == REAL_OF) {
                 reals[line.out] = static_cast<double>(values_[static_cast<size_t>(line.a)]);
                 continue;
@@ -218,12 +247,11 @@ class Sizes {
 
     std::vector<int64_t> values_;
     std::vector<bool> is_root_;
-    std::vector<Line> code_;
     std::vector<double> reals_;
-    std::vector<Line> real_code_;
-    std::vector<Line> guards_;
+    std::vector<size_t> stage_, real_stage_; /* of each register */
+    std::vector<Stage> stages_{1};
+    int32_t n_guards_ = 0;
     int64_t failed_ = -1;
-    bool stale_ = true;
     bool undefined_ = false;
 };
 

@@ -1,4 +1,6 @@
 /* Kernels that move elements without looking at them: concat, split, transpose, slice, expand; into tensor arrays and out. */
+#include <exception>
+
 #include "elements.h"
 #include "kernels/topics.h"
 
@@ -279,20 +281,70 @@ template <class T> int expand_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* Operands of what reads or writes an element: Elements, an index, the element, the offsets of its levels; ints: the bytes
+ * of the element, and of the offsets of each level. */
+struct Levels {
+    const int64_t *offsets[Elements::most_levels];
+    int64_t counts[Elements::most_levels];
+};
+
+constexpr int64_t offset_bytes = sizeof(int64_t);
+
 int element_read(fl_call *call) {
     const Elements *elements = at<Elements>(call, 0);
     const int64_t index = *at<int64_t>(call, 1), bytes = call->i[0];
-    const char *found = elements->bytes == bytes ? elements->find(index) : nullptr;
-    if (found == nullptr) return out_of_range(call, index, 0, elements->n_before);
-    if (bytes > 0) std::memcpy(at<char>(call, 2), found, static_cast<size_t>(bytes));
+    const size_t n = static_cast<size_t>(call->n_p - 3);
+    Levels levels;
+    const Element found = elements->find(index, levels.offsets, levels.counts);
+    bool same = found.bytes == bytes && found.n_levels == n;
+    for (size_t k = 0; same && k < n; ++k) same = found.counts[k] * offset_bytes == call->i[1 + k];
+    if (!same) return out_of_range(call, index, 0, elements->count());
+    if (bytes > 0) std::memcpy(at<char>(call, 2), found.data, static_cast<size_t>(bytes));
+    for (size_t k = 0; k < n; ++k) {
+        std::memcpy(call->p[3 + k], found.offsets[k], static_cast<size_t>(call->i[1 + k]));
+    }
     return FL_OK;
 }
 
 int element_write(fl_call *call) {
     Elements *elements = at<Elements>(call, 0);
     const int64_t index = *at<int64_t>(call, 1), bytes = call->i[0];
-    if (elements->bytes != bytes || !elements->admits(index)) return out_of_range(call, index, 0, elements->n_before);
-    return elements->write(index, at<char>(call, 2)) ? FL_OK : no_memory(call, bytes);
+    const size_t n = static_cast<size_t>(call->n_p - 3);
+    if (n > Elements::most_levels) return out_of_range(call, index, 0, 0);
+    Levels levels;
+    for (size_t k = 0; k < n; ++k) {
+        levels.offsets[k] = static_cast<const int64_t *>(call->p[3 + k]);
+        levels.counts[k] = call->i[1 + k] / offset_bytes;
+    }
+    const Element element{at<char>(call, 2), bytes, n, levels.offsets, levels.counts};
+    if (!elements->admits(index, element)) return out_of_range(call, index, 0, elements->count());
+    try {
+        elements->write(index, element);
+    } catch (const std::exception &) {
+        return no_memory(call, bytes);
+    }
+    return FL_OK;
+}
+
+/* ints: bytes of a row, most levels, room in Found. Found: rows and levels of the element at an index, and how many offsets each level
+ * has. */
+int element_find(fl_call *call) {
+    const Elements *elements = at<Elements>(call, 0);
+    const int64_t index = *at<int64_t>(call, 1);
+    int64_t *out = at<int64_t>(call, 2);
+    Levels levels;
+    const Element found = elements->find(index, levels.offsets, levels.counts);
+    if (found.bytes < 0) return out_of_range(call, index, 0, elements->count());
+    out[0] = found.bytes / call->i[0];
+    out[1] = static_cast<int64_t>(found.n_levels);
+    for (int64_t k = 0; k < call->i[1]; ++k) out[2 + k] = k < static_cast<int64_t>(found.n_levels) ? found.counts[k] : 0;
+    return FL_OK;
+}
+
+/* What has been written so far stays, whatever the turn comes to that begins here. */
+int element_turn(fl_call *call) {
+    for (int k = 0; k < call->n_p; ++k) at<Elements>(call, k)->turn();
+    return FL_OK;
 }
 
 const fl_entry table[] = {
@@ -302,8 +354,10 @@ const fl_entry table[] = {
     {"slice", slice, "xx|dr(zzz)||?"},
     {"slice_grad", slice_grad, "xx|dr(zzz)||?"},
     {"expand", expand, "xx|dr(zz)||?"},
-    {"element_read", element_read, "xxx|z||1B,1L,aB"},
-    {"element_write", element_write, "xxx|z||1B,1L,aB"},
+    {"element_read", element_read, "xx(x)|(z)||1B,1L,(@B)"},
+    {"element_write", element_write, "xx(x)|(z)||1B,1L,(@B)"},
+    {"element_find", element_find, "xxx|dzz||1B,1L,cL"},
+    {"element_turn", element_turn, "(x)|||(1B)"},
     {"expand_grad.f32", expand_grad<float>, "xx|r(zz)||?"},
     {"expand_grad.f64", expand_grad<double>, "xx|r(zz)||?"},
     {nullptr, nullptr, nullptr}};

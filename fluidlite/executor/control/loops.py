@@ -43,9 +43,10 @@ def run_while(run: Run, op: Operator, environment: Environment) -> None:
             break
         if not turns and take_while(run, op, environment):
             return
-        if together and run.loop(op, environment, arrays=True):
+        looped = run.loop(op, environment, arrays=True) if together else False
+        if looped:
             break
-        together = False
+        together = looped is None
         turn = Environment(block, environment)
         run.run_block(block, turn)
         if kept is not None:

@@ -11,6 +11,7 @@ from ...base.dtypes import VarType
 from ...base.lod import as_lod, from_lengths
 from ..host_fallback import hosted
 from ..native import typed
+from ..op_view import FIND
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, register
 from ..value_checks import require_in_range
 
@@ -65,9 +66,64 @@ def _search_infer(op: OpView) -> None:
         raise op.fail(f"beam_size must be positive, got {op.attr('beam_size')}")
     if op.has("ids") and len(op.shape("ids")) != 2:
         raise op.fail(f"ids must be of shape [hypotheses, candidates], got {list(op.shape('ids'))}")
-    op.set("selected_ids", (-1, 1), op.dtype("pre_ids"))
-    op.set("selected_scores", (-1, 1), op.dtype("pre_scores"))
-    op.set("parent_idx", (-1,), VarType.INT32)
+    sources, most = _sources_of(op), -1
+    if sources is not None:
+        most = sources * op.attr("beam_size")
+    found = op.found("selected_ids", [most]) if most != -1 else None
+    count = -1 if found is None else found[0]
+    op.set("selected_ids", (count, 1), op.dtype("pre_ids"))
+    op.set("selected_scores", (count, 1), op.dtype("pre_scores"))
+    op.set("parent_idx", (count,), VarType.INT32)
+    if sources is None or found is None:
+        return
+    begins = op.lod("scores")[-1] if _is_last(op) else op.offsets("selected_ids", sources)
+    made = begins, op.offsets("selected_ids", op.shape("scores")[0], 1)
+    for slot, room in (("selected_ids", (most, 1)), ("selected_scores", (most, 1)), ("parent_idx", (most,))):
+        op.room(slot, room)
+        if slot != "parent_idx":
+            op.carry(slot, made)
+
+
+def _is_last(op: OpView) -> bool:
+    return op.attr("level") == len(op.lod("scores")) - 1
+
+
+def _sources_of(op: OpView) -> int | None:
+    """How many sequences a step of a run chooses for; None if there is no native kernel for it."""
+    typed_ids = op.has("ids") and op.dtype("ids") != VarType.INT64
+    if op.dtype("pre_ids") != VarType.INT64 or typed_ids or op.dtype("pre_scores") != op.dtype("scores"):
+        return None
+    known = op.dtype("scores") in (VarType.FP32, VarType.FP64)
+    deep, level = len(op.lod("scores")), op.attr("level")
+    # Offsets of more levels would have to be followed one by one.
+    return op.sequences("scores", level=level) if known and max(0, deep - 2) <= level < deep else None
+
+
+def _search_native(op: OpView) -> list[Call] | None:
+    sources = _sources_of(op)
+    if sources is None or not op.lod("selected_ids"):
+        return None
+    begins, offsets = op.lod("selected_ids")
+    rows, candidates = op.shape("scores")
+    if op.has("parent_idx"):
+        parents = op.name("parent_idx")
+    else:
+        parents = op.scratch("selected_ids", "PARENTS", (sources * op.attr("beam_size"),), VarType.INT32)
+    name = typed(op, "beam_search", ("scores",))
+    assert name is not None, "scores are float32 or float64"
+    operands = [
+        op.name("pre_ids"), op.name("pre_scores"), op.name_or_none("ids"), op.name("scores"), begins,
+        op.name("selected_ids"), op.name("selected_scores"), parents, offsets,
+    ]  # fmt: skip
+    ints = [
+        sources, rows, candidates, op.attr("beam_size"), op.attr("end_id"), int(op.attr("is_accumulated")),
+    ]  # fmt: skip
+    calls = [Call(name, operands, ints), Call(FIND, [offsets], [rows, op.shape("selected_ids")[0]])]
+    if _is_last(op):
+        return calls
+    outer, inner = op.lod("scores")[-2:]
+    within = Call("gather_nd.i64", [inner, outer, begins], [sources + 1, 8, op.sequences("scores") + 1])
+    return [within, *calls]
 
 
 register(
@@ -78,6 +134,7 @@ register(
         attrs={"level": 0, "beam_size": 1, "end_id": 0, "is_accumulated": True},
         infer=_search_infer,
         kernel=_search,
+        native=_search_native,
         lod=True,
         lod_from=None,
         stop_gradient=("selected_ids", "selected_scores", "parent_idx"),
