@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -12,12 +13,12 @@ from . import __version__, old_scripts
 from .base import flags
 from .distributed import environment
 from .paddle import hook, script
-from .paddle.distributed.command_line import start_processes
 
 USAGE = """\
 usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
        fluidlite launch -n PROCESSES [--hosts FILE] [--port PORT] [--log_dir DIRECTORY] SCRIPT [ARGS]
        fluidlite export MODEL_DIR MODEL.onnx [--model FILE] [--params FILE]
+       fluidlite plot LOGDIR [-o FILE]
 """
 
 HELP = f"""\
@@ -27,6 +28,8 @@ mean fluidlite, whether or not Paddle is installed. A directory or zip file with
 too; `-` reads the script from standard input. `launch` runs it in several processes that train together, on this
 machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`. `export`
 writes a saved inference model as an ONNX model; it needs the extra `onnx`.
+`plot` draws the curves that `fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page; it
+needs the extra `visual`.
 
 options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
@@ -46,6 +49,12 @@ environment:
 """
 
 
+_COMMANDS = {
+    "launch": "fluidlite.paddle.distributed.command_line:start_processes",
+    "plot": "fluidlite.visual.curves:plot",
+}
+"""What runs a command with the words behind it; a script of the same name in this folder goes before it."""
+
 _WITH_VALUE = ("-m", "-c", "--device")
 
 
@@ -60,12 +69,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     args = list(sys.argv[1:] if argv is None else argv)
     environment.adopt()
-    if args[:1] == ["launch"] and not Path("launch").exists():
-        return start_processes(args[1:])
-    if args[:1] == ["export"] and not Path("export").exists():
-        from .onnx import command_line  # it is imported for this command alone
-
-        return command_line.main(args[1:])
+    if args and args[0] in _COMMANDS and not Path(args[0]).exists():
+        return pkgutil.resolve_name(_COMMANDS[args[0]])(args[1:])  # type: ignore[no-any-return]
     try:
         load = _command_line(args)
     except UsageError as error:

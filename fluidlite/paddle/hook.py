@@ -11,7 +11,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,7 +36,10 @@ class _InPlace(Loader):
 
 
 class PaddleFinder(MetaPathFinder):
-    """Finds `paddle` and everything below it in this package, never anywhere else."""
+    """Finds `paddle` and everything below it in this package, never anywhere else.
+
+    `visualdl` is found here if it is not installed.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -45,6 +48,8 @@ class PaddleFinder(MetaPathFinder):
 
         None for names outside of `paddle`. Raises ModuleNotFoundError for others that do not exist here.
         """
+        if fullname == "visualdl" and PathFinder.find_spec(fullname) is None:
+            return ModuleSpec(fullname, AliasLoader("fluidlite.visual"))
         if fullname.partition(".")[0] != "paddle":
             return None
         short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname

@@ -1,0 +1,80 @@
+"""`fluidlite plot LOGDIR`: the curves of a folder of runs as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import NotSupportedError
+from .events import Curve, runs
+
+MOST_POINTS = 1000
+"""Of a curve on the page: of a longer one, what is lowest and highest in each of half as many stretches."""
+
+
+def plot(args: list[str]) -> int:
+    """Run the command line behind `plot`; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        "fluidlite plot", description="Draw the curves that LogWriter wrote, as one HTML page."
+    )
+    parser.add_argument("logdir", help="the folder of a run, or of several")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the page; by default LOGDIR/curves.html")
+    given = parser.parse_args(args)
+    output = Path(given.output or Path(given.logdir, "curves.html"))
+    try:
+        found = runs(given.logdir)
+        output.write_text(page(found, str(given.logdir)), encoding="utf-8")
+    except (NotSupportedError, OSError) as error:
+        print(f"fluidlite plot: {error}", file=sys.stderr)
+        return 2
+    curves = sum(map(len, found.values()))
+    print(f"{curves} curve{'s' * (curves != 1)} of {len(found)} run{'s' * (len(found) != 1)}: {output}")
+    return 0
+
+
+def page(found: dict[str, dict[str, Curve]], title: str) -> str:
+    """The page of `found` (see `events.runs`): a chart for each tag, a line for each run."""
+    tags = sorted({tag for run in found.values() for tag in run})
+    data = {
+        "title": title,
+        "runs": sorted(found),
+        "charts": [
+            {"tag": tag, "lines": [_line(found[run].get(tag, [])) for run in sorted(found)]} for tag in tags
+        ],
+    }
+    # No text of a tag can end the element that the data stand in.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return Path(__file__).with_name("curves.html").read_text(encoding="utf-8").replace("/*DATA*/null", text)
+
+
+def _line(curve: Curve) -> list[list[Any]]:
+    """[step, value or null, seconds since the first] of the points to draw."""
+    start = curve[0][2] if curve else 0.0
+    return [
+        [step, value if math.isfinite(value) else None, round(time - start, 3)]
+        for step, value, time in _fewer(curve)
+    ]
+
+
+def _fewer(curve: Curve) -> Curve:
+    """At most MOST_POINTS points: the first and the last, the lowest and the highest of each stretch.
+
+    Of a stretch without any number its first point.
+    """
+    if len(curve) <= MOST_POINTS:
+        return curve
+    kept = {0, len(curve) - 1}
+    width = 2 * len(curve) / (MOST_POINTS - 2)
+    for stretch in range((MOST_POINTS - 2) // 2):
+        places = range(int(stretch * width), min(int((stretch + 1) * width), len(curve)))
+        numbers = [place for place in places if math.isfinite(curve[place][1])]
+        if numbers:
+            kept.add(min(numbers, key=lambda place: curve[place][1]))
+            kept.add(max(numbers, key=lambda place: curve[place][1]))
+        elif places:
+            kept.add(places[0])
+    return [curve[place] for place in sorted(kept)]

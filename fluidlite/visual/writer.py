@@ -1,0 +1,150 @@
+"""Writes numbers, pictures, sounds, texts and distributions of a training into event files."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def _summary_writer() -> type:
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise NotSupportedError(
+            "LogWriter writes its files with tensorboardX, which is not installed: "
+            "pip install 'fluidlite[visual]' (or tensorboardX)"
+        ) from None
+    return SummaryWriter  # type: ignore[no-any-return]
+
+
+def _array(value: Any) -> np.ndarray:
+    """A NumPy array, tensor or list as an array."""
+    numpy = getattr(value, "numpy", None)
+    return np.asarray(numpy() if callable(numpy) else value)
+
+
+class LogWriter:
+    """Writes the events of one run into a folder.
+
+    Args:
+        logdir: the folder, made if it is missing; by default `runs/` and the time, then `comment`.
+        max_queue: how many events wait at most before they are written.
+        flush_secs: how many seconds they wait at most.
+        filename_suffix: ends the name of the event file.
+        write_to_disk: False to write nothing.
+        display_name: what VisualDL shows in the place of the folder; written as a text.
+        file_name: VisualDL goes on with a file of its own by this name; here every writer begins a new one, in the same
+            folder, which readers join.
+
+    It is a context manager that closes itself. The API of VisualDL 2.0. Raises NotSupportedError without tensorboardX.
+    """
+
+    def __init__(
+        self,
+        logdir: str | None = None,
+        comment: str = "",
+        max_queue: int = 10,
+        flush_secs: int = 120,
+        filename_suffix: str = "",
+        write_to_disk: bool = True,
+        display_name: str = "",
+        file_name: str = "",
+        **kwargs: Any,
+    ) -> None:
+        self._logdir = str(logdir) if logdir else time.strftime("runs/%b%d_%H-%M-%S") + comment
+        self._writer = _summary_writer()(
+            self._logdir,
+            max_queue=max_queue,
+            flush_secs=flush_secs,
+            filename_suffix=filename_suffix,
+            write_to_disk=write_to_disk,
+        )
+        if display_name:
+            self.add_text("display_name", display_name, 0)
+
+    @property
+    def logdir(self) -> str:
+        """The folder."""
+        return self._logdir
+
+    def add_scalar(self, tag: str, value: Any, step: int, walltime: float | None = None) -> None:
+        """Write a number: a Python number, or an array or tensor of one element.
+
+        Raises ValueError for several elements.
+        """
+        number = _array(value)
+        if number.size != 1:
+            raise ValueError(
+                f"add_scalar of {tag!r}: expected one number, got {number.size} in shape {list(number.shape)}"
+            )
+        self._writer.add_scalar(tag, float(number.reshape(())), step, walltime)
+
+    def add_image(
+        self, tag: str, img: Any, step: int, walltime: float | None = None, dataformats: str = "HWC"
+    ) -> None:
+        """Write a picture, shape [height, width, 3] or as `dataformats` says ("CHW", "HW").
+
+        Its dtype is uint8, or a float with values in [0, 1].
+        """
+        self._writer.add_image(tag, _array(img), step, walltime, dataformats)
+
+    def add_histogram(
+        self, tag: str, values: Any, step: int, walltime: float | None = None, buckets: int = 10
+    ) -> None:
+        """Write how `values`, of any shape, are distributed over `buckets` ranges of the same width."""
+        self._writer.add_histogram(tag, _array(values).reshape(-1), step, buckets, walltime)
+
+    def add_audio(
+        self, tag: str, audio_array: Any, step: int, sample_rate: int = 8000, walltime: float | None = None
+    ) -> None:
+        """Write a sound, shape [samples] or [samples, channels], values in [-1, 1]; needs the package soundfile."""
+        sound = _array(audio_array)
+        self._writer.add_audio(
+            tag, sound.reshape(-1, 1) if sound.ndim == 1 else sound, step, sample_rate, walltime
+        )
+
+    def add_text(self, tag: str, text_string: str, step: int, walltime: float | None = None) -> None:
+        """Write a text."""
+        self._writer.add_text(tag, text_string, step, walltime)
+
+    def add_embeddings(self, tag: str, labels: Any, hot_vectors: Any, walltime: float | None = None) -> None:
+        """Write vectors, shape [n, dimensions], and the label of each."""
+        self._writer.add_embedding(_array(hot_vectors), metadata=list(labels), global_step=0, tag=tag)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        step: int,
+        num_thresholds: int = 10,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write precision and recall of probabilities for `labels`, 0 or 1, at `num_thresholds` points."""
+        self._writer.add_pr_curve(
+            tag, _array(labels), _array(predictions), step, num_thresholds, weights, walltime
+        )
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write what waits and close the file."""
+        self._writer.close()
+
+    def __enter__(self) -> LogWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
