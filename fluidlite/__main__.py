@@ -27,9 +27,8 @@ Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import padd
 mean fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script,
 too; `-` reads the script from standard input. `launch` runs it in several processes that train together, on this
 machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`. `export`
-writes a saved inference model as an ONNX model; it needs the extra `onnx`.
-`plot` draws the curves that `fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page; it
-needs the extra `visual`.
+writes a saved inference model as an ONNX model; it needs the extra `onnx`. `plot` draws the curves that
+`fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page; it needs the extra `visual`.
 
 options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
@@ -51,6 +50,7 @@ environment:
 
 _COMMANDS = {
     "launch": "fluidlite.paddle.distributed.command_line:start_processes",
+    "export": "fluidlite.onnx.command_line:main",
     "plot": "fluidlite.visual.curves:plot",
 }
 """What runs a command with the words behind it; a script of the same name in this folder goes before it."""
