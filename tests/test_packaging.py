@@ -32,7 +32,7 @@ def test_bundled_digits_are_small():
     assert len(files) == 4 and sum(files.values()) < 2_400_000
 
 
-@pytest.mark.parametrize("name", ["collate", "dnn", "engine", "kernels", "queue", "rng"])
+@pytest.mark.parametrize("name", ["collate", "dnn", "engine", "kernels", "queue", "rng", "threads"])
 def test_extensions_are_built(name):
     spec = importlib.util.find_spec(f"fluidlite._ext.{name}")
     assert spec is not None and spec.origin.endswith((".so", ".pyd", ".dylib"))

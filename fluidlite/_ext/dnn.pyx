@@ -2,13 +2,14 @@
 
 The library is opened at run time, so the rest of the package works without it; `table()` is empty then.
 """
-import os
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uintptr_t
 from libcpp.vector cimport vector
+
+from .threads import functions
 
 
 cdef extern from "abi.h":
@@ -23,8 +24,11 @@ cdef extern from "abi.h":
 
 cdef extern from "dnn/convolution.h" namespace "fl":
     bint load_onednn(const char *path)
-    void release_threads()
     vector[fl_entry] convolutions()
+
+
+cdef extern from "parallel.h" namespace "fl":
+    void set_threads "fl::set_threads"(void *found)
 
 
 _table = None
@@ -50,43 +54,19 @@ def _libraries():
     yield name
 
 
-@contextmanager
-def _patient_threads():
-    """Lets the OpenMP library that oneDNN brings start with threads that wait asleep rather than spinning.
-
-    It spins for milliseconds by default, which stalls both sides when data-reading threads share the processors. It
-    reads its settings once, while it is loaded; users' own settings of them are respected.
-    """
-    if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
-        yield
-        return
-    os.environ["GOMP_SPINCOUNT"] = "1000"
-    try:
-        yield
-    finally:
-        del os.environ["GOMP_SPINCOUNT"]
-
-
 def table() -> dict:
     """Name -> address of the convolution kernels; empty if oneDNN cannot be loaded or was not there at build time."""
     global _table
     if _table is None:
         _table = {}
-        with _patient_threads():
-            for path in _libraries():
-                if load_onednn(path.encode()):
-                    _table = {entry.name.decode(): <uintptr_t> entry.run for entry in convolutions()}
-                    break
-        if _table:
-            # The child of a fork has only the thread that forked: it would wait for the other ones for ever.
-            os.register_at_fork(before=_release_threads)
+        set_threads(PyCapsule_GetPointer(functions(), "fluidlite.threads"))
+        for path in _libraries():
+            if load_onednn(path.encode()):
+                _table = {entry.name.decode(): <uintptr_t> entry.run for entry in convolutions()}
+                break
     return _table
 
 
 def takes(str name) -> str:
     """What calls of a convolution kernel must have, as `abi.h` says."""
     return {entry.name.decode(): entry.takes.decode() for entry in convolutions()}[name]
-
-
-def _release_threads():
-    release_threads()

@@ -87,13 +87,20 @@ inline ForkGate &library_gate() {
     return *gate;
 }
 
-/* Exists while such a library is at work. */
+/* Exists while such a library is at work; in a piece of work whoever gave it out is in already. */
 class LibraryCall {
   public:
-    LibraryCall() { library_gate().enter(); }
-    ~LibraryCall() { library_gate().leave(); }
+    explicit LibraryCall(bool in_piece) : entered_(!in_piece) {
+        if (entered_) library_gate().enter();
+    }
+    ~LibraryCall() {
+        if (entered_) library_gate().leave();
+    }
     LibraryCall(const LibraryCall &) = delete;
     LibraryCall &operator=(const LibraryCall &) = delete;
+
+  private:
+    const bool entered_;
 };
 
 }  // namespace fl

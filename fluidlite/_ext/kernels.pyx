@@ -18,6 +18,7 @@ from libcpp.vector cimport vector
 
 from . import dnn
 from .engine import KernelFailure
+from .threads import functions as thread_functions
 
 cnp.import_array()
 
@@ -49,16 +50,19 @@ cdef extern from "kernels/topics.h" namespace "fl":
 
 cdef extern from "kernels/blas.h" namespace "fl":
     void set_blas "fl::set_blas"(void *sgemm, void *dgemm)
-    void set_blas_threads "fl::set_blas_threads"(void *set_threads, int most)
+
+
+cdef extern from "parallel.h" namespace "fl":
+    void set_threads "fl::set_threads"(void *found)
 
 
 def _find_blas():
-    """Hand over the products of the BLAS that SciPy brings, and OpenBLAS's switch for the number of threads, if it is that.
+    """Hand over the products of the BLAS that SciPy brings, which is told to compute in one thread, if it is OpenBLAS.
 
     Importing `scipy.linalg` takes longer than NumPy and all of fluidlite: the library is opened without it where it is
     SciPy's own build of OpenBLAS, whose functions have names that nobody else uses.
     """
-    cdef uintptr_t sgemm, dgemm, switch
+    cdef uintptr_t sgemm, dgemm
     package = importlib.util.find_spec("scipy")
     library = None
     for folder in (package and package.submodule_search_locations) or ():
@@ -77,10 +81,8 @@ def _find_blas():
     set_blas(<void *> sgemm, <void *> dgemm)
     for prefix in ("scipy_openblas", "openblas"):
         setter = getattr(library, f"{prefix}_set_num_threads", None)
-        getter = getattr(library, f"{prefix}_get_num_threads", None)
-        if setter is not None and getter is not None:
-            switch = ctypes.cast(setter, ctypes.c_void_p).value
-            set_blas_threads(<void *> switch, getter())
+        if setter is not None:
+            setter(1)
             return
 
 
@@ -88,6 +90,7 @@ cdef uintptr_t _in_capsule(capsule):
     return <uintptr_t> PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
 
 
+set_threads(PyCapsule_GetPointer(thread_functions(), "fluidlite.threads"))
 _find_blas()
 
 _TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}

@@ -1,8 +1,10 @@
-"""What `fluid.core` lets programs set that is settled otherwise here: accepted, without effect."""
+"""What `fluid.core` lets programs set: how many threads compute; the rest is settled otherwise, and accepted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from .._ext import threads
 
 __all__ = [
     "init_devices",
@@ -25,7 +27,13 @@ def _set_fuse_parameter_memory_size(size: float) -> None:
 
 
 def set_num_threads(num_threads: int) -> None:
-    """Kernels choose by the size of their work."""
+    """Have operators compute on `num_threads` threads (less than one: one) from now on, the calling one among them.
+
+    Before that it is what OMP_NUM_THREADS says, or as many as there are processors for this process to use (its
+    affinity, and what its control group leaves it). Results do not depend on it. Raises TypeError if
+    `num_threads` is no integer.
+    """
+    threads.use(num_threads)
 
 
 def init_gflags(arguments: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._ext import threads
 from ..backend import to_host
 from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet, EOFException
@@ -126,7 +127,9 @@ class DataParallel:
         if self._pool is None or self._owner != os.getpid():
             from concurrent.futures import ThreadPoolExecutor  # slow to import
 
-            self._pool = ThreadPoolExecutor(len(self.places), thread_name_prefix="fluidlite-replica")
+            places = len(self.places)
+            own = max(threads.count() // places, 1)
+            self._pool = ThreadPoolExecutor(places, "fluidlite-replica", threads.share, (own,))
             self._owner = os.getpid()
         return self._pool
 

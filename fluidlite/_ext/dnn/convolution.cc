@@ -1,16 +1,21 @@
 /* Convolution forward and backward. The primitives are made at the first run of a call and kept in its state; operands
- * stand in plain NCHW and OIHW order and are reordered where the primitive prefers a blocked layout. */
+ * stand in plain NCHW and OIHW order and are reordered where the primitive prefers a blocked layout. A batch is cut into pieces
+ * of images by its size; each has a primitive of its own, which works on one thread. */
 #include "dnn/convolution.h"
 
 #include "dnn/library.h"
 #include "fork_gate.h"
+#include "parallel.h"
 
 #if FL_HAVE_DNNL
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <vector>
 
 namespace fl {
 namespace {
@@ -64,9 +69,16 @@ struct Normalisation {
 struct Convolution {
     Handle<dnnl_stream_t> stream;
     Handle<dnnl_primitive_t> primitive;
+    Handle<dnnl_memory_t> scratchpad; /* the library's own belongs to the thread that made the primitive */
     Normalisation norm;
     Port ports[4];
     int n_ports = 0;
+
+    void create(const_dnnl_primitive_desc_t desc) {
+        primitive = make(lib.primitive_create, desc);
+        scratchpad = make(lib.memory_create, lib.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0), lib.cpu,
+                          DNNL_MEMORY_ALLOCATE);
+    }
 
     void connect(const_dnnl_primitive_desc_t desc, int operand, int argument, const Layout &plain, bool output) {
         Port &port = ports[n_ports++];
@@ -90,7 +102,7 @@ struct Convolution {
     }
 
     void run(void **operands) const {
-        dnnl_exec_arg_t arguments[6];
+        dnnl_exec_arg_t arguments[7];
         int n = n_ports;
         for (int k = 0; k < n_ports; ++k) {
             const Port &port = ports[k];
@@ -102,6 +114,7 @@ struct Convolution {
             arguments[n++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, norm.factor.get()};
             arguments[n++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, norm.shift.get()};
         }
+        arguments[n++] = {DNNL_ARG_SCRATCHPAD, scratchpad.get()};
         check(lib.primitive_execute(primitive.get(), stream.get(), n, arguments));
         for (int k = 0; k < n_ports; ++k) {
             if (ports[k].reorder && ports[k].output) move(ports[k], ports[k].inner.get(), ports[k].outer.get());
@@ -156,15 +169,34 @@ struct Geometry {
         return size;
     }
 
+    /* How many pieces a batch is cut into: none is small, and bringing the filter into the primitive's order for each piece
+     * costs little. */
+    int64_t pieces() const {
+        const int64_t positions = output[0] * output[2] * output[3];
+        const int64_t weights = static_cast<int64_t>(bytes(filter_rank, filter) / sizeof(float));
+        const int64_t by_filter = std::max<int64_t>((1 << 22) / weights, 2), by_work = positions * weights >> 22;
+        return std::max<int64_t>(std::min({positions >> 12, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
+    }
+
+    /* The geometry of piece `which` of so many. */
+    Geometry piece(int64_t which, int64_t count) const {
+        Geometry part = *this;
+        part.input[0] = part.output[0] = first_image(which + 1, count) - first_image(which, count);
+        return part;
+    }
+
+    int64_t first_image(int64_t which, int64_t count) const { return which * input[0] / count; }
+
     bool empty() const { return bytes(4, input) == 0 || bytes(4, output) == 0 || bytes(filter_rank, filter) == 0; }
 };
 
 using Descriptor = Handle<dnnl_primitive_desc_t>;
 
-/* `channels`: how the factors and shifts of a normalisation lie, or NULL. There is no relu behind them: the library's makes 0
+/* `channels`: how the factors and shifts of a normalisation lie, or NULL (as it is by default). There is no relu behind them: the library's makes 0
  * of what is not a number. */
-Handle<dnnl_primitive_attr_t> attributes(const_dnnl_memory_desc_t channels) {
+Handle<dnnl_primitive_attr_t> attributes(const_dnnl_memory_desc_t channels = nullptr) {
     auto attr = make(lib.primitive_attr_create);
+    check(lib.primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user));
     if (channels != nullptr) {
         const auto after = make(lib.post_ops_create);
         check(lib.post_ops_append_binary(after.get(), dnnl_binary_mul, channels));
@@ -184,14 +216,14 @@ Descriptor forward_descriptor(const Geometry &g, const_dnnl_memory_desc_t bias, 
                 const_dnnl_primitive_attr_t(attr.get()));
 }
 
-/* What there is to do around the primitive: nothing, mostly. */
+/* What there is to do around the primitive of a piece: nothing, mostly. */
 struct Alone {
     static void before(const Convolution &, const fl_call *) {}
-    static void after(const Convolution &, const fl_call *) {}
+    static void after(const Convolution &, const Geometry &, void *) {}
 };
 
 void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_desc_t desc, const Layout &bias, bool biased) {
-    made.primitive = make(lib.primitive_create, desc);
+    made.create(desc);
     made.connect(desc, 0, DNNL_ARG_SRC, g.input_layout(false), false);
     made.connect(desc, 1, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
     if (biased) made.connect(desc, 2, DNNL_ARG_BIAS, bias, false);
@@ -199,7 +231,7 @@ void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_
 }
 
 struct Forward : Alone {
-    static constexpr int output = 3;
+    static constexpr int input = 0, output = 3, images = 3;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
 
@@ -213,7 +245,7 @@ struct Forward : Alone {
 
 /* A convolution and what batch normalisation by moving statistics makes of it. */
 struct Normalised {
-    static constexpr int output = 3;
+    static constexpr int input = 0, output = 3, images = 3;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
 
@@ -252,12 +284,11 @@ struct Normalised {
         }
     }
 
-    static void after(const Convolution &made, const fl_call *call) {
+    static void after(const Convolution &made, const Geometry &g, void *images) {
         if (!made.norm.apart) return;
-        const Geometry g(call);
         const int64_t size = g.output[2] * g.output[3];
         const float *factor = made.norm.numbers.get(), *shift = factor + g.output[1];
-        float *y = static_cast<float *>(call->p[output]);
+        float *y = static_cast<float *>(images);
         for (int64_t row = 0; row < g.output[0] * g.output[1]; ++row, y += size) {
             const float f = factor[row % g.output[1]], s = shift[row % g.output[1]];
             for (int64_t k = 0; k < size; ++k) y[k] = y[k] * f + s;
@@ -266,19 +297,20 @@ struct Normalised {
 };
 
 struct GradInput : Alone {
-    static constexpr int output = 2;
+    static constexpr int input = 2, output = 2, images = 1;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.input); }
 
     static void build(Convolution &made, const Geometry &g, void **) {
         const Descriptor hint = forward_descriptor(g, nullptr, dnnl_forward_training);
+        const auto attr = attributes();
         const Layout input = g.input_layout(true), filter = g.filter_layout(true), output = g.output_layout(true);
         const Descriptor desc =
             make(lib.convolution_backward_data_primitive_desc_create, lib.cpu, dnnl_convolution_auto,
                  const_dnnl_memory_desc_t(input.get()), const_dnnl_memory_desc_t(filter.get()),
                  const_dnnl_memory_desc_t(output.get()), g.strides, g.dilates, g.pad_before, g.pad_after,
-                 const_dnnl_primitive_desc_t(hint.get()), const_dnnl_primitive_attr_t(nullptr));
-        made.primitive = make(lib.primitive_create, const_dnnl_primitive_desc_t(desc.get()));
+                 const_dnnl_primitive_desc_t(hint.get()), const_dnnl_primitive_attr_t(attr.get()));
+        made.create(desc.get());
         made.connect(desc.get(), 0, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
         made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false);
         made.connect(desc.get(), 2, DNNL_ARG_DIFF_SRC, g.input_layout(false), true);
@@ -286,48 +318,122 @@ struct GradInput : Alone {
 };
 
 struct GradFilter : Alone {
-    static constexpr int output = 2;
+    static constexpr int input = 0, output = 2, images = 1;
 
     static size_t output_bytes(const Geometry &g) { return g.bytes(g.filter_rank, g.filter); }
 
     static void build(Convolution &made, const Geometry &g, void **) {
         const Descriptor hint = forward_descriptor(g, nullptr, dnnl_forward_training);
+        const auto attr = attributes();
         const Layout input = g.input_layout(true), filter = g.filter_layout(true), output = g.output_layout(true);
         const Descriptor desc =
             make(lib.convolution_backward_weights_primitive_desc_create, lib.cpu, dnnl_convolution_auto,
                  const_dnnl_memory_desc_t(input.get()), const_dnnl_memory_desc_t(filter.get()),
                  const_dnnl_memory_desc_t(nullptr), const_dnnl_memory_desc_t(output.get()), g.strides, g.dilates,
                  g.pad_before, g.pad_after, const_dnnl_primitive_desc_t(hint.get()),
-                 const_dnnl_primitive_attr_t(nullptr));
-        made.primitive = make(lib.primitive_create, const_dnnl_primitive_desc_t(desc.get()));
+                 const_dnnl_primitive_attr_t(attr.get()));
+        made.create(desc.get());
         made.connect(desc.get(), 0, DNNL_ARG_SRC, g.input_layout(false), false);
         made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false);
         made.connect(desc.get(), 2, DNNL_ARG_DIFF_WEIGHTS, g.filter_layout(false), true);
     }
 };
 
-void free_convolution(void *state) { delete static_cast<Convolution *>(state); }
+/* Has the library compute, and prepare to compute, on the calling thread alone. */
+class OneThread {
+  public:
+    OneThread() : before_(dnn::max_threads != nullptr ? dnn::max_threads() : 1) { set(1); }
+    ~OneThread() { set(before_); }
+    OneThread(const OneThread &) = delete;
+    OneThread &operator=(const OneThread &) = delete;
+
+  private:
+    void set(int count) const {
+        if (before_ > 1 && dnn::set_threads != nullptr) dnn::set_threads(count);
+    }
+
+    const int before_;
+};
+
+struct Pieces {
+    explicit Pieces(const Geometry &geometry) : whole(geometry) {}
+
+    Geometry whole;
+    std::vector<Convolution> parts;
+    std::vector<float> sums; /* of the filter's gradient, for each piece but the first */
+};
+
+void free_pieces(void *state) { delete static_cast<Pieces *>(state); }
+
+template <class Kind> constexpr bool adds_up = Kind::input != Kind::images && Kind::output != Kind::images && Kind::output != Kind::input;
+
+/* What the operands of a piece are: its images, and for sums over all images memory of its own. */
+template <class Kind> void operands_of(Pieces &made, int64_t which, const fl_call *call, void **operands) {
+    const Geometry &g = made.whole;
+    const int64_t count = static_cast<int64_t>(made.parts.size()), first = g.first_image(which, count);
+    for (int k = 0; k < call->n_p; ++k) operands[k] = call->p[k];
+    const int64_t in = static_cast<int64_t>(g.bytes(4, g.input)) / g.input[0], out = static_cast<int64_t>(g.bytes(4, g.output)) / g.input[0];
+    operands[Kind::input] = static_cast<char *>(operands[Kind::input]) + first * in;
+    operands[Kind::images] = static_cast<char *>(operands[Kind::images]) + first * out;
+    if (adds_up<Kind> && which > 0) {
+        operands[Kind::output] = made.sums.data() + (which - 1) * static_cast<int64_t>(g.bytes(g.filter_rank, g.filter) / sizeof(float));
+    }
+}
+
+/* Adds up the pieces' sums, in their order. */
+void add_up(const Pieces &made, float *total) {
+    const int64_t n = static_cast<int64_t>(made.whole.bytes(made.whole.filter_rank, made.whole.filter) / sizeof(float));
+    const int64_t count = static_cast<int64_t>(made.parts.size());
+    const float *sums = made.sums.data();
+    in_ranges(n, count * static_cast<int64_t>(sizeof(float)), [=](int64_t begin, int64_t end) {
+        for (int64_t piece = 1; piece < count; ++piece) {
+            const float *part = sums + (piece - 1) * n;
+            for (int64_t k = begin; k < end; ++k) total[k] += part[k];
+        }
+    });
+}
 
 template <class Kind> int convolve(fl_call *call) {
     try {
-        const LibraryCall inside;
+        const LibraryCall entered(threads.inside());
         if (call->state == nullptr) {
+            const OneThread one;
             const Geometry g(call);
             if (g.output[2] < 0 || g.output[3] < 0) throw Failure{dnnl_invalid_arguments};
             if (g.empty()) {
                 if (const size_t bytes = Kind::output_bytes(g)) std::memset(call->p[Kind::output], 0, bytes);
                 return FL_OK;
             }
-            auto made = std::make_unique<Convolution>();
-            made->stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
-            Kind::build(*made, g, call->p);
+            auto made = std::make_unique<Pieces>(g);
+            made->parts.resize(static_cast<size_t>(g.pieces()));
+            const int64_t count = static_cast<int64_t>(made->parts.size());
+            if (adds_up<Kind>) made->sums.resize(static_cast<size_t>(count - 1) * g.bytes(g.filter_rank, g.filter) / sizeof(float));
+            for (int64_t k = 0; k < count; ++k) {
+                Convolution &part = made->parts[static_cast<size_t>(k)];
+                part.stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
+                Kind::build(part, g.piece(k, count), call->p);
+            }
             call->state = made.release();
-            call->free_state = free_convolution;
+            call->free_state = free_pieces;
         }
-        const Convolution &made = *static_cast<const Convolution *>(call->state);
-        Kind::before(made, call);
-        made.run(call->p);
-        Kind::after(made, call);
+        Pieces &made = *static_cast<Pieces *>(call->state);
+        const int64_t count = static_cast<int64_t>(made.parts.size());
+        std::atomic<dnnl_status_t> failed{dnnl_success};
+        in_pieces(count, [&made, call, count, &failed](int64_t k) {
+            try {
+                const OneThread one;
+                const Convolution &part = made.parts[static_cast<size_t>(k)];
+                void *operands[8];
+                operands_of<Kind>(made, k, call, operands);
+                Kind::before(part, call);
+                part.run(operands);
+                Kind::after(part, made.whole.piece(k, count), operands[Kind::output]);
+            } catch (const Failure &failure) {
+                failed.store(failure.status);
+            }
+        });
+        check(failed.load());
+        if (adds_up<Kind> && count > 1) add_up(made, static_cast<float *>(call->p[Kind::output]));
     } catch (const Failure &failure) {
         call->err[0] = failure.status;
         return FL_LIBRARY;

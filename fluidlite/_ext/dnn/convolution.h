@@ -11,9 +11,6 @@ namespace fl {
 /* Opens the library and finds its functions; false if that is not possible or the header was missing when building. */
 bool load_onednn(const char *path);
 
-/* Ends the OpenMP threads that work for the calling thread; the next convolution starts new ones. */
-void release_threads();
-
 /* The kernels; to be asked for after a successful load_onednn. */
 std::vector<fl_entry> convolutions();
 

@@ -10,16 +10,10 @@ namespace fl {
 namespace dnn {
 
 Library lib;
+int (*max_threads)() = nullptr;
+void (*set_threads)(int) = nullptr;
 
 }  // namespace dnn
-
-namespace {
-
-/* omp_pause_resource_all of the OpenMP library that oneDNN brings, if that has it. */
-int (*pause_resources)(int) = nullptr;
-constexpr int kPauseHard = 2;
-
-}  // namespace
 
 bool load_onednn(const char *path) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -35,12 +29,9 @@ bool load_onednn(const char *path) {
 #undef FL_FIND
     if (found.engine_create(&found.cpu, dnnl_cpu, 0) != dnnl_success) return false;
     dnn::lib = found;
-    pause_resources = reinterpret_cast<decltype(pause_resources)>(dlsym(handle, "omp_pause_resource_all"));
+    dnn::max_threads = reinterpret_cast<decltype(dnn::max_threads)>(dlsym(handle, "omp_get_max_threads"));
+    dnn::set_threads = reinterpret_cast<decltype(dnn::set_threads)>(dlsym(handle, "omp_set_num_threads"));
     return true;
-}
-
-void release_threads() {
-    if (pause_resources != nullptr) pause_resources(kPauseHard);
 }
 
 }  // namespace fl
@@ -50,8 +41,6 @@ void release_threads() {
 namespace fl {
 
 bool load_onednn(const char *) { return false; }
-
-void release_threads() {}
 
 std::vector<fl_entry> convolutions() { return {}; }
 

@@ -21,6 +21,7 @@
     X(primitive_attr_create)                      \
     X(primitive_attr_destroy)                     \
     X(primitive_attr_set_post_ops)                \
+    X(primitive_attr_set_scratchpad_mode)         \
     X(post_ops_create)                            \
     X(post_ops_destroy)                           \
     X(post_ops_append_binary)                     \
@@ -46,6 +47,10 @@ struct Library {
 };
 
 extern Library lib;
+
+/* How many threads the OpenMP library that oneDNN brings takes for the calling thread; NULL if it brings none. */
+extern int (*max_threads)();
+extern void (*set_threads)(int);
 
 }  // namespace dnn
 }  // namespace fl

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "kernels/topics.h"
+#include "parallel.h"
 #include "kernels/vec_math.h"
 
 #define FL_SELF "kernels/batch_norm.cc"
@@ -38,25 +39,27 @@ FL_INLINE void channel_sums(int64_t n, int64_t c, int64_t hw, double *first, dou
         }
         return;
     }
-    for (int64_t k = 0; k < c; ++k) {
-        double s1 = 0, s2 = 0;
-        for (int64_t b = 0; b < n; ++b) {
-            const int64_t row = (b * c + k) * hw;
+    in_ranges(c, n * hw * 4, [=](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            double s1 = 0, s2 = 0;
+            for (int64_t b = 0; b < n; ++b) {
+                const int64_t row = (b * c + k) * hw;
 #pragma omp simd reduction(+ : s1, s2)
-            for (int64_t j = 0; j < hw; ++j) {
-                const Pair pair = term(row + j, k);
-                s1 += pair.a;
-                s2 += pair.b;
+                for (int64_t j = 0; j < hw; ++j) {
+                    const Pair pair = term(row + j, k);
+                    s1 += pair.a;
+                    s2 += pair.b;
+                }
             }
+            first[k] = s1;
+            second[k] = s2;
         }
-        first[k] = s1;
-        second[k] = s2;
-    }
+    });
 }
 
 /* Y = act(X * factor + shift) for every channel. */
 template <int ACT, class T>
-void affine_loop(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+void affine_images(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
     for (int64_t b = 0; b < n; ++b) {
         if (hw == 1) {
             FL_LOOP
@@ -71,6 +74,14 @@ void affine_loop(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *fa
             for (int64_t j = 0; j < hw; ++j) y[j] = vm::activate<ACT>(x[j] * f + s);
         }
     }
+}
+
+template <int ACT, class T>
+void affine_loop(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+    const int64_t image = c * hw;
+    in_ranges(n, 2 * image * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        affine_images<ACT>(x + begin * image, y + begin * image, end - begin, c, hw, factor, shift);
+    });
 }
 
 template <class T>
@@ -158,20 +169,23 @@ template <bool stop_gradient, class T> int grad(fl_call *call) {
     }
     if (dx == nullptr) return FL_OK;
     const double count = static_cast<double>(n * hw);
-    for (int64_t b = 0; b < n; ++b) {
-        for (int64_t k = 0; k < c; ++k, x += hw, g += hw, dx += hw) {
+    in_ranges(n * c, 3 * hw * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+            const int64_t k = row % c;
+            const T *from = x + row * hw, *back = g + row * hw;
+            T *to = dx + row * hw;
             const T factor = scale[k] * inverse[k];
             if (stop_gradient) {
                 FL_LOOP
-                for (int64_t j = 0; j < hw; ++j) dx[j] = g[j] * factor;
+                for (int64_t j = 0; j < hw; ++j) to[j] = back[j] * factor;
                 continue;
             }
             const T average = static_cast<T>(sums[k] / count), centre = mean[k];
             const T slope = static_cast<T>(products[k] / count * inverse[k] * inverse[k]);
             FL_LOOP
-            for (int64_t j = 0; j < hw; ++j) dx[j] = (g[j] - average - (x[j] - centre) * slope) * factor;
+            for (int64_t j = 0; j < hw; ++j) to[j] = (back[j] - average - (from[j] - centre) * slope) * factor;
         }
-    }
+    });
     return FL_OK;
 }
 

@@ -139,15 +139,17 @@ template <class Op, class T> int same_grad(fl_call *call) {
 /* DY summed over rows, a strip of columns at a time. */
 template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64_t pre, int64_t n) {
     constexpr int64_t width = 32;
-    for (int64_t begin = 0; begin < n; begin += width) {
-        const int64_t count = n - begin < width ? n - begin : width;
-        double sum[width] = {};
-        for (int64_t p = 0; p < pre; ++p) {
-            FL_LOOP
-            for (int64_t t = 0; t < count; ++t) sum[t] += grad_y<Op>(o, p * n + begin + t, begin + t);
+    in_ranges((n + width - 1) / width, pre * width * static_cast<int64_t>(sizeof(T)), [=](int64_t first, int64_t last) {
+        for (int64_t begin = first * width; begin < n && begin < last * width; begin += width) {
+            const int64_t count = n - begin < width ? n - begin : width;
+            double sum[width] = {};
+            for (int64_t p = 0; p < pre; ++p) {
+                FL_LOOP
+                for (int64_t t = 0; t < count; ++t) sum[t] += grad_y<Op>(o, p * n + begin + t, begin + t);
+            }
+            for (int64_t t = 0; t < count; ++t) dy[begin + t] = static_cast<T>(sum[t]);
         }
-        for (int64_t t = 0; t < count; ++t) dy[begin + t] = static_cast<T>(sum[t]);
-    }
+    });
 }
 
 template <class Op, class T> int mid_grad(fl_call *call) {
@@ -158,29 +160,33 @@ template <class Op, class T> int mid_grad(fl_call *call) {
     if (dy != nullptr && post == 1) {
         column_sums<Op>(o, dy, pre, n);
     } else if (dy != nullptr) {
-        for (int64_t j = 0; j < n; ++j) {
-            double sum = 0;
-            for (int64_t p = 0; p < pre; ++p) {
-                const int64_t row = (p * n + j) * post;
+        in_ranges(n, pre * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+            for (int64_t j = begin; j < end; ++j) {
+                double sum = 0;
+                for (int64_t p = 0; p < pre; ++p) {
+                    const int64_t row = (p * n + j) * post;
 #pragma omp simd reduction(+ : sum)
-                for (int64_t q = 0; q < post; ++q) sum += grad_y<Op>(o, row + q, j);
+                    for (int64_t q = 0; q < post; ++q) sum += grad_y<Op>(o, row + q, j);
+                }
+                dy[j] = static_cast<T>(sum);
             }
-            dy[j] = static_cast<T>(sum);
-        }
+        });
     }
     if (dx == nullptr) return FL_OK;
-    for (int64_t p = 0; p < pre; ++p) {
-        if (post == 1) {
-            FL_LOOP
-            for (int64_t j = 0; j < n; ++j) dx[p * n + j] = grad_x<Op>(o, p * n + j, j);
-            continue;
+    in_ranges(pre, 2 * n * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+            if (post == 1) {
+                FL_LOOP
+                for (int64_t j = 0; j < n; ++j) dx[p * n + j] = grad_x<Op>(o, p * n + j, j);
+                continue;
+            }
+            for (int64_t j = 0; j < n; ++j) {
+                const int64_t row = (p * n + j) * post;
+                FL_LOOP
+                for (int64_t q = 0; q < post; ++q) dx[row + q] = grad_x<Op>(o, row + q, j);
+            }
         }
-        for (int64_t j = 0; j < n; ++j) {
-            const int64_t row = (p * n + j) * post;
-            FL_LOOP
-            for (int64_t q = 0; q < post; ++q) dx[row + q] = grad_x<Op>(o, row + q, j);
-        }
-    }
+    });
     return FL_OK;
 }
 
@@ -196,12 +202,16 @@ int logical_not(fl_call *call) {
 
 #define FL_FORWARD(NAME, OP, TYPE, T) \
     {NAME TYPE, same<OP, T>, "xxx|z||a,a,a"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]||abc,b,abc"},
-#define FL_GRAD(NAME, OP, TYPE, T)                             \
-    {NAME "_grad" TYPE, same_grad<OP, T>, "nnnxnn|z||a,a,a,a,a,a"},        \
+#define FL_ROWS(NAME, OP, TYPE, T)                                                                                  \
+    {NAME TYPE, (by_rows<same<OP, T>, Each<T>, Each<T>, Each<T>>), "xxx|z||a,a,a"},                                 \
+    {NAME "_mid" TYPE, (by_rows<mid<OP, T>, Each<T, 1, 2>, Whole, Each<T, 1, 2>>), "xxx|zzz[i]||abc,b,abc"},
+#define FL_GRAD(NAME, OP, TYPE, T)                                                                                  \
+    {NAME "_grad" TYPE, (by_rows<same_grad<OP, T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>>),          \
+     "nnnxnn|z||a,a,a,a,a,a"},                                                                                      \
     {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
 #define FL_ARITHMETIC(NAME, OP)             \
-    FL_FORWARD(NAME, OP, ".f32", float)     \
-    FL_FORWARD(NAME, OP, ".f64", double)    \
+    FL_ROWS(NAME, OP, ".f32", float)        \
+    FL_ROWS(NAME, OP, ".f64", double)       \
     FL_FORWARD(NAME, OP, ".i32", int32_t)   \
     FL_FORWARD(NAME, OP, ".i64", int64_t)   \
     FL_GRAD(NAME, OP, ".f32", float)        \
@@ -240,6 +250,7 @@ extern const fl_entry binary_table[] = {
     {nullptr, nullptr, nullptr}};
 
 #undef FL_FORWARD
+#undef FL_ROWS
 #undef FL_GRAD
 #undef FL_ARITHMETIC
 #undef FL_COMPARED

@@ -2,7 +2,7 @@
 #ifndef FLUIDLITE_KERNELS_BINARY_OPS_H
 #define FLUIDLITE_KERNELS_BINARY_OPS_H
 
-#include "kernels/common.h"
+#include "kernels/by_rows.h"
 
 namespace fl {
 namespace binary {

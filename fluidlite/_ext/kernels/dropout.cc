@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 
+#include "kernels/by_rows.h"
 #include "kernels/topics.h"
 #include "rng/stream.h"
 
@@ -61,8 +62,10 @@ int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
     state = scramble(state + 0x9e3779b9u);
     const uint32_t key = state;
     const int32_t threshold = dropped_below(prob);
-    FL_LOOP
-    for (int64_t k = 0; k < n; ++k) mask[k] = is_kept(k, key, threshold);
+    in_ranges(n, 8, [=](int64_t begin, int64_t end) { /* as long as reading and writing 8 bytes */
+        FL_LOOP
+        for (int64_t k = begin; k < end; ++k) mask[k] = is_kept(k, key, threshold);
+    });
     return FL_OK;
 }
 
@@ -82,8 +85,10 @@ template <class T> int dropout(fl_call *call) {
     const int code = call->i[2] != 0 ? seeded_mask(call, mask, n, prob) : fresh_mask(call, mask, n, prob);
     if (code != FL_OK) return code;
     const T scale = kept_scale<T>(call);
-    FL_LOOP
-    for (int64_t k = 0; k < n; ++k) out[k] = mask[k] ? x[k] * scale : T(0);
+    in_ranges(n, 2 * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        FL_LOOP
+        for (int64_t k = begin; k < end; ++k) out[k] = mask[k] ? x[k] * scale : T(0);
+    });
     return FL_OK;
 }
 
@@ -102,8 +107,8 @@ template <class T> int dropout_grad(fl_call *call) {
 extern const fl_entry dropout_table[] = {
     {"dropout.f32", dropout<float>, "xxx|zii|f|a,a,aB"},
     {"dropout.f64", dropout<double>, "xxx|zii|f|a,a,aB"},
-    {"dropout_grad.f32", dropout_grad<float>, "xxx|zi|f|a,aB,a"},
-    {"dropout_grad.f64", dropout_grad<double>, "xxx|zi|f|a,aB,a"},
+    {"dropout_grad.f32", (by_rows<dropout_grad<float>, Each<float>, Each<char>, Each<float>>), "xxx|zi|f|a,aB,a"},
+    {"dropout_grad.f64", (by_rows<dropout_grad<double>, Each<double>, Each<char>, Each<double>>), "xxx|zi|f|a,aB,a"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -1,6 +1,7 @@
 /* Scaling, sums of tensors, fills, copies and casts. */
 #ifndef FL_NS
 
+#include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
 #define FL_SELF "kernels/fill.cc"
@@ -54,17 +55,19 @@ template <class T> int sum(fl_call *call) {
     const int count = call->n_p - 1;
     T *out = at<T>(call, count);
     const int64_t n = call->i[0];
-    T block[width];
-    for (int64_t begin = 0; begin < n; begin += width) {
-        const int64_t length = n - begin < width ? n - begin : width;
-        const T *first = at<T>(call, 0) + begin;
-        for (int64_t k = 0; k < length; ++k) block[k] = first[k];
-        for (int which = 1; which < count; ++which) {
-            const T *x = at<T>(call, which) + begin;
-            for (int64_t k = 0; k < length; ++k) block[k] += x[k];
+    in_ranges((n + width - 1) / width, (count + 1) * width * static_cast<int64_t>(sizeof(T)), [=](int64_t from, int64_t to) {
+        T block[width];
+        for (int64_t begin = from * width; begin < n && begin < to * width; begin += width) {
+            const int64_t length = n - begin < width ? n - begin : width;
+            const T *first = at<T>(call, 0) + begin;
+            for (int64_t k = 0; k < length; ++k) block[k] = first[k];
+            for (int which = 1; which < count; ++which) {
+                const T *x = at<T>(call, which) + begin;
+                for (int64_t k = 0; k < length; ++k) block[k] += x[k];
+            }
+            std::memcpy(out + begin, block, static_cast<size_t>(length) * sizeof(T));
         }
-        std::memcpy(out + begin, block, static_cast<size_t>(length) * sizeof(T));
-    }
+    });
     return FL_OK;
 }
 
@@ -186,7 +189,10 @@ template <class T> int all_finite(fl_call *call) {
     {"cast." NAME ".u8", cast<T, uint8_t>, "xx|z||a,a"}, {"cast." NAME ".b1", cast<T, Bool>, "xx|z||a,a"},
 
 extern const fl_entry fill_table[] = {
-    FL_TYPED("scale", scale, "xx|zi|ff|a,a")
+    {"scale.f32", (by_rows<scale<float>, Each<float>, Each<float>>), "xx|zi|ff|a,a"},
+    {"scale.f64", (by_rows<scale<double>, Each<double>, Each<double>>), "xx|zi|ff|a,a"},
+    {"scale.i32", scale<int32_t>, "xx|zi|ff|a,a"},
+    {"scale.i64", scale<int64_t>, "xx|zi|ff|a,a"},
     FL_TYPED("increment", increment, "xx|z|f|a,a")
     FL_TYPED("sum", sum, "(x)x|z||(a)a")
     {"fill.f32", fill<float>, "x|z|f|a"},
@@ -195,7 +201,7 @@ extern const fl_entry fill_table[] = {
     {"fill.i64", fill<int64_t>, "x|zi||a"},
     {"fill.u8", fill<uint8_t>, "x|zi||a"},
     FL_TYPED("range", range, "xxx|z||1,1,a")
-    {"copy", copy, "xx|z||aB,aB"},
+    {"copy", (by_rows<copy, Each<char>, Each<char>>), "xx|z||aB,aB"},
     FL_CASTS("f32", float)
     FL_CASTS("f64", double)
     FL_CASTS("i32", int32_t)

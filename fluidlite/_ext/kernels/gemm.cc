@@ -1,8 +1,11 @@
 /* Matrix products, with bias and activation, and batches of them. */
 #ifndef FL_NS
 
+#include <atomic>
+
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
+#include "parallel.h"
 
 #define FL_SELF "kernels/gemm.cc"
 #include "kernels/targets.h"
@@ -19,16 +22,20 @@ namespace fl {
 namespace FL_NS {
 namespace {
 
-template <int ACT, class T> void finish(T *c, const T *bias, int64_t m, int64_t n) {
-    for (int64_t i = 0; i < m; ++i, c += n) {
-        if (bias != nullptr) {
-            FL_LOOP
-            for (int64_t j = 0; j < n; ++j) c[j] = vm::activate<ACT>(c[j] + bias[j]);
-        } else if (ACT != act_none) {
-            FL_LOOP
-            for (int64_t j = 0; j < n; ++j) c[j] = vm::activate<ACT>(c[j]);
+template <int ACT, class T> void finish(T *first, const T *bias, int64_t m, int64_t n) {
+    if (bias == nullptr && ACT == act_none) return;
+    in_ranges(m, 2 * n * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        T *c = first + begin * n;
+        for (int64_t i = begin; i < end; ++i, c += n) {
+            if (bias != nullptr) {
+                FL_LOOP
+                for (int64_t j = 0; j < n; ++j) c[j] = vm::activate<ACT>(c[j] + bias[j]);
+            } else {
+                FL_LOOP
+                for (int64_t j = 0; j < n; ++j) c[j] = vm::activate<ACT>(c[j]);
+            }
         }
-    }
+    });
 }
 
 template <class T> int gemm(fl_call *call) {
@@ -57,21 +64,28 @@ template <class T> int gemm(fl_call *call) {
 
 template <class T> int gemm_batched(fl_call *call) {
     const int64_t *i = call->i;
-    for (int64_t b = 0; b < i[5]; ++b) {
-        const Product<T> g = {i[0],
-                              i[1],
-                              i[2],
-                              i[3] != 0,
-                              i[4] != 0,
-                              static_cast<T>(call->f[0]),
-                              static_cast<T>(call->f[1]),
-                              at<T>(call, 0) + b * i[6],
-                              at<T>(call, 1) + b * i[7],
-                              at<T>(call, 2) + b * i[8]};
-        if (g.m == 0 || g.n == 0) continue;
-        if (const int code = multiply(call, g)) return code;
-    }
-    return FL_OK;
+    if (i[0] == 0 || i[1] == 0) return FL_OK;
+    /* A multiply-add counts like a fourth of a byte. */
+    const double work = static_cast<double>(i[0]) * static_cast<double>(i[1]) * static_cast<double>(i[2]) / 4;
+    const int64_t bytes = work < piece_bytes ? static_cast<int64_t>(work) + 1 : piece_bytes;
+    std::atomic<int> failed{FL_OK};
+    in_ranges(i[8] == 0 ? 1 : i[5], bytes, [=, &failed](int64_t begin, int64_t end) {
+        if (i[8] == 0) end = i[5]; /* all into the same C, one after the other */
+        for (int64_t b = begin; b < end; ++b) {
+            const Product<T> g = {i[0],
+                                  i[1],
+                                  i[2],
+                                  i[3] != 0,
+                                  i[4] != 0,
+                                  static_cast<T>(call->f[0]),
+                                  static_cast<T>(call->f[1]),
+                                  at<T>(call, 0) + b * i[6],
+                                  at<T>(call, 1) + b * i[7],
+                                  at<T>(call, 2) + b * i[8]};
+            if (const int code = multiply(call, g)) failed.store(code);
+        }
+    });
+    return failed.load();
 }
 
 }  // namespace

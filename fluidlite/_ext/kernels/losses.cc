@@ -2,6 +2,7 @@
 #ifndef FL_NS
 
 #include "kernels/topics.h"
+#include "parallel.h"
 #include "kernels/vec_math.h"
 
 #define FL_SELF "kernels/losses.cc"
@@ -95,12 +96,14 @@ template <class T> int softmax_with_cross_entropy(fl_call *call) {
     T *softmax = at<T>(call, 2), *loss = at<T>(call, 3);
     const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
     if (const int code = check_labels(call, label, rows, n, ignored)) return code;
-    for (int64_t r = 0; r < rows; ++r, x += n, softmax += n) {
-        const bool skip = label[r] == ignored;
-        const T chosen = skip ? T(0) : x[label[r]]; /* read first: Softmax may be Logits */
-        const RowScale<T> scale = softmax_row(x, softmax, n);
-        loss[r] = skip ? T(0) : scale.log_sum - shifted(chosen, scale.largest);
-    }
+    in_ranges(rows, 2 * n * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+            const bool skip = label[r] == ignored;
+            const T chosen = skip ? T(0) : x[r * n + label[r]]; /* read first: Softmax may be Logits */
+            const RowScale<T> scale = softmax_row(x + r * n, softmax + r * n, n);
+            loss[r] = skip ? T(0) : scale.log_sum - shifted(chosen, scale.largest);
+        }
+    });
     return FL_OK;
 }
 
@@ -130,13 +133,17 @@ template <class T> int softmax_with_cross_entropy_grad(fl_call *call) {
     T *dx = at<T>(call, 3);
     const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
     if (const int code = check_labels(call, label, rows, n, ignored)) return code;
-    for (int64_t r = 0; r < rows; ++r, softmax += n, dx += n) {
-        const bool skip = label[r] == ignored;
-        const T factor = skip ? T(0) : g[r];
-        FL_LOOP
-        for (int64_t j = 0; j < n; ++j) dx[j] = softmax[j] * factor;
-        if (!skip) dx[label[r]] -= factor;
-    }
+    in_ranges(rows, 2 * n * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+            const bool skip = label[r] == ignored;
+            const T factor = skip ? T(0) : g[r];
+            const T *from = softmax + r * n;
+            T *to = dx + r * n;
+            FL_LOOP
+            for (int64_t j = 0; j < n; ++j) to[j] = from[j] * factor;
+            if (!skip) to[label[r]] -= factor;
+        }
+    });
     return FL_OK;
 }
 

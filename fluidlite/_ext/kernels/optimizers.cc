@@ -2,6 +2,7 @@
 #ifndef FL_NS
 
 #include "kernels/topics.h"
+#include "parallel.h"
 
 #define FL_SELF "kernels/optimizers.cc"
 #include "kernels/targets.h"
@@ -17,19 +18,23 @@ namespace FL_NS {
 namespace {
 
 template <class T> int sgd(fl_call *call) {
+    constexpr int64_t width = sizeof(T);
     const T rate = *at<T>(call, 0);
     const int count = (call->n_p - 1) / 2;
     for (int which = 0; which < count; ++which) {
         T *param = at<T>(call, 1 + 2 * which);
         const T *grad = at<T>(call, 2 + 2 * which);
         const int64_t n = call->i[which];
-        FL_LOOP
-        for (int64_t k = 0; k < n; ++k) param[k] -= rate * grad[k];
+        in_ranges(n, 3 * width, [=](int64_t begin, int64_t end) {
+            FL_LOOP
+            for (int64_t k = begin; k < end; ++k) param[k] -= rate * grad[k];
+        });
     }
     return FL_OK;
 }
 
 template <class T> int momentum(fl_call *call) {
+    constexpr int64_t width = sizeof(T);
     const T rate = *at<T>(call, 0), mu = static_cast<T>(call->f[0]);
     const int count = (call->n_p - 1) / 3;
     for (int which = 0; which < count; ++which) {
@@ -37,25 +42,30 @@ template <class T> int momentum(fl_call *call) {
         const T *grad = at<T>(call, 2 + 3 * which);
         const int64_t n = call->i[1 + which];
         if (call->i[0]) {
-            FL_LOOP
-            for (int64_t k = 0; k < n; ++k) {
-                const T v = mu * velocity[k] + grad[k];
-                velocity[k] = v;
-                param[k] -= (grad[k] + mu * v) * rate;
-            }
+            in_ranges(n, 5 * width, [=](int64_t begin, int64_t end) {
+                FL_LOOP
+                for (int64_t k = begin; k < end; ++k) {
+                    const T v = mu * velocity[k] + grad[k];
+                    velocity[k] = v;
+                    param[k] -= (grad[k] + mu * v) * rate;
+                }
+            });
         } else {
-            FL_LOOP
-            for (int64_t k = 0; k < n; ++k) {
-                const T v = mu * velocity[k] + grad[k];
-                velocity[k] = v;
-                param[k] -= rate * v;
-            }
+            in_ranges(n, 5 * width, [=](int64_t begin, int64_t end) {
+                FL_LOOP
+                for (int64_t k = begin; k < end; ++k) {
+                    const T v = mu * velocity[k] + grad[k];
+                    velocity[k] = v;
+                    param[k] -= rate * v;
+                }
+            });
         }
     }
     return FL_OK;
 }
 
 template <class T> int adam(fl_call *call) {
+    constexpr int64_t width = sizeof(T);
     const T rate = *at<T>(call, 0);
     const T beta1 = static_cast<T>(call->f[0]), beta2 = static_cast<T>(call->f[1]);
     const T epsilon = static_cast<T>(call->f[2]);
@@ -67,15 +77,17 @@ template <class T> int adam(fl_call *call) {
         T &power1 = *at<T>(call, p + 4), &power2 = *at<T>(call, p + 5);
         const int64_t n = call->i[which];
         const T step = rate * std::sqrt(T(1) - power2) / (T(1) - power1);
-        FL_LOOP
-        for (int64_t k = 0; k < n; ++k) {
-            const T g = grad[k];
-            const T m1 = beta1 * moment1[k] + (T(1) - beta1) * g;
-            const T m2 = beta2 * moment2[k] + (T(1) - beta2) * g * g;
-            moment1[k] = m1;
-            moment2[k] = m2;
-            param[k] -= step * (m1 / (std::sqrt(m2) + epsilon));
-        }
+        in_ranges(n, 7 * width, [=](int64_t begin, int64_t end) {
+            FL_LOOP
+            for (int64_t k = begin; k < end; ++k) {
+                const T g = grad[k];
+                const T m1 = beta1 * moment1[k] + (T(1) - beta1) * g;
+                const T m2 = beta2 * moment2[k] + (T(1) - beta2) * g * g;
+                moment1[k] = m1;
+                moment2[k] = m2;
+                param[k] -= step * (m1 / (std::sqrt(m2) + epsilon));
+            }
+        });
         power1 *= beta1;
         power2 *= beta2;
     }
@@ -83,23 +95,27 @@ template <class T> int adam(fl_call *call) {
 }
 
 template <class T> int adagrad(fl_call *call) {
+    constexpr int64_t width = sizeof(T);
     const T rate = *at<T>(call, 0), epsilon = static_cast<T>(call->f[0]);
     const int count = (call->n_p - 1) / 3;
     for (int which = 0; which < count; ++which) {
         T *param = at<T>(call, 1 + 3 * which), *moment = at<T>(call, 3 + 3 * which);
         const T *grad = at<T>(call, 2 + 3 * which);
         const int64_t n = call->i[which];
-        FL_LOOP
-        for (int64_t k = 0; k < n; ++k) {
-            const T m = moment[k] + grad[k] * grad[k];
-            moment[k] = m;
-            param[k] -= rate * grad[k] / (std::sqrt(m) + epsilon);
-        }
+        in_ranges(n, 5 * width, [=](int64_t begin, int64_t end) {
+            FL_LOOP
+            for (int64_t k = begin; k < end; ++k) {
+                const T m = moment[k] + grad[k] * grad[k];
+                moment[k] = m;
+                param[k] -= rate * grad[k] / (std::sqrt(m) + epsilon);
+            }
+        });
     }
     return FL_OK;
 }
 
 template <class T> int rmsprop(fl_call *call) {
+    constexpr int64_t width = sizeof(T);
     const T rate = *at<T>(call, 0), decay = static_cast<T>(call->f[0]);
     const T momentum = static_cast<T>(call->f[1]), epsilon = static_cast<T>(call->f[2]);
     const int count = (call->n_p - 1) / 5;
@@ -110,27 +126,31 @@ template <class T> int rmsprop(fl_call *call) {
         const T *grad = at<T>(call, p + 1);
         const int64_t n = call->i[1 + which];
         if (call->i[0]) {
-            FL_LOOP
-            for (int64_t k = 0; k < n; ++k) {
-                const T g = grad[k];
-                const T square = decay * mean_square[k] + (T(1) - decay) * g * g;
-                const T m = decay * mean[k] + (T(1) - decay) * g;
-                const T v = momentum * moment[k] + rate * g / std::sqrt(square - m * m + epsilon);
-                mean_square[k] = square;
-                mean[k] = m;
-                moment[k] = v;
-                param[k] -= v;
-            }
+            in_ranges(n, 7 * width, [=](int64_t begin, int64_t end) {
+                FL_LOOP
+                for (int64_t k = begin; k < end; ++k) {
+                    const T g = grad[k];
+                    const T square = decay * mean_square[k] + (T(1) - decay) * g * g;
+                    const T m = decay * mean[k] + (T(1) - decay) * g;
+                    const T v = momentum * moment[k] + rate * g / std::sqrt(square - m * m + epsilon);
+                    mean_square[k] = square;
+                    mean[k] = m;
+                    moment[k] = v;
+                    param[k] -= v;
+                }
+            });
         } else {
-            FL_LOOP
-            for (int64_t k = 0; k < n; ++k) {
-                const T g = grad[k];
-                const T square = decay * mean_square[k] + (T(1) - decay) * g * g;
-                const T v = momentum * moment[k] + rate * g / std::sqrt(square + epsilon);
-                mean_square[k] = square;
-                moment[k] = v;
-                param[k] -= v;
-            }
+            in_ranges(n, 7 * width, [=](int64_t begin, int64_t end) {
+                FL_LOOP
+                for (int64_t k = begin; k < end; ++k) {
+                    const T g = grad[k];
+                    const T square = decay * mean_square[k] + (T(1) - decay) * g * g;
+                    const T v = momentum * moment[k] + rate * g / std::sqrt(square + epsilon);
+                    mean_square[k] = square;
+                    moment[k] = v;
+                    param[k] -= v;
+                }
+            });
         }
     }
     return FL_OK;

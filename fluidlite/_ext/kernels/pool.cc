@@ -1,6 +1,7 @@
 /* Max and average pooling of NCHW images. */
 #ifndef FL_NS
 
+#include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
 #define FL_SELF "kernels/pool.cc"
@@ -259,18 +260,25 @@ template <class T> int pool_avg_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, OPERANDS, SIZES) \
-    {NAME ".f32", F<float>, OPERANDS POOL SIZES}, {NAME ".f64", F<double>, OPERANDS POOL SIZES},
+/* An image, before and after. */
+template <class T> using Image = Each<T, 1, 2, 3>;
+template <class T> using Pooled = Each<T, 1, 10, 11>;
+
+#define FL_TYPE(NAME, T, F, OPERANDS, SIZES, ...) {NAME, (by_rows<F<T>, __VA_ARGS__>), OPERANDS POOL SIZES},
 #define POOL "|zzzzddddiizzi||"
 
 extern const fl_entry pool_table[] = {
-    FL_REAL("pool2d_max", pool_max, "xx", "abcd,abkl")
-    FL_REAL("pool2d_max_grad", pool_max_grad, "xxxx", "abcd,abkl,abkl,abcd")
-    FL_REAL("pool2d_avg", pool_avg, "xx", "abcd,abkl")
-    FL_REAL("pool2d_avg_grad", pool_avg_grad, "xx", "abkl,abcd")
+    FL_TYPE("pool2d_max.f32", float, pool_max, "xx", "abcd,abkl", Image<float>, Pooled<float>)
+    FL_TYPE("pool2d_max.f64", double, pool_max, "xx", "abcd,abkl", Image<double>, Pooled<double>)
+    FL_TYPE("pool2d_max_grad.f32", float, pool_max_grad, "xxxx", "abcd,abkl,abkl,abcd", Image<float>, Pooled<float>, Pooled<float>, Image<float>)
+    FL_TYPE("pool2d_max_grad.f64", double, pool_max_grad, "xxxx", "abcd,abkl,abkl,abcd", Image<double>, Pooled<double>, Pooled<double>, Image<double>)
+    FL_TYPE("pool2d_avg.f32", float, pool_avg, "xx", "abcd,abkl", Image<float>, Pooled<float>)
+    FL_TYPE("pool2d_avg.f64", double, pool_avg, "xx", "abcd,abkl", Image<double>, Pooled<double>)
+    FL_TYPE("pool2d_avg_grad.f32", float, pool_avg_grad, "xx", "abkl,abcd", Pooled<float>, Image<float>)
+    FL_TYPE("pool2d_avg_grad.f64", double, pool_avg_grad, "xx", "abkl,abcd", Pooled<double>, Image<double>)
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
+#undef FL_TYPE
 #undef POOL
 
 }  // namespace FL_NS

@@ -8,6 +8,7 @@
 #include "fork_gate.h"
 #include "kernels/blas.h"
 #include "kernels/common.h"
+#include "parallel.h"
 
 /* How wide the registers of each instruction set are. */
 namespace fl {
@@ -65,15 +66,28 @@ template <class T> bool fits_blas(const Product<T> &g) {
     return g.m <= most_of_blas && g.n <= most_of_blas && g.k <= most_of_blas;
 }
 
-/* BLAS is column-major: to it the row-major matrices are their own transposes, so C' = op(B)' op(A)' is asked for. */
+/* Rows or columns of C that are computed together: enough that packing the other operand anew for each block costs little
+ * (fewer where there would be one block only), and, but for the last, a multiple of what any BLAS computes at a time. */
+constexpr int64_t block = 512, block_unit = 32;
+
+/* In blocks of the longer side of C. BLAS is column-major: to it the row-major matrices are their own transposes, so
+ * C' = op(B)' op(A)' is asked for. */
 template <class T> void by_blas(const Product<T> &g) {
-    int m = static_cast<int>(g.n), n = static_cast<int>(g.m), k = static_cast<int>(g.k);
-    int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n), ldc = m;
-    char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
-    T alpha = g.alpha, beta = g.beta;
-    const LibraryCall inside;
-    choose_threads(static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k));
-    call_blas(&tb, &ta, &m, &n, &k, &alpha, const_cast<T *>(g.b), &ldb, const_cast<T *>(g.a), &lda, &beta, g.c, &ldc);
+    const LibraryCall entered(threads.inside());
+    const bool in_rows = g.m >= g.n;
+    const int64_t length = in_rows ? g.m : g.n, blocks = length < block ? 1 : length < 2 * block ? 2 : length / block;
+    in_pieces(blocks, [&g, in_rows, length, blocks](int64_t which) {
+        const int64_t units = length / block_unit, begin = which * units / blocks * block_unit;
+        const int64_t size = (which + 1 < blocks ? (which + 1) * units / blocks * block_unit : length) - begin;
+        const int64_t row = in_rows ? begin : 0, column = in_rows ? 0 : begin;
+        int m = static_cast<int>(in_rows ? g.n : size), n = static_cast<int>(in_rows ? size : g.m), k = static_cast<int>(g.k);
+        int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n);
+        int ldc = static_cast<int>(g.n);
+        char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
+        T alpha = g.alpha, beta = g.beta;
+        T *a = const_cast<T *>(g.a) + (g.trans_a ? row : row * g.k), *b = const_cast<T *>(g.b) + (g.trans_b ? column * g.k : column);
+        call_blas(&tb, &ta, &m, &n, &k, &alpha, b, &ldb, a, &lda, &beta, g.c + row * g.n + column, &ldc);
+    });
 }
 
 /* What a tile is multiplied from: element (i, p) of A stands at a[i * row + p * step], row p of the strip of B at b + p * pitch;

@@ -1,6 +1,7 @@
 /* Reductions over the middle of [pre, n, post], and their gradients. */
 #ifndef FL_NS
 
+#include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
 #define FL_SELF "kernels/reduce.cc"
@@ -187,8 +188,8 @@ template <class T> int clip_by_norm(fl_call *call) {
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
 extern const fl_entry reduce_table[] = {
-    {"reduce_sum.f32", reduce_sum<float>, "xx|zzz|f|abc,ac"},
-    {"reduce_sum.f64", reduce_sum<double>, "xx|zzz|f|abc,ac"},
+    {"reduce_sum.f32", (by_rows<reduce_sum<float>, Each<float, 1, 2>, Each<float, 2>>), "xx|zzz|f|abc,ac"},
+    {"reduce_sum.f64", (by_rows<reduce_sum<double>, Each<double, 1, 2>, Each<double, 2>>), "xx|zzz|f|abc,ac"},
     {"reduce_sum.i32", reduce_sum<int32_t>, "xx|zzz|[f]|abc,ac"},
     {"reduce_sum.i64", reduce_sum<int64_t>, "xx|zzz|[f]|abc,ac"},
     FL_TYPED("reduce_max", "xx|zzz||abc,ac", reduce_join<Largest,)
@@ -198,7 +199,8 @@ extern const fl_entry reduce_table[] = {
     {"reduce_any.u8", reduce_join<Any, uint8_t>, "xx|zzz||abcB,acB"},
     FL_TYPED("arg_max", "xx|zzz||abc,acL", arg_best<Largest,)
     FL_TYPED("arg_min", "xx|zzz||abc,acL", arg_best<Smallest,)
-    FL_REAL("reduce_fill", reduce_fill, "xx|zzz|f|ac,abc")
+    {"reduce_fill.f32", (by_rows<reduce_fill<float>, Each<float, 2>, Each<float, 1, 2>>), "xx|zzz|f|ac,abc"},
+    {"reduce_fill.f64", (by_rows<reduce_fill<double>, Each<double, 2>, Each<double, 1, 2>>), "xx|zzz|f|ac,abc"},
     FL_REAL("reduce_max_grad", reduce_extremum_grad, "xxxx|zzz||abc,ac,ac,abc")
     FL_REAL("reduce_min_grad", reduce_extremum_grad, "xxxx|zzz||abc,ac,ac,abc")
     FL_REAL("squared_l2_norm", squared_l2_norm, "xx|z||a,1")

@@ -1,6 +1,7 @@
 /* Softmax over rows and its gradient. */
 #ifndef FL_NS
 
+#include "kernels/by_rows.h"
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
@@ -44,10 +45,10 @@ template <class T> int softmax_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry softmax_table[] = {
-    {"softmax.f32", softmax<float>, "xx|zz||ab,ab"},
-    {"softmax.f64", softmax<double>, "xx|zz||ab,ab"},
-    {"softmax_grad.f32", softmax_grad<float>, "xxx|zz||ab,ab,ab"},
-    {"softmax_grad.f64", softmax_grad<double>, "xxx|zz||ab,ab,ab"},
+    {"softmax.f32", (by_rows<softmax<float>, Each<float, 1>, Each<float, 1>>), "xx|zz||ab,ab"},
+    {"softmax.f64", (by_rows<softmax<double>, Each<double, 1>, Each<double, 1>>), "xx|zz||ab,ab"},
+    {"softmax_grad.f32", (by_rows<softmax_grad<float>, Each<float, 1>, Each<float, 1>, Each<float, 1>>), "xxx|zz||ab,ab,ab"},
+    {"softmax_grad.f64", (by_rows<softmax_grad<double>, Each<double, 1>, Each<double, 1>, Each<double, 1>>), "xxx|zz||ab,ab,ab"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

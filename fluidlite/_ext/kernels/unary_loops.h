@@ -51,7 +51,7 @@ template <template <class> class Rule> constexpr const char *backward_takes() {
 }  // namespace fl
 
 #define FL_UNARY(NAME, RULE)                                                                \
-    {NAME ".f32", forward<RULE, float>, forward_takes<RULE>()},                              \
-    {NAME ".f64", forward<RULE, double>, forward_takes<RULE>()},                             \
-    {NAME "_grad.f32", backward<RULE, float>, backward_takes<RULE>()},                       \
-    {NAME "_grad.f64", backward<RULE, double>, backward_takes<RULE>()},
+    {NAME ".f32", (by_rows<forward<RULE, float>, Each<float>, Each<float>>), forward_takes<RULE>()},     \
+    {NAME ".f64", (by_rows<forward<RULE, double>, Each<double>, Each<double>>), forward_takes<RULE>()},  \
+    {NAME "_grad.f32", (by_rows<backward<RULE, float>, Each<float>, Each<float>, Each<float>, Each<float>>), backward_takes<RULE>()}, \
+    {NAME "_grad.f64", (by_rows<backward<RULE, double>, Each<double>, Each<double>, Each<double>, Each<double>>), backward_takes<RULE>()},

@@ -6,6 +6,7 @@
 #ifndef FLUIDLITE_KERNELS_UNARY_OPS_H
 #define FLUIDLITE_KERNELS_UNARY_OPS_H
 
+#include "kernels/by_rows.h"
 #include "kernels/vec_math.h"
 
 namespace fl {

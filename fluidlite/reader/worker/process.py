@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._ext import threads
 from ..._ext.shm import Arena
 from ...base.place import CPUPlace
 from ...framework import mode
@@ -277,7 +278,8 @@ def as_asked(items: Iterable[Any], requests: Iterator[int]) -> Generator[Any, No
 
 
 def _one_thread() -> None:
-    """Have OpenBLAS compute in one thread: the processes are what runs at the same time."""
+    """Have kernels and OpenBLAS compute in one thread: the processes are what runs at the same time."""
+    threads.use(1)
     for switch in blas_switches("scipy.linalg" in sys.modules):
         switch(1)
 

@@ -1,0 +1,162 @@
+#include "threads/pool.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "fork_gate.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#define FL_RELAX() _mm_pause()
+#else
+#define FL_RELAX() ((void)0)
+#endif
+
+namespace fl {
+namespace {
+
+using Piece = void (*)(void *work, int64_t which);
+
+/* How often a thread looks for work, or for the end of it, before it goes to sleep: a few ten microseconds. Longer would
+ * take a processor from whoever reads the next batch. */
+constexpr int patience = 400;
+
+std::atomic<int> wanted{1};
+thread_local int own_share = 0;
+thread_local bool at_piece = false;
+
+void serially(int64_t pieces, Piece piece, void *work) {
+    for (int64_t k = 0; k < pieces; ++k) piece(work, k);
+}
+
+/* One job at a time; whoever finds the threads at another does his work alone. */
+class Pool {
+  public:
+    void run(int64_t pieces, Piece piece, void *work, int count) {
+        std::unique_lock<std::mutex> turn(turn_, std::try_to_lock);
+        if (!turn.owns_lock() || !library_gate().try_enter()) return serially(pieces, piece, work);
+        start(count - 1);
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            piece_ = piece;
+            work_ = work;
+            pieces_ = pieces;
+            next_.store(0, std::memory_order_relaxed);
+            helpers_ = count - 1;
+            open_ = true;
+            job_.fetch_add(1, std::memory_order_release);
+        }
+        if (asleep_.load() > 0) wake_.notify_all();
+        take();
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            open_ = false;
+        }
+        for (int k = 0; k < patience && inside_.load(std::memory_order_acquire) > 0; ++k) FL_RELAX();
+        if (inside_.load(std::memory_order_acquire) > 0) {
+            std::unique_lock<std::mutex> lock(mutex_);
+            done_.wait(lock, [this] { return inside_.load(std::memory_order_acquire) == 0; });
+        }
+        library_gate().leave();
+    }
+
+  private:
+    void take() {
+        const bool before = at_piece;
+        at_piece = true;
+        for (;;) {
+            const int64_t which = next_.fetch_add(1, std::memory_order_relaxed);
+            if (which >= pieces_) break;
+            piece_(work_, which);
+        }
+        at_piece = before;
+    }
+
+    void start(int count) {
+        while (started_ < count) {
+            try {
+                std::thread([this, number = started_] { serve(number); }).detach();
+            } catch (const std::system_error &) {
+                return; /* those that are there do it */
+            }
+            ++started_;
+        }
+    }
+
+    [[noreturn]] void serve(int number) {
+        uint64_t seen = 0;
+        for (;;) {
+            for (int k = 0; k < patience && job_.load(std::memory_order_acquire) == seen; ++k) FL_RELAX();
+            {
+                std::unique_lock<std::mutex> lock(mutex_);
+                asleep_.fetch_add(1);
+                wake_.wait(lock, [this, seen] { return job_.load(std::memory_order_relaxed) != seen; });
+                asleep_.fetch_sub(1);
+                seen = job_.load(std::memory_order_relaxed);
+                if (!open_ || number >= helpers_) continue;
+                inside_.fetch_add(1, std::memory_order_relaxed);
+            }
+            take();
+            if (inside_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+                std::lock_guard<std::mutex> lock(mutex_); /* or the waiting one may miss it */
+                done_.notify_one();
+            }
+        }
+    }
+
+    std::mutex turn_, mutex_;
+    std::condition_variable wake_, done_;
+    std::atomic<uint64_t> job_{0};
+    std::atomic<int64_t> next_{0};
+    std::atomic<int> asleep_{0}, inside_{0};
+    Piece piece_ = nullptr;
+    void *work_ = nullptr;
+    int64_t pieces_ = 0;
+    int helpers_ = 0, started_ = 0;
+    bool open_ = false;
+};
+
+/* Never ended, because its threads never are. A fork waits in the gate until no job runs; the child has none of the
+ * threads and begins anew. */
+Pool &pool() {
+    static Pool *const made = [] {
+        library_gate();
+        pthread_atfork(nullptr, nullptr, [] {
+            new (&pool()) Pool;
+            at_piece = false;
+        });
+        return new Pool;
+    }();
+    return *made;
+}
+
+void run(int64_t pieces, Piece piece, void *work) {
+    int count = wanted.load(std::memory_order_relaxed);
+    if (own_share > 0 && own_share < count) count = own_share;
+    if (count > pieces) count = static_cast<int>(pieces);
+    if (count < 2 || at_piece) return serially(pieces, piece, work);
+    pool().run(pieces, piece, work, count);
+}
+
+}  // namespace
+
+Threads *pool_functions() {
+    static Threads functions;
+    functions.run = run;
+    functions.inside = [] { return at_piece; };
+    return &functions;
+}
+
+void set_thread_count(int count) { wanted.store(count < 1 ? 1 : count); }
+
+int thread_count() { return wanted.load(); }
+
+void set_own_share(int count) { own_share = count; }
+
+}  // namespace fl

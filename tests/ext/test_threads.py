@@ -1,0 +1,207 @@
+"""The threads that kernels share: how many, and that no result depends on it."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from fluidlite import core
+from fluidlite._ext import kernels, threads
+
+from .native import draw
+
+COUNTS = (1, 2, 3, 7)
+
+
+@pytest.fixture
+def any_count():
+    before = threads.count()
+    yield
+    threads.use(before)
+
+
+CONV = [12, 6, 40, 40, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+POOL = [64, 3, 40, 40, 2, 2, 2, 2, 0, 0, 20, 20, 1]
+FEATURES, IMAGES = (1400, 300), (64, 6, 40, 40)
+
+
+def calls():
+    """(kernel, operands, which of them are outputs, ints, floats), of sizes that are cut into pieces."""
+    x, g = draw(*FEATURES), draw(*FEATURES, seed=1)
+    rows, width = FEATURES
+    row, column = draw(width, seed=2), np.full(rows, 0.5, "f4")
+    label = np.arange(rows) % width
+    images, slopes = draw(*IMAGES), draw(*IMAGES, seed=3)
+    n, c, hw = 64, 6, 1600
+    some = [draw(c, seed=k, low=0.5) for k in range(4)]
+    a, b = draw(1024, 90), draw(90, 600, seed=1)
+    square = draw(40, 64, 64)
+    table = {
+        "relu": ([x, 0 * x], [1], [x.size], []),
+        "tanh": ([x, 0 * x], [1], [x.size], []),
+        "sigmoid_grad": ([None, x, g, 0 * x], [3], [x.size], []),
+        "elementwise_mul": ([x, g, 0 * x], [2], [x.size], []),
+        "elementwise_div_grad": ([None, 3 + x, g, g, 0 * x, 1 * x], [4, 5], [x.size], []),
+        "elementwise_add_mid": ([x, row, 0 * x], [2], [rows, width, 1, 1], []),
+        "elementwise_mul_mid_grad": ([x, row, None, g, 0 * x, 0 * row], [4, 5], [rows, width, 1], []),
+        "elementwise_add_mid_grad": ([None, None, None, slopes, None, some[0]], [5], [n, c, hw], []),
+        "sum": ([x, g, x, 0 * x], [3], [x.size], []),
+        "scale": ([x, 0 * x], [1], [x.size, 1], [2.0, 0.1]),
+        "reduce_sum": ([x, 0 * column], [1], [rows, width, 1], [1.0]),
+        "reduce_fill": ([column, 0 * x], [1], [rows, width, 1], [2.0]),
+        "softmax": ([x, 0 * x], [1], [rows, width], []),
+        "softmax_grad": ([x, g, 0 * x], [2], [rows, width], []),
+        "softmax_with_cross_entropy": ([x, label, 0 * x, 0 * column], [2, 3], [rows, width, -100], []),
+        "softmax_with_cross_entropy_grad": ([x, label, column, 0 * x], [3], [rows, width, -100], []),
+        "layer_norm": (
+            [x, row, row, 0 * x, 0 * column, 0 * column], [3, 4, 5], [rows, width, 1, 1, 0], [1e-5],
+        ),
+        "layer_norm_grad": (
+            [x, row, column, column, g, 0 * x, 0 * row, 0 * row], [5, 6, 7], [rows, width, 1, 1, 0, 1], [1e-5],
+        ),
+        "batch_norm": (
+            [images, *some, 0 * images, *(0 * s for s in some)], [5, 6, 7, 8, 9], [n, c, hw, 1], [1e-5, 0.9],
+        ),
+        "batch_norm_grad": (
+            [images, *some[:3], slopes, 0 * images, 0 * some[0], 0 * some[0]], [5, 6, 7], [n, c, hw], [1e-5],
+        ),
+        "pool2d_max": ([images, draw(64, 6, 20, 20)], [1], [64, 6, *POOL[2:]], []),
+        "pool2d_avg_grad": ([draw(64, 6, 20, 20), 0 * images], [1], [64, 6, *POOL[2:]], []),
+        "dropout_grad": ([x, (x > 0).view("u1"), 0 * x], [2], [x.size, 1], [0.5]),
+        "gemm": ([a, b, draw(1024, 600), row.repeat(2)], [2], [1024, 600, 90, 0, 0, 1], [1.0, 0.5]),
+        "gemm_batched": (
+            [square, square, 0 * square], [2], [64, 64, 64, 0, 1, 40, 4096, 4096, 4096], [1.0, 0.0],
+        ),
+        "adam": (
+            [column[:1], x, g, abs(x), abs(g), column[1:2], column[2:3]], [1, 3, 4], [x.size], [0.9, 0.99, 1e-8],
+        ),
+        "momentum": ([column[:1], x, g, 0 * x], [1, 3], [1, x.size], [0.9]),
+        "conv2d": ([draw(12, 6, 40, 40), draw(8, 6, 3, 3), None, draw(12, 8, 40, 40)], [3], CONV, []),
+        "conv2d_grad_input": ([draw(8, 6, 3, 3), draw(12, 8, 40, 40), draw(12, 6, 40, 40)], [2], CONV, []),
+        "conv2d_grad_filter": ([draw(12, 6, 40, 40), draw(12, 8, 40, 40), draw(8, 6, 3, 3)], [2], CONV, []),
+    }  # fmt: skip
+    return {name: rest for name, rest in table.items() if kernels.available(f"{name}.f32")}
+
+
+CALLS = calls()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_the_same_bits_however_many_threads(name, any_count):
+    operands, outputs, ints, floats = CALLS[name]
+    found = []
+    for count in COUNTS:
+        threads.use(count)
+        given = [None if array is None else array.copy() for array in operands]
+        kernels.call(f"{name}.f32", given, ints, floats)
+        found.append([given[k].tobytes() for k in outputs])
+    assert all(each == found[0] for each in found)
+    assert any(given[k].tobytes() != operands[k].tobytes() for k in outputs)
+
+
+def test_convolutions_in_pieces_are_those_of_single_images(any_count):
+    threads.use(2)
+    if not kernels.available("conv2d.f32"):
+        pytest.skip("oneDNN is missing")
+    x, w, g = draw(12, 6, 40, 40), draw(8, 6, 3, 3), draw(12, 8, 40, 40, seed=1)
+    out, dx, dw = np.empty_like(g), np.empty_like(x), np.empty_like(w)
+    kernels.call("conv2d.f32", [x, w, None, out], CONV)
+    kernels.call("conv2d_grad_input.f32", [w, g, dx], CONV)
+    kernels.call("conv2d_grad_filter.f32", [x, g, dw], CONV)
+    one, total = [1, *CONV[1:]], np.zeros(w.shape)
+    for k in range(12):
+        single, slope, part = np.empty_like(g[:1]), np.empty_like(x[:1]), np.empty_like(w)
+        kernels.call("conv2d.f32", [x[k : k + 1], w, None, single], one)
+        kernels.call("conv2d_grad_input.f32", [w, g[k : k + 1], slope], one)
+        kernels.call("conv2d_grad_filter.f32", [x[k : k + 1], g[k : k + 1], part], one)
+        np.testing.assert_allclose(out[k], single[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(dx[k], slope[0], rtol=1e-5, atol=1e-5)
+        total += part
+    np.testing.assert_allclose(dw, total, rtol=1e-4, atol=1e-3)
+
+
+def test_several_callers_at_once(any_count):
+    threads.use(3)
+    a, b = draw(1024, 64), draw(64, 300, seed=1)
+    want = a.astype("f8") @ b
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            out = np.empty((1024, 300), "f4")
+            kernels.call("gemm.f32", [a, b, out], [1024, 300, 64, 0, 0], [1.0, 0.0])
+            if abs(out - want).max() > 1e-4:
+                wrong.append(out)
+
+    callers = [threading.Thread(target=work) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_has_threads_of_its_own(any_count):
+    threads.use(3)
+    x = draw(400, 1000)
+    want = np.maximum(x, 0)
+
+    def right():
+        out = np.empty_like(x)
+        kernels.call("relu.f32", [x, out], [x.size])
+        return np.array_equal(out, want)
+
+    stop = threading.Event()
+    busy = threading.Thread(target=lambda: [right() for _ in iter(stop.is_set, True)])
+    busy.start()
+    try:
+        for _ in range(5):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0 if right() and right() else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        stop.set()
+        busy.join()
+
+
+def test_set_num_threads(any_count):
+    core.set_num_threads(3)
+    assert threads.count() == 3
+    core.set_num_threads(0)
+    assert threads.count() == 1
+    with pytest.raises(TypeError):
+        core.set_num_threads("two")
+
+
+def test_usable_is_what_the_affinity_leaves():
+    assert 1 <= threads.usable() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("text, count", [("3", 3), ("4,2", 4), ("", None), ("none", None), ("0", None)])
+def test_omp_num_threads(text, count, python):
+    code = "from fluidlite._ext import threads; print(threads.count(), threads.usable())"
+    done = python("-c", code, env={"OMP_NUM_THREADS": text})
+    found, usable = map(int, done.stdout.split())
+    assert found == (usable if count is None else count)
+
+
+def test_limits_of_control_groups(tmp_path):
+    groups = tmp_path / "cgroup"
+    groups.write_text("4:cpu,cpuacct:/a\n0::/b/c\n1:name=systemd:/d\n")
+    root = tmp_path / "fs"
+    for folder, name, text in [
+        ("b", "cpu.max", "150000 100000"),
+        ("b/c", "cpu.max", "max 100000"),
+        ("cpu,cpuacct/a", "cpu.cfs_quota_us", "50000"),
+        ("cpu,cpuacct/a", "cpu.cfs_period_us", "100000"),
+        ("cpu,cpuacct", "cpu.cfs_quota_us", "-1"),
+        ("cpu,cpuacct", "cpu.cfs_period_us", "100000"),
+    ]:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / name).write_text(text + "\n")
+    assert list(threads._quotas(str(root), str(groups))) == [(50000, 100000), (150000, 100000)]
+    assert list(threads._quotas(str(root), str(tmp_path / "none"))) == []
