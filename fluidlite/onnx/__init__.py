@@ -1,4 +1,4 @@
-"""Programs as ONNX models. Needs the extra `onnx`."""
+"""Programs as ONNX models, and ONNX models as programs. Needs the extra `onnx`."""
 
 from importlib.util import find_spec
 
@@ -9,5 +9,6 @@ if find_spec("onnx") is None:
 
 from . import nodes
 from .exporting import export, missing_operators
+from .loading import load
 
-__all__ = ["export", "missing_operators", "nodes"]
+__all__ = ["export", "load", "missing_operators", "nodes"]

@@ -1,0 +1,299 @@
+"""Shapes, parts and places of tensors; sizes are followed through what computes shapes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import numpy_helper
+
+from ...base.dtypes import VarType, to_vartype
+from ...framework import Variable
+from .values import Node, Size, imports
+
+
+def shaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
+    """`x` in this shape. One size that only a run knows is what is left over."""
+    open_sizes = [size for size in sizes if isinstance(size, Size)]
+    if len(open_sizes) == 1 and -1 not in sizes:
+        sizes = [-1 if isinstance(size, Size) else size for size in sizes]
+        open_sizes = []
+    shape = [size if isinstance(size, int) else -1 for size in sizes]
+    inputs = {"X": x}
+    if open_sizes:
+        inputs["ShapeTensor"] = [n.size(size) for size in sizes]  # type: ignore[assignment]
+    return n.op("reshape2", inputs, more=["XShape"], shape=shape)
+
+
+@imports("Shape")
+def _shape(n: Node) -> None:
+    x = n.var()
+    sizes = [size if size >= 0 else Size(x.name, axis) for axis, size in enumerate(n.shape())]
+    n.known(sizes[n.attr("start", 0) : n.attr("end", len(sizes))])
+
+
+@imports("Reshape")
+def _reshape(n: Node) -> None:
+    value = n.value(1)
+    if value.sizes is None and value.array is None:
+        n.out(
+            n.op("reshape2", {"X": n.var(), "Shape": n.var(1)}, more=["XShape"], shape=[-1] * n.shape(1)[0])
+        )
+        return
+    sizes = value.sizes if value.sizes is not None else [int(k) for k in n.ints(1)]
+    if n.attr("allowzero", 0) and 0 in sizes:
+        raise n.fail("has allowzero=1 and a size of 0")
+    own = n.shape()
+    sizes = [size if size != 0 or own[axis] < 0 else own[axis] for axis, size in enumerate(sizes)]
+    n.out(shaped(n, n.var(), sizes or [1]), scalar=not sizes)
+
+
+@imports("Flatten")
+def _flatten(n: Node) -> None:
+    n.out(n.op("flatten2", {"X": n.var()}, more=["XShape"], axis=n.attr("axis", 1) % max(n.rank(), 1)))
+
+
+@imports("Transpose")
+def _transpose(n: Node) -> None:
+    axis = list(n.attr("perm") or range(n.rank())[::-1])
+    n.out(n.op("transpose2", {"X": n.var()}, more=["XShape"], axis=axis))
+
+
+@imports("Squeeze")
+def _squeeze(n: Node) -> None:
+    axes = n.list_of("axes", 1)
+    if n.value().sizes is not None or n.value().scalar:
+        found = n.value()
+        n.maker.values[n.node.output[0]] = type(found)(found.var, found.array, found.sizes, scalar=True)
+        return
+    axes = [axis for axis, size in enumerate(n.shape()) if size == 1] if axes is None else axes
+    left = n.rank() - len(axes)
+    n.out(n.op("squeeze2", {"X": n.var()}, more=["XShape"], axes=axes) if left else n.var(), scalar=not left)
+
+
+@imports("Unsqueeze")
+def _unsqueeze(n: Node) -> None:
+    axes, found = n.list_of("axes", 1) or [], n.value()
+    if found.scalar:
+        if len(axes) > 1:
+            n.out(shaped(n, n.var(), [1] * len(axes)))
+        else:
+            n.maker.values[n.node.output[0]] = type(found)(found.var, found.array, found.sizes)
+        return
+    rank = n.rank() + len(axes)
+    n.out(n.op("unsqueeze2", {"X": n.var()}, more=["XShape"], axes=sorted(axis % rank for axis in axes)))
+
+
+@imports("Concat")
+def _concat(n: Node) -> None:
+    parts = [n.value(i) for i in range(len(n))]
+    if any(part.sizes is not None for part in parts) and all(
+        p.sizes is not None or p.array is not None for p in parts
+    ):
+        sizes: list[int | Size] = []
+        for i, part in enumerate(parts):
+            sizes += part.sizes if part.sizes is not None else n.ints(i)
+        n.known(sizes)
+        return
+    n.out(n.op("concat", {"X": [n.var(i) for i in range(len(n))]}, axis=n.attr("axis")))
+
+
+@imports("Split")
+def _split(n: Node) -> None:
+    axis, sections = n.attr("axis", 0) % n.rank(), n.list_of("split", 1)
+    count = len(n.node.output)
+    if sections is None:
+        size = n.shape()[axis]
+        if size < 0:
+            raise n.fail("splits a size that only a run knows")
+        part = -(-size // count)
+        sections = [part] * (count - 1) + [size - part * (count - 1)]
+    start = 0
+    for index, length in enumerate(sections):
+        n.out(n.op("slice", {"Input": n.var()}, axes=[axis], starts=[start], ends=[start + length]), index)
+        start += length
+
+
+@imports("Slice")
+def _slice(n: Node) -> None:
+    computed = [i for i in (1, 2) if n.has(i) and n.value(i).array is None]
+    if computed:
+        _slice_by_sizes(n)
+        return
+    starts, ends = n.list_of("starts", 1) or [], n.list_of("ends", 2) or []
+    axes = n.list_of("axes", 3) or list(range(len(starts)))
+    steps = (n.ints(4) if n.has(4) else None) or [1] * len(starts)
+    found = n.value()
+    if found.sizes is not None:
+        n.known(found.sizes[starts[0] : ends[0] : steps[0]])
+        return
+    far = 2**31 - 1
+    starts, ends = ([max(-far, min(far, k)) for k in part] for part in (starts, ends))
+    axes = [axis % n.rank() for axis in axes]
+    if steps == [1] * len(steps):
+        n.out(n.op("slice", {"Input": n.var()}, axes=axes, starts=starts, ends=ends))
+    else:
+        n.out(n.op("strided_slice", {"Input": n.var()}, axes=axes, starts=starts, ends=ends, strides=steps))
+
+
+def _slice_by_sizes(n: Node) -> None:
+    """Where an end follows from sizes that only a run knows."""
+    axes = [axis % n.rank() for axis in (n.ints(3) if n.has(3) else range(n.shape(1)[0]))]
+    if n.has(4) and set(n.ints(4)) != {1}:
+        raise n.fail("takes every so many up to a computed end")
+    inputs = {"Input": n.var()}
+    for slot, index in (("Starts", 1), ("Ends", 2)):
+        kind = n.var(index).dtype
+        whole = n.op("cast", {"X": n.var(index)}, in_dtype=kind, out_dtype=to_vartype("int32"))
+        inputs[slot + "Tensor"] = whole
+    n.out(
+        n.op(
+            "slice",
+            inputs,
+            axes=axes,
+            starts=[-1] * len(axes),
+            ends=[-1] * len(axes),
+            infer_flags=[-1] * len(axes),
+        )
+    )
+
+
+@imports("Gather")
+def _gather(n: Node) -> None:
+    found, index, axis = n.value(), n.value(1), n.attr("axis", 0)
+    if found.sizes is not None and index.array is not None:
+        places = n.ints(1)
+        n.known([found.sizes[place] for place in places], scalar=index.array.ndim == 0)
+        return
+    axis %= n.rank()
+    if index.array is not None and index.array.ndim == 0:
+        place = int(index.array)
+        end = place + 1 if place != -1 else 2**31 - 1
+        n.out(
+            n.op("slice", {"Input": n.var()}, axes=[axis], starts=[place], ends=[end], decrease_axis=[axis]),
+            scalar=n.rank() == 1,
+        )
+        return
+    if index.scalar:
+        raise n.fail("takes a place that it computes")
+    if axis == 0 and n.rank() == 2:
+        ids = n.op("cast", {"X": n.var(1)}, in_dtype=n.var(1).dtype, out_dtype=to_vartype("int64"))
+        n.out(n.op("lookup_table_v2", {"W": n.var(), "Ids": ids}, padding_idx=-1))
+        return
+    if n.rank(1) != 1:
+        raise n.fail(f"takes places of shape {n.shape(1)} out of {n.shape()} along axis {axis}")
+    order = [axis, *(k for k in range(n.rank()) if k != axis)]
+    x = n.var() if axis == 0 else n.op("transpose2", {"X": n.var()}, more=["XShape"], axis=order)
+    out = n.op("gather", {"X": x, "Index": n.var(1)})
+    back = [int(k) for k in np.argsort(order)]
+    n.out(out if axis == 0 else n.op("transpose2", {"X": out}, more=["XShape"], axis=back))
+
+
+def _filled_shape(n: Node, index: int) -> tuple[dict[str, Any], list[int]]:
+    """Inputs and attribute `shape` of `fill_constant`, for the shape that an input is."""
+    value = n.value(index)
+    if value.sizes is None and value.array is None:
+        return {"ShapeTensor": n.var(index)}, [-1] * n.shape(index)[0]
+    sizes = value.sizes if value.sizes is not None else list(n.ints(index))
+    inputs = {} if all(isinstance(k, int) for k in sizes) else {"ShapeTensorList": [n.size(k) for k in sizes]}
+    return inputs, [size if isinstance(size, int) else -1 for size in sizes]
+
+
+@imports("GatherND")
+def _gather_nd(n: Node) -> None:
+    if n.attr("batch_dims", 0):
+        raise n.fail("has batch_dims")
+    n.out(n.op("gather_nd", {"X": n.var(), "Index": n.var(1)}))
+
+
+@imports("NonZero")
+def _non_zero(n: Node) -> None:
+    dtype = n.var().dtype
+    truth = (
+        n.var()
+        if dtype == VarType.BOOL
+        else n.op("cast", {"X": n.var()}, in_dtype=dtype, out_dtype=VarType.BOOL)
+    )
+    places = n.op("where_index", {"Condition": truth})
+    n.out(n.op("transpose2", {"X": places}, more=["XShape"], axis=[1, 0]))
+
+
+@imports("OneHot")
+def _one_hot(n: Node) -> None:
+    if n.array(2).tolist() != [0, 1] or n.attr("axis", -1) not in (-1, n.rank()):
+        raise n.fail(f"has values {n.array(2).tolist()}, or not along a last axis of its own")
+    kind = to_vartype(n.array(2).dtype)
+    n.out(n.op("one_hot_v2", {"X": n.var()}, depth=int(n.array(1)), dtype=int(kind), allow_out_of_range=True))
+
+
+@imports("Range")
+def _range(n: Node) -> None:
+    n.out(n.op("range", {"Start": n.var(0), "End": n.var(1), "Step": n.var(2)}))
+
+
+@imports("Expand")
+def _expand(n: Node) -> None:
+    """Spread over zeros of the other shape."""
+    dtype, (inputs, shape) = n.var().dtype, _filled_shape(n, 1)
+    kind = n.dtype().kind
+    through = to_vartype("int32") if kind == "b" else dtype
+    x = n.var() if kind != "b" else n.op("cast", {"X": n.var()}, in_dtype=dtype, out_dtype=through)
+    zeros = n.op("fill_constant", inputs, shape=shape, value=0.0, dtype=through)
+    out = n.op("elementwise_add", {"X": x, "Y": zeros}, axis=-1)
+    n.out(out if kind != "b" else n.op("cast", {"X": out}, in_dtype=through, out_dtype=dtype))
+
+
+@imports("Tile")
+def _tile(n: Node) -> None:
+    n.out(n.op("expand", {"X": n.var()}, expand_times=n.ints(1)))
+
+
+@imports("Pad")
+def _pad(n: Node) -> None:
+    pads, mode = n.list_of("pads", 1) or [], n.attr("mode", "constant")
+    value = float(n.array(2)) if n.has(2) else float(n.attr("value", 0.0))
+    if n.has(3):
+        raise n.fail("names axes")
+    half = len(pads) // 2
+    pairs = [(pads[k], pads[k + half]) for k in range(half)]
+    if min(pads) < 0:
+        raise n.fail("takes away what is on the sides")
+    if mode == "constant":
+        n.out(n.op("pad", {"X": n.var()}, paddings=[k for pair in pairs for k in pair], pad_value=value))
+    elif half == 4 and pairs[:2] == [(0, 0), (0, 0)] and mode in ("reflect", "edge"):
+        n.out(n.op("pad2d", {"X": n.var()}, paddings=[*pairs[2], *pairs[3]], mode=mode))
+    else:
+        raise n.fail(f"has mode {mode!r} along other axes than the last two of four")
+
+
+@imports("ConstantOfShape")
+def _constant_of_shape(n: Node) -> None:
+    tensor = n.attr("value")
+    filling = numpy_helper.to_array(tensor).ravel()[0] if tensor is not None else np.float32(0)
+    inputs, shape = _filled_shape(n, 0)
+    n.out(n.op("fill_constant", inputs, shape=shape, value=float(filling), dtype=to_vartype(filling.dtype)))
+
+
+@imports("TopK")
+def _top_k(n: Node) -> None:
+    last = n.attr("axis", -1) % n.rank() == n.rank() - 1
+    if not (n.attr("largest", 1) and last):
+        raise n.fail("looks for the smallest, or not along the last axis")
+    out = n.op("top_k", {"X": n.var()}, more=["Indices"], k=n.ints(1)[0])
+    n.out(out)
+    made = n.maker.block.ops[-1].output("Indices")[0]
+    n.out(n.maker.block.var(made), 1)
+
+
+@imports("ArgMax", "ArgMin")
+def _arg(n: Node) -> None:
+    if n.attr("select_last_index", 0):
+        raise n.fail("takes the last of equal ones")
+    kind = "arg_max" if n.kind == "ArgMax" else "arg_min"
+    n.out(n.op(kind, {"X": n.var()}, axis=n.attr("axis", 0), keepdims=bool(n.attr("keepdims", 1))))
+
+
+@imports("CumSum")
+def _cumsum(n: Node) -> None:
+    ends: dict[str, Any] = {"exclusive": bool(n.attr("exclusive", 0)), "reverse": bool(n.attr("reverse", 0))}
+    n.out(n.op("cumsum", {"X": n.var()}, axis=int(n.array(1)), **ends))
