@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, eager
+from .. import backend, eager, layers
 from ..base import context, missing, unique_name
 from ..base.dtypes import to_vartype
 from ..base.errors import FeedError
@@ -181,11 +181,15 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         zero_copy: False: copy the array. By default a tensor on the CPU shares its memory, as in Fluid, if it is
             contiguous: what is written into the array later shows in the tensor.
 
+    In a function that is translated outside of dygraph mode (`dygraph_to_static_func`): what `layers.assign` makes.
+
     Raises:
         AssertionError, as in Fluid: outside of dygraph mode. TypeError: `value` is neither array nor tensor. FeedError
         (an EnforceNotMet and TypeError): its elements are of a type that Fluid does not have.
     """
     if not in_dygraph_mode() and tracing.current() is None:
+        if tracing.rewriter.get() is not None:
+            return layers.assign(value)
         raise AssertionError(
             "to_variable works in dygraph mode only: use it inside `with fluid.dygraph.guard():` or after "
             "fluid.enable_dygraph()"

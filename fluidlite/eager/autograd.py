@@ -124,6 +124,8 @@ def backward(
     for leaf, gradient in sweep.arrived():
         if moving:
             gradient = placing.beside(gradient, leaf.array)
+        if leaf.stop_gradient:  # set after it was used: as in Fluid, a gradient there is, and nothing in it
+            gradient = leaf.zeros_alike()
         for hook in list(leaf.hooks or ()):
             gradient = hook(gradient)
         if replace:
@@ -186,6 +188,9 @@ def grad(
         retain = create_graph if retain_graph is None else retain_graph
         walk = _Walk(sources, targets, blocked)
         found = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
+        for gradient in found:
+            if create_graph and gradient is not None:
+                gradient.stop_gradient = False
     for target, gradient in zip(targets, found, strict=True):
         if gradient is None and not allow_unused:
             raise OperatorError(

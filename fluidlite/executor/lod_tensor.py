@@ -31,10 +31,12 @@ class LoDTensor(TensorMemory):
 
     __slots__ = ("__weakref__", "_lod", "_owner", "array")
 
-    def __init__(self) -> None:
+    def __init__(self, recursive_sequence_lengths: Sequence[Sequence[int]] = ()) -> None:
         self.array: Any = None
         self._lod: Lod = ()
         self._owner: Any = None  # a scope's version cell: told when the memory is replaced
+        if recursive_sequence_lengths:
+            self.set_recursive_sequence_lengths(recursive_sequence_lengths)
 
     @classmethod
     def wrap(cls, array: Any, lod: Sequence[Any] = ()) -> LoDTensor:

@@ -21,6 +21,23 @@ def total(x):
     return apply("reduce_sum", {"X": x}, attrs={"reduce_all": True})
 
 
+def test_what_is_stopped_after_its_use_gets_zeros():
+    """As in Fluid, so that an optimizer leaves it as it is."""
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    out = total(apply("elementwise_mul", {"X": x, "Y": w}))
+    w.stop_gradient = True
+    out.backward()
+    assert (w.gradient().tolist(), x.gradient().tolist()) == ([0, 0], [3, 4])
+
+
+def test_gradients_of_a_recorded_graph_go_on():
+    x = leaf([1.0, 2.0])
+    for outputs in (x, apply("scale", {"X": x}, attrs={"scale": 3.0}), apply("square", {"X": x})):
+        for again in (False, True):
+            (dx,) = grad(outputs, x, create_graph=again, retain_graph=True)
+            assert dx.stop_gradient is not again
+
+
 def test_gradients_add_up_over_uses_and_calls():
     x = leaf([1.0, 2.0])
     y = x * x + x * 3.0 + x

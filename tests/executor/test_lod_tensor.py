@@ -129,6 +129,13 @@ def test_copies_of_tensors_have_read_only_offsets_too(again):
     assert not any(level.flags.writeable for level in made.offsets)
 
 
+def test_made_with_lengths():
+    tensor = fluid.LoDTensor([[2, 1], [1, 0, 3]])
+    tensor.set(np.zeros((4, 1), "float32"), fluid.CPUPlace())
+    assert tensor.lod() == [[0, 2, 3], [0, 1, 1, 4]]
+    assert tensor.recursive_sequence_lengths() == [[2, 1], [1, 0, 3]]
+
+
 def test_elements_that_come_later_may_not_fit_the_levels():
     tensor = fluid.LoDTensor()
     tensor.set_lod([[0, 2, 5]])
