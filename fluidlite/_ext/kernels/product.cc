@@ -272,12 +272,14 @@ template <class T> void by_tiles(const Product<T> &g) {
     }
 }
 
-/* A BLAS packs its operands in each call, which below this takes longer than the product itself. */
-constexpr int64_t most_work = 1 << 21;
+/* A BLAS packs its operands in each call, which below this takes longer than the product itself; for few rows that is so
+ * up to where it would take several threads. */
+constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64;
 
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
-    return g.m <= most_work && g.n <= most_work && g.k <= most_work && g.m * g.n <= most_work && g.m * g.n * g.k <= most_work;
+    const int64_t most = g.m <= few_rows ? most_work_of_few : most_work;
+    return g.m <= most && g.n <= most && g.k <= most && g.m * g.n <= most && g.m * g.n * g.k <= most;
 }
 
 }  // namespace
