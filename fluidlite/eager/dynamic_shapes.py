@@ -1,7 +1,7 @@
 """Variants of eager operators that serve many sizes: when they are made, and what makes them.
 
 A form that has met inputs of the same types and ranks but several sizes gets an *open* variant: shapes and kernels
-are found with a `Size` (`base/sizes.py`) for every axis that differed, and from then on the variant takes on other
+are found with a `Size` (`base/sizes/`) for every axis that differed, and from then on the variant takes on other
 sizes in C as long as its guards hold. Gradient operators of an open variant are open from the start; their sizes follow
 from those of the forward operator.
 """

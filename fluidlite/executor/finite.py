@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet
-from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
 from ..framework import Operator
 from ..framework.callsite import describe
-from ..ops.registry import LodArray
-from .environment import Environment
 from .interpret import Interpreter
 
 
@@ -22,18 +18,8 @@ class FiniteOnly(Interpreter):
     it is, so a parameter that an update has spoilt can be read afterwards.
     """
 
-    def _store(
-        self,
-        name: str,
-        value: Any,
-        lod: Lod,
-        op: Operator,
-        environment: Environment,
-        dtype: VarType | None = None,
-    ) -> None:
-        super()._store(name, value, lod, op, environment, dtype)
-        array = value.array if isinstance(value, LodArray) else value
-        array = array.values if isinstance(array, SelectedRows) else array
+    def _look_at(self, op: Operator, name: str, value: Any) -> None:
+        array = value.values if isinstance(value, SelectedRows) else value
         if getattr(getattr(array, "dtype", None), "kind", "") != "f":
             return
         if not bool(self.xp.isfinite(array).all()):

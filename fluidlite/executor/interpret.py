@@ -263,6 +263,10 @@ class Interpreter:
             value, lod = value.array, value.lod
         exact = None if dtype is None else to_numpy(dtype)
         environment.put(name, fitted(value, *kept_as(op, name), self.xp, exact), lod)
+        self._look_at(op, name, value)
+
+    def _look_at(self, op: Operator, name: str, value: Any) -> None:
+        """Comes after each result has been stored."""
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
