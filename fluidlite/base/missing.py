@@ -6,7 +6,6 @@ is listed (`fluid_names.py`), so that what lives in another module here is found
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import opcode
@@ -141,6 +140,8 @@ def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[st
             error = NotSupportedError(explain(full), name=name)
         else:
             names = [n for n in (*vars(sys.modules[module]), *(lazy or ())) if n[0] != "_"]
+            import difflib  # slow to import
+
             near = difflib.get_close_matches(name, names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             error = AttributeError(f"module {fluid_module!r} has no attribute {name!r}{hint}", name=name)

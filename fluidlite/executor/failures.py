@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import NoReturn
@@ -10,6 +9,7 @@ from typing import NoReturn
 from ..base.errors import EnforceNotMet, EOFException, called
 from ..framework import Operator, Variable
 from ..framework.callsite import describe
+from ..framework.verify import suggest
 from ..ops.native_errors import native_error
 from ..ops.program.feed_fetch import ENDS
 from ..ops.registry import OperatorError
@@ -23,6 +23,8 @@ class NotFed(EnforceNotMet):
     """
 
     def __init__(self, where: str, name: str, fed: Iterable[str]) -> None:
+        import difflib  # slow to import
+
         names = sorted(fed)
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"; did you mean it by {close[0]!r}?" if close else ""
@@ -57,8 +59,7 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
 
 def unknown_fetch(name: str, known: Iterable[str]) -> EnforceNotMet:
     """The error for a name in fetch_list that the program does not compute."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = suggest(name, known)
     return EnforceNotMet(f"fetch_list names variable {name!r}, which the program does not have{hint}")
 
 

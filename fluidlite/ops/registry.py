@@ -6,7 +6,6 @@ operators through `OpView` (`op_view.py`), whose names stand here as well.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -372,6 +371,8 @@ def find(op_type: str) -> OpDef:
     try:
         return _OPS[op_type]
     except KeyError:
+        import difflib  # slow to import
+
         near = difflib.get_close_matches(str(op_type), _OPS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownOperator(f"fluidlite has no operator {op_type!r}{hint}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +18,8 @@ def dealt_out(records: Records, slots: Sequence[Slot], turn: int) -> Records:
 
     `turn`: the number of this exchange, on which the draws depend.
     """
+    import tempfile
+
     run = world()
     lines = _lines(records, slots)
     owners = np.random.default_rng((run.rank, turn)).integers(0, run.size, len(lines))

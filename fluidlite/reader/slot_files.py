@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import atexit
 import os
-import shlex
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +20,9 @@ from .._ext.slots import PROBLEMS, Parser
 from ..base.dtypes import VarType, to_numpy
 from ..base.errors import FormatError
 from ..executor import LoDTensor
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,8 @@ class SlotReader:
                 **os.environ,
                 "PATH": os.pathsep.join([*_interpreters(), os.environ.get("PATH", "")]),
             }
+            import subprocess  # slow to import
+
             # In a session of its own, so that everything the command has started can be ended with it.
             process = self._process = subprocess.Popen(
                 self._command, shell=True, stdin=source, stdout=subprocess.PIPE, env=environment,
@@ -158,6 +159,10 @@ def _interpreters() -> list[str]:
 
 @cache
 def _wrappers(process: int) -> str:
+    import shlex
+    import shutil
+    import tempfile
+
     folder = tempfile.mkdtemp(prefix="fluidlite-")
     atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == process else None)
     python = shlex.quote(sys.executable)
