@@ -87,11 +87,6 @@ assert sys.meta_path == before
             "fluid.layers.generate_mask_labels exists in Fluid 1.8",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
-        (
-            "import paddle.distributed.launch_ps as started; started.launch()",
-            "NotSupportedError",
-            "paddle.distributed.launch_ps.launch exists in Fluid 1.8",
-        ),
         ("import paddle.amp", "ModuleNotFoundError", "leave auto_cast and GradScaler away"),
     ],
 )

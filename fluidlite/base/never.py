@@ -5,6 +5,27 @@ from __future__ import annotations
 from .fluid_names import listed
 
 _BOXPS = "it drives BoxPS, a server that exists inside Baidu only"
+_PSLIB = (
+    "it drives PSLib, whose servers exist inside Baidu only: use "
+    "fluid.incubate.fleet.parameter_server.distribute_transpiler"
+)
+_OF_PSLIB = """
+fluid.distributed.fleet.Fleet
+fluid.distributed.helper.FileSystem
+fluid.distributed.helper.MPIHelper
+fluid.distributed.ps_instance.PaddlePSInstance
+fluid.incubate.fleet.parameter_server.pslib.DownpourOptimizer
+fluid.incubate.fleet.parameter_server.pslib.PSLib
+fluid.incubate.fleet.parameter_server.pslib.fleet
+fluid.incubate.fleet.parameter_server.pslib.fleet_embedding
+fluid.incubate.fleet.parameter_server.pslib.node.DownpourServer
+fluid.incubate.fleet.parameter_server.pslib.node.DownpourWorker
+fluid.incubate.fleet.parameter_server.pslib.node.Server
+fluid.incubate.fleet.parameter_server.pslib.node.Worker
+fluid.incubate.fleet.parameter_server.pslib.optimizer_factory.DistributedAdam
+fluid.incubate.fleet.parameter_server.pslib.optimizer_factory.DistributedOptimizerImplBase
+fluid.incubate.fleet.parameter_server.pslib.optimizer_factory.FLEET_GLOBAL_DICT
+"""
 _NATIVE = (
     "it loads operators compiled against the C++ classes of one release of Paddle; "
     "fluid.layers.py_func takes operators written in Python"
@@ -73,6 +94,7 @@ _REASONS = {
     "paddle.dataset.sentiment.movie_reviews": "it is an object of NLTK, which paddle.dataset.sentiment does without",
 }
 
+_REASONS.update((name, _PSLIB) for name in _OF_PSLIB.split())
 _REASONS.update((f"fluid.dygraph.dygraph_to_static.{name}", _STEP) for name in _STEPS.split())
 
 

@@ -144,7 +144,8 @@ class Executor:
         """Run `program` on every batch of a data set of files (`fluid.DatasetFactory`).
 
         Threads update the same parameters without waiting for each other, as Fluid's do: with more than one the order
-        of updates, and so the last digits, are others each time. A CompiledProgram is run by one thread.
+        of updates, and so the last digits, are others each time. A CompiledProgram is run by one thread, and so is a
+        program that waits for parameter servers.
 
         Args:
             program: a Program or CompiledProgram; the default main program if None.
@@ -175,7 +176,11 @@ class Executor:
         program = default_main_program() if program is None else program
         scope = global_scope() if scope is None else scope
         # Threads run copies of the program: a plan serves one at a time.
-        shares = dataset._shares(int(thread), single=not isinstance(program, Program))
+        # Parameter servers that wait for all trainers get the gradients of one batch at a time.
+        single = not isinstance(program, Program) or any(
+            op.type == "send_barrier" for op in program.global_block().ops
+        )
+        shares = dataset._shares(int(thread), single=single)
         steps = [self._step_of(each, scope) for each in [program, *self._copies_of(program, len(shares) - 1)]]
         run_over(
             shares, steps, list(zip(info, fetch_names(fetches), strict=True)), print_period, fetch_handler

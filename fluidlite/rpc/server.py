@@ -6,6 +6,7 @@ store updates; what a trainer gets after its barrier waits for that. Without, ea
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ class ParameterServer:
     """Serves `store` to `trainers` trainers at `endpoint` until all of them are done.
 
     `run` raises TrainerLost if one of them has ended without saying so; without barriers the others go on, and it may
-    come back.
+    come back until they are done, or, with FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time.
     """
 
     def __init__(self, endpoint: str, trainers: int, store: Store, sync: bool) -> None:
@@ -54,6 +55,7 @@ class ParameterServer:
         self._done: set[int] = set()
         self._gone: set[int] = set()
         self._failure: Exception | None = None
+        self._return = os.environ.get("FLUIDLITE_TRAINERS_RETURN") == "1"
         self._commands: Mapping[str, Callable[[Message], Message]] = {
             "send": self._send,
             "send_barrier": self._send_barrier,
@@ -78,9 +80,8 @@ class ParameterServer:
             raise self._failure
 
     def _over(self) -> bool:
-        return len(self._done) == self.trainers or (
-            bool(self._gone) and len(self._done | self._gone) == self.trainers
-        )
+        ended = self._done if self._return else self._done | self._gone
+        return len(ended) == self.trainers
 
     def _answer(self, data: bytes) -> bytes:
         try:

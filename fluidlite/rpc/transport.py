@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
+from queue import SimpleQueue
 from typing import Any
 
 from ..base.errors import NotSupportedError
@@ -36,6 +37,37 @@ def _grpc() -> Any:
             "parameter servers need grpcio, which is not installed: pip install 'fluidlite[ps]'"
         ) from None
     return grpc
+
+
+class _Threads(Executor):
+    """So many threads at most, none of which keeps the process from ending, whatever it waits for."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._idle = threading.Semaphore(0)
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+
+        def call() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                done.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._work.put(call)
+        if not self._idle.acquire(blocking=False) and self._left > 0:
+            self._left -= 1
+            threading.Thread(target=self._run, name="fluidlite-ps", daemon=True).start()
+        return done
+
+    def _run(self) -> None:
+        while True:
+            self._work.get()()
+            self._idle.release()
 
 
 class Listener:
@@ -68,7 +100,7 @@ class Listener:
             CALL: grpc.unary_unary_rpc_method_handler(lambda data, context: answer(data)),
             WATCH: grpc.unary_stream_rpc_method_handler(watch),
         }
-        self._server = grpc.server(ThreadPoolExecutor(threads, "fluidlite-ps"), options=_OPTIONS)
+        self._server = grpc.server(_Threads(threads), options=_OPTIONS)
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
         try:
             bound = self._server.add_insecure_port(endpoint)

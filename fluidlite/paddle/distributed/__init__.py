@@ -32,5 +32,5 @@ __all__ = [
 ]
 
 __getattr__ = missing.reporter(
-    __name__, lazy={"cloud_utils": "", "fs_wrapper": "", "launch": "", "utils": ""}
+    __name__, lazy={"cloud_utils": "", "fs_wrapper": "", "launch": "", "launch_ps": "", "utils": ""}
 )
