@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from .rpc.ports import free_port
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -125,3 +129,18 @@ def test_distributed(python):
     assert float(re.search(r"accuracy (\S+)", done.stdout)[1]) > 0.4, done.stderr
     done = python("-m", "fluidlite", folder / "paddle2_spawn.py", 1)
     assert float(re.search(r"mean loss of 1 processes (\S+)", done.stdout)[1]) < 0.01, done.stderr
+
+
+def test_served_clicks(python):
+    pytest.importorskip("grpc", reason="parameter servers need grpcio")
+    options = ["--rows", 2000, "--steps", 8, "--batch", 64]
+    endpoints = ",".join(f"127.0.0.1:{free_port()}" for _ in range(2))
+    script = EXAMPLES / "distributed" / "served_clicks.py"
+    done = python(
+        "-m", "fluidlite", "-m", "paddle.distributed.launch_ps", "--endpoints", endpoints, script, *options
+    )
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"(worker|server) (\d): (loss|\d+ MB at most)", done.stdout)
+    assert sorted((kind, number) for kind, number, _ in said) == [
+        (kind, number) for kind in ("server", "worker") for number in "01"
+    ]

@@ -97,6 +97,9 @@ def run(
         if failed is not None:
             print(f"fluidlite: {failed.fate()}", file=sys.stderr, flush=True)
             return abs(failed.running.returncode) or 1
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until and any(one.running.poll() is None for one in serving):
+            time.sleep(_LOOKS)  # those that all workers have told that they are done end by themselves
         return 0
     finally:
         for one in (*training, *serving):

@@ -15,6 +15,9 @@ from typing import Any, Protocol
 from .messages import Message, RpcError, TrainerLost
 from .transport import Listener
 
+_TELLS_FOR = 3.0
+"""Seconds for which a server that has failed stays to tell those trainers why that have not asked yet."""
+
 
 class Store(Protocol):
     """Parameters and how they are updated; all calls come one at a time."""
@@ -55,6 +58,7 @@ class ParameterServer:
         self._done: set[int] = set()
         self._gone: set[int] = set()
         self._failure: Exception | None = None
+        self._told: set[int] = set()
         self._return = os.environ.get("FLUIDLITE_TRAINERS_RETURN") == "1"
         self._commands: Mapping[str, Callable[[Message], Message]] = {
             "send": self._send,
@@ -74,10 +78,17 @@ class ParameterServer:
             with self._state:
                 while self._failure is None and not self._over():
                     self._state.wait(1.0)
+                if self._failure is not None:
+                    self._state.wait_for(self._all_know, _TELLS_FOR)
         finally:
             listener.close()
         if self._failure is not None:
             raise self._failure
+
+    def _all_know(self) -> bool:
+        """Whether all trainers that are there have been told what went wrong."""
+        there = {trainer for trainer, count in self._watching.items() if count}
+        return there <= self._told | self._done
 
     def _over(self) -> bool:
         ended = self._done if self._return else self._done | self._gone
@@ -94,6 +105,10 @@ class ParameterServer:
             self._steps[message.trainer] = int(message.info.get("step", 0))
             return command(message).encode()
         except Exception as error:  # the trainer that asked is told, whatever it is
+            with self._state:
+                if error is self._failure:
+                    self._told.add(message.trainer)
+                    self._state.notify_all()
             return Message("error", info={"text": f"{type(error).__name__}: {error}"}).encode()
 
     def _check(self) -> None:

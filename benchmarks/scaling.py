@@ -1,0 +1,201 @@
+"""How far do several processes get one step?
+
+Without arguments: what the alpha-beta model says of steps of ResNet-50, BERT-base and a model of clicks on 2 to 1,024
+nodes, as tables in Markdown (docs/scaling.md). With `--measure 2 4`: what each collective takes between so many
+processes of this machine, beside the same call of mpi4py.
+
+    python benchmarks/scaling.py
+    python benchmarks/scaling.py --measure 2 4
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+
+MB = 1e6
+NODES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+BACKWARD = 2 / 3
+"""The part of a step's computing that is the backward pass, beside which gradients can travel."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network between nodes: seconds that a message takes beside its bytes, and bytes per second."""
+
+    name: str
+    alpha: float
+    beta: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """A step of one node: seconds of computing, bytes of dense gradients, bytes of rows of tables each way."""
+
+    name: str
+    compute: float
+    dense: float
+    rows: float = 0.0
+
+
+NETWORKS = (Network("10 Gb/s", 30e-6, 10e9 / 8), Network("100 Gb/s", 5e-6, 100e9 / 8))
+MODELS = (
+    Model("ResNet-50", 0.160, 25.6e6 * 4),
+    Model("BERT-base", 0.250, 110e6 * 4),
+    Model("clicks", 0.010, 0.4e6 * 4, 1024 * 26 * (10 * 4 + 8)),
+)
+
+
+def all_reduce(nodes: int, size: float, network: Network) -> float:
+    """Seconds of the sum of `size` bytes over all nodes: the quicker of a ring and of halving and doubling."""
+    moved = 2 * (nodes - 1) / nodes * size / network.beta
+    return min(2 * (nodes - 1), 2 * math.ceil(math.log2(nodes))) * network.alpha + moved
+
+
+def all_gather(nodes: int, size: float, network: Network) -> float:
+    """Seconds until everybody has the `size` bytes of each."""
+    return math.ceil(math.log2(nodes)) * network.alpha + (nodes - 1) * size / network.beta
+
+
+def exchange(nodes: int, model: Model, network: Network) -> float:
+    """Seconds in which nodes add up gradients: dense ones as sums, rows as they are."""
+    rows = all_gather(nodes, model.rows, network) if model.rows else 0.0
+    return all_reduce(nodes, model.dense, network) + rows
+
+
+def collective(nodes: int, model: Model, network: Network, overlaps: bool) -> float:
+    """Seconds of a step, with the exchange behind the backward pass or beside it."""
+    talk = exchange(nodes, model, network)
+    if not overlaps:
+        return model.compute + talk
+    return model.compute * (1 - BACKWARD) + max(model.compute * BACKWARD, talk)
+
+
+def with_servers(nodes: int, model: Model, network: Network, waits: bool) -> float:
+    """Seconds of a step with a parameter server on every node.
+
+    A server takes its part of the gradients of all, and gives its part of the parameters to all: so does the link of
+    each node. `waits`: everything of a step comes one after the other; otherwise the slower of the two counts.
+    """
+    size = model.dense + model.rows
+    link = 2 * network.alpha + 2 * size * (nodes - 1) / nodes / network.beta
+    rows = 2 * network.alpha + model.rows / network.beta if model.rows else 0.0  # looked up before the step
+    return model.compute + link + rows if waits else max(model.compute, link + rows)
+
+
+WAYS = {
+    "collective, after backward": lambda n, m, w: collective(n, m, w, False),
+    "collective, beside backward": lambda n, m, w: collective(n, m, w, True),
+    "servers, sync": lambda n, m, w: with_servers(n, m, w, True),
+    "servers, async": lambda n, m, w: with_servers(n, m, w, False),
+}
+
+
+def efficiency(nodes: int, model: Model, network: Network, way: str) -> float:
+    """The part of `nodes` times the rate of one that is reached."""
+    return model.compute / WAYS[way](nodes, model, network)
+
+
+def stops(model: Model, network: Network, way: str) -> str:
+    """The number of nodes from which on less than half of each is of use."""
+    found = [n for n in NODES if efficiency(n, model, network, way) < 0.5]
+    return str(found[0]) if found else "-"
+
+
+def tables() -> str:
+    """The predictions, in Markdown."""
+    shown = (2, 8, 64, 256, 1024)
+    lines = []
+    for model in MODELS:
+        lines += [
+            f"\n{model.name}: {model.compute * 1e3:g} ms of computing, {model.dense / MB:.1f} MB of dense gradients, "
+            f"{model.rows / MB:.1f} MB of rows\n",
+            f"| network | way | {' | '.join(f'{n:,} nodes' for n in shown)} | less than half from |",
+            f"|---|---|{'---:|' * (len(shown) + 1)}",
+        ]
+        for network in NETWORKS:
+            for way in WAYS:
+                cells = [f"{efficiency(n, model, network, way):.0%}" for n in shown]
+                lines.append(
+                    f"| {network.name} | {way} | {' | '.join(cells)} | {stops(model, network, way)} |"
+                )
+    return "\n".join(lines)
+
+
+def measured(sizes: list[int], rounds: int) -> None:
+    """In one of several processes: print the medians, in microseconds, as process 0 sees them."""
+    import numpy as np
+    from mpi4py import MPI
+
+    from fluidlite.distributed import world
+
+    here, mpi = world(), MPI.COMM_WORLD
+    found: dict[str, list[float]] = {}
+    for size in sizes:
+        array = np.ones(max(here.size, size // 4 // here.size * here.size), "float32")
+        other, many = np.empty_like(array), np.empty((here.size, array.size), "float32")
+        part = np.empty(array.size // here.size, "float32")
+        calls = {
+            "all_reduce": (partial(here.all_reduce, array), partial(mpi.Allreduce, array, other)),
+            "broadcast": (partial(here.broadcast, array), partial(mpi.Bcast, other)),
+            "all_gather": (partial(here.all_gather, array), partial(mpi.Allgather, array, many)),
+            "reduce_scatter": (
+                partial(here.reduce_scatter, array),
+                partial(mpi.Reduce_scatter_block, array, part),
+            ),
+        }
+        for name, both in calls.items():
+            taken: tuple[list[float], list[float]] = ([], [])
+            for _ in range(rounds):
+                for call, times in zip(both, taken, strict=True):
+                    mpi.Barrier()
+                    begin = time.perf_counter()
+                    call()
+                    times.append(time.perf_counter() - begin)
+            found[f"{name}, {array.nbytes} B"] = [statistics.median(times) * 1e6 for times in taken]
+    if here.rank == 0:
+        print("RESULT", json.dumps(found), flush=True)
+
+
+def measure(processes: int, sizes: list[int], rounds: int) -> int:
+    """Start processes that measure, and print the table."""
+    command = [sys.executable, "-m", "fluidlite", "launch", "-n", str(processes), __file__, "--rank"]
+    command += ["--rounds", str(rounds), "--sizes", *map(str, sizes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    line = next((one for one in done.stdout.splitlines() if "RESULT " in one), None)
+    if done.returncode or line is None:
+        print(done.stderr[-2000:], file=sys.stderr)
+        return 1
+    print(f"\n{processes} processes\n\n| collective | us | mpi4py, us | ratio |\n|---|---:|---:|---:|")
+    for name, (ours, theirs) in json.loads(line.partition("RESULT ")[2]).items():
+        print(f"| {name} | {ours:.0f} | {theirs:.0f} | {ours / theirs:.2f} |")
+    return 0
+
+
+def command() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--measure", type=int, nargs="+", default=[], metavar="PROCESSES")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[4, 65536, 4194304], help="bytes")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rank:
+        measured(options.sizes, options.rounds)
+        return 0
+    if not options.measure:
+        print(tables())
+        return 0
+    return max(measure(count, options.sizes, options.rounds) for count in options.measure)
+
+
+if __name__ == "__main__":
+    sys.exit(command())
