@@ -32,7 +32,7 @@ LAYERS = [
         "inference", "device_worker", "trainer_desc", "trainer_factory", "visual",
     },
     {"dygraph"},
-    {"contrib", "onnx"},
+    {"contrib", "onnx", "weights"},
     {"graphviz"},
     {"install_check", "dygraph_utils", "debugger", "net_drawer", "transpiler"},
     {"communicator"},

@@ -1,0 +1,218 @@
+"""Weights in files of the safetensors format, and under the names of other frameworks.
+
+The format: the size of a header (uint64, little endian); the header, a JSON object that gives each tensor's type, shape
+and place; the elements of the tensors in row-major order, little endian, without gaps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .base.errors import FormatError
+from .base.files import atomic_writer
+from .executor import LoDTensor, Scope, global_scope
+from .framework import Program
+
+__all__ = ["load", "program_state", "renamed", "save"]
+
+_KINDS = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "I64": "int64", "I32": "int32", "I16": "int16",
+    "I8": "int8", "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
+}  # fmt: skip
+_NAMES = {np.dtype(kind): name for name, kind in _KINDS.items()}
+_METADATA, _LARGEST_HEADER = "__metadata__", 100_000_000
+
+Rules = Mapping[str, Any] | str | os.PathLike[str]
+
+
+def save(
+    path: str | os.PathLike[str],
+    state: Mapping[str, Any],
+    names: Rules | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write arrays by name as a safetensors file, all of it or nothing.
+
+    Args:
+        path: the file; its folder is made if need be.
+        state: what `state_dict()`, `load_program_state` or `program_state` gave: tensors, LoDTensors or arrays.
+        names: the names that they have in the file, see `renamed`.
+        metadata: texts to keep in the header.
+
+    Raises TypeError for a value that is no array of numbers, or of a type that the format does not have; ValueError for
+    two tensors that would have one name.
+    """
+    arrays = {name: _array(name, value) for name, value in state.items()}
+    arrays = renamed(arrays, names) if names is not None else arrays
+    header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
+    start = 0
+    for name, array in arrays.items():
+        header[name] = {
+            "dtype": _NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [start, start + array.nbytes],
+        }
+        start += array.nbytes
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with atomic_writer(path) as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for array in arrays.values():
+            little = array.byteswap() if sys.byteorder == "big" else array
+            file.write(np.ascontiguousarray(little).tobytes())
+
+
+def load(path: str | os.PathLike[str], names: Rules | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file by name; BF16 becomes float32.
+
+    `names` are the same rules that `save` takes: they are followed backwards, so that a file with the names of another
+    framework gives a state dict for `set_dict` or `fluid.set_program_state`.
+
+    Raises FormatError, naming the file, if it is damaged or no such file; OSError as `open` does.
+    """
+    what, data = os.fspath(path), Path(path).read_bytes()
+    if len(data) < 8:
+        raise FormatError(f"{what} is not a safetensors file: it has {len(data)} bytes")
+    (size,) = struct.unpack_from("<Q", data)
+    if not 2 <= size <= min(_LARGEST_HEADER, len(data) - 8):
+        raise FormatError(f"{what} is no safetensors file, or cut off: its header would have {size} bytes")
+    try:
+        header = json.loads(data[8 : 8 + size].decode(), object_pairs_hook=_without_doubles)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{what} is not a safetensors file: its header cannot be read ({error})") from None
+    if not isinstance(header, dict):
+        raise FormatError(f"{what} is not a safetensors file: its header is no object")
+    header.pop(_METADATA, None)
+    elements = memoryview(data)[8 + size :]
+    found = {name: _read(what, name, entry, elements) for name, entry in header.items()}
+    ends = sorted(entry["data_offsets"] for entry in header.values())
+    if [begin for begin, _ in ends] != [0, *(end for _, end in ends)][: len(ends)] or (
+        (ends[-1][1] if ends else 0) != len(elements)
+    ):
+        raise FormatError(f"{what} is a damaged safetensors file: its tensors overlap, or leave gaps")
+    return renamed(found, names, backwards=True) if names is not None else found
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return made
+
+
+def _read(what: str, name: str, entry: Any, elements: memoryview) -> np.ndarray:
+    try:
+        kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        sound = all(type(n) is int and n >= 0 for n in (*shape, begin, end)) and begin <= end <= len(elements)
+    except (KeyError, TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise FormatError(f"{what} is a damaged safetensors file: tensor {name!r} is described as {entry!r}")
+    if kind != "BF16" and kind not in _KINDS:
+        raise FormatError(f"{what}: tensor {name!r} has elements of type {kind!r}, which NumPy does not have")
+    dtype = np.dtype("uint16" if kind == "BF16" else _KINDS[kind])
+    count = 1
+    for n in shape:
+        count *= n
+    if count * dtype.itemsize != end - begin:
+        raise FormatError(
+            f"{what} is a damaged safetensors file: tensor {name!r} of shape {shape} and type "
+            f"{kind} has {end - begin} bytes"
+        )
+    try:
+        array = np.frombuffer(elements[begin:end], dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+    except ValueError as error:
+        raise FormatError(f"{what} is a damaged safetensors file: tensor {name!r}: {error}") from None
+    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    if array.dtype.newbyteorder("=") not in _NAMES:
+        raise TypeError(
+            f"{name!r} cannot be saved: expected an array of numbers, got {array.dtype} of {type(value).__name__}"
+        )
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def program_state(program: Program, scope: Scope | None = None) -> dict[str, np.ndarray]:
+    """Copies of the values of a program's parameters and moving statistics by name: all that lasts and has a value.
+
+    They come from `scope`, by default the global one. `fluid.set_program_state` puts such a dict into a program.
+    """
+    held = scope or global_scope()
+    found = {}
+    for var in program.list_vars():
+        kept = held.find_var(var.name) if var.persistable else None
+        value = kept.get() if kept is not None and kept.is_set() else None
+        if isinstance(value, LoDTensor) and value._is_initialized():
+            found[var.name] = np.array(value)
+    return found
+
+
+def renamed(state: Mapping[str, np.ndarray], rules: Rules, backwards: bool = False) -> dict[str, np.ndarray]:
+    """A state dict under other names.
+
+    Args:
+        state: arrays by name.
+        rules: a dict, or a JSON file with one: each name here with the name there, or with
+            `{"name": ..., "transpose": true}` for a matrix that is the other way round there, as PyTorch has the
+            weights of linear layers. A `*` in both names stands for the same text. The first rule that fits counts;
+            what none fits keeps its name.
+        backwards: the names of `state` are those there.
+
+    Raises ValueError for two arrays that would have one name, a `*` on one side alone, and a `transpose` of anything
+    but a matrix; FormatError for a file that is no JSON object of this form.
+    """
+    found: dict[str, np.ndarray] = {}
+    table = [_rule(here, there, backwards) for here, there in _rules(rules).items()]
+    for name, array in state.items():
+        new = name
+        for pattern, goal, turned in table:
+            fits = pattern.fullmatch(name)
+            if fits:
+                new = goal.replace("*", fits.group(1)) if fits.groups() else goal
+                if turned and array.ndim != 2:
+                    raise ValueError(
+                        f"{name!r} cannot be transposed: expected a matrix, got shape {list(array.shape)}"
+                    )
+                array = np.ascontiguousarray(array.T) if turned else array
+                break
+        if new in found:
+            raise ValueError(f"two tensors would be called {new!r}; {name!r} is the second")
+        found[new] = array
+    return found
+
+
+def _rules(rules: Rules) -> Mapping[str, Any]:
+    if isinstance(rules, Mapping):
+        return rules
+    try:
+        read = json.loads(Path(rules).read_text(encoding="utf8"))
+    except ValueError as error:
+        raise FormatError(f"{os.fspath(rules)} is not JSON: {error}") from None
+    if not isinstance(read, dict):
+        raise FormatError(
+            f"{os.fspath(rules)} should hold a JSON object of names, but holds a {type(read).__name__}"
+        )
+    return read
+
+
+def _rule(here: str, there: Any, backwards: bool) -> tuple[re.Pattern[str], str, bool]:
+    turned = bool(there.get("transpose")) if isinstance(there, Mapping) else False
+    name = there.get("name", here) if isinstance(there, Mapping) else there
+    if not isinstance(name, str):
+        raise FormatError(f"the rule for {here!r} should be a name, or have one, but is {there!r}")
+    if here.count("*") != name.count("*") or here.count("*") > 1:
+        raise ValueError(f"the rule from {here!r} to {name!r} should have one * on both sides, or none")
+    source, goal = (name, here) if backwards else (here, name)
+    return re.compile(re.escape(source).replace(r"\*", "(.*)")), goal, turned
