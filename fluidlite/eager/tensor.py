@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._ext import eager as core
+from ..backend import dlpack
 from ..base import unique_name
 from ..base.arrays import plain, plain_copy
 from ..base.dtypes import VarType, to_vartype
@@ -381,10 +382,13 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     """A tensor with a copy of a NumPy array (`fluid.dygraph.to_variable`); tensors are returned as they are.
 
     It is made where `dygraph.guard(place)` or `paddle.set_device` says; the copy of an array of CuPy where that is.
-    Raises TypeError for anything else, and for element types that Fluid does not have.
+    Tensors of other libraries are taken by DLPack, and copied like arrays. Raises TypeError for anything else, and for
+    element types that Fluid does not have.
     """
     if isinstance(value, Tensor):
         return value
+    if hasattr(value, "__dlpack_device__") and not isinstance(value, (np.ndarray, np.generic, LoDTensor)):
+        value = value if placing.on_device(value) else _taken(value)
     if placing.on_device(value):
         return Tensor(placing.adopted(value), name)
     if not isinstance(value, np.ndarray):
@@ -395,6 +399,16 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     array = plain_copy(value)
     to_vartype(array.dtype)
     return Tensor(placing.here(array), name)
+
+
+def _taken(value: Any) -> Any:
+    """The memory of another library's tensor as an array."""
+    try:
+        return dlpack.from_external(value)
+    except (BufferError, RuntimeError) as error:
+        raise TypeError(
+            f"a {type(value).__module__}.{type(value).__name__} cannot be made a tensor: {error}"
+        ) from None
 
 
 # What scripts for Fluid see of a tensor's type, and print.

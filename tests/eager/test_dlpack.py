@@ -172,3 +172,35 @@ def test_no_host_waits_when_tensors_are_given(simulation):
 def test_devices_are_told_from_capsules():
     assert dlpack._code(np.ones(2).__dlpack__()) == (1, 0)
     assert dlpack._code(np.ones(2).__dlpack__(max_version=(1, 0))) == (1, 0)
+
+
+class Foreign:
+    """A tensor of a library that only speaks DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_to_variable_copies_tensors_of_other_libraries():
+    theirs = np.arange(6, dtype="float32").reshape(2, 3)
+    x = to_variable(Foreign(theirs))
+    theirs[0, 0] = 9
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]] and x.array.flags.writeable
+
+
+def test_to_variable_refuses_what_is_no_tensor_and_what_cannot_be_taken():
+    class Broken(Foreign):
+        def __dlpack__(self, **options):
+            raise BufferError("elements of 4 bits")
+
+    with pytest.raises(TypeError, match="Broken cannot be made a tensor: elements of 4 bits"):
+        to_variable(Broken(np.ones(2)))
+    for value in ([1.0], lod_tensor(np.ones((2, 1))), np.float32(1)):
+        with pytest.raises(TypeError, match="expected type is 'ndarray' or 'Variable'"):
+            to_variable(value)
