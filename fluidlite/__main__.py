@@ -18,6 +18,7 @@ USAGE = """\
 usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
        fluidlite launch -n PROCESSES [--hosts FILE] [--port PORT] [--log_dir DIRECTORY] SCRIPT [ARGS]
        fluidlite export MODEL_DIR MODEL.onnx [--model FILE] [--params FILE]
+       fluidlite draw [-o FILE] (MODEL | SCRIPT [ARGS])
        fluidlite plot LOGDIR [-o FILE]
 """
 
@@ -27,7 +28,8 @@ Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import padd
 mean fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script,
 too; `-` reads the script from standard input. `launch` runs it in several processes that train together, on this
 machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`. `export`
-writes a saved inference model as an ONNX model; it needs the extra `onnx`. `plot` draws the curves that
+writes a saved inference model as an ONNX model; it needs the extra `onnx`. `draw` makes an HTML page
+of the graph of a saved model, or of the first program that a script trains or tests. `plot` draws the curves that
 `fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page; it needs the extra `visual`.
 
 options:
@@ -50,6 +52,7 @@ environment:
 
 _COMMANDS = {
     "launch": "fluidlite.paddle.distributed.command_line:start_processes",
+    "draw": "fluidlite.visual.draw:draw",
     "export": "fluidlite.onnx.command_line:main",
     "plot": "fluidlite.visual.curves:plot",
 }

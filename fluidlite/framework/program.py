@@ -329,6 +329,12 @@ class Program:
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        """The program as a graph, in a cell of a notebook."""
+        from .drawing import in_notebook
+
+        return in_notebook(self)
+
 
 def _touched(ops: Iterable[Operator]) -> set[str]:
     """The names of all variables that the operators read or write."""

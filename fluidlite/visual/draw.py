@@ -1,0 +1,107 @@
+"""`fluidlite draw MODEL_OR_SCRIPT`: a program as a page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..executor import Executor
+from ..framework import Program, default_main_program, default_startup_program
+from ..framework.drawing import page
+from ..paddle import hook, script
+
+_MODEL_FILES = ("__model__", "__model__.pdmodel", "model.pdmodel")
+
+
+def draw(args: list[str]) -> int:
+    """Run the command line behind `draw`; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        "fluidlite draw",
+        description="Draw a program as one HTML page: that of a saved model, or the first one that a script trains "
+        "or tests; the script ends there.",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the page; by default NAME.html in this folder"
+    )
+    parser.add_argument(
+        "source", metavar="MODEL_OR_SCRIPT", help="a folder or file of a saved model, or a script"
+    )
+    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
+    given = parser.parse_args(args)
+    source = Path(given.source)
+    output = Path(given.output or f"{source.resolve().stem}.html")
+    try:
+        if source.suffix == ".py":
+            program = _first_of_script(given.source, given.args)
+        elif given.args:
+            raise ValueError(f"a model takes no arguments, got {given.args}; options stand before {source}")
+        else:
+            program = Program.parse_from_string(_model_file(source).read_bytes())
+        output.write_text(page(program, source.name), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        print(f"fluidlite draw: {error}", file=sys.stderr)
+        return 2
+    blocks, ops = len(program.blocks), sum(len(block.ops) for block in program.blocks)
+    print(f"{ops} operator{'s' * (ops != 1)} in {blocks} block{'s' * (blocks != 1)}: {output}")
+    return 0
+
+
+def _model_file(source: Path) -> Path:
+    """The file of the program. Raises FileNotFoundError if there is none."""
+    if source.is_file():
+        return source
+    found = [source / name for name in _MODEL_FILES if (source / name).is_file()]
+    found += sorted(source.glob("*.pdmodel"))
+    if not found:
+        raise FileNotFoundError(f"{source}: neither a script, nor a model's file, nor a folder with one")
+    return found[0]
+
+
+class _Found(SystemExit):
+    """Ends a script at the first program that it trains or tests."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(0)
+        self.program = program
+
+
+def _first_of_script(path: str, args: list[str]) -> Program:
+    """The first program that a script runs with feeds or fetches, or its default program if it runs none.
+
+    Raises ValueError for a script that builds no program, as those of dygraph mode, and FileNotFoundError.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no script {path}")
+    run = Executor.run
+
+    def watched(executor: Executor, program: Any = None, *rest: Any, **options: Any) -> Any:
+        asked = program if program is not None else default_main_program()
+        asked = getattr(asked, "_program", asked)
+        feeds = rest or options.get("feed") or options.get("fetch_list")
+        if isinstance(asked, Program) and feeds and asked is not default_startup_program():
+            raise _Found(asked)
+        return run(executor, program, *rest, **options)
+
+    hook.install()
+    Executor.run = watched  # type: ignore[method-assign, assignment]
+    try:
+        _ended(script.run(partial(script.from_file, path, args)))
+    except _Found as found:
+        return found.program
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+    finally:
+        Executor.run = run  # type: ignore[method-assign]
+    if not default_main_program().global_block().ops:
+        raise ValueError(f"{path} builds no program: there is nothing to draw")
+    return default_main_program()
+
+
+def _ended(status: int) -> None | NoReturn:
+    if status:
+        raise SystemExit(status)
+    return None
