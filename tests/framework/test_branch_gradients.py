@@ -430,3 +430,37 @@ def test_two_losses_of_one_branch(taken, name):
         EXE.run(main, feed={"x": X, "p": np.array([taken])}, scope=scope)
     expected = 2.0 - 0.1 * 3 * X * (3 if taken else 1)
     np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()), expected, rtol=1e-6)
+
+
+def test_gradients_that_nobody_would_pass_on_have_names_all_the_same():
+    """As in Fluid 1.8.5, where a branch compares what is computed of data alone; what needs training has none of it."""
+    main, startup = Program(), Program()
+    with program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 2], "float32")
+        total = layers.reduce_sum(x)
+        hidden = layers.fc(x, 2)
+        trained = layers.reduce_mean(hidden)
+        zero = layers.fill_constant([1], "float32", 0.0)
+
+        def branch():
+            above = layers.cast(layers.greater_than(total, trained), "float32")
+            return layers.elementwise_mul(hidden, above)
+
+        out = layers.cond(layers.greater_than(total, zero), branch, lambda: hidden * 3.0)
+        loss = layers.mean(out)
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    (_, taken) = [op for op in main.global_block().ops if op.type == "conditional_block_grad"]
+    given = dict(zip(taken.input("Input"), taken.output("Input@GRAD"), strict=True))
+    assert given[total.name] == total.name + "@GRAD"
+    assert given[hidden.name].startswith(hidden.name + "@GRAD")
+    assert "reduce_sum_grad" not in [op.type for op in main.global_block().ops]
+    scope = fluid.Scope()
+    EXE.run(startup, scope=scope)
+    rows = np.array([[1.0, 2.0], [3.0, 0.5]], "float32")
+    fetched = [total.name + "@GRAD", hidden.name + "@GRAD"]
+    for feed, factor in ((rows, 1.0), (-rows, 3.0)):
+        weight = np.array(scope.find_var("fc_0.w_0").get_tensor())
+        nothing, arrived = EXE.run(main, {"x": feed}, fetched, scope=scope)
+        assert not nothing.any()
+        kept = factor if factor == 3.0 or feed.sum() > (feed @ weight).mean() else 0.0
+        np.testing.assert_allclose(arrived, np.full((2, 2), kept / 4), rtol=1e-6)

@@ -167,6 +167,7 @@ def conditional_gradient(tape: Tape, op: Operator) -> None:
     inner.begin(carried)
     inner.run_block()
     own = {name for name in inner.grads if name not in gradients or name in carried}
+    own.update(name for name in inputs if name not in gradients and _ends_here(tape, op, name))
     inputs += [name for name in carried if name not in inputs]
     spec = OpSpec(
         "conditional_block_grad",
@@ -181,6 +182,15 @@ def conditional_gradient(tape: Tape, op: Operator) -> None:
         {"sub_block": inner.home, "is_scalar_condition": op.attr("is_scalar_condition")},
     )
     tape.take(spec, ("Input",))
+
+
+def _ends_here(tape: Tape, op: Operator, name: str) -> bool:
+    """Whether variable `name` may have a gradient that no operator would pass on: Fluid names it, used or not."""
+    var = tape.block.vars.get(name)
+    if var is None or var.persistable or tape.is_array(name) or not tape.wants(name):
+        return False
+    writers = [each for each in tape.block.ops[: op.idx] if name in each.writes()]
+    return bool(writers) and not any(tape.wants(read) for each in writers for read in each.reads())
 
 
 def _alone(tape: Tape, op: Operator, name: str) -> bool:
