@@ -107,22 +107,6 @@ def _trace(kind):
     return save
 
 
-def _declare(kind):
-    """What ProgramTranslator saves of a declarative function."""
-
-    def save(path):
-        with dygraph.guard(PLACE), fluid.unique_name.guard():
-            model, _ = _new(kind, "Adam")
-            model.eval()
-            translator = dygraph.ProgramTranslator()
-            forward = dygraph.declarative(model.forward)
-            forward(dygraph.to_variable(model.batch(np.random, 3)))
-            translator.save_inference_model(path)
-        return _predict(kind)(path)
-
-    return save
-
-
 def _predict(kind):
     def load(path):
         exe, random, found = fluid.Executor(PLACE), np.random.RandomState(6), {}

@@ -34,7 +34,6 @@ _PAIRS = {
     "equal": "Equal", "less_than": "Less", "less_equal": "LessOrEqual", "greater_than": "Greater",
     "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
 }  # fmt: skip
-_ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}
 
 
 def _formula(kind: str) -> Callable[[Callable[[Exported, str], str]], Callable[[Exported, str], str]]:
