@@ -76,15 +76,15 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.layers.generate_mask_labels(1)",
+            "import paddle.fluid as fluid; fluid.contrib.layers.search_pyramid_hash(1)",
             "NotSupportedError",
-            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
+            "fluid.contrib.search_pyramid_hash exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
-            "from paddle.fluid.layers import generate_mask_labels; generate_mask_labels(1)",
+            "from paddle.fluid.contrib.layers import search_pyramid_hash; search_pyramid_hash(1)",
             "NotSupportedError",
-            "fluid.layers.generate_mask_labels exists in Fluid 1.8",
+            "fluid.contrib.search_pyramid_hash exists in Fluid 1.8",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         ("import paddle.amp", "ModuleNotFoundError", "leave auto_cast and GradScaler away"),
@@ -100,14 +100,14 @@ def test_what_is_missing_says_so(python, statement, error, message):
 def test_missing_attributes():
     with pytest.raises(
         NotSupportedError,
-        match=r"fluid\.layers\.generate_mask_labels exists in Fluid 1\.8 but not in fluidlite",
+        match=r"fluid\.contrib\.search_pyramid_hash exists in Fluid 1\.8 but not in fluidlite",
     ):
-        fluidlite.layers.generate_mask_labels(1)
+        fluidlite.contrib.layers.search_pyramid_hash(1)
     with pytest.raises(AttributeError, match="did you mean 'fc'"):
         fluidlite.layers.fcc  # noqa: B018
     with pytest.raises(AttributeError, match="'fluid' has no attribute 'qwertz'$"):
         fluidlite.qwertz  # noqa: B018
-    assert hasattr(fluidlite.layers, "generate_mask_labels")
+    assert hasattr(fluidlite.contrib.layers, "search_pyramid_hash")
     assert not hasattr(fluidlite, "__path_hooks__")
 
 
@@ -116,17 +116,17 @@ def test_what_is_only_imported_does_not_stop_a_script(python):
 import paddle.fluid.contrib.slim.nas.search_agent as agents
 import paddle.fluid.transpiler.ps_dispatcher as dispatcher
 from paddle.fluid.transpiler import *
-from paddle.fluid.layers import generate_mask_labels
-from paddle.fluid.contrib.slim.prune import AutoPruneStrategy
+from paddle.fluid.contrib.layers import search_pyramid_hash
+from paddle.fluid.incubate.fleet.utils.fleet_util import FleetUtil
 from paddle.fluid.dataset import BoxPSDataset
 import paddle.fluid as fluid
 import abc, functools
 
 assert fluid.contrib.slim.nas.search_agent is agents and fluid.transpiler.ps_dispatcher is dispatcher
-assert fluid.layers.generate_mask_labels is generate_mask_labels is fluid.layers.detection.generate_mask_labels
+assert fluid.contrib.layers.search_pyramid_hash is search_pyramid_hash is fluid.contrib.layers.nn.search_pyramid_hash
 assert fluid.transpiler.DistributeTranspiler is fluid.DistributeTranspiler
 
-class Pruner(AutoPruneStrategy):
+class Util(FleetUtil):
     size = 3
     def __init__(self):
         super().__init__()
@@ -134,20 +134,20 @@ class Pruner(AutoPruneStrategy):
 class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.search_pyramid_hash, abc.ABC):
     pass
 
-later = functools.partial(generate_mask_labels, 1)
-assert Pruner.size == 3 and issubclass(Pruner, AutoPruneStrategy) and not isinstance(3, AutoPruneStrategy)
-other = lambda: Pruner.other
-for use in (later, Pruner, Mixed, other, lambda: list(BoxPSDataset)):
+later = functools.partial(search_pyramid_hash, 1)
+assert Util.size == 3 and issubclass(Util, FleetUtil) and not isinstance(3, FleetUtil)
+other = lambda: Util.other
+for use in (later, Util, Mixed, other, lambda: list(BoxPSDataset)):
     try:
         use()
     except NotImplementedError as error:
         print(str(error).split()[0])
 """
     assert check(python, code).split() == [
-        "fluid.layers.generate_mask_labels",
-        "fluid.contrib.slim.prune.AutoPruneStrategy",
+        "fluid.contrib.search_pyramid_hash",
+        "fluid.incubate.fleet.utils.fleet_util.FleetUtil",
         "fluid.contrib.slim.nas.LightNASStrategy",
-        "fluid.contrib.slim.prune.AutoPruneStrategy",
+        "fluid.incubate.fleet.utils.fleet_util.FleetUtil",
         "fluid.dataset.BoxPSDataset",
     ]
 

@@ -38,7 +38,8 @@ WAITING = frozenset(
     deformable_conv_v1 deformable_conv_v1_grad deformable_psroi_pooling deformable_psroi_pooling_grad detection_map
     distribute_fpn_proposals dpsgd dropout edit_distance expand expand_grad fake_quantize_range_abs_max fc
     fill_constant filter_by_instag filter_by_instag_grad fused_embedding_seq_pool fused_embedding_seq_pool_grad
-    gaussian_random generate_proposal_labels generate_proposals hash inverse linear_chain_crf linear_chain_crf_grad
+    gaussian_random generate_mask_labels generate_proposal_labels generate_proposals hash inverse
+    linear_chain_crf linear_chain_crf_grad
     linspace locality_aware_nms lod_array_length lookup_table_dequant masked_select masked_select_grad
     match_matrix_tensor match_matrix_tensor_grad matrix_nms max_sequence_len merge_ids merge_selected_rows
     mine_hard_examples multiclass_nms multiclass_nms2 nce one_hot one_hot_v2 pad2d pad2d_grad positive_negative_pair

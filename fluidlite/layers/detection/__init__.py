@@ -6,6 +6,7 @@ from ...base import missing
 from ...base.public_names import public_names
 from .anchors import *  # noqa: F403
 from .boxes import *  # noqa: F403
+from .masks import *  # noqa: F403
 from .matching import *  # noqa: F403
 from .precision import detection_map as detection_map
 from .proposals import *  # noqa: F403

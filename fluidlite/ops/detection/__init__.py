@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     anchors,
     boxes,
+    mask_targets,
     matching,
     nms,
     polygons,

@@ -106,7 +106,7 @@ class _Targets:
         ]
 
 
-def _parts(op_type: str, lod: Lods, slot: str, images: int) -> list[slice]:
+def parts(op_type: str, lod: Lods, slot: str, images: int) -> list[slice]:
     """The rows of each image."""
     offsets = levels(op_type, lod, slot)[-1].tolist()
     if len(offsets) - 1 != images:
@@ -133,7 +133,7 @@ def _rpn(
 ) -> Any:
     anchors = Anchor.reshape(-1, 4)
     made = _Targets()
-    for image, rows in enumerate(_parts("rpn_target_assign", lod, "GtBoxes", len(ImInfo))):
+    for image, rows in enumerate(parts("rpn_target_assign", lod, "GtBoxes", len(ImInfo))):
         high, wide, scale = ImInfo[image]
         inside = np.ones(len(anchors), bool)
         if rpn_straddle_thresh >= 0:
@@ -170,7 +170,7 @@ def _retinanet(
     anchors = Anchor.reshape(-1, 4)
     places = np.arange(len(anchors))
     made, counts = _Targets(), []
-    for image, rows in enumerate(_parts("retinanet_target_assign", lod, "GtBoxes", len(ImInfo))):
+    for image, rows in enumerate(parts("retinanet_target_assign", lod, "GtBoxes", len(ImInfo))):
         alone = IsCrowd[rows].reshape(-1) == 0
         boxes = (GtBoxes[rows] * ImInfo[image][2])[alone].astype(anchors.dtype)
         similar = overlaps(np, anchors, boxes, False)
@@ -307,7 +307,7 @@ def _proposal_labels(
             attrs,
         )
         for image, (mine, rows) in enumerate(
-            zip(*(_parts(op_type, lod, slot, len(ImInfo)) for slot in ("RpnRois", "GtBoxes")), strict=True)
+            zip(*(parts(op_type, lod, slot, len(ImInfo)) for slot in ("RpnRois", "GtBoxes")), strict=True)
         )
     ]
     kind = RpnRois.dtype

@@ -3,10 +3,13 @@
 from ....base import missing
 from . import controller_server, lock, search_agent, search_space
 from .controller_server import ControllerServer
+from .lock import LOCK_EX, LOCK_UN
 from .search_agent import SearchAgent
 from .search_space import SearchSpace
 
 __all__ = [
+    "LOCK_EX",
+    "LOCK_UN",
     "ControllerServer",
     "SearchAgent",
     "SearchSpace",
