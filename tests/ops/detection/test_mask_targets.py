@@ -7,6 +7,8 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.ops.detection.mask_targets import filled
 
+from ..harness import check
+
 SQUARE = [[2, 2], [10, 2], [10, 10], [2, 10]]
 TRIANGLE = [[0, 0], [12, 0], [0, 12]]
 
@@ -54,6 +56,35 @@ def test_the_inside_of_an_outline():
     )
     assert rois == [[0, 0, 12, 12]] and places == [0]
     assert texts == [[None, "000000" + "011110" * 4 + "000000", None]]
+
+
+def test_the_operator():
+    whole = np.full((1, 3, 16), -1, "int32")
+    whole[0, 1] = np.array(list("0000011001100000"), "int32")
+    check(
+        "generate_mask_labels",
+        {
+            "ImInfo": np.array([[20, 20, 1]], "float32"),
+            "GtClasses": np.array([[1]], "int32"),
+            "IsCrowd": np.array([[0]], "int32"),
+            "GtSegms": np.array(SQUARE, "float32"),
+            "Rois": np.array([[1, 1, 5, 5], [0, 0, 12, 12]], "float32"),
+            "LabelsInt32": np.array([[0], [1]], "int32"),
+        },
+        {"num_classes": 3, "resolution": 4},
+        {
+            "MaskRois": np.array([[0, 0, 12, 12]], "float32"),
+            "RoiHasMaskInt32": np.array([[1]], "int32"),
+            "MaskInt32": whole.reshape(1, 48),
+        },
+        lods={
+            "GtClasses": [[[0, 1]]],
+            "IsCrowd": [[[0, 1]]],
+            "GtSegms": [[[0, 1], [0, 1], [0, 4]]],
+            "Rois": [[[0, 2]]],
+            "LabelsInt32": [[[0, 2]]],
+        },
+    )
 
 
 def test_regions_are_of_the_scaled_image():
