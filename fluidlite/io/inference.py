@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base import unique_name
 from ..base.dtypes import VarType
-from ..base.errors import FormatError, NotSupportedError
+from ..base.errors import FormatError
 from ..base.files import atomic_writer
 from ..framework import Program, Variable
 from ..framework.serialization.proto import parse_program
@@ -79,15 +79,12 @@ def load_inference_model(
     """Load what `save_inference_model` or Fluid 1.8 saved: `[program, feed names, fetch Variables]`.
 
     The parameters go into the global scope. With `dirname=None` the file names are the contents of the two
-    files instead. Follows `fluid.io.load_inference_model`.
+    files instead. Tables that servers hold are asked for at `pserver_endpoints`. Follows
+    `fluid.io.load_inference_model`.
 
     Raises ValueError for a missing folder, FileNotFoundError for a missing file, FormatError for one that is
     damaged or foreign, NotSupportedError for a program with operators that fluidlite does not have.
     """
-    if pserver_endpoints is not None:
-        raise NotSupportedError(
-            "load_inference_model(pserver_endpoints=...): fluidlite has no parameter servers"
-        )
     if dirname is None:
         if not isinstance(model_filename, (bytes, bytearray)):
             raise TypeError(
@@ -102,6 +99,9 @@ def load_inference_model(
         data, source = path.read_bytes(), str(path)
     program = parse_program(data, source)
     feeds, fetches = ends_of(program, source)
+    for op in program.global_block().ops if pserver_endpoints else ():
+        if op.has_attr("epmap"):
+            op._set_attr("epmap", list(pserver_endpoints))
     if any(True for var in program.list_vars() if var.persistable):
         load_persistables(executor, dirname, program, params_filename)
     return [program, feeds, [program.global_block().var(name) for name in fetches]]

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidlite import io
+from fluidlite import io, layers
 from fluidlite.base import unique_name
-from fluidlite.base.errors import EnforceNotMet, FormatError, NotSupportedError
+from fluidlite.base.errors import EnforceNotMet, FormatError
 from fluidlite.executor.executor import Executor
 from fluidlite.executor.scope import Scope, global_scope, scope_guard
-from fluidlite.framework import Program
+from fluidlite.framework import Program, program_guard
 
 DATA = Path(__file__).parent / "data"
 PARAMS = ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
@@ -49,6 +49,19 @@ def test_a_model_of_paddle_gives_what_paddle_says(scope):
     assert [op.type for op in model.global_block().ops][:2] == ["feed", "mul"]
     (out,) = executor.run(model, feed={"x": X}, fetch_list=fetches)
     np.testing.assert_allclose(out, PADDLE_SAYS, rtol=1e-5, atol=1e-6)
+
+
+def test_tables_are_asked_for_at_the_servers_that_are_named(scope, tmp_path):
+    main, startup = Program(), Program()
+    with program_guard(main, startup):
+        rows = layers.embedding(layers.data("ids", [1], dtype="int64"), [5, 2])
+    executor = Executor()
+    executor.run(startup)
+    io.save_inference_model(tmp_path, ["ids"], [rows], executor, main)
+    for given, kept in ((None, []), (["here:1", "there:2"], ["here:1", "there:2"])):
+        model = io.load_inference_model(tmp_path, executor, pserver_endpoints=given)[0]
+        (table,) = [op for op in model.global_block().ops if op.type == "lookup_table"]
+        assert table.attr("epmap") == kept
 
 
 def test_a_parsed_model_with_its_ends_runs_as_well(scope):
@@ -185,5 +198,3 @@ def test_files_that_are_something_else(scope, program, tmp_path):
     (tmp_path / "__model__").write_bytes(program.desc.serialize_to_string())
     with pytest.raises(FormatError, match="is not an inference model: it has no outputs"):
         io.load_inference_model(tmp_path, None)
-    with pytest.raises(NotSupportedError, match="no parameter servers"):
-        io.load_inference_model(tmp_path, None, pserver_endpoints=["a"])
