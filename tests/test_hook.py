@@ -47,6 +47,22 @@ print(paddle.__version__, fluid.__name__)
     assert check(python, code) == "1.8.5 fluidlite\n"
 
 
+def test_functions_called_like_modules_stay(python):
+    code = """
+import paddle
+import paddle.fluid as fluid
+import paddle.fluid.data
+import paddle.batch
+from paddle.fluid.data import data
+from paddle.fluid.layers.rnn import LSTMCell, rnn
+
+assert fluid.data is data and fluid.layers.rnn is rnn and callable(rnn) and callable(paddle.batch)
+fluid.data = None
+assert fluid.data is None
+"""
+    check(python, code)
+
+
 def test_attributes_without_importing_the_module(python):
     code = "from paddle import fluid, batch, reader\nfor f in fluid.layers.fc, batch, reader.shuffle: print(f.__name__)"
     assert check(python, code) == "fc\nbatch\nshuffle\n"

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
+
+
+class _Package(ModuleType):
+    """A package with functions that are called like modules in it, which stay when those are imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and isinstance(getattr(self, name, None), FunctionType)):
+            super().__setattr__(name, value)
 
 
 class AliasLoader(Loader):
@@ -17,6 +27,12 @@ class AliasLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module itself."""
         module = importlib.import_module(self.real)
+        # The import system is going to put it into its package. In Fluid `data`, `batch` and `layers.rnn` are
+        # functions whatever of the modules of these names is imported.
+        package, _, name = spec.name.rpartition(".")
+        above = sys.modules.get(package)
+        if type(above) is ModuleType and isinstance(getattr(above, name, None), FunctionType):
+            above.__class__ = _Package
         # The import system puts the alias' spec into the module it is given: remember what was there.
         self.spec = module.__spec__
         return module

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._ext.collate import FieldCountError
+from ..base.dtypes import to_numpy
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
+from ..base.shapes import product
 from ..executor.lod_tensor import LoDTensor
 from ..framework import Program
 from .background import iterating
@@ -36,16 +40,37 @@ class DataFeeder:
         """A batch of samples as {name: LoDTensor}.
 
         `iterable`: tuples with one item for each variable: an array, a number or nested lists, converted to
-        the variable's dtype and reshaped to its shape; with `lod_level` k, lists nested k deep and of any
-        length. Raises TypeError for a sample that is no tuple (a list of bare numbers is ambiguous), an
-        AssertionError for a wrong number of items, ValueError or TypeError naming variable and sample for
-        one that does not fit.
+        the variable's dtype and reshaped to its shape, or to several rows of it, as in Fluid; with `lod_level` k,
+        lists nested k deep and of any length. Raises TypeError for a sample that is no tuple (a list of bare
+        numbers is ambiguous), an AssertionError for a wrong number of items, ValueError or TypeError naming
+        variable and sample for one that does not fit.
         """
+        samples = iterable if isinstance(iterable, (list, tuple)) else list(iterable)
         try:
-            tensors = collator(self._specs).collate(iterable)
+            tensors = collator(self._specs).collate(samples)
         except FieldCountError as error:
             raise AssertionError(str(error)) from None
+        except ValueError:
+            whole = [self._as_one(index, samples) for index in range(len(self._specs))]
+            if all(tensor is None for tensor in whole):
+                raise
+            rest = [spec for spec, tensor in zip(self._specs, whole, strict=True) if tensor is None]
+            items = [tuple(item for item, t in zip(s, whole, strict=True) if t is None) for s in samples]
+            fitting = iter(collator(rest).collate(items) if rest else ())
+            tensors = [next(fitting) if tensor is None else tensor for tensor in whole]
         return dict(zip(self.feed_names, tensors, strict=True))
+
+    def _as_one(self, index: int, samples: Sequence[Any]) -> LoDTensor | None:
+        """A batch with more rows than samples: all items in one array of the variable's shape; None if it has none."""
+        shape = self.feed_shapes[index]
+        if self.feed_lod_level[index] or sum(size < 0 for size in shape) != 1:
+            return None
+        items = [np.asarray(sample[index], to_numpy(self.feed_dtypes[index])) for sample in samples]
+        known = product(tuple(size for size in shape if size >= 0))
+        if items[0].ndim < len(shape) or any(item.shape != items[0].shape for item in items):
+            return None
+        array = np.stack(items)
+        return LoDTensor.wrap(array.reshape(shape)) if known and array.size % known == 0 else None
 
     def feed_parallel(
         self, iterable: Iterable[Any], num_places: int | None = None

@@ -41,6 +41,23 @@ def test_two_levels_and_names() -> None:
     assert show(got["vectors"]) == ((3, 2), "float32", [1, 2, 3, 4, 5, 6], [[2, 1]])
 
 
+def test_samples_of_several_rows() -> None:
+    """As in Fluid, whose arrays get the shape of the variable where they have other dimensions."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.layers.data("x", [3])
+        y = fluid.layers.data("y", [2, 2])
+        words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
+    rows = np.arange(6, dtype="float32").reshape(2, 3)
+    square = np.ones((2, 2), "float32")
+    batch = DataFeeder([x, words, y], CPUPlace()).feed([(rows, [1, 2], square), (rows + 6, [3], square)])
+    assert np.array_equal(batch["x"], np.arange(12, dtype="float32").reshape(4, 3))
+    assert np.array(batch["y"]).shape == (2, 2, 2)
+    assert batch["words"].recursive_sequence_lengths() == [[2, 1]]
+    for samples in ([(rows[:, :2],)], [(rows,), (rows[:1],)]):
+        with pytest.raises(ValueError, match="variable 'x': expected shape"):
+            DataFeeder([x], CPUPlace()).feed(samples)
+
+
 def test_errors() -> None:
     x, y = data("x", [None, 4], "float32"), data("y", [None, 1], "int64")
     feeder = DataFeeder([x, y], CPUPlace())
