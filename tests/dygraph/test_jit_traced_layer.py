@@ -174,6 +174,32 @@ def test_translator_gives_output_program_function_and_code(tmp_path):
             getattr(translator, method)(3)
 
 
+@pytest.mark.parametrize("given", [3, "yes", None, np.bool_(False)])
+def test_translator_is_enabled_by_true_and_false_only(given):
+    with pytest.raises(
+        TypeError, match="'enable_declarative' of ProgramTranslator.enable must be True or False"
+    ):
+        ProgramTranslator().enable(given)
+    assert ProgramTranslator().enable_declarative is True
+
+
+def test_translator_calls_with_keywords_and_keeps_programs_for_each():
+    translator = ProgramTranslator()
+
+    def scaled(x, times=2, *, more=1):
+        return x * times + more
+
+    x = np.ones(2, "float32")
+    assert [translator.get_output(scaled, x, times=k).numpy().tolist() for k in (5, 2, 5)] == [
+        [6, 6],
+        [3, 3],
+        [6, 6],
+    ]
+    assert translator.get_output(scaled, x, more=3).numpy().tolist() == [5, 5]
+    _, (concrete, _) = translator.get_program_cache().last()
+    assert [op.type for op in concrete.main_program.global_block().ops] == ["scale", "scale"]
+
+
 def test_translator_saves_what_ran_last(tmp_path):
     net = dygraph.Linear(3, 1)
     call = declarative(net.forward)

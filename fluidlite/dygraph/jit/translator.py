@@ -79,8 +79,15 @@ class ProgramTranslator:
         return static_function.enabled()
 
     def enable(self, enable_declarative: bool) -> None:
-        """Whether declarative functions run as programs from here on (at first they do), or eagerly."""
-        static_function.enable(bool(enable_declarative))
+        """Whether declarative functions run as programs from here on (at first they do), or eagerly.
+
+        Raises TypeError for anything but True and False.
+        """
+        if not isinstance(enable_declarative, bool):
+            raise TypeError(
+                f"'enable_declarative' of ProgramTranslator.enable must be True or False, got {enable_declarative!r}"
+            )
+        static_function.enable(enable_declarative)
 
     def get_output(self, dygraph_func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What `dygraph_func(*args, **kwargs)` returns, computed by a program if tracing is on.
