@@ -1,4 +1,4 @@
-/* Matrix products: loops of our own for small ones and those of recurrent steps, BLAS for the others.
+/* Matrix products: loops of our own for small ones, those of few rows and those of recurrent steps, BLAS for the others.
  *
  * The loops keep a tile of C in registers and read B in strips as wide as the tile, one row of the strip behind the other,
  * so that a strip stays in the first cache for all rows of A. A is read where it is.
@@ -70,15 +70,20 @@ template <class T> bool fits_blas(const Product<T> &g) {
  * (fewer where there would be one block only), and, but for the last, a multiple of what any BLAS computes at a time. */
 constexpr int64_t block = 512, block_unit = 32;
 
+inline int64_t blocks_of(int64_t length) { return length < block ? 1 : length < 2 * block ? 2 : length / block; }
+
+inline int64_t end_of_block(int64_t which, int64_t blocks, int64_t length) {
+    return which + 1 < blocks ? (which + 1) * (length / block_unit) / blocks * block_unit : length;
+}
+
 /* In blocks of the longer side of C. BLAS is column-major: to it the row-major matrices are their own transposes, so
  * C' = op(B)' op(A)' is asked for. */
 template <class T> void by_blas(const Product<T> &g) {
     const LibraryCall entered(threads.inside());
     const bool in_rows = g.m >= g.n;
-    const int64_t length = in_rows ? g.m : g.n, blocks = length < block ? 1 : length < 2 * block ? 2 : length / block;
+    const int64_t length = in_rows ? g.m : g.n, blocks = blocks_of(length);
     in_pieces(blocks, [&g, in_rows, length, blocks](int64_t which) {
-        const int64_t units = length / block_unit, begin = which * units / blocks * block_unit;
-        const int64_t size = (which + 1 < blocks ? (which + 1) * units / blocks * block_unit : length) - begin;
+        const int64_t begin = end_of_block(which - 1, blocks, length), size = end_of_block(which, blocks, length) - begin;
         const int64_t row = in_rows ? begin : 0, column = in_rows ? 0 : begin;
         int m = static_cast<int>(in_rows ? g.n : size), n = static_cast<int>(in_rows ? size : g.m), k = static_cast<int>(g.k);
         int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n);
@@ -251,14 +256,15 @@ template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int
     }
 }
 
-template <class T> void by_tiles(const Product<T> &g) {
+/* The columns `from` to `to` of C. */
+template <class T> void by_tiles(const Product<T> &g, int64_t from, int64_t to) {
     alignas(64) T packed[depth * strip_width<T>];
     const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
     const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
     for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
         const int64_t k = g.k - begin < depth ? g.k - begin : depth;
-        for (int64_t first = 0; first < g.n; first += strip_width<T>) {
-            const int64_t width = g.n - first < strip_width<T> ? g.n - first : strip_width<T>;
+        for (int64_t first = from; first < to; first += strip_width<T>) {
+            const int64_t width = to - first < strip_width<T> ? to - first : strip_width<T>;
             const T *b = g.b + first * across + begin * down;
             Operands<T> o = {k, g.a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), g.c + first, g.n, width};
             /* Few rows are not worth a copy of what can be read as it is. */
@@ -273,12 +279,14 @@ template <class T> void by_tiles(const Product<T> &g) {
 }
 
 /* A BLAS packs its operands in each call, which below this takes longer than the product itself; for few rows that is so
- * up to where it would take several threads. */
+ * up to where it would take several threads. Smaller vectors read a B that the second cache does not hold slower than that. */
 constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64;
+constexpr int64_t most_bytes_of_few = vector_bytes == 64 ? int64_t(1) << 40 : 1 << 20;
 
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
-    const int64_t most = g.m <= few_rows ? most_work_of_few : most_work;
+    const bool few = g.m <= few_rows && g.k <= most_work_of_few && g.n <= most_bytes_of_few / static_cast<int64_t>(sizeof(T)) / g.k;
+    const int64_t most = few ? most_work_of_few : most_work;
     return g.m <= most && g.n <= most && g.k <= most && g.m * g.n <= most && g.m * g.n * g.k <= most;
 }
 
@@ -288,7 +296,10 @@ template <class T> int multiply(fl_call *call, const Product<T> &g) {
     if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
         tiny(g);
     } else if (is_for_tiles(g)) {
-        by_tiles(g);
+        const int64_t blocks = g.m * g.n * g.k <= most_work ? 1 : blocks_of(g.n);
+        in_pieces(blocks, [&g, blocks](int64_t which) {
+            by_tiles(g, end_of_block(which - 1, blocks, g.n), end_of_block(which, blocks, g.n));
+        });
     } else if (fits_blas(g)) {
         by_blas(g);
     } else {
@@ -317,7 +328,7 @@ template <class T> void Packed<T>::pack(const T *b, bool is_transposed, int64_t 
 }
 
 template <class T> void Packed<T>::multiply(int64_t m, const T *a, T beta, T *c) const {
-    if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c});
+    if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c}, 0, n);
     const T *strip = memory;
     for (int64_t begin = 0; begin == 0 || begin < k; begin += depth) {
         const int64_t rows = k - begin < depth ? k - begin : depth;
