@@ -117,7 +117,6 @@ _REASONS = {
     "paddle.dataset.movielens.unittest": "it is a test of Fluid's own, which reads all of the data",
     "paddle.dataset.sentiment.movie_reviews": "it is an object of NLTK, which paddle.dataset.sentiment does without",
     "paddle.distributed.launch.version": _LEFT,
-    "paddle.distributed.launch_ps.REMAINDER": _LEFT,
     "paddle.distributed.utils.logger": _LEFT,
     "paddle.utils.plotcurve.main": _OLD_LOGS,
     "paddle.utils.plotcurve.plot_paddle_curve": _OLD_LOGS,

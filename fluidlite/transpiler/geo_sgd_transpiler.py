@@ -10,7 +10,10 @@ from ..base import missing
 from ..base.dtypes import VarType
 from ..framework import Block, Program, Variable, default_main_program, default_startup_program
 from .details import VarsDistributed, wait_server_ready
+from .distribute_transpiler import RPC_OP_ROLE_ATTR_NAME as RPC_OP_ROLE_ATTR_NAME
+from .distribute_transpiler import RPC_OP_ROLE_ATTR_VALUE as RPC_OP_ROLE_ATTR_VALUE
 from .distribute_transpiler import DistributedMode, DistributeTranspiler, DistributeTranspilerConfig
+from .distribute_transpiler import op_role_attr_name as op_role_attr_name
 from .parameter_server.server import startup_of
 from .parameter_server.slicing import cut, slice_variable
 from .parameter_server.trainer import LOOKUPS, control_var, starts_from_servers

@@ -180,7 +180,7 @@ SCHEDULES = {
     "exponential": lambda: layers.exponential_decay(0.1, 2, 0.5, staircase=True),
     "noam": lambda: layers.noam_decay(16, 3),
     "cosine": lambda: layers.cosine_decay(0.1, 2, 4),
-    "polynomial": lambda: layers.polynomial_decay(0.1, 3, 0.01, 2.0, cycle=True),
+    "polynomial": lambda: layers.polynomial_decay(0.1, 3, 0.01, 2.0),
     "warmup": lambda: layers.linear_lr_warmup(layers.piecewise_decay([4, 5], [0.1, 0.05, 0.01]), 3, 0.0, 0.1),
 }
 

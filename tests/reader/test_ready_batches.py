@@ -175,7 +175,9 @@ def test_samples_of_another_width() -> None:
     for width in (3, 2, 5):
         (got,) = loose.feed([(np.full(width, k),) for k in range(4)]).values()
         assert got.array.tolist() == [[k] * width for k in range(4)] and got.array.dtype == np.float32
-    for samples in ([[0.0] * 3, [0.0] * 2], [[0.0] * 2, [0.0] * 3], [np.zeros((1, 4))]):
+    (rows,) = loose.feed([(np.arange(4.0).reshape(1, 4),)]).values()
+    assert rows.array.tolist() == [[0, 1], [2, 3]]
+    for samples in ([[0.0] * 3, [0.0] * 2], [[0.0] * 2, [0.0] * 3]):
         with pytest.raises(ValueError, match="'x': expected shape"):
             loose.feed([(sample,) for sample in samples])
     with pytest.raises(ValueError, match=r"'y': expected shape \[2\], got \[3\]"):

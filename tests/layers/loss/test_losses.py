@@ -61,7 +61,7 @@ def test_losses_of_numbers(programs):
         "log_loss_0.tmp_0": layers.log_loss(x, y),
         "kldiv_loss_0.tmp_0": layers.kldiv_loss(x, y),
         "sigmoid_cross_entropy_with_logits_0.tmp_0": layers.sigmoid_cross_entropy_with_logits(x, y),
-        "rank_loss_0.tmp_0": layers.rank_loss(y, x, x),
+        "rank_loss_0.tmp_0": layers.rank_loss(*(data(name, [None, 1], "float32") for name in "lrs")),
         "margin_rank_loss_0.tmp_0": layers.margin_rank_loss(y, x, x),
         "_generated_var_0": layers.teacher_student_sigmoid_loss(x, y),
         "label_smooth_0.tmp_0": layers.label_smooth(y),

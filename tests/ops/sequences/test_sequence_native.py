@@ -76,7 +76,8 @@ WINDOWS = ((-1, 3), (0, 1), (0, 2), (-2, 3), (1, 2), (-9, 4), (9, 4), (-50, 101)
 @pytest.mark.parametrize(("start", "length"), WINDOWS)
 def test_sequence_conv(start, length, offsets):
     for width, columns in ((1, 1), (3, 5), (20, 33)):
-        inputs = {"X": rows(offsets, width), "Filter": rows([0, length * width], columns, seed=2)}
+        # Sums of up to 2,020 products stay small enough for the tolerance of float32.
+        inputs = {"X": rows(offsets, width) / 8, "Filter": rows([0, length * width], columns, seed=2)}
         attrs = {"contextStart": start, "contextLength": length}
         in_native.check("sequence_conv", inputs, attrs, {"X": [[offsets]]})
 

@@ -188,4 +188,21 @@ class DistributedOptimizer(metaclass=ABCMeta):
         """Append gradients and updates, and change the programs for all processes."""
 
 
+class DelegatingOptimizer(DistributedOptimizer):
+    """Calls, for the parts of a step, those of the optimizer that it is made on."""
+
+    def backward(
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+    ) -> Any:
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        return self._optimizer.apply_gradients(params_grads)
+
+
 __getattr__ = missing.reporter(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .... import io
@@ -14,7 +14,8 @@ from ....executor.compiler import BuildStrategy, CompiledProgram, ExecutionStrat
 from ....framework import Program, default_startup_program, program_guard
 from ....optimizer import RecomputeOptimizer
 from ....transpiler import collective as transpiling
-from ..base.fleet_base import DistributedOptimizer, Fleet, Mode
+from ..base.fleet_base import DelegatingOptimizer, Fleet, Mode
+from ..base.fleet_base import DistributedOptimizer as DistributedOptimizer
 from . import checkpoints
 from .checkpoints import TrainStatus
 
@@ -237,24 +238,7 @@ class DistributedStrategy(BuildStrategy):
         self.exec_strategy = ExecutionStrategy()
 
 
-class _InParts(DistributedOptimizer):
-    """Calls, for the parts of a step, those of the optimizer that it is made on."""
-
-    def backward(
-        self,
-        loss: Any,
-        startup_program: Any = None,
-        parameter_list: Any = None,
-        no_grad_set: Any = None,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-    ) -> Any:
-        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
-
-    def apply_gradients(self, params_grads: Any) -> Any:
-        return self._optimizer.apply_gradients(params_grads)
-
-
-class CollectiveOpBasedOptimizer(_InParts):
+class CollectiveOpBasedOptimizer(DelegatingOptimizer):
     """An optimizer of workers whose parts call those of the optimizer that it is made on."""
 
     def __init__(self, optimizer: Any, strategy: Any = None) -> None:
@@ -263,7 +247,7 @@ class CollectiveOpBasedOptimizer(_InParts):
         super().__init__(optimizer, strategy)
 
 
-class CollectiveOptimizer(_InParts):
+class CollectiveOptimizer(DelegatingOptimizer):
     """An optimizer whose updates are made by all workers with the mean of their gradients.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from .....transpiler.details import wait_server_ready
 from .....transpiler.distribute_transpiler import DistributedMode, DistributeTranspilerConfig
 from .....transpiler.distribute_transpiler import DistributeTranspiler as OriginTranspiler
 from .....transpiler.geo_sgd_transpiler import GeoSgdTranspiler
-from ...base.fleet_base import DistributedOptimizer, Fleet, Mode
+from ...base.fleet_base import DelegatingOptimizer, Fleet, Mode
 from .distributed_strategy import (
     AsyncStrategy,
     DistributedStrategy,
@@ -250,7 +250,7 @@ fleet = DistributedTranspiler()
 """The one that scripts use."""
 
 
-class TranspilerOptimizer(DistributedOptimizer):
+class TranspilerOptimizer(DelegatingOptimizer):
     """An optimizer whose updates are made by parameter servers.
 
     Args:
@@ -278,19 +278,6 @@ class TranspilerOptimizer(DistributedOptimizer):
             self.opt_info["trainer"] = "MultiTrainer"
             self.opt_info["device_worker"] = "Hogwild"
             fleet._set_opt_info(self.opt_info)
-
-    def backward(
-        self,
-        loss: Any,
-        startup_program: Any = None,
-        parameter_list: Any = None,
-        no_grad_set: Any = None,
-        callbacks: Sequence[Callable[..., Any]] | None = None,
-    ) -> Any:
-        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
-
-    def apply_gradients(self, params_grads: Any) -> Any:
-        return self._optimizer.apply_gradients(params_grads)
 
     def minimize(  # type: ignore[override]
         self,
