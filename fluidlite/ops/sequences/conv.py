@@ -53,6 +53,10 @@ def _conv_infer(op: OpView) -> None:
     shape, weights = op.shape("X"), op.shape("Filter")
     if op.attr("contextStride") != 1:
         raise op.fail(f"contextStride must be 1, got {op.attr('contextStride')}")
+    if op.attr("paddingTrainable"):
+        raise op.fail(
+            "paddingTrainable must be False: what stands around a sequence is zeros here, as in Fluid's layers"
+        )
     if len(shape) != 2 or len(weights) != 2:
         raise op.fail(f"X and Filter must have 2 dimensions, got {list(shape)} and {list(weights)}")
     if shape[1] >= 0 and weights[0] != shape[1] * op.attr("contextLength"):

@@ -86,6 +86,7 @@ def test_sequence_conv(start, length, want):
     ("attrs", "message"),
     [
         ({"contextStride": 2}, "contextStride must be 1, got 2"),
+        ({"paddingTrainable": True}, "paddingTrainable must be False"),
         ({"contextLength": 2}, "must have 4 rows .* got 3"),
     ],
 )
