@@ -1,23 +1,17 @@
-"""Weights in files of the safetensors format, and under the names of other frameworks.
-
-The format: the size of a header (uint64, little endian); the header, a JSON object that gives each tensor's type, shape
-and place; the elements of the tensors in row-major order, little endian, without gaps.
-"""
+"""Weights in files of the safetensors format, and under the names of other frameworks."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import struct
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .base.errors import FormatError
+from .base.errors import FormatError, NotSupportedError
 from .base.files import atomic_writer
 from .executor import LoDTensor, Scope, global_scope
 from .framework import Program
@@ -28,10 +22,19 @@ _KINDS = {
     "F64": "float64", "F32": "float32", "F16": "float16", "I64": "int64", "I32": "int32", "I16": "int16",
     "I8": "int8", "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
 }  # fmt: skip
-_NAMES = {np.dtype(kind): name for name, kind in _KINDS.items()}
-_METADATA, _LARGEST_HEADER = "__metadata__", 100_000_000
 
 Rules = Mapping[str, Any] | str | os.PathLike[str]
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise NotSupportedError(
+            "safetensors files are read and written with the package safetensors, which is not installed: "
+            "pip install 'fluidlite[weights]' (or safetensors)"
+        ) from None
+    return safetensors
 
 
 def save(
@@ -53,22 +56,10 @@ def save(
     """
     arrays = {name: _array(name, value) for name, value in state.items()}
     arrays = renamed(arrays, names) if names is not None else arrays
-    header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
-    start = 0
-    for name, array in arrays.items():
-        header[name] = {
-            "dtype": _NAMES[array.dtype],
-            "shape": list(array.shape),
-            "data_offsets": [start, start + array.nbytes],
-        }
-        start += array.nbytes
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
+    ready = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    content = _safetensors().numpy.save(ready, dict(metadata) if metadata else None)
     with atomic_writer(path) as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for array in arrays.values():
-            little = array.byteswap() if sys.byteorder == "big" else array
-            file.write(np.ascontiguousarray(little).tobytes())
+        file.write(content)
 
 
 def load(path: str | os.PathLike[str], names: Rules | None = None) -> dict[str, np.ndarray]:
@@ -79,65 +70,30 @@ def load(path: str | os.PathLike[str], names: Rules | None = None) -> dict[str, 
 
     Raises FormatError, naming the file, if it is damaged or no such file; OSError as `open` does.
     """
-    what, data = os.fspath(path), Path(path).read_bytes()
-    if len(data) < 8:
-        raise FormatError(f"{what} is not a safetensors file: it has {len(data)} bytes")
-    (size,) = struct.unpack_from("<Q", data)
-    if not 2 <= size <= min(_LARGEST_HEADER, len(data) - 8):
-        raise FormatError(f"{what} is no safetensors file, or cut off: its header would have {size} bytes")
+    what, package = os.fspath(path), _safetensors()
     try:
-        header = json.loads(data[8 : 8 + size].decode(), object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{what} is not a safetensors file: its header cannot be read ({error})") from None
-    if not isinstance(header, dict):
-        raise FormatError(f"{what} is not a safetensors file: its header is no object")
-    header.pop(_METADATA, None)
-    elements = memoryview(data)[8 + size :]
-    found = {name: _read(what, name, entry, elements) for name, entry in header.items()}
-    ends = sorted(entry["data_offsets"] for entry in header.values())
-    if [begin for begin, _ in ends] != [0, *(end for _, end in ends)][: len(ends)] or (
-        (ends[-1][1] if ends else 0) != len(elements)
-    ):
-        raise FormatError(f"{what} is a damaged safetensors file: its tensors overlap, or leave gaps")
+        entries = package.deserialize(Path(path).read_bytes())
+    except package.SafetensorError as error:
+        raise FormatError(f"{what} is not a safetensors file, or a damaged one: {error}") from None
+    found = {name: _read(what, name, **entry) for name, entry in entries}
     return renamed(found, names, backwards=True) if names is not None else found
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a name stands there twice")
-    return made
-
-
-def _read(what: str, name: str, entry: Any, elements: memoryview) -> np.ndarray:
-    try:
-        kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
-        sound = all(type(n) is int and n >= 0 for n in (*shape, begin, end)) and begin <= end <= len(elements)
-    except (KeyError, TypeError, ValueError):
-        sound = False
-    if not sound:
-        raise FormatError(f"{what} is a damaged safetensors file: tensor {name!r} is described as {entry!r}")
-    if kind != "BF16" and kind not in _KINDS:
-        raise FormatError(f"{what}: tensor {name!r} has elements of type {kind!r}, which NumPy does not have")
-    dtype = np.dtype("uint16" if kind == "BF16" else _KINDS[kind])
-    count = 1
-    for n in shape:
-        count *= n
-    if count * dtype.itemsize != end - begin:
+def _read(what: str, name: str, dtype: str, shape: list[int], data: bytearray) -> np.ndarray:
+    if dtype == "BF16":
+        bits = np.frombuffer(data, "<u2").reshape(shape)
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    if dtype not in _KINDS:
         raise FormatError(
-            f"{what} is a damaged safetensors file: tensor {name!r} of shape {shape} and type "
-            f"{kind} has {end - begin} bytes"
+            f"{what}: tensor {name!r} has elements of type {dtype!r}, which NumPy does not have"
         )
-    try:
-        array = np.frombuffer(elements[begin:end], dtype.newbyteorder("<")).astype(dtype).reshape(shape)
-    except ValueError as error:
-        raise FormatError(f"{what} is a damaged safetensors file: tensor {name!r}: {error}") from None
-    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
+    kind = np.dtype(_KINDS[dtype])
+    return np.frombuffer(data, kind.newbyteorder("<")).astype(kind).reshape(shape)
 
 
 def _array(name: str, value: Any) -> np.ndarray:
     array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
-    if array.dtype.newbyteorder("=") not in _NAMES:
+    if array.dtype.name not in _KINDS.values():
         raise TypeError(
             f"{name!r} cannot be saved: expected an array of numbers, got {array.dtype} of {type(value).__name__}"
         )

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 import fluidlite as fluid
 from fluidlite import weights
-from fluidlite.base.errors import FormatError
+from fluidlite.base.errors import FormatError, NotSupportedError
 
 KINDS = (
     "float64",
@@ -78,29 +79,40 @@ def entry(dtype="F32", shape=(2,), begin=0, end=8):
 
 
 @pytest.mark.parametrize(
-    ("header", "message"),
+    "header",
     [
-        (b"{x", "header cannot be read"),
-        (b"[" * 100_000, "header cannot be read"),
-        (b"[1]", "no object"),
-        (b'{"a":1,"a":2}', "twice"),
-        ({"a": 3}, "described as 3"),
-        ({"a": entry(dtype="F8_E4M3")}, "type 'F8_E4M3'"),
-        ({"a": entry(dtype=7)}, "type 7"),
-        ({"a": entry(shape=[3])}, "has 8 bytes"),
-        ({"a": entry(shape=[-2])}, "described as"),
-        ({"a": entry(shape=[2.0])}, "described as"),
-        ({"a": entry(shape=[1 << 62, 1 << 62])}, "has 8 bytes"),
-        ({"a": entry(shape=[0, 1 << 70], end=0)}, "damaged"),
-        ({"a": entry(begin=8, end=16)}, "described as"),
-        ({"a": entry(), "b": entry()}, "overlap"),
-        ({"a": entry(shape=[1], end=4)}, "overlap"),
-        ({}, "overlap"),
+        b"{x",
+        b"[" * 100_000,
+        b"[1]",
+        {"a": 3},
+        {"a": entry(dtype=7)},
+        {"a": entry(shape=[3])},
+        {"a": entry(shape=[-2])},
+        {"a": entry(shape=[2.5])},
+        {"a": entry(shape=[1 << 62, 1 << 62])},
+        {"a": entry(shape=[0, 1 << 70], end=0)},
+        {"a": entry(begin=8, end=16)},
+        {"a": entry(), "b": entry()},
+        {"a": entry(shape=[1], end=4)},
+        {},
     ],
 )
-def test_damaged_files_are_errors(header, message, tmp_path):
-    with pytest.raises(FormatError, match=message):
+def test_damaged_files_are_errors(header, tmp_path):
+    with pytest.raises(FormatError, match="x is not a safetensors file, or a damaged one: "):
         weights.load(write(tmp_path / "x", header, bytes(8)))
+
+
+def test_types_that_numpy_does_not_have(tmp_path):
+    with pytest.raises(FormatError, match="'a' has elements of type 'F8_E4M3', which NumPy does not have"):
+        weights.load(write(tmp_path / "x", {"a": entry(dtype="F8_E4M3", shape=[8])}, bytes(8)))
+
+
+def test_without_the_package_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(NotSupportedError, match="pip install"):
+        weights.save(tmp_path / "x", {"a": np.zeros(1)})
+    assert not (tmp_path / "x").exists()
 
 
 def test_sizes_that_lie_and_files_that_end_early(tmp_path):
@@ -109,10 +121,10 @@ def test_sizes_that_lie_and_files_that_end_early(tmp_path):
     data = path.read_bytes()
     for size in (*range(0, 40), len(data) - 1):
         path.write_bytes(data[:size])
-        with pytest.raises(FormatError, match="x is"):
+        with pytest.raises(FormatError, match="x is not"):
             weights.load(path)
     path.write_bytes(struct.pack("<Q", 1 << 63) + data[8:])
-    with pytest.raises(FormatError, match="header would have"):
+    with pytest.raises(FormatError, match="x is not"):
         weights.load(path)
 
 
