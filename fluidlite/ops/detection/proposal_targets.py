@@ -267,15 +267,20 @@ def _sampled_rois(
 ) -> _Chosen:
     if not attrs["is_cascade_rcnn"]:
         regions = np.concatenate([boxes, rois / scale])
+        real = np.ones(len(regions), bool)
     else:
-        regions = rois / scale
-        regions = regions[((regions[:, 2:] - regions[:, :2] + 1) > 0).all(axis=1)]
+        # Fluid leaves out as many at the front as there are boxes, which stand there where they are regions as well.
+        regions = np.concatenate([rois[: len(boxes)], rois[len(boxes) :] / scale])
+        real = ((regions[:, 2:] - regions[:, :2] + 1) > 0).all(axis=1)
+    of_crowd = np.zeros(len(regions), bool)
+    of_crowd[: len(boxes)] = crowd[: len(regions)] != 0
+    regions, of_crowd = regions[real], of_crowd[real]
     similar = overlaps(np, regions, boxes, False)
     best, box = (
         similar.max(axis=1, initial=0),
         similar.argmax(axis=1) if len(boxes) else np.zeros(len(regions), int),
     )
-    best[: len(boxes)][crowd[: len(best)] != 0] = -1
+    best[of_crowd] = -1
     good = np.flatnonzero(best > np.float32(attrs["fg_thresh"]))
     low, high = (np.float32(attrs[name]) for name in ("bg_thresh_lo", "bg_thresh_hi"))
     far = np.setdiff1d(np.flatnonzero((best >= low) & (best < high)), good)

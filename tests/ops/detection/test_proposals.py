@@ -175,6 +175,30 @@ def test_generate_proposal_labels():
     assert agnostic["BboxInsideWeights"][0][:, 4].tolist() == [1, 1, 1, 1, 0]
 
 
+def test_labels_of_a_later_stage():
+    """Of a cascade all regions count, the first ones, as many as there are boxes, unscaled: numbers of Fluid 1.8.5."""
+    rois = [[0, 0, 9, 9], [20, 20, 15, 25], [2, 0, 18, 18], [20, 22, 40, 38], [60, 60, 80, 80]]
+    inputs = {
+        "RpnRois": np.array(rois, "float32"),
+        "GtClasses": np.array([[1], [2]], "int32"),
+        "IsCrowd": np.zeros((2, 1), "int32"),
+        "GtBoxes": np.array([[0, 0, 10, 10], [10, 10, 20, 20]], "float32"),
+        "ImInfo": np.array([[80, 80, 2]], "float32"),
+    }
+    lods = lods_like(
+        inputs, RpnRois=[[[0, 5]]], **{s: [[[0, 2]]] for s in ("GtClasses", "IsCrowd", "GtBoxes")}
+    )
+    attrs = {"batch_size_per_im": 4, "fg_thresh": 0.5, "class_nums": 3, "use_random": False}
+    made = run_kernel("generate_proposal_labels", inputs, attrs | {"is_cascade_rcnn": True}, lods)
+    assert made["Rois"][0].tolist() == [[0, 0, 18, 18], [2, 0, 18, 18], [20, 22, 40, 38], [60, 60, 80, 80]]
+    assert made["LabelsInt32"][0].ravel().tolist() == [1, 1, 2, 0]
+    targets = made["BboxTargets"][0].reshape(4, 3, 4)
+    np.testing.assert_allclose(targets[0, 1], [0.5, 0.5, 0.4766, 0.4766], atol=1e-4)
+    np.testing.assert_allclose(targets[1, 1], [0, 0.5, 1.0034, 0.4766], atol=1e-4)
+    np.testing.assert_allclose(targets[2, 2], [0, 0, 0, 1.0034], atol=1e-4)
+    assert not targets[3].any()
+
+
 def test_sigmoid_focal_loss():
     x = np.array([[0.5, -2, 3], [1, 30, -30], [0.2, 0.1, 0]], "float32")
     label = np.array([[2], [0], [-1]], "int32")
