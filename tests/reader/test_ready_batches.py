@@ -180,6 +180,11 @@ def test_samples_of_another_width() -> None:
     for samples in ([[0.0] * 3, [0.0] * 2], [[0.0] * 2, [0.0] * 3]):
         with pytest.raises(ValueError, match="'x': expected shape"):
             loose.feed([(sample,) for sample in samples])
+    turned = np.arange(6.0).reshape(3, 2)
+    (kept,) = fluid.DataFeeder([fluid.layers.data("t", [2, 3])], PLACE).feed([(turned,)]).values()
+    assert kept.array.tolist() == [turned.tolist()]
+    with pytest.raises(ValueError, match=r"'z': expected shape \[2, 3\], got \[3, 2\]"):
+        fluid.DataFeeder([fluid.data("z", [None, 2, 3])], PLACE).feed([(turned,)])
     with pytest.raises(ValueError, match=r"'y': expected shape \[2\], got \[3\]"):
         fluid.DataFeeder([fluid.data("y", [None, 2])], PLACE).feed([([0.0] * 3,)])
 

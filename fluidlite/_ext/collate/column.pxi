@@ -143,7 +143,7 @@ cdef class Column:
             value = self.to_array(value)
         cdef cnp.ndarray array = self.of_my_type(<cnp.ndarray> value)
         self.fit(array, 0)
-        if cnp.PyArray_SIZE(array) != self.row_items:
+        if cnp.PyArray_SIZE(array) != self.row_items or self.lies_otherwise(array):
             self.resize(array, 0, f"expected shape {list(self.row)}, got {_shape(array)}{self.hint(array)}")
         self.reserve(1)
         return self.copy(cnp.PyArray_DATA(array), self.row_items * self.itemsize)
@@ -281,6 +281,16 @@ cdef class Column:
             raise ValueError(f"expected shape {tail} (-1: any), got {row}")
         self.set_row(tuple(row))
         return 0
+
+    cdef bint lies_otherwise(self, cnp.ndarray array):
+        """Whether an array has as many dimensions as a row, but not the same: only one of another rank is reshaped."""
+        cdef int i, rank = cnp.PyArray_NDIM(array)
+        if rank < 2 or rank != len(self.row):
+            return False
+        for i in range(rank):
+            if cnp.PyArray_DIM(array, i) != <Py_ssize_t> self.row[i]:
+                return True
+        return False
 
     cdef int resize(self, cnp.ndarray array, int skip, str problem) except -1:
         """Have rows of the size of `array`'s in this batch, if the variable's shape is not binding; ValueError if it is."""
