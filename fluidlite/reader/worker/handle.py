@@ -115,11 +115,21 @@ class Worker:
             return kind, pickle.loads(contents, buffers=leases)
         return None
 
+    def exit_status(self) -> int | None:
+        """That of the process that has ended; None if it cannot be told."""
+        assert self.process is not None
+        self.process.join()
+        # Another thread that starts a process may be told of this one's end first; then it is noted in a moment.
+        for _ in range(200):
+            if self.process.exitcode is not None:
+                break
+            time.sleep(0.001)
+        return self.process.exitcode
+
     def obituary(self) -> str:
         """What happened to the process that has ended."""
         assert self.process is not None
-        self.process.join()
-        code = self.process.exitcode
+        code = self.exit_status()
         how = f"exited with status {code}"
         if code is not None and code < 0:
             names = {number: number.name for number in signal.Signals}
@@ -143,13 +153,8 @@ class Worker:
         """Give up everything of the ended process but the memory of arrays that are held."""
         self.abandon()
         if self.process is not None:
-            self.process.join()
-            # Another thread that starts a process may be told of this one's end first; then it is noted in a moment.
-            for _ in range(200):
-                if self.process.exitcode is not None:
-                    self.process.close()
-                    break
-                time.sleep(0.001)
+            if self.exit_status() is not None:
+                self.process.close()
             self.process = None
 
     def abandon(self) -> None:

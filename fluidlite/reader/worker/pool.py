@@ -222,9 +222,7 @@ class WorkerPool:
         for number in list(self._alive):
             worker = self._workers[number]
             if worker.exit in descriptors:
-                assert worker.process is not None
-                worker.process.join()
-                if worker.process.exitcode != 0 and not worker.ended:
+                if worker.exit_status() != 0 and not worker.ended:
                     raise WorkerDied(worker.obituary())
                 # What it sent before its end, or that it sent nothing, is found when its turn comes.
                 self._alive.discard(number)
