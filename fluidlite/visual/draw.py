@@ -6,14 +6,12 @@ import argparse
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from ..executor import Executor
 from ..framework import Program, default_main_program, default_startup_program
 from ..framework.drawing import page
 from ..paddle import hook, script
-
-_MODEL_FILES = ("__model__", "__model__.pdmodel", "model.pdmodel")
 
 
 def draw(args: list[str]) -> int:
@@ -53,8 +51,7 @@ def _model_file(source: Path) -> Path:
     """The file of the program. Raises FileNotFoundError if there is none."""
     if source.is_file():
         return source
-    found = [source / name for name in _MODEL_FILES if (source / name).is_file()]
-    found += sorted(source.glob("*.pdmodel"))
+    found = [*source.glob("__model__"), *sorted(source.glob("*.pdmodel"))]
     if not found:
         raise FileNotFoundError(f"{source}: neither a script, nor a model's file, nor a folder with one")
     return found[0]
@@ -88,7 +85,8 @@ def _first_of_script(path: str, args: list[str]) -> Program:
     hook.install()
     Executor.run = watched  # type: ignore[method-assign, assignment]
     try:
-        _ended(script.run(partial(script.from_file, path, args)))
+        if status := script.run(partial(script.from_file, path, args)):
+            raise SystemExit(status)
     except _Found as found:
         return found.program
     except SystemExit as end:
@@ -99,9 +97,3 @@ def _first_of_script(path: str, args: list[str]) -> Program:
     if not default_main_program().global_block().ops:
         raise ValueError(f"{path} builds no program: there is nothing to draw")
     return default_main_program()
-
-
-def _ended(status: int) -> None | NoReturn:
-    if status:
-        raise SystemExit(status)
-    return None
