@@ -57,7 +57,8 @@ def _infer_read(op: OpView) -> None:
 def _native(op: OpView, kernel: str, slot: str) -> Call:
     levels = op.lod(slot)
     ints = [numel(op, slot) * itemsize(op, slot), *(8 * op.meta.shape(level)[0] for level in levels)]
-    return Call(kernel, [op.attr("array") + ELEMENTS, op.name("I"), op.name(slot), *levels], ints)
+    index = [op.name("I")] if op.has("I") else []
+    return Call(kernel, [op.attr("array") + ELEMENTS, *index, op.name(slot), *levels], ints)
 
 
 def _infer_found(op: OpView) -> None:
@@ -127,6 +128,18 @@ WRITE = OpDef(
     native=lambda op: _native(op, "element_write", "X"),
     host=True,
     doc="Puts X at index I of an array.",
+)
+
+KEEP = OpDef(
+    "keep_element",
+    inputs=("X",),
+    outputs=(),
+    attrs={"array": ""},
+    infer=lambda op: None,
+    kernel=_by_hand,
+    native=lambda op: _native(op, "element_keep", "X"),
+    host=True,
+    doc="Keeps what X is in the end of a turn, behind what it was before.",
 )
 
 
@@ -243,6 +256,7 @@ def leave(elements: Elements, name: str, dtype: np.dtype, shape: Shape, environm
 __all__ = [
     "ELEMENTS",
     "FOUND",
+    "KEEP",
     "READ",
     "TURN",
     "WRITE",

@@ -17,9 +17,10 @@ import numpy as np
 from ..base import profiling
 from ..base.errors import EnforceNotMet
 from ..framework import Block, Operator
+from ..framework.gradients.blocks import kept_names
 from ..ops.registry import EMPTY
 from ..ops.tensor.selected_rows import parts
-from .array_elements import READ, Missed, arrays_in, on_elements, with_samples
+from .array_elements import KEEP, READ, Missed, arrays_in, on_elements, with_samples
 from .branching import in_line
 from .control import control_function
 from .environment import Environment
@@ -28,11 +29,12 @@ from .interpret import Interpreter
 from .looping import LoopPiece, LoopPlan
 from .pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from .plan import Plan
-from .planning import CannotPlan, works_alone
+from .planning import CannotPlan, in_place_of, works_alone
 from .scope import Scope
 from .turns.counted import Counted, Odd
 from .turns.form import Taken, Turns
 from .turns.run import TurnPlans
+from .turns.stacks import kept_within
 
 FEW = 8
 """What has more elements is not looked at for sizes."""
@@ -101,6 +103,8 @@ class Driver(Interpreter):
         ):  # which wants the time of each operator
             return False
         if pieces.finds:
+            if kept_names(op) is not None:
+                return False
             return self._loop_finding(pieces, op, environment)
         try:
             for piece in pieces.loops:
@@ -112,7 +116,7 @@ class Driver(Interpreter):
         except (CannotPlan, Missed) as refusal:
             if isinstance(refusal, Missed) or not refusal.passing:
                 pieces.no_loop, pieces.loops = str(refusal), []
-                if pieces.has_arrays:
+                if pieces.has_arrays and kept_names(op) is None:
                     pieces.no_loop, pieces.finds = "", True
                     return self._loop_finding(pieces, op, environment)
             return False
@@ -162,6 +166,11 @@ class Driver(Interpreter):
             if block._find_var_recursive(name) is None:
                 raise CannotPlan(f"nobody declares variable {name!r}")
             results.append(name)
+        kept = kept_names(op)
+        if kept is not None:
+            # If nothing is kept, the condition is: that says how many turns there are.
+            names = kept_within(block, pieces.ops, kept) or list(op.inputs["Condition"])
+            ops += [in_place_of(ops[-1], KEEP, {"X": [n]}, {}, {"array": f"{n}@TURNS"}) for n in names]
         around = with_samples(arrays_in(ops, READ), environment)
         inputs = inputs_of(ops, around)
         if any(levels is None for _, levels in inputs):
@@ -175,7 +184,7 @@ class Driver(Interpreter):
             if not counts:
                 raise
             plan = LoopPlan(*what, values=counts, finds=finds)
-        return LoopPiece(len(ops), plan, inputs)
+        return LoopPiece(len(ops), plan, inputs, "" if kept is None else op.outputs["StepScopes"][0])
 
     def counted(self, op: Operator) -> Counted | None:
         """What is known of the block of a loop whose turns may be taken at once; None if they may not."""

@@ -10,10 +10,11 @@ import numpy as np
 
 from .._ext.engine import OUT_OF_RANGE, UNFIT, Elements, KernelFailure
 from ..base.dtypes import VarType, to_numpy
+from ..base.lod import Lod
 from ..base.sizes import is_fixed, is_found
 from ..framework import Block, Operator, Program
 from ..ops.registry import Call, OpView, Shape
-from .array_elements import ELEMENTS, FOUND, READ, TURN, WRITE, Missed, arrays_in, leave, with_samples
+from .array_elements import ELEMENTS, FOUND, KEEP, READ, TURN, WRITE, Missed, arrays_in, leave, with_samples
 from .array_elements import begin as elements_there
 from .environment import Environment
 from .instructions import Instruction
@@ -22,6 +23,7 @@ from .pieces import Piece
 from .plan import Plan
 from .planning import CannotPlan, in_place_of
 from .scope import Scope
+from .turns.stacks import Packed, Turned
 
 
 class LoopPlan(Plan):
@@ -34,7 +36,7 @@ class LoopPlan(Plan):
     Args:
         results: the variables around the block that it writes; what they are in the end is fetched.
         condition: the one of them, or a persistable variable, that decides whether there is another turn.
-        ops: the block's operators, with arrays as `elements.py` has them.
+        ops: the block's operators, with arrays as `elements.py` has them, and `KEEP` for what is kept of each turn.
         values: feeds of a few integers that sizes are made of.
         finds: whether turns may find sizes, and what some of them have been found to be; None if not. Operators
             begin with `TURN` then.
@@ -64,7 +66,9 @@ class LoopPlan(Plan):
         self._like = ops[-1]
         self.finds = finds is not None
         self.reads = arrays_in(ops, FOUND if self.finds else READ)
-        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE))}
+        self._kept = {op.attrs["array"]: op.inputs["X"][0] for op in ops if op.definition is KEEP}
+        self._undoes = bool(self.reads or arrays_in(ops, WRITE))
+        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE), *self._kept)}
         self._memory = {name + ELEMENTS for name in self._arrays}
         self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
         super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds)
@@ -111,21 +115,24 @@ class LoopPlan(Plan):
         """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
         for op, view in steps:
             if op.definition in _TOUCHING:
-                slot = "X" if op.definition is WRITE else "Out"
+                slot = "Out" if op.definition in (READ, FOUND) else "X"
                 kind = view.shape(slot), view.dtype(slot)
                 if self.finds:  # elements may have any number of rows
                     if not kind[0] or any(map(is_found, kind[0][1:])) or 0 in kind[0][1:]:
                         raise CannotPlan("elements of an array have several shapes, or no elements")
                     kind = (-1, *kind[0][1:]), kind[1]
+                elif op.definition is KEEP:
+                    if not kind[0] or any(n == 0 for n in kind[0][1:]):
+                        raise CannotPlan(f"variable {op.inputs['X'][0]!r}, which is kept, has no rows")
                 elif view.lod(slot):
                     raise CannotPlan("elements of an array have sequences")
                 if self._kinds.setdefault(op.attrs["array"], kind) != kind:
                     raise CannotPlan("elements of an array get another shape or type")
-            elif self._arrays and (
+            elif self._undoes and (
                 op.definition.random or (op.definition.host and op.definition is not TURN)
             ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
-            elif self._arrays and any(map(self.meta.is_persistable, op.output_arg_names)):
+            elif self._undoes and any(map(self.meta.is_persistable, op.output_arg_names)):
                 raise CannotPlan("it goes through arrays, and changes what lasts")
         for name in self._memory:
             self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8
@@ -209,7 +216,24 @@ class LoopPlan(Plan):
     def leave(self, environment: Environment) -> None:
         """Put what the loop has written into the arrays."""
         for name in self._layouts:
-            leave(self._arrays[name], name, *self._layout(name), environment)
+            if name not in self._kept:
+                leave(self._arrays[name], name, *self._layout(name), environment)
+
+    def turns(self, environment: Environment) -> Sequence[Environment]:
+        """What has been kept of each turn; comes once, when all are done."""
+        found: dict[str, tuple[np.ndarray, list[int], list[Lod]]] = {}
+        for name, variable in self._kept.items():
+            dtype, shape = self._layout(name)
+            found[variable] = self._arrays[name].take(dtype, shape[1:])
+        world, block, count = environment.world, self.meta.block, len(next(iter(found.values()))[2])
+        if not any(lod for *_, lods in found.values() for lod in lods):
+            stacks = {name: Packed(array, np.diff(bounds)) for name, (array, bounds, _) in found.items()}
+            return Turned(block, world, stacks, count)
+        turns = [Environment(block, None, world) for _ in range(count)]
+        for name, (array, bounds, lods) in found.items():
+            for number, turn in enumerate(turns):
+                turn.keep(name, array[bounds[number] : bounds[number + 1]], lods[number])
+        return turns
 
     def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
         """Type and shape of an array's elements, of the sizes at hand."""
@@ -244,14 +268,17 @@ class LoopPlan(Plan):
         return "\n".join([f"loop of {first}", *lines, again])
 
 
-_TOUCHING = (READ, FOUND, WRITE)
+_TOUCHING = (READ, FOUND, WRITE, KEEP)
 
 
 class LoopPiece(Piece):
-    """All turns of a loop."""
+    """All turns of a loop; `scopes`: where what is kept of them goes, "" if nothing is."""
 
-    def __init__(self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]]) -> None:
+    def __init__(
+        self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]], scopes: str = ""
+    ) -> None:
         super().__init__(end, plan, inputs, plan.wanted)
+        self._scopes = scopes
         self.finds = plan.finds
         self._arrays = () if self.finds else plan.reads
 
@@ -274,4 +301,6 @@ class LoopPiece(Piece):
                 plan.back_out(environment)
             raise
         plan.leave(environment)
+        if self._scopes:
+            environment.put(self._scopes, plan.turns(environment))
         return plan.fetch()

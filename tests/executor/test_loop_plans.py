@@ -439,20 +439,6 @@ def test_what_has_no_value_is_told():
             exe.run(feed=feed, fetch_list=[state])
 
 
-def test_gradients_take_their_turns():
-    x, n = data()
-    x.stop_gradient = False
-    y = loop(n, lambda i, x: [layers.tanh(x) * 1.5], [x])[1]
-    (gradient,) = fluid.gradients([y], [x])
-    exe = fluid.Executor(fluid.CPUPlace())
-    for feed in feeds():
-        if len(feed["x"]):
-            found = exe.run(feed=feed, fetch_list=[y, gradient])
-            for expected, got in zip(by_operators([y, gradient], feed), found, strict=True):
-                np.testing.assert_allclose(got, expected, rtol=1e-5)
-    assert "loop of" not in exe.describe()
-
-
 ENDLESS = """
 import sys
 import fluidlite as fluid

@@ -306,17 +306,18 @@ int element_read(fl_call *call) {
     return FL_OK;
 }
 
-int element_write(fl_call *call) {
+/* Writes at `index` the element that stands at operand `at_operand`, with its levels behind it. */
+int write_element(fl_call *call, int64_t index, int at_operand) {
     Elements *elements = at<Elements>(call, 0);
-    const int64_t index = *at<int64_t>(call, 1), bytes = call->i[0];
-    const size_t n = static_cast<size_t>(call->n_p - 3);
+    const int64_t bytes = call->i[0];
+    const size_t n = static_cast<size_t>(call->n_p - at_operand - 1);
     if (n > Elements::most_levels) return out_of_range(call, index, 0, 0);
     Levels levels;
     for (size_t k = 0; k < n; ++k) {
-        levels.offsets[k] = static_cast<const int64_t *>(call->p[3 + k]);
+        levels.offsets[k] = static_cast<const int64_t *>(call->p[static_cast<size_t>(at_operand) + 1 + k]);
         levels.counts[k] = call->i[1 + k] / offset_bytes;
     }
-    const Element element{at<char>(call, 2), bytes, n, levels.offsets, levels.counts};
+    const Element element{at<char>(call, at_operand), bytes, n, levels.offsets, levels.counts};
     if (!elements->admits(index, element)) return out_of_range(call, index, 0, elements->count());
     try {
         elements->write(index, element);
@@ -325,6 +326,11 @@ int element_write(fl_call *call) {
     }
     return FL_OK;
 }
+
+int element_write(fl_call *call) { return write_element(call, *at<int64_t>(call, 1), 2); }
+
+/* The same behind all others, without an index. */
+int element_keep(fl_call *call) { return write_element(call, at<Elements>(call, 0)->count(), 1); }
 
 /* ints: bytes of a row, most levels, room in Found. Found: rows and levels of the element at an index, and how many offsets each level
  * has. */
@@ -356,6 +362,7 @@ const fl_entry table[] = {
     {"expand", expand, "xx|dr(zz)||?"},
     {"element_read", element_read, "xx(x)|(z)||1B,1L,(@B)"},
     {"element_write", element_write, "xx(x)|(z)||1B,1L,(@B)"},
+    {"element_keep", element_keep, "x(x)|(z)||1B,(@B)"},
     {"element_find", element_find, "xxx|dzz||1B,1L,cL"},
     {"element_turn", element_turn, "(x)|||(1B)"},
     {"expand_grad.f32", expand_grad<float>, "xx|r(zz)||?"},

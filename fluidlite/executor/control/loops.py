@@ -31,21 +31,21 @@ def truth(op: Operator, name: str, environment: Environment) -> bool:
 def run_while(run: Run, op: Operator, environment: Environment) -> None:
     """Run the block as long as the condition holds; of each turn only what its gradient reads is kept.
 
-    Turns of which nothing is kept may be left to the run, all together.
+    Turns may be left to the run, all together.
     """
     block = op.attrs["sub_block"]
     (condition,) = op.inputs["Condition"]
     kept = kept_names(op)
     turns: list[Environment] = []
-    together = kept is None
+    together = True
     while truth(op, condition, environment):
         if together and run.loop(op, environment):
-            break
+            return
         if not turns and take_while(run, op, environment):
             return
         looped = run.loop(op, environment, arrays=True) if together else False
         if looped:
-            break
+            return
         together = looped is None
         turn = Environment(block, environment)
         run.run_block(block, turn)
