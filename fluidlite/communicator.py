@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .base import missing
-from .executor.communicating import (
+from .executor.remote.communicating import (
     ByChanges,
     InBackground,
     Parts,

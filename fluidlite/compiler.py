@@ -1,7 +1,7 @@
 """`fluid.compiler`: the public names of `executor.compiler`."""
 
 from .base import missing
-from .executor.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .executor.parallel.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 

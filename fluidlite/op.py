@@ -10,7 +10,7 @@ import numpy as np
 
 from .base import missing
 from .core.programs import get_all_op_protos as core_protos
-from .executor.op_on_scope import BoundOperator
+from .executor.running.op_on_scope import BoundOperator
 from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
 from .framework.serialization.messages import ATTR_TYPES, messages

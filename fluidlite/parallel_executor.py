@@ -1,7 +1,7 @@
 """`fluid.parallel_executor`: the older way to run on several places."""
 
 from .base import missing
-from .executor.compiler import BuildStrategy, ExecutionStrategy, ParallelExecutor
+from .executor.parallel.compiler import BuildStrategy, ExecutionStrategy, ParallelExecutor
 
 __all__ = ["BuildStrategy", "ExecutionStrategy", "ParallelExecutor"]
 

@@ -43,6 +43,12 @@ LAYERS = [
     {"visual"},
     {"as_paddle", "__main__"},
 ]  # fmt: skip
+EXECUTOR = [
+    "failures", "tensors", "plan", "host", "device", "blocks", "turns", "remote", "control", "reading", "running",
+    "parallel", "__init__",
+]  # fmt: skip
+"""The folders of `executor/`, in the same order; what only types need may come from further down."""
+
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
@@ -91,6 +97,21 @@ def test_imports_go_one_way(path):
         assert RANK[there] <= RANK[here], f"{path}:{line}: {here} imports {there}, which is built on it"
         if here == "_ext":
             assert there == "_ext", f"{path}:{line}: _ext imports nothing of the package"
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if module_of(path)[0] == "executor"], ids=str)
+def test_imports_inside_the_executor_go_one_way(path):
+    here = EXECUTOR.index((*module_of(path), "__init__")[1])
+    for_types = {
+        line
+        for node in parsed(path).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
+    for line, parts in imported(path):
+        if parts[0] == "executor" and line not in for_types:
+            there = parts[1]
+            assert EXECUTOR.index(there) <= here, f"{path}:{line}: {EXECUTOR[here]} imports {there}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

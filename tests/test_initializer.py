@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import initializer as init
-from fluidlite.executor.interpret import Interpreter
-from fluidlite.executor.scope import Scope
+from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.tensors.scope import Scope
 from fluidlite.framework import Program
 
 

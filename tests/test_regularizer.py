@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fluidlite.executor.interpret import Interpreter
-from fluidlite.executor.scope import Scope
+from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.tensors.scope import Scope
 from fluidlite.framework import default_main_program
 from fluidlite.regularizer import L1Decay, L1DecayRegularizer, L2Decay, append_regularization_ops
 

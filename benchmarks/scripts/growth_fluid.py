@@ -102,9 +102,9 @@ def main():
     exe = fluid.Executor(fluid.CPUPlace())
     timed("startup", lambda: exe.run(fluid.default_startup_program()))
     if ours:
-        from fluidlite.executor.feeding import as_feed, expanded
-        from fluidlite.executor.interpret import Interpreter
-        from fluidlite.executor.plan import Plan
+        from fluidlite.executor.host.plan import Plan
+        from fluidlite.executor.running.feeding import as_feed, expanded
+        from fluidlite.executor.running.interpret import Interpreter
 
         fed = as_feed(program, feed)
         given = expanded(fed)

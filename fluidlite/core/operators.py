@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..base.errors import EnforceNotMet
-from ..executor.lod_tensor import LoDTensor
-from ..executor.scope import Scope
+from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.tensors.scope import Scope
 from ..framework.ignored_attrs import tuning
 from ..framework.operator import Operator
 from ..framework.serialization.descs import BlockDesc, OpDesc

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor, placing
-from ..executor.lod_tensor import LoDTensor
+from ..executor.tensors.lod_tensor import LoDTensor
 from .members import Members
 
 NAME_TABLE = "StructuredToParameterName@@"

@@ -16,7 +16,7 @@ import numpy as np
 from .._ext import eager as core
 from .._ext import engine
 from ..base.sizes import Real, Size, Sizes, Terms, atoms_of, current_shape, rebuilt
-from ..executor.registers import Registers
+from ..executor.host.registers import Registers
 from ..ops.registry import GRAD, OpDef, OpSpec, OpView
 from .meta import EagerMeta
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
-from ..executor.scope import Scope
-from ..executor.startup import run_once
+from ..executor.running.startup import run_once
+from ..executor.tensors.scope import Scope
 from ..framework import Block, Program, Variable
 
 

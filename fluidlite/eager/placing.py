@@ -19,8 +19,8 @@ from ..backend.cupy_ import faults, library
 from ..backend.cupy_.device import device as cuda_device
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place
 from ..base.selected_rows import SelectedRows
-from ..executor.lod_tensor import LoDTensor
-from ..executor.lod_tensor import overwrite as overwrite
+from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.tensors.lod_tensor import overwrite as overwrite
 from ..framework import mode
 from ..ops.registry import OperatorError
 

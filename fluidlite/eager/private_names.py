@@ -9,7 +9,7 @@ from ..framework import Block, default_main_program
 from ..ops.registry import grad_name
 
 if TYPE_CHECKING:
-    from ..executor.lod_tensor import LoDTensor
+    from ..executor.tensors.lod_tensor import LoDTensor
     from .tensor import Tensor
 
 

@@ -1,15 +1,15 @@
 """Running programs: scopes, tensors, plans, executors (`fluid.executor`)."""
 
 from ..base import missing
-from .executor import Executor
-from .feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators
-from .from_dataset import FetchHandler
-from .inspection import _fetch_var as _fetch_var
-from .inspection import _to_name_str as _to_name_str
-from .inspection import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with
-from .lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
-from .scope import Scope, global_scope, scope_guard
-from .scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
+from .reading.from_dataset import FetchHandler
+from .running.executor import Executor
+from .running.feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators
+from .tensors.inspection import _fetch_var as _fetch_var
+from .tensors.inspection import _to_name_str as _to_name_str
+from .tensors.inspection import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with
+from .tensors.lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
+from .tensors.scope import Scope, global_scope, scope_guard
+from .tensors.scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
 
 g_scope = global_scope()
 

@@ -11,7 +11,7 @@ from ..backend import device_at, to_host
 from ..base.errors import EnforceNotMet, MissingFileError
 from ..base.place import CPUPlace, CUDAPlace, resolve
 from ..executor import LoDTensor, Scope, scope_guard
-from ..executor.steps import run_program
+from ..executor.running.steps import run_program
 from ..framework import Program
 from ..framework.serialization.descs import ProgramDesc
 from ..framework.serialization.proto import parse_program

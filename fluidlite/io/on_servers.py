@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..base.files import atomic_writer, make_folder
-from ..executor.lod_tensor import LoDTensor
-from ..executor.tensor_file import write_tensor
+from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.tensors.tensor_file import write_tensor
 from ..framework import Program
 from ..rpc.client import client
 

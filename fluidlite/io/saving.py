@@ -14,9 +14,9 @@ from typing import Any
 from ..base.dtypes import VarType
 from ..base.errors import MissingFileError, NotSupportedError
 from ..base.files import atomic_writer, make_folder
-from ..executor.lod_tensor import LoDTensor
-from ..executor.scope import global_scope
-from ..executor.tensor_file import read_tensors, write_tensor
+from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.tensors.scope import global_scope
+from ..executor.tensors.tensor_file import read_tensors, write_tensor
 from ..framework import Program, Variable
 from . import on_servers
 from .selection import as_program, check_fits, is_parameter, is_persistable, put_all, tensor_in

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..base.dtypes import VarType, to_numpy
 from ..base.errors import EnforceNotMet
-from ..executor.lod_tensor import LoDTensor
-from ..executor.scope import Scope, global_scope
+from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.tensors.scope import Scope, global_scope
 from ..framework import Parameter, Program, Variable, default_main_program
 
 _NOT_VALUES = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW})

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..base.errors import EnforceNotMet, FormatError
 from ..base.files import atomic_writer
-from ..executor.lod_tensor import LoDTensor
-from ..executor.scope import Scope, global_scope
+from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.tensors.scope import Scope, global_scope
 from ..framework import Program, Variable
 from .pickles import read_pickle, write_pickle
 from .saving import read_file, read_vars

@@ -11,10 +11,10 @@ from ..base.arrays import owned, plain_copy
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
-from ..executor.plan_factory import planned
-from ..executor.planning import CannotPlan
-from ..executor.step_plan import StepPlan
-from ..executor.steps import run_program
+from ..executor.plan.shapes import CannotPlan
+from ..executor.plan.step_plan import StepPlan
+from ..executor.running.plan_factory import planned
+from ..executor.running.steps import run_program
 from ..framework import Program
 from ..ops.registry import grad_name
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..base.place import Place
-from ..executor.lod_tensor import LoDTensor
+from ..executor.tensors.lod_tensor import LoDTensor
 from .converting import DataToLoDTensorConverter
 
 

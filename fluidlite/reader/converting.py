@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.dtypes import to_numpy
 from ..base.place import Place
-from ..executor.lod_tensor import LoDTensor
+from ..executor.tensors.lod_tensor import LoDTensor
 
 
 class DataToLoDTensorConverter:

@@ -12,7 +12,7 @@ from .._ext.collate import FieldCountError
 from ..base.dtypes import to_numpy
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
 from ..base.shapes import product
-from ..executor.lod_tensor import LoDTensor
+from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import Program
 from .background import iterating
 from .decorators import Reader, after

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import backend
 from ..eager import Tensor
-from ..executor.lod_tensor import LoDTensor
+from ..executor.tensors.lod_tensor import LoDTensor
 
 
 def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:

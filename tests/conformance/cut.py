@@ -10,9 +10,9 @@ from typing import Any
 
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
-    from fluidlite.executor import steps
-    from fluidlite.executor.driver import Pieces
-    from fluidlite.executor.planning import CannotPlan
+    from fluidlite.executor.plan.shapes import CannotPlan
+    from fluidlite.executor.running import steps
+    from fluidlite.executor.running.driver import Pieces
 
     def refused(*others: Any) -> Any:
         raise CannotPlan("it is cut into pieces")

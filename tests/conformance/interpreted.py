@@ -25,15 +25,15 @@ REASONS = (
 
 def start() -> None:
     """Watch the interpreter; call it before the first case."""
-    from fluidlite.executor.driver import Driver
-    from fluidlite.executor.interpret import Interpreter
+    from fluidlite.executor.running.driver import Driver
+    from fluidlite.executor.running.interpret import Interpreter
 
     report = Path(os.environ["INTERPRETED_REPORT"])
     report.touch()
     make, once = Interpreter.__init__, WeakSet[Any]()
 
     def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any) -> None:
-        alone = sys._getframe(1).f_globals["__name__"] == "fluidlite.executor.op_on_scope"
+        alone = sys._getframe(1).f_globals["__name__"] == "fluidlite.executor.running.op_on_scope"
         if not isinstance(self, Driver) and not alone and (feed or program in once):
             note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
         once.add(program)

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
 import fluidlite as fluid
-from fluidlite.executor.tensor_file import read_tensors
+from fluidlite.executor.tensors.tensor_file import read_tensors
 from fluidlite.rpc import Message
 from fluidlite.rpc.client import Client
 

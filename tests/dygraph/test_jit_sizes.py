@@ -10,7 +10,7 @@ import fluidlite as fluid
 from fluidlite import dygraph, layers
 from fluidlite.base import unique_name
 from fluidlite.dygraph import declarative, to_variable
-from fluidlite.executor.two_phase import TwoPhasePlan
+from fluidlite.executor.host.two_phase import TwoPhasePlan
 from fluidlite.framework import mode
 
 SIZES = (7, 9, 17, 2, 1, 30, 12, 13, 170, 9, 7, 3, 64, 5)

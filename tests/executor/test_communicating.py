@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.communicating import ByChanges, InBackground, Parts, cut_rows, merged
+from fluidlite.executor.remote.communicating import ByChanges, InBackground, Parts, cut_rows, merged
 
 ROWS = np.array([0, 2, 3, 5])
 

@@ -11,7 +11,7 @@ from fluidlite import layers, optimizer, regularizer
 from fluidlite.base.place import CPUPlace, CUDAPlace
 from fluidlite.executor import Executor, Scope, global_scope, scope_guard
 from fluidlite.executor.device.plan import DevicePlan
-from fluidlite.executor.feeding import as_feed, expanded
+from fluidlite.executor.running.feeding import as_feed, expanded
 from fluidlite.framework import Program, default_main_program, default_startup_program
 from fluidlite.param_attr import ParamAttr
 

@@ -9,7 +9,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.backend import on_device
 from fluidlite.backend.cupy_.pinned import is_pinned
-from fluidlite.executor.tensor_file import read_tensors, write_tensor
+from fluidlite.executor.tensors.tensor_file import read_tensors, write_tensor
 
 from .device_programs import Net, batches
 from .test_device_steps import TOLERANCE

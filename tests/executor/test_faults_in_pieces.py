@@ -232,7 +232,7 @@ def looping(turns_with_gradients):
 @pytest.mark.parametrize("gradients", (False, True))
 def test_what_turns_keep_goes_with_the_step(gradients):
     """No cycle of references waits for the garbage collector."""
-    from fluidlite.executor.environment import Environment
+    from fluidlite.executor.blocks.environment import Environment
 
     main, start = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, start), fluid.unique_name.guard():

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from fluidlite.executor.fusion import Gathering, Member, Partial, fuse, grown, joined
-from fluidlite.executor.instructions import Instruction, lifetimes
+from fluidlite.executor.plan.fusion import Gathering, Member, Partial, fuse, grown, joined
+from fluidlite.executor.plan.instructions import Instruction, lifetimes
 from fluidlite.framework import Program
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.executor.analysis import Analysis
 from fluidlite.executor.device import fusion as device_fusion
 from fluidlite.executor.device.launch import of_operator
-from fluidlite.executor.feeding import as_feed, expanded
-from fluidlite.executor.fusion import fuse
-from fluidlite.executor.interpret import Interpreter
-from fluidlite.executor.plan import Plan
+from fluidlite.executor.host.plan import Plan
+from fluidlite.executor.plan.analysis import Analysis
+from fluidlite.executor.plan.fusion import fuse
+from fluidlite.executor.running.feeding import as_feed, expanded
+from fluidlite.executor.running.interpret import Interpreter
 from fluidlite.optimizer import Adam
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
+from fluidlite.executor.blocks.pieces import Blocks, Ranges
 from fluidlite.executor.control.sums import Sums
-from fluidlite.executor.pieces import Blocks, Ranges
 from tests.executor.test_loop_plans import by_operators, number
 
 layers = fluid.layers

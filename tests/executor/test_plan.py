@@ -9,10 +9,10 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import flags, unique_name
-from fluidlite.executor.executor import fetch_names
-from fluidlite.executor.feeding import as_feed, expanded
-from fluidlite.executor.plan import Plan
-from fluidlite.executor.steps import _cache
+from fluidlite.executor.host.plan import Plan
+from fluidlite.executor.running.executor import fetch_names
+from fluidlite.executor.running.feeding import as_feed, expanded
+from fluidlite.executor.running.steps import _cache
 
 L = fluid.layers
 

@@ -9,9 +9,9 @@ import pytest
 from fluidlite import io
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.errors import EnforceNotMet, FormatError, NotSupportedError
-from fluidlite.executor.compiler import CompiledProgram
-from fluidlite.executor.lod_tensor import LoDTensor
-from fluidlite.executor.scope import Scope, scope_guard
+from fluidlite.executor.parallel.compiler import CompiledProgram
+from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.tensors.scope import Scope, scope_guard
 from fluidlite.framework import Program
 
 DATA = Path(__file__).parent / "data"

@@ -9,7 +9,7 @@ import pytest
 
 from fluidlite import io
 from fluidlite.base.errors import EnforceNotMet, FormatError
-from fluidlite.executor.scope import Scope, global_scope, scope_guard
+from fluidlite.executor.tensors.scope import Scope, global_scope, scope_guard
 from fluidlite.framework import Program
 from fluidlite.io.pickles import write_pickle
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from fluidlite.base.errors import FormatError
-from fluidlite.executor.lod_tensor import LoDTensor
-from fluidlite.executor.tensor_file import read_tensors, write_tensor
+from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.tensors.tensor_file import read_tensors, write_tensor
 
 DATA = Path(__file__).parent / "data"
 NAMES = ["t_float32", "t_float64", "t_int16", "t_int32", "t_int64", "t_int8", "z_lod"]

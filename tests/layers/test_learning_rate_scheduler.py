@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fluidlite import layers
-from fluidlite.executor.interpret import Interpreter
-from fluidlite.executor.scope import Scope
+from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.tensors.scope import Scope
 from fluidlite.layers import learning_rate_scheduler as schedules
 
 CASES = {

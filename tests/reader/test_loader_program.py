@@ -16,7 +16,8 @@ import pytest
 from fluidlite.base.errors import EnforceNotMet, EOFException
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
-from fluidlite.executor import Executor, Scope, scope_guard, sources
+from fluidlite.executor import Executor, Scope, scope_guard
+from fluidlite.executor.reading import sources
 from fluidlite.framework import default_main_program
 from fluidlite.reader import DataLoader, LoaderError, PyReader, State, batch, leaks
 

@@ -13,14 +13,14 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
-from ...executor.driver import Driver
-from ...executor.feeding import Feed
-from ...executor.finite import FiniteOnly
-from ...executor.interpret import Interpreter
-from ...executor.pieces import Blocks
-from ...executor.plan_factory import planned_in_two
-from ...executor.planning import CannotPlan
-from ...executor.step_plan import TwoPhases
+from ...executor.blocks.pieces import Blocks
+from ...executor.plan.shapes import CannotPlan
+from ...executor.plan.step_plan import TwoPhases
+from ...executor.running.driver import Driver
+from ...executor.running.feeding import Feed
+from ...executor.running.finite import FiniteOnly
+from ...executor.running.interpret import Interpreter
+from ...executor.running.plan_factory import planned_in_two
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name

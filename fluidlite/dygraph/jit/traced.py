@@ -13,7 +13,7 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import NotSupportedError
 from ...eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ...executor import LoDTensor, Scope
-from ...executor.startup import run_once
+from ...executor.running.startup import run_once
 from ...framework import Program, Variable, default_main_program, mode, program_guard
 from ...framework.tracing import Tracer
 from ...framework.tracing import trace as tracing

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor, placing
-from ...executor.steps import run_program
+from ...executor.running.steps import run_program
 from ...framework import Program, Variable, tracing
 from ..layers import Layer
 from . import saving

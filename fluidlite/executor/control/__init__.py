@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...framework import Operator
-from ..environment import Environment, Run
-from . import branches, loops, recurrent, remote
+from ..blocks.environment import Environment, Run
+from ..remote import operators as remote
+from . import branches, loops, recurrent
 
 Control = Callable[[Run, Operator, Environment], None]
 

@@ -10,7 +10,7 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
-from ..environment import Environment, Run
+from ..blocks.environment import Environment, Run
 from ..turns.loops import take_while, take_while_grad
 from .sums import Sums
 

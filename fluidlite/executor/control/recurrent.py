@@ -9,7 +9,7 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
-from ..environment import Environment, Run
+from ..blocks.environment import Environment, Run
 from ..turns.recurrent import Steps, take_recurrent, take_recurrent_grad
 from .sums import Sums
 

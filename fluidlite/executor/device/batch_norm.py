@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...ops.registry import OpView, grad_name
-from ..fusion import joined
-from ..instructions import Instruction, Uses
+from ..plan.fusion import joined
+from ..plan.instructions import Instruction, Uses
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:

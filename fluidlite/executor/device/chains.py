@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...base.shapes import middle, product
 from ...framework import OpRole
 from ...ops.registry import OpView, grad_name
-from ..instructions import Instruction, Uses
+from ..plan.instructions import Instruction, Uses
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..fusion import Pass, grown
+from ..plan.fusion import Pass, grown
 from .batch_norm import normalized, normalized_grad
 from .chains import join_chains
 from .layers import layer, layer_grad

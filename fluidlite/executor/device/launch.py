@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...framework import Operator
 from ...ops.registry import LodArray, OpView
-from ..instructions import Instruction
+from ..plan.instructions import Instruction
 from .calls import call
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...base.dtypes import FLOATS, VarType
 from ...ops.registry import OpView, grad_name
-from ..fusion import Partial, joined
-from ..instructions import Instruction, Uses
+from ..plan.fusion import Partial, joined
+from ..plan.instructions import Instruction, Uses
 from .launch import Get
 
 if TYPE_CHECKING:

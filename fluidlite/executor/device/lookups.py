@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
 from ...ops.registry import OpView, grad_name
-from ..instructions import Instruction, Uses
+from ..plan.instructions import Instruction, Uses
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...base.shapes import product
 from ...ops.registry import OpView
-from ..fusion import Gathering, Member
-from ..instructions import Instruction
+from ..plan.fusion import Gathering, Member
+from ..plan.instructions import Instruction
 from .launch import Get
 
 if TYPE_CHECKING:

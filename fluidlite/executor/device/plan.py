@@ -15,11 +15,11 @@ from ...base import flags, profiling
 from ...base.dtypes import to_numpy
 from ...framework import Operator, Program
 from ...ops.registry import LEVEL
-from ..analysis import Analysis
-from ..lod_tensor import LoDTensor
-from ..planning import CannotPlan
-from ..scope import Scope
-from ..step_plan import StepPlan
+from ..plan.analysis import Analysis
+from ..plan.shapes import CannotPlan
+from ..plan.step_plan import StepPlan
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.scope import Scope
 from .calls import needs_host
 from .feeds import FeedSlots, Fetcher, Layout, Pace
 from .fusion import PASSES

@@ -18,8 +18,8 @@ from ...base.dtypes import to_numpy
 from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures
-from ..instructions import Instruction, lifetimes
-from ..planning import ExactMeta
+from ..plan.instructions import Instruction, lifetimes
+from ..plan.shapes import ExactMeta
 from .launch import Get
 
 if TYPE_CHECKING:

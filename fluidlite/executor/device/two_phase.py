@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import library
 from ...framework import Program
-from ..scope import Scope
-from ..step_plan import TwoPhases
+from ..plan.step_plan import TwoPhases
+from ..tensors.scope import Scope
 from .plan import DevicePlan
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import updates
 from ...ops.registry import OpView
-from ..fusion import Gathering, Group, Member
-from ..instructions import Instruction, Uses
+from ..plan.fusion import Gathering, Group, Member
+from ..plan.instructions import Instruction, Uses
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:

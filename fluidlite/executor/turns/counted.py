@@ -18,7 +18,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
-from ..planning import works_alone
+from ..plan.shapes import works_alone
 
 INTEGERS = (VarType.INT32, VarType.INT64)
 

@@ -11,7 +11,7 @@ from ...base.rank_table import RankTable
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
-from ..environment import Environment, Run
+from ..blocks.environment import Environment, Run
 from .counted import Access, Counted
 from .form import Carried, Taken, Turns
 from .stacks import Packed, Stack, Turned, kept_within, listed

@@ -12,10 +12,10 @@ from ...base.sizes import Size, always_equal, current_shape
 from ...framework import Block, Operator, Program
 from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView
-from ..instructions import Instruction
-from ..plan import Plan
-from ..planning import CannotPlan
-from ..scope import Scope
+from ..host.plan import Plan
+from ..plan.instructions import Instruction
+from ..plan.shapes import CannotPlan
+from ..tensors.scope import Scope
 from .stacks import Stack
 
 SUM = "@SUM"

@@ -10,7 +10,7 @@ import numpy as np
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import grad_name
-from ..environment import Environment, Run
+from ..blocks.environment import Environment, Run
 from .form import Carried, Turns
 from .stacks import Listed, Stack, Turned, kept_within, same_rows, steps_of
 

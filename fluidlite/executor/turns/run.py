@@ -10,18 +10,18 @@ import numpy as np
 
 from ...base.errors import EnforceNotMet
 from ...framework import Operator
-from ..environment import Environment
-from ..forking import watch
-from ..pieces import PIECES_KEPT, Piece, feed_of, gathered, inputs_of
-from ..plan import Plan
-from ..planning import CannotPlan
+from ..blocks.environment import Environment
+from ..blocks.pieces import PIECES_KEPT, Piece, feed_of, gathered, inputs_of
+from ..host.plan import Plan
+from ..plan.forking import watch
+from ..plan.shapes import CannotPlan
 from .form import Carried, Taken, Turns
 from .plan import TurnsPlan, tables
 from .stacks import Alternating, Packed, Prefix, Shifted, Stack, alike, bounds_of, listed, same_rows
 from .stages import Stages, stages
 
 if TYPE_CHECKING:
-    from ..driver import Driver
+    from ..running.driver import Driver
 
 
 class TurnPlans:

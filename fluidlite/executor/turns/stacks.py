@@ -11,7 +11,7 @@ import numpy as np
 from ..._ext import engine
 from ..._ext.engine import address
 from ...framework import Block, Operator
-from ..environment import Environment, World
+from ..blocks.environment import Environment, World
 
 
 class Stack:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from ..planning import CannotPlan, live
+from ..plan.shapes import CannotPlan, live
 
 
 class Stages(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._ext.collate import Handover
 from ...eager import Tensor
-from ...executor.lod_tensor import LoDTensor
+from ...executor.tensors.lod_tensor import LoDTensor
 from ...framework import mode
 from ..background import iterating
 from ..collating import collate

@@ -11,8 +11,8 @@ from ..._ext.collate import Spec
 from ..._ext.queue import QueueClosed
 from ...base.errors import EOFException
 from ...base.place import Place, resolve
-from ...executor import sources
-from ...executor.lod_tensor import LoDTensor
+from ...executor.reading import sources
+from ...executor.tensors.lod_tensor import LoDTensor
 from ..decorators import Reader, whole
 from ..worker.generated import Generated
 from .base import BaseLoader

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._ext.collate import Spec
 from ...base.dtypes import to_numpy, to_vartype
-from ...executor import sources
+from ...executor.reading import sources
 from ...framework import Variable, default_main_program, default_startup_program
 from ..decorators import Reader
 from .from_generator import make_loader

@@ -15,7 +15,7 @@ from ...base.dtypes import to_numpy
 from ...base.errors import EnforceNotMet
 from ...base.lod import Lod
 from ...eager import Tensor
-from ...executor.lod_tensor import LoDTensor
+from ...executor.tensors.lod_tensor import LoDTensor
 from ...framework import Program, Variable, default_main_program
 from ..background import describe, iterating
 from ..collating import Allocate

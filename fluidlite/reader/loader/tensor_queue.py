@@ -11,8 +11,9 @@ from ..._ext.queue import Queue, QueueClosed
 from ...backend import moved
 from ...base.errors import EnforceNotMet, EOFException
 from ...eager import Tensor
-from ...executor import LoDTensor, sources
-from ...executor.scope import ScopeVariable
+from ...executor import LoDTensor
+from ...executor.reading import sources
+from ...executor.tensors.scope import ScopeVariable
 
 __all__ = [
     "LoDTensorBlockingQueue",

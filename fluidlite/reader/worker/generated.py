@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._ext.queue import QueueClosed
 from ...base.lod import freeze
-from ...executor.lod_tensor import LoDTensor
+from ...executor.tensors.lod_tensor import LoDTensor
 from ..loader.source import Feeding, FetchedBatch, Memory
 from .errors import WorkerDone
 from .pool import WorkerPool

@@ -6,8 +6,8 @@ import pytest
 from fluidlite import CPUPlace, Executor, layers
 from fluidlite.base.dtypes import VarType, to_numpy
 from fluidlite.data import data
-from fluidlite.executor.interpret import Interpreter
-from fluidlite.executor.scope import Scope
+from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.tensors.scope import Scope
 from fluidlite.framework import Parameter, Variable
 from fluidlite.initializer import Constant
 from fluidlite.param_attr import ParamAttr

@@ -10,7 +10,7 @@ from .... import io
 from ....base import missing
 from ....contrib.mixed_precision import decorate
 from ....executor import Executor
-from ....executor.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from ....executor.parallel.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from ....framework import Program, default_startup_program, program_guard
 from ....optimizer import RecomputeOptimizer
 from ....transpiler import collective as transpiling

@@ -11,7 +11,7 @@ from ..... import io
 from .....base import missing
 from .....communicator import Communicator
 from .....executor import Executor
-from .....executor.compiler import CompiledProgram
+from .....executor.parallel.compiler import CompiledProgram
 from .....framework import Program, default_main_program, default_startup_program
 from .....optimizer import Optimizer
 from .....transpiler.details import wait_server_ready

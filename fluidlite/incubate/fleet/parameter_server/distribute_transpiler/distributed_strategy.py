@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from .....base import missing
-from .....executor.compiler import BuildStrategy, ExecutionStrategy
+from .....executor.parallel.compiler import BuildStrategy, ExecutionStrategy
 from .....transpiler.distribute_transpiler import (
     DistributedMode,
     DistributeTranspilerConfig,

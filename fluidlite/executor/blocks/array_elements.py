@@ -1,0 +1,269 @@
+"""Tensor arrays in a loop that the engine runs: what is read and written while it turns is memory of the engine's.
+
+`read_from_array` and `write_to_array` become operators that go by the name of that memory. Elements come in order.
+Where all of an array have one size, and no sequences, that is known beforehand; otherwise each turn finds it (`FOUND`).
+Where a loop asks for another element, or its plan is not for what it finds, nothing counts that has been done: in this
+turn, if it began with `TURN`, or at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._ext.engine import Elements
+from ...base.dtypes import VarType, to_vartype
+from ...base.sizes import INFINITE, is_fixed
+from ...base.tensor_array import TensorArray
+from ...framework import Block, Operator
+from ...ops.native import bytes_of_row, itemsize, numel
+from ...ops.op_view import FIND
+from ...ops.registry import Call, OpDef, OpView, Shape
+from ..plan.shapes import CannotPlan, in_place_of
+from .environment import Environment
+
+ELEMENT = "@ELEMENT"
+"""Stands behind the name of an array that is read: an element, for its shape."""
+
+ELEMENTS = "@ELEMENTS"
+"""Stands behind the name of an array: its elements, as kernels have them."""
+
+
+class Missed(Exception):
+    """A turn reads or writes an element of an array that the engine does not have room for, or finds sizes that its
+    plan is not for.
+
+    `turns`: how many turns have been taken, and count; `sizes`: by name what has been found, if that is why.
+    """
+
+    def __init__(self, reason: str, turns: int = 0, sizes: Mapping[str, int] | None = None) -> None:
+        super().__init__(reason)
+        self.turns = turns
+        self.sizes = sizes
+
+
+def _check(op: OpView, slot: str) -> None:
+    if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
+        raise CannotPlan(f"the index {op.name('I')!r} of an array is no int64 of one element")
+
+
+def _infer_read(op: OpView) -> None:
+    _check(op, "Like")
+    op.set("Out", op.shape("Like"), op.dtype("Like"))
+
+
+def _native(op: OpView, kernel: str, slot: str) -> Call:
+    levels = op.lod(slot)
+    ints = [numel(op, slot) * itemsize(op, slot), *(8 * op.meta.shape(level)[0] for level in levels)]
+    index = [op.name("I")] if op.has("I") else []
+    return Call(kernel, [op.attr("array") + ELEMENTS, *index, op.name(slot), *levels], ints)
+
+
+def _infer_found(op: OpView) -> None:
+    _check(op, "Out")
+    shape, dtype, levels = op.attr("like")
+    assert shape, "elements without dimensions do not come in several sizes"
+    found = op.found("Out", [shape[0], len(levels), *levels], [2, INFINITE, *(3 for _ in levels)])
+    assert found is not None, "these operators are made where sizes may be found"
+    rows, _, *counts = found
+    op.set("Out", (rows, *shape[1:]), dtype)
+    op.carry("Out", [op.offsets("Out", count - 1, level) for level, count in enumerate(counts)])
+
+
+def _native_found(op: OpView) -> list[Call]:
+    read, array = _native(op, "element_read", "Out"), op.attr("array") + ELEMENTS
+    levels = op.lod("Out")
+    room = 2 + len(levels)
+    found = op.scratch("Out", "FOUND", (room,), VarType.INT64)
+    wanted = [op.shape("Out")[0], len(levels), *(op.meta.shape(level)[0] for level in levels)]
+    places = [n for pair in enumerate(wanted) for n in pair]
+    look = Call("element_find", [array, op.name("I"), found], [bytes_of_row(op, "Out"), len(levels), room])
+    return [look, Call(FIND, [found], places), read]
+
+
+def _by_hand(xp: Any, **slots: Any) -> Any:
+    raise NotImplementedError("elements of arrays are read and written by native kernels")
+
+
+READ = OpDef(
+    "read_element",
+    inputs=("I", "Like#"),
+    attrs={"array": ""},
+    infer=_infer_read,
+    kernel=_by_hand,
+    native=lambda op: _native(op, "element_read", "Out"),
+    lod_from=None,
+    doc="The element at index I of an array whose elements are like Like.",
+)
+FOUND = OpDef(
+    "find_element",
+    inputs=("I",),
+    attrs={"array": "", "like": None},
+    infer=_infer_found,
+    kernel=_by_hand,
+    native=_native_found,
+    lod_from=None,
+    doc="The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
+)
+TURN = OpDef(
+    "begin_turn",
+    inputs=(),
+    outputs=(),
+    attrs={"arrays": ()},
+    infer=lambda op: None,
+    kernel=_by_hand,
+    native=lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]),
+    host=True,
+    doc="What has been written to arrays before stays, whatever becomes of the turn.",
+)
+WRITE = OpDef(
+    "write_element",
+    inputs=("X", "I"),
+    outputs=(),
+    attrs={"array": ""},
+    infer=lambda op: _check(op, "X"),
+    kernel=_by_hand,
+    native=lambda op: _native(op, "element_write", "X"),
+    host=True,
+    doc="Puts X at index I of an array.",
+)
+
+KEEP = OpDef(
+    "keep_element",
+    inputs=("X",),
+    outputs=(),
+    attrs={"array": ""},
+    infer=lambda op: None,
+    kernel=_by_hand,
+    native=lambda op: _native(op, "element_keep", "X"),
+    host=True,
+    doc="Keeps what X is in the end of a turn, behind what it was before.",
+)
+
+
+def on_array(op: Operator) -> bool:
+    """Whether an operator reads or writes an element, as forward operators do."""
+    if op.definition.role == "read":
+        return not op.inputs.get(op.definition.takes_out)
+    return op.definition.role == "write" and not op.attr("accumulate")
+
+
+def on_elements(block: Block, ops: Sequence[Operator], around: Environment | None = None) -> list[Operator]:
+    """The operators of a loop's block, those on arrays of the blocks around it in the way that the engine runs them.
+
+    `around`: what the arrays hold, if their elements may have several sizes.
+    """
+    made = []
+    for op in ops:
+        if not on_array(op):
+            made.append(op)
+            continue
+        reads = op.definition.role == "read"
+        (array,) = op.inputs["X"] if reads else op.outputs["Out"]
+        if array in block.vars:
+            raise CannotPlan("an array is another one in each turn")
+        if reads and around is not None:
+            attrs = {"array": array, "like": _like(around.find(array), around.find(op.inputs["I"][0]))}
+            made.append(in_place_of(op, FOUND, {"I": op.inputs["I"]}, {"Out": op.outputs["Out"]}, attrs))
+        elif reads:
+            like = {"I": op.inputs["I"], "Like": [array + ELEMENT]}
+            made.append(in_place_of(op, READ, like, {"Out": op.outputs["Out"]}, {"array": array}))
+        else:
+            made.append(
+                in_place_of(op, WRITE, {"X": op.inputs["X"], "I": op.inputs["I"]}, {}, {"array": array})
+            )
+    if around is not None:
+        arrays = dict.fromkeys(op.attrs["array"] for op in made if op.definition in (FOUND, WRITE))
+        made.insert(0, in_place_of(ops[0], TURN, {}, {}, {"arrays": list(arrays)}))
+    return made
+
+
+def _like(array: Any, index: Any) -> tuple[Shape, VarType, list[int]]:
+    """Shape, type and lengths of the offsets of the element of an array that is read next."""
+    if not isinstance(array, TensorArray) or not len(array):
+        raise CannotPlan("an array that is read has no element yet", passing=True)
+    known = isinstance(index, np.ndarray) and index.size == 1 and 0 <= index.item() < len(array)
+    at = int(index.item()) if known else len(array) - 1
+    element = array.arrays[at]
+    if element is None:
+        raise CannotPlan("an array that is read has no element yet", passing=True)
+    if not element.ndim:
+        raise CannotPlan("elements of an array have no dimensions")
+    return element.shape, to_vartype(element.dtype), [len(level) for level in array.lods[at]]
+
+
+def arrays_in(ops: Sequence[Operator], definition: OpDef) -> list[str]:
+    """The arrays that operators read (READ) or write (WRITE)."""
+    return list(dict.fromkeys(op.attrs["array"] for op in ops if op.definition is definition))
+
+
+def sample(array: Any) -> np.ndarray:
+    """An element of an array of which all have one shape and type, and no sequences."""
+    if not isinstance(array, TensorArray):
+        raise CannotPlan("what is read is no array", passing=True)
+    found = [each for each in array.arrays if each is not None]
+    if not found:
+        raise CannotPlan("an array that is read has no element yet", passing=True)
+    first = found[0]
+    if any(array.lods) or any(each.shape != first.shape or each.dtype != first.dtype for each in found):
+        raise CannotPlan("elements of an array have sequences, or several shapes or types")
+    return first
+
+
+def with_samples(names: Sequence[str], environment: Environment) -> Environment:
+    """An environment that has an element of each of these arrays besides."""
+    inside = Environment(None, environment)
+    for name in names:
+        inside.keep(name + ELEMENT, sample(environment.find(name)))
+    return inside
+
+
+def begin(elements: Elements, array: Any, dtype: np.dtype, tail: tuple[int, ...]) -> None:
+    """Have the engine find the elements of an array that there are.
+
+    Raises Missed if they are of another type, or their rows have another shape.
+    """
+    if not isinstance(array, TensorArray):
+        return elements.begin()
+    if any(each is not None and (each.dtype != dtype or each.shape[1:] != tail) for each in array.arrays):
+        raise Missed("elements of an array have another shape or type")
+    elements.begin(
+        [None if each is None else np.ascontiguousarray(each) for each in array.arrays], array.lods
+    )
+
+
+def leave(elements: Elements, name: str, dtype: np.dtype, shape: Shape, environment: Environment) -> None:
+    """Put what has been written into the array of that name; `shape` is that of an element."""
+    if not elements.count:
+        return
+    first = elements.first
+    whole, bounds, lods = elements.take(dtype, shape[1:])
+    array = environment.find(name)
+    if not isinstance(array, TensorArray):
+        array = TensorArray()
+    made = TensorArray.cut(whole, bounds, lods)
+    if not shape:
+        array.put(first, [each.reshape(()) for each in made.arrays])
+    elif not len(array) and not first:
+        array = made
+    else:
+        array.put(first, made.arrays, lods)
+    environment.put(name, array)
+
+
+__all__ = [
+    "ELEMENTS",
+    "FOUND",
+    "KEEP",
+    "READ",
+    "TURN",
+    "WRITE",
+    "Missed",
+    "arrays_in",
+    "begin",
+    "leave",
+    "on_elements",
+    "with_samples",
+]

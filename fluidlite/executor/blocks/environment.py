@@ -1,0 +1,191 @@
+"""`Environment`: the values of one run of one block, and of the blocks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...backend import to_host
+from ...base.dtypes import VarType, to_numpy
+from ...base.lod import Lod
+from ...base.selected_rows import SelectedRows
+from ...base.tensor_array import TensorArray
+from ...framework import Block, Operator
+from ...ops.registry import EMPTY
+from .. import failures
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.rows_in_scope import RowsInScope
+from ..tensors.scope import Scope
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+    from ..turns.counted import Counted
+    from ..turns.form import Taken, Turns
+
+
+class Run(Protocol):
+    """What executes blocks, as functions of control flow see it.
+
+    `xp`: NumPy, or CuPy for a run on a GPU.
+    """
+
+    xp: Any
+
+    def run_block(self, block: Block, environment: Environment) -> None:
+        """Run the operators of `block` in an environment that was made for it."""
+        ...
+
+    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
+        """Run the turns of the `while` operator `op`, one of which is due, if that can be done without this function's
+        caller; False if it cannot, None if the turn that is due now cannot. `arrays`: whether it is one that goes
+        through arrays."""
+        ...
+
+    def counted(self, op: Operator) -> Counted | None:
+        """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
+        ...
+
+    def serve(self, op: Operator) -> None:
+        """Be the parameter server that `op` describes until all trainers are done."""
+        ...
+
+    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
+        """Take all turns of a loop, however many, without this function's caller; None if nothing has been done."""
+        ...
+
+
+class World:
+    """What is outside all blocks of a run: the scope, the device (None: the host), the names that were fed."""
+
+    __slots__ = ("device", "fed", "scope", "xp")
+
+    def __init__(self, scope: Scope, device: CudaDevice | None = None, fed: Iterable[str] = ()) -> None:
+        self.scope = scope
+        self.device = device
+        self.xp: Any = np if device is None else device.xp
+        self.fed = list(fed)
+
+
+class Environment:
+    """Values by name: arrays, SelectedRows, TensorArrays, rank tables, or lists of environments (step scopes).
+
+    `block` declares what is kept here; None if that is only what has been put here. `lods` are the levels of detail of
+    values that have any. What is not found here is looked for in `parent`, last of all in the scope.
+    """
+
+    __slots__ = ("block", "lods", "parent", "values", "world")
+
+    def __init__(
+        self, block: Block | None, parent: Environment | None = None, world: World | None = None
+    ) -> None:
+        self.block = block
+        self.parent = parent
+        if parent is not None:
+            world = parent.world
+        assert world is not None
+        self.world: World = world
+        self.values: dict[str, Any] = {}
+        self.lods: dict[str, Lod] = {}
+
+    def holder(self, name: str) -> Environment | None:
+        """The nearest environment that has a value of this name."""
+        here: Environment | None = self
+        while here is not None and name not in here.values:
+            here = here.parent
+        return here
+
+    def find(self, name: str) -> Any:
+        """The value of a variable, None if it has none."""
+        here = self.holder(name)
+        if here is not None:
+            return here.values[name]
+        found = self.world.scope.find_var(name)
+        tensor = found.get() if found is not None else None
+        if isinstance(tensor, RowsInScope) and self.world.device is None:
+            return tensor.value()
+        if not isinstance(tensor, LoDTensor) or tensor.array is None:
+            return None
+        on_host = self.world.device is None and type(tensor.array) is np.ndarray
+        return tensor.array if on_host else tensor.on(self.world.device)
+
+    def get(self, name: str, op: Operator) -> Any:
+        """The value of a variable that `op` reads; EnforceNotMet naming operator and variable if it has none."""
+        value = self.find(name)
+        if value is None:
+            var = op.block._find_var_recursive(name)
+            if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+                value = TensorArray((var.shape, to_numpy(var.dtype)))  # nothing has been written yet
+                self.put(name, value)
+                return value
+            raise failures.missing_value(op, name, self.world.fed)
+        return value
+
+    def lod_of(self, name: str) -> Lod:
+        """The levels of detail of a variable, () if it has none."""
+        here = self.holder(name)
+        if here is not None:
+            return here.lods.get(name, ())
+        found = self.world.scope.find_var(name)
+        return found.get().offsets if found is not None and isinstance(found.get(), LoDTensor) else ()
+
+    def put(self, name: str, value: Any, lod: Lod = ()) -> None:
+        """Store a value where its variable is declared: in the scope if it lasts, here if nobody declares it."""
+        if name == EMPTY:
+            return
+        here: Environment | None = self
+        while here is not None and not here.declares(name):
+            here = here.parent
+        var = here.block.vars.get(name) if here is not None and here.block is not None else None
+        if var is not None and var.persistable:
+            self._put_in_scope(name, value, lod)
+        else:
+            (self if here is None else here).keep(name, value, lod)
+
+    def keep(self, name: str, value: Any, lod: Lod = ()) -> None:
+        """Store a value in this environment, whoever declares its variable."""
+        self.values[name] = value
+        if lod:
+            self.lods[name] = lod
+        else:
+            self.lods.pop(name, None)
+
+    def declares(self, name: str) -> bool:
+        return name in self.values or (self.block is not None and name in self.block.vars)
+
+    def _put_in_scope(self, name: str, value: Any, lod: Lod) -> None:
+        scope, device = self.world.scope, self.world.device
+        held = scope.find_var(name) or scope.var(name)
+        if isinstance(value, SelectedRows):
+            if not isinstance(held.get(), RowsInScope):
+                held.set(RowsInScope())
+            held.get_selected_rows().take(
+                SelectedRows(to_host(value.rows), to_host(value.values), value.height)
+            )
+            self.keep(name, value)
+            return
+        holder = held.get_tensor()
+        if device is None:
+            holder.set(value)
+        elif value is not holder.array:
+            holder.set(value, device.place)
+        holder.hold_lod(lod)
+
+    def only(self, names: Collection[str]) -> Environment:
+        """Those values here that `names` lists: what is kept of a run for its gradient, without what was around it.
+
+        So what is kept holds nothing else, and the environment that it is stored in does not hold itself.
+        """
+        kept = Environment(self.block, None, self.world)
+        values, lods = self.values, self.lods
+        kept.values = {name: values[name] for name in names if name in values}
+        if lods:
+            kept.lods = {name: lods[name] for name in names if name in lods}
+        return kept
+
+    def under(self, parent: Environment) -> Environment:
+        """The values of this environment with others around it; what is put in either is seen in both."""
+        moved = Environment(self.block, parent)
+        moved.values, moved.lods = self.values, self.lods
+        return moved

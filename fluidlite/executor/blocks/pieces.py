@@ -1,0 +1,333 @@
+"""The pieces that the blocks of a program are cut into, and how one that is a plan runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.lod import Lod
+from ...base.selected_rows import SelectedRows
+from ...framework import Block, Operator, Program
+from ...framework.gradients.blocks import names_read
+from ...ops.registry import LEVEL, grad_name
+from ...ops.tensor.selected_rows import parts
+from ..host.plan import Plan
+from ..plan.branching import in_line
+from ..plan.shapes import CannotPlan, live, takes_no_part, works_alone
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.scope import Scope
+from .array_elements import on_array
+from .environment import Environment
+from .single_op import Alone
+
+if TYPE_CHECKING:
+    from ..turns.counted import Counted
+    from ..turns.run import TurnPlans
+
+PIECES_KEPT = 16
+"""How many plans are kept for one place in a block."""
+
+
+class Piece:
+    """Operators of a block from one position up to `end`, as a plan; or one operator that runs on its own.
+
+    `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
+    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it; `reason`: why an
+    operator runs on its own, none if it may be in a plan the next time.
+    """
+
+    __slots__ = ("_targets", "alone", "end", "inputs", "op", "outputs", "plan", "reason")
+
+    def __init__(
+        self,
+        end: int,
+        plan: Plan | None = None,
+        inputs: Sequence[tuple[str, int | None]] = (),
+        outputs: Sequence[str] = (),
+        here: Collection[str] = (),
+        op: Operator | None = None,
+        reason: str = "",
+    ) -> None:
+        self.end = end
+        self.plan = plan
+        self.inputs = inputs
+        self.outputs = outputs
+        self.op = op
+        self.reason = reason
+        self.alone = Alone(op) if op is not None and op.definition.kernel is not None else None
+        # What is put where: the name, whether the environment itself keeps it, how many levels of detail it has.
+        self._targets = [
+            (name, name in here, len(levels))
+            for name, levels in zip(outputs, plan.levels if plan is not None else (), strict=False)
+        ]
+
+    def run(self, program: Program, environment: Environment) -> bool:
+        """Run what is a plan; False if it does not fit what its inputs hold now."""
+        plan = self.plan
+        assert plan is not None
+        arrays = gathered(self.inputs, environment)
+        if arrays is None:
+            return False
+        with plan.lock:
+            found = self._found(plan, arrays, environment) if plan.ready(program) else None
+        if found is None:
+            return False
+        if plan.meta.sparse:
+            found = self._put_rows(found, environment)
+        at = len(self.outputs)
+        for (name, here, levels), array in zip(self._targets, found, strict=False):
+            lod: Lod = ()
+            if levels:
+                lod = tuple(found[at : at + levels])
+                at += levels
+            if array is None:
+                continue
+            if here:
+                environment.keep(name, array, lod)
+            else:
+                environment.put(name, array, lod)
+        return True
+
+    def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+        """What the plan makes of these arrays; None if they do not fit."""
+        if not plan.accepts(arrays):
+            return None
+        plan.run()
+        return plan.fetch()
+
+    def _put_rows(self, found: list[Any], environment: Environment) -> list[Any]:
+        """Store the SelectedRows that a plan has made, and leave their arrays out of what it has made."""
+        plan, made = self.plan, dict(zip(self.outputs, found, strict=False))
+        assert plan is not None
+        for name in plan.meta.sparse:
+            rows, values = parts(name)
+            if rows in made:
+                environment.put(name, SelectedRows(made[rows], made[values], plan.height(name)))
+                made[rows] = made[values] = None
+        return [*made.values(), *found[len(self.outputs) :]]
+
+    def describe(self) -> list[str]:
+        """Lines about a plan."""
+        assert self.plan is not None
+        return ["  " + line for line in self.plan.describe().splitlines()]
+
+
+class Pieces:
+    """The pieces of one block: by position, those made so far, the one used last in front."""
+
+    def __init__(self, block: Block, ops: list[Operator], wanted: Iterable[str]) -> None:
+        self.block = block
+        self.ops = ops = _together(ops)
+        self.made: dict[int, list[Piece]] = {}
+        self.loops: list[Piece] = []  # the whole block, with as many turns as there are
+        self.finds = False  # whether turns of that loop find sizes
+        self.no_loop = ""  # why the block's turns are taken one by one
+        self.has_arrays = any(map(on_array, ops))
+        self.counted: Counted | None = None
+        self.odd = ""  # why the turns of a loop of this block cannot be taken at once
+        self.turns: dict[Any, TurnPlans] = {}  # the same for loops whose turns have a number
+        self.alone = [works_alone(op) and not in_line(op) for op in ops]
+        self._wanted = frozenset(wanted)
+        # Where each variable is read last.
+        self._last: dict[str, int] = {}
+        for at, op in enumerate(ops):
+            for name in op.reads():
+                self._last[name] = at
+
+    def stretch(self, begin: int) -> int:
+        """The position behind the last operator that may be in one plan with the one at `begin`."""
+        end = begin
+        while end < len(self.ops) and not self.alone[end]:
+            end += 1
+        return end
+
+    def needed(self, begin: int, end: int) -> list[str]:
+        """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
+        ops = [
+            op for op in self.ops[begin:end] if not op.sub_blocks()
+        ]  # branches in plans change what lasts only
+        written = dict.fromkeys(name for op in ops for name in op.output_arg_names)
+        return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
+
+    def keep(self, begin: int, piece: Piece) -> None:
+        self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
+
+
+def _together(ops: Iterable[Operator]) -> list[Operator]:
+    """Operators in an order in which more of them stand together that may be in a plan.
+
+    One that has nothing to do with those on their own that stand before it goes in front of them, to the next plan.
+    """
+    out: list[Operator] = []
+    for op in ops:
+        at = len(out)
+        if not works_alone(op) and not op.definition.random and not op.definition.host:
+            while at and _passes(op, out[at - 1]):
+                at -= 1
+            if not at or works_alone(out[at - 1]):
+                at = len(out)
+        out.insert(at, op)
+    return out
+
+
+def _passes(op: Operator, before: Operator) -> bool:
+    """Whether an operator may run in front of `before`, which runs on its own."""
+    if not works_alone(before) or before.definition.control or before.definition.host:
+        return False
+    written = set(before.writes())
+    return written.isdisjoint(op.reads()) and written.union(before.reads()).isdisjoint(op.writes())
+
+
+class Ranges:
+    """The memory of arrays of the host; others are left out."""
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        found = [_bounds(array) for array in arrays if isinstance(array, np.ndarray)]
+        self._begins = np.array([begin for begin, _ in found], "uint64")
+        self._ends = np.array([end for _, end in found], "uint64")
+
+    def shares(self, array: np.ndarray) -> bool:
+        """Whether an array has some of this memory, or may have."""
+        begin, end = _bounds(array)
+        return bool(((self._begins < end) & (self._ends > begin)).any())
+
+
+def _bounds(array: np.ndarray) -> tuple[int, int]:
+    """Where the memory of an array begins and ends."""
+    low = high = array.__array_interface__["data"][0]
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        low += min(0, (size - 1) * stride)
+        high += max(0, (size - 1) * stride)
+    return low, high + array.itemsize
+
+
+class Blocks:
+    """The pieces of all blocks of a program, for one scope and one set of fetches.
+
+    `ops`: the operators of the global block to run, all by default.
+    """
+
+    def __init__(self, program: Program, fetches: Sequence[str], ops: list[Operator] | None = None) -> None:
+        self.program = program
+        self.fetches = fetches
+        self._ops = ops
+        self._pieces: dict[int, Pieces] = {}
+        self._written = -1, Ranges(())
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, set[int]]:
+        """The blocks in which operators mention a variable."""
+        found: defaultdict[str, set[int]] = defaultdict(set)
+        for block in self.program.blocks:
+            for op in block.ops:
+                names = list(_mentioned(op))
+                if op.sub_blocks():  # which may leave gradients of what it names in the block
+                    names += [grad_name(name) for name in names]
+                for name in names:
+                    found[name].add(block.idx)
+        return found
+
+    def of(self, block: Block) -> Pieces:
+        """The pieces of a block; for the global one, of the operators that matter for the fetches."""
+        found = self._pieces.get(block.idx)
+        if found is None:
+            wanted = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
+            wanted.update(self.fetches if block.idx == 0 else ())
+            wanted.update(name for op in block.ops for name in op.output_arg_names if name not in block.vars)
+            ops = block.ops if self._ops is None or block.idx else self._ops
+            ops = live(ops, wanted) if block.idx == 0 else ops
+            ops = [op for op in ops if not takes_no_part(op)]
+            found = self._pieces[block.idx] = Pieces(block, ops, wanted)
+        return found
+
+    def written(self, scope: Scope) -> Ranges:
+        """The memory of the variables of the scope that operators write to."""
+        version, found = self._written
+        if version != scope._cell.version:
+            names = {name for block in self.program.blocks for op in block.ops for name in op.writes()}
+            held = [var.get() for var in map(scope.find_var, names) if var is not None]
+            found = Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
+            self._written = scope._cell.version, found
+        return found
+
+    def describe(self) -> str:
+        """What each block was cut into, a line for each instruction."""
+        lines = []
+        for index, pieces in sorted(self._pieces.items()):
+            reason = "" if pieces.loops else pieces.odd or pieces.no_loop
+            lines.append(f"block {index}:" + (f" turn by turn: {reason}" if reason else ""))
+            lines += [line for loop in pieces.loops for line in loop.describe()]
+            for turns in pieces.turns.values():
+                lines += [f"  turn by turn: {turns.refused}"] if turns.refused else turns.describe()
+            for begin, made in sorted(pieces.made.items()):
+                for piece in made:
+                    if piece.plan is not None:
+                        lines += piece.describe()
+                    else:
+                        lines.append(f"  {pieces.ops[begin].type} on its own: {piece.reason}")
+        return "\n".join(lines)
+
+
+def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[str, int | None]]:
+    """What operators read of the values in an environment before they write it, each with its levels of detail."""
+    found: dict[str, int | None] = {}
+    written: set[str] = set()
+    for op in ops:
+        for name in (*op.reads(), *(name for block in op.sub_blocks() for name in names_read(block))):
+            if name in found or name in written:
+                continue
+            holder = environment.holder(name)
+            if holder is not None:
+                value = holder.values[name]
+                found[name] = None if isinstance(value, SelectedRows) else len(holder.lods.get(name, ()))
+        written.update(op.output_arg_names)
+    return list(found.items())
+
+
+def feed_of(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> dict[str, np.ndarray]:
+    """What a plan is fed, by the names that it has there; CannotPlan if something is no array."""
+    arrays = gathered(inputs, environment)
+    if arrays is None:
+        raise CannotPlan("it reads what is no array")
+    names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
+    names += [f"{name}{LEVEL}{k}" for name, levels in inputs for k in range(levels or 0)]
+    return dict(zip(names, arrays, strict=True))
+
+
+def gathered(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> list[np.ndarray] | None:
+    """The arrays that a plan is fed; None if one is of another kind than it was."""
+    arrays: list[Any] = []
+    offsets: list[np.ndarray] = []
+    for name, levels in inputs:
+        here: Environment | None = environment
+        while here is not None and name not in here.values:
+            here = here.parent
+        if here is None:
+            return None
+        value = here.values[name]
+        if levels is None:
+            if type(value) is not SelectedRows:
+                return None
+            arrays += [value.rows, value.values]
+            continue
+        lod: Lod = here.lods.get(name, ())
+        if not isinstance(value, np.ndarray) or len(lod) != levels:
+            return None
+        arrays.append(value if value.flags.carray else np.ascontiguousarray(value))
+        offsets += lod
+    return arrays + offsets if offsets else arrays
+
+
+def _mentioned(op: Operator) -> Iterable[str]:
+    """All names that an operator may mean variables by."""
+    yield from op.input_arg_names
+    yield from op.output_arg_names
+    for value in op.attrs.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (item for item in value if isinstance(item, str))

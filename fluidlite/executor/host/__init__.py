@@ -1,0 +1,1 @@
+"""Plans of the host: calls that the engine makes."""

@@ -1,0 +1,73 @@
+"""What the fuser does for the host: products and convolutions with a bias, convolutions with normalisation by moving
+statistics, what can end with an activation, updates of one kind; and what it leaves out, because nobody reads it.
+"""
+
+from __future__ import annotations
+
+from ...ops import endings
+from ...ops.optimizers import updates as optim
+from ...ops.registry import Call
+from ..plan.fusion import Gathering, Member, grown, joined
+from ..plan.instructions import Instruction, Uses
+
+
+def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """A product, a convolution, a normalisation or an addition with what is done with its result alone."""
+    call, last = before.action, after.action
+    if not isinstance(call, Call) or not isinstance(last, Call):
+        return None
+    end = endings.ending(call)
+    if end is None:
+        return None
+    result, read = (
+        uses.root(call.operands[end.result] or ""),
+        [uses.root(name or "") for name in last.operands],
+    )
+    if read[0] != result or read.count(result) != 1:
+        return None
+    action = (
+        endings.with_bias(call, last)
+        or endings.with_norm(call, last)
+        or endings.with_activation(call, last, after.op.definition.epilogue)
+    )
+    if action is None:
+        return None
+    reads = (name for name in after.reads if uses.root(name) != result)
+    writes = (name for name in before.writes if uses.root(name) != result)
+    return joined(before, after, action, (*before.reads, *reads), (*writes, *after.writes))
+
+
+class _Updates(Gathering):
+    """Optimizers' updates of one kind, rate and constants as one call over many parameters."""
+
+    def member(self, position: int) -> Member | None:
+        instruction = self.instructions[position]
+        if not isinstance(instruction.action, Call) or not instruction.op._is_optimize_op():
+            return None
+        key = optim.update_kind(instruction.action)
+        return None if key is None else Member(key, instruction)
+
+    def together(self, members: list[Member]) -> list[Instruction]:
+        parts = [member.main for member in members]
+        if len(parts) == 1:
+            return parts
+        return [
+            Instruction(
+                tuple(dict.fromkeys(op for part in parts for op in part.ops)),
+                tuple(dict.fromkeys(name for part in parts for name in part.reads)),
+                tuple(dict.fromkeys(name for part in parts for name in part.writes)),
+                optim.joined([part.action for part in parts]),
+            )
+        ]
+
+
+def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """Without the calls of operators of several calls that make what nobody reads, such as the gradient of images."""
+    return [
+        each
+        for each in instructions
+        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.matters, each.writes))
+    ]
+
+
+PASSES = (_read, grown(_ended), _Updates.run)

@@ -1,0 +1,164 @@
+"""From operators to what the engine of the host runs: native calls, reference kernels, other names for memory."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from ...base.dtypes import to_numpy
+from ...base.sizes import always_equal
+from ...framework import Operator
+from ...ops.op_view import FIND
+from ...ops.registry import LEVEL, Call, OpView
+from .. import failures
+from ..plan import branching, sparse
+from ..plan.instructions import Instruction
+from ..plan.shapes import CannotPlan, ExactMeta
+
+
+class Lowering:
+    """Chooses a native kernel or the reference kernel for each operator; finds results that are views.
+
+    `apart`: what has memory of its own. `aliases`: variables that are other names for the memory of others, and these.
+    """
+
+    def __init__(self, meta: ExactMeta, apart: Collection[str] = ()) -> None:
+        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+        self._available = kernels.available
+        self._meta = meta
+        self._apart = apart
+        self._written: Counter[str] = Counter()
+        self.aliases: dict[str, str] = {}
+
+    def root(self, name: str) -> str:
+        """The variable whose memory `name` lives in."""
+        return self.aliases.get(name, name)
+
+    def bytes(self, name: str) -> int:
+        """How many bytes a variable has, at most where that is found."""
+        shape = self._meta.rooms.get(name) or self._meta.shapes[name]
+        return math.prod(shape) * to_numpy(self._meta.dtypes[name]).itemsize
+
+    def levels(self, name: str) -> Sequence[str]:
+        """The arrays of offsets of a variable, outermost level first."""
+        return self._meta.lods.get(name, ())
+
+    def instructions(
+        self, steps: Iterable[tuple[Operator, OpView]], python: Callable[[Operator], Any]
+    ) -> list[Instruction]:
+        """The instructions for operators with exact shapes; `python(op)`: what calls the reference kernel of one.
+
+        Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
+        """
+        steps = list(steps)
+        self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
+        return [instruction for op, view in steps for instruction in self._of(op, view, python)]
+
+    def _of(self, op: Operator, view: OpView, python: Callable[[Operator], Any]) -> Iterable[Instruction]:
+        definition = op.definition
+        if self._is_view(op):
+            return
+        if definition is branching.BEGIN or definition is branching.END:
+            yield Instruction((op,), tuple(op.input_arg_names), (), definition)
+            return
+        by_rows = sparse.rule(op, view)
+        select = definition.native if by_rows is None else by_rows.native
+        calls = None
+        if select is not None and not _overwrites_input(op):
+            try:
+                calls = select(view)
+            except Exception as error:
+                raise failures.in_operator(op, error) from error
+        listed = [calls] if isinstance(calls, Call) else calls
+        if listed is not None and all(self._available(call.kernel) for call in listed if call.kernel != FIND):
+            for call in listed:
+                if call.kernel == FIND:
+                    yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
+                elif not self._is_part_view(op, call):
+                    yield self.native(op, call, view if len(listed) == 1 else None)
+        elif by_rows is not None:
+            raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
+        elif definition.lod and not definition.carried:
+            raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
+        else:
+            reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
+            yield Instruction((op,), reads, writes, python(op), view)
+
+    def native(self, op: Operator, call: Call, view: OpView | None = None) -> Instruction:
+        """A native call for an operator, or for a part of it: then what it passes on is both read and written."""
+        taken, made = set(op.input_arg_names), set(op.output_arg_names)
+        reads, writes = [], []
+        for name in call.operands:
+            if name is None:
+                continue
+            read, made_here = name in taken, name in made
+            if not read and not made_here:  # a part of something, or a scratch array
+                owner = self._meta.part_of.get(name) or name.partition(LEVEL)[0]
+                read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
+            if read:
+                reads.append(name)
+            if made_here:
+                writes.append(name)
+        return Instruction((op,), tuple(reads), tuple(writes), call, view)
+
+    def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
+        """The arrays that a reference kernel takes or makes of these variables."""
+        there = [name for name in names if name in self._meta.shapes]
+        levels = [level for name in there for level in self.levels(name)] if op.definition.lod else []
+        return (*there, *levels)
+
+    def _is_view(self, op: Operator) -> bool:
+        view = op.definition.view
+        if view is None:
+            return False
+        (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
+        return self._may_share(out, source)
+
+    def _is_part_view(self, op: Operator, call: Call) -> bool:
+        """Whether `call` only copies into one of the arrays of SelectedRows, or all rows of what gets other sequences;
+        that then is a view.
+        """
+        if call.kernel != "copy":
+            return False
+        source, out = call.operands
+        assert source is not None and out is not None
+        size = self.bytes(out)
+        whole = always_equal(size, self.bytes(source)) and always_equal(size, call.ints[0])
+        if out not in self._meta.part_of and not (op.definition.lod and whole):
+            return False
+        return self._may_share(out, source)
+
+    def _may_share(self, out: str, source: str) -> bool:
+        """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
+        written = self._written
+        if out in self._apart or out == source or written[out] > 1 or written[source] > 1:
+            return False
+        if self._meta.is_persistable(out) or (self._meta.is_persistable(source) and written[source]):
+            return False
+        self.aliases[out] = self.root(source)
+        return True
+
+
+def is_find(instruction: Instruction) -> bool:
+    """Whether an instruction takes sizes from what has been computed."""
+    return isinstance(instruction.action, Call) and instruction.action.kernel == FIND
+
+
+def _overwrites_input(op: Operator) -> bool:
+    """Whether `op` writes a variable that it also reads, other than in the ways its kernels are made for.
+
+    Those are updates (`Param` and `ParamOut`) and the pairs of slots its declaration allows to share memory.
+    """
+    read = {name for names in op.inputs.values() for name in names}
+    if all(read.isdisjoint(names) for names in op.outputs.values()) or op._is_optimize_op():
+        return False
+    for out_slot, names in op.outputs.items():
+        for in_slot, sources in op.inputs.items():
+            if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.inplace:
+                continue
+            if not set(names).isdisjoint(sources):
+                return True
+    return False

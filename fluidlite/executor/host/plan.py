@@ -1,0 +1,426 @@
+"""`Plan`: operators as a flat list of instructions for the engine, for all sizes that its guards admit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ..._ext import engine
+from ...base import profiling
+from ...base.dtypes import to_numpy
+from ...base.sizes import Real, Size, always_equal, current, current_shape
+from ...framework import Block, Operator, Program
+from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
+from .. import failures
+from ..plan import branching
+from ..plan.analysis import Analysis
+from ..plan.instructions import Instruction, lifetimes
+from ..plan.step_plan import StepPlan
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.scope import Scope
+from . import fusion as native_fusion
+from . import memory
+from .lowering import Lowering, is_find
+from .registers import Registers
+
+
+class Plan(StepPlan):
+    """Runs operators of one block on feeds of any sizes that fit; temporaries share one arena.
+
+    Args:
+        program: what the plan is made for; it holds as long as the program does not change.
+        scope: where the persistable variables are.
+        feed: arrays like those to come, as `feeding.expanded` gives them; persistable variables are as they are now.
+        fetches: what to copy out.
+        ops: the operators, by default those of the global block.
+        block: where their variables are declared, by default the global block.
+        varying: whether dimensions that the block leaves open may change from step to step.
+        later: what `accepts` does not take, for it is bound when part of the operators has run; of each the variable
+            that it has shape and type of.
+        values: feeds of a few integers that sizes are made of; the operators do not write them.
+        finds: whether sizes may be found on the way, and what some of them have been found to be; None if not. Whoever
+            says so undoes what has been done when they do not fit.
+
+    Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
+    is neither fed, computed nor initialised.
+    """
+
+    passes = native_fusion.PASSES
+    branches = True
+    """Whether blocks of branches may stand in line with other operators."""
+
+    results_apart = False
+    """Whether what is fetched has memory of its own."""
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Mapping[str, np.ndarray],
+        fetches: Sequence[str],
+        ops: Sequence[Operator] | None = None,
+        block: Block | None = None,
+        varying: bool = True,
+        later: Mapping[str, str] | None = None,
+        values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
+    ) -> None:
+        analysis = Analysis(
+            block or program.global_block(),
+            scope,
+            dict(feed),
+            fetches,
+            ops,
+            varying,
+            later,
+            self.branches,
+            values,
+            finds,
+        )
+        super().__init__(program, scope, analysis)
+        self._failure = engine.KernelFailure
+        self._later = list(later or ())
+        self._fed = frozenset([*self.feed_names, *self._later])
+        self._registers = Registers(self.meta.sizes)
+        self._storages: dict[str, memory.Storage] = {}
+        self._slots: dict[str, int] = {}
+        fetches = analysis.fetches
+        self.levels = [self.meta.lod(name) for name in fetches]
+        self.has_levels = any(self.levels)
+        fetches = [*fetches, *(name for levels in self.levels for name in levels)]
+        self.instructions = instructions = self._lower(analysis.steps, fetches)
+        self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
+        self._allocate(instructions, fetches)
+        self._emit(instructions)
+        self._bind_first()
+        self.fetched = list(fetches)
+        self.engine.set_fetches([self._entry(name) for name in fetches])
+        self._sign()
+        self._values = [
+            (self.feed_names.index(name), k, n, self._registers.integer(n) if isinstance(n, Size) else -1)
+            for name, numbers in self.meta.valued.items()
+            for k, n in enumerate(numbers.flat)
+        ]
+        self._registers.add_guards()
+        self._settle()
+
+    def _entry(self, name: str) -> tuple[int, np.dtype, tuple[int, ...]]:
+        """Slot, element type and shape of a variable, as the engine takes them."""
+        return (
+            self._slot(name),
+            to_numpy(self.meta.dtypes[name]),
+            self._registers.shape(self.meta.shapes[name]),
+        )
+
+    def _settle(self) -> None:
+        """Find places for the temporaries of the sizes at hand."""
+        sharing: dict[int, tuple[memory.Storage, list[int]]] = {}
+        for name, storage in self._storages.items():
+            sharing.setdefault(id(storage), (storage, []))[1].append(self._slots[name])
+        try:
+            for storage, slots in sharing.values():
+                register = self._registers.integer(storage.bytes)
+                self.engine.add_storage(storage.first, storage.last, register, slots)
+            fits = self.engine.settle()
+        except (MemoryError, ValueError, OverflowError) as error:
+            largest = max(self._storages, key=self._bytes_now, default="")
+            raise MemoryError(
+                f"this program needs more memory than there is: variable {largest!r} "
+                f"{list(current_shape(self.meta.shapes[largest]))} alone takes {self._bytes_now(largest)} bytes"
+            ) from error
+        assert fits, "a plan holds for the sizes that it is made for"
+
+    def _sign(self, followed: int = 0) -> None:
+        """Tell the engine which arrays `accepts` will be given; the last, `followed` many, are written to."""
+        self.engine.set_signature(
+            [self._entry(name) for name in self.feed_names],
+            range(len(self.feed_names) - followed, len(self.feed_names)),
+        )
+
+    def follow(self, names: Sequence[str]) -> None:
+        self.feed_names = [*self.feed_names, *names]
+        self.followed = len(names)
+        self._sign(len(names))
+
+    def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
+        """The instructions, fused."""
+        self._lowering = lowering = Lowering(self.meta, fetches if self.results_apart else ())
+        self._roots = lowering.aliases
+        made = lowering.instructions(steps, self._python)
+        return self._fused(made, {*fetches, *self._persistables(made)})
+
+    def _root(self, name: str) -> str:
+        """The variable whose memory `name` lives in."""
+        return self._roots.get(name, name)
+
+    def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
+        """Places in the arena for temporaries."""
+        for name, (first, last) in lifetimes(instructions, self._roots, fetches).items():
+            if self._temporary(name):
+                self._storages[name] = memory.Storage(self._bytes(name), [name], first, last)
+        self._share_in_place(instructions)
+
+    def _temporary(self, name: str) -> bool:
+        return name not in self.meta.known and name not in self._fed and not self.meta.is_persistable(name)
+
+    def _bytes(self, name: str) -> int:
+        return self._lowering.bytes(name)
+
+    def _bytes_now(self, name: str) -> int:
+        return current(self._bytes(name)) if name in self.meta.shapes else 0
+
+    def _share_in_place(self, instructions: list[Instruction]) -> None:
+        """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
+        for step, instruction in enumerate(instructions):
+            op, action = instruction.op, instruction.action
+            if not isinstance(action, Call):
+                continue
+            for out_slot, in_slot in op.definition.inplace:
+                names = op.outputs.get(out_slot), op.inputs.get(in_slot)
+                if not names[0] or not names[1]:
+                    continue
+                out, source = (
+                    self._storages.get(self._root(names[0][0])),
+                    self._storages.get(self._root(names[1][0])),
+                )
+                if (
+                    out is None
+                    or source is None
+                    or out is source
+                    or not always_equal(out.bytes, source.bytes)
+                ):
+                    continue
+                if source.last == step and out.first == step and action.operands.count(names[1][0]) == 1:
+                    source.last = out.last
+                    for name in out.names:
+                        self._storages[name] = source
+                    source.names += out.names
+
+    def _slot(self, name: str) -> int:
+        return self._slots.setdefault(self._root(name), len(self._slots))
+
+    def _emit(self, instructions: list[Instruction]) -> None:
+        """Give the engine its instructions, the memory of temporaries, and constants."""
+        for name in (
+            *self.feed_names,
+            *self._later,
+            *self.meta.persistable,
+            *self.meta.known,
+            *self._storages,
+        ):
+            self._slot(name)
+        self.ops = [each.op for each in instructions]
+        self.is_native = [isinstance(each.action, (Call, OpDef)) for each in instructions]
+        branches: list[int] = []  # where those begin that have not ended
+        self.engine = engine.Engine(len(self._slots), self._registers.found)
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._views: dict[str, np.ndarray] = {}
+        self._generation = -1
+        for at, instruction in enumerate(instructions):
+            op, action = instruction.op, instruction.action
+            if isinstance(action, Call) and is_find(instruction):
+                pairs = zip(action.ints[::2], action.ints[1::2], strict=True)
+                integer = self._registers.integer
+                self.engine.add_find(
+                    self._slot(instruction.reads[0]),
+                    [(integer(place), integer(size)) for place, size in pairs],
+                )
+            elif isinstance(action, Call):
+                slots = [-1 if name is None else self._slot(name) for name in action.operands]
+                ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
+                self.engine.add(self._verified(op, action), slots, ints, floats)
+                for position, number in enumerate(action.ints):
+                    if isinstance(number, Size):
+                        self.engine.vary(at, position, self._registers.integer(number))
+                for position, real in enumerate(action.floats):
+                    if isinstance(real, (Size, Real)):
+                        self.engine.vary(at, position, self._registers.real(real), True)
+            elif action is branching.BEGIN:
+                branches.append(self.engine.add_jump(self._slot(op.inputs["Cond"][0])))
+            elif action is branching.END:
+                self.engine.set_target(branches.pop(), self.engine.add_jump())
+                self.engine.set_target(at, at + 1)
+            elif not isinstance(action, OpDef):
+                self.engine.add_python(action)
+                for name in instruction.touches:
+                    self._shapes[name] = self._registers.shape(self.meta.shapes[name])
+        for name, array in self.meta.known.items():
+            self.engine.bind(self._slots[name], array)
+
+    def _verified(self, op: Operator, call: Call) -> int:
+        """The address of a kernel that has been given what it takes; OperatorError otherwise."""
+        from ..._ext import kernels
+
+        sizes = [0 if name is None else self._bytes(name) for name in call.operands]
+        try:
+            kernels.check(
+                call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes
+            )
+        except ValueError as error:
+            raise failures.in_operator(op, error) from error
+        return kernels.address(call.kernel)
+
+    def bind_scope(self) -> bool:
+        """Point at the scope's variables as they are now."""
+        tensors = self._tensors()
+        if tensors is None:
+            return False
+        for name, tensor in tensors.items():
+            tensor.on(None)
+            self.engine.bind(self._slots[name], tensor.own())
+        self._views.clear()
+        self.engine.set_written([tensors[name].array for name in tensors if name in self._changed])
+        return True
+
+    def accepts(self, arrays: list[np.ndarray]) -> bool:
+        """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
+        if not all(self._holds(arrays[at], *number) for at, *number in self._values):
+            return self.engine.bind_arrays(())
+        if self.engine.bind_arrays(arrays):
+            return True
+        read = len(arrays) - self.followed
+        shared = [k for k, array in enumerate(arrays[:read]) if self.engine.shares(array)]
+        if not shared:
+            return False
+        arrays = list(arrays)
+        for k in shared:
+            arrays[k] = arrays[k].copy()
+        return self.engine.bind_arrays(arrays)
+
+    def _holds(self, array: np.ndarray, place: int, number: Any, register: int) -> bool:
+        """Have a size be what an element of a feed says; False if that is no such size."""
+        if place >= array.size or array.dtype.kind != "i":
+            return False
+        found = array.item(place)
+        if register < 0:
+            return bool(found == number)
+        if found >= 2:
+            self.engine.set_root(register, found)
+        return bool(found >= 2)
+
+    def release_gil(self, release: bool) -> None:
+        self.engine.release_gil = release
+
+    def run(self, begin: int = 0, end: int = -1) -> None:
+        """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
+        user's line.
+        """
+        recorder = profiling.active
+        try:
+            if recorder is None:
+                self.engine.run(begin, end)
+            else:
+                self._run_recorded(recorder, begin, end)
+        except self._failure as failure:
+            raise self._failed(failure) from None
+
+    def _failed(self, failure: engine.KernelFailure) -> Exception:
+        """What is to be raised when a native instruction fails."""
+        op = self.ops[failure.index]
+        return failures.in_operator(op, failures.native(op, failure.code, failure.err))
+
+    def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:
+        """`run` with the time of each operator recorded; the instructions of one operator are one span."""
+        engine = self.engine
+        engine.profile(True)
+        try:
+            engine.run(begin, end)
+        finally:
+            since = time.perf_counter_ns()
+            spans = engine.spans()
+            engine.profile(False)
+            for name, first, last in self._named_runs:
+                if spans[first][0]:
+                    recorder.add(name, spans[first][0], max(spans[first : last + 1])[1])
+            recorder.leave_out(since)
+
+    @cached_property
+    def _named_runs(self) -> list[tuple[str, int, int]]:
+        """Each operator, or those that are joined, with its first and last instruction."""
+        runs: list[tuple[str, int, int]] = []
+        for _, run in groupby(enumerate(self.instructions), key=lambda item: item[1].ops):
+            found = list(run)
+            runs.append((found[0][1].name, found[0][0], found[-1][0]))
+        return runs
+
+    def fetch(self) -> list[np.ndarray]:
+        return self.engine.fetch_all()
+
+    def height(self, name: str) -> int:
+        """The height of the table that SelectedRows are about."""
+        return current(self.meta.shapes[name][0])
+
+    def fetch_tensors(self) -> list[LoDTensor]:
+        found = self.fetch()
+        offsets = iter(found[len(self.levels) :])
+        return [
+            LoDTensor.wrap(array, tuple([next(offsets) for _ in levels]))
+            for array, levels in zip(found, self.levels, strict=False)
+        ]
+
+    def describe(self) -> str:
+        count = f"{len(self.ops)} instruction{'s' if len(self.ops) != 1 else ''}"
+        lines = [f"{count} on the CPU for {self._for_feeds()}"]
+        if self.meta.sizes.guards:
+            lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
+        for each, native in zip(self.instructions, self.is_native, strict=True):
+            lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
+        return "\n".join(lines)
+
+    def _array(self, name: str) -> np.ndarray:
+        """The elements of a variable, whatever memory it lives in; valid for this step."""
+        if self._generation != self.engine.generation:
+            self._views.clear()
+            self._generation = self.engine.generation
+        found = self._views.get(name)
+        if found is None:
+            slot, dtype = self._slots[self._root(name)], to_numpy(self.meta.dtypes[name])
+            found = self.engine.array(slot, dtype, self._shapes[name])
+            if self._root(name) not in self._fed:
+                self._views[name] = found
+        return found
+
+    def _python(self, op: Operator) -> Callable[[], None]:
+        """An instruction that calls the reference kernel and stores its results."""
+        definition = op.definition
+
+        def step() -> None:
+            inputs = {
+                slot: [self._array(name) for name in names] for slot, names in op.inputs.items() if names
+            }
+            lods = None
+            if definition.lod:
+                lods = {
+                    slot: [tuple(map(self._array, self._lowering.levels(name))) for name in names]
+                    for slot, names in op.inputs.items()
+                }
+            try:
+                results = definition.call(np, inputs, op.attrs, lods)
+            except Exception as error:
+                failures.raise_in_operator(op, error)
+            for slot, result in zip(definition.output_slots, results, strict=True):
+                names = op.outputs.get(slot.name) or []
+                for name, value in zip(names, result if slot.many else [result], strict=False):
+                    if value is not None:
+                        self._store(op, name, value)
+
+        return step
+
+    def _store(self, op: Operator, name: str, value: Any) -> None:
+        """Copy what a reference kernel made to where a variable is; it must be of that variable's shape and type."""
+        if isinstance(value, LodArray):
+            for level, offsets in zip(self._lowering.levels(name), value.lod, strict=False):
+                if level.startswith(name + LEVEL):  # its own, not an input's
+                    self._store(op, level, offsets)
+            value = value.array
+        array = self._array(name)
+        try:
+            check_result(op.type, value, array.shape, array.dtype)
+        except OperatorError as error:
+            raise failures.in_operator(op, error) from None
+        np.copyto(array, value, casting="same_kind")

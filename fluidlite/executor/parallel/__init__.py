@@ -1,0 +1,1 @@
+"""Several devices or processes that share a step (`fluid.compiler`)."""

@@ -1,0 +1,288 @@
+"""`CompiledProgram`, its strategies, and the older `ParallelExecutor` (`fluid.compiler`)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ...base import profiling
+from ...base.errors import NotSupportedError
+from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
+from ...framework import OpRole, Program, default_main_program
+from ..tensors.scope import Scope, global_scope
+from . import trainers
+
+if TYPE_CHECKING:
+    from ..running.executor import Executor
+    from .data_parallel import DataParallel
+
+
+class ReduceStrategy(IntEnum):
+    """How gradients of several places are brought together; both give the same numbers here."""
+
+    AllReduce = 0
+    Reduce = 1
+    _NoReduce = 2
+
+
+class GradientScaleStrategy(IntEnum):
+    """By what each place's gradients are multiplied before they are added."""
+
+    CoeffNumDevice = 0
+    One = 1
+    Customized = 2
+
+
+class _Options:
+    """An object whose attributes are its options; a misspelt one is refused."""
+
+    _defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self) -> None:
+        for name, value in self._defaults.items():
+            object.__setattr__(self, name, copy.copy(value))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._defaults:
+            known = ", ".join(self._defaults)
+            raise AttributeError(f"{type(self).__name__} has no option {name!r}; it has {known}")
+        object.__setattr__(self, name, value)
+
+
+class BuildStrategy(_Options):
+    """Options of building a parallel program (`fluid.BuildStrategy`).
+
+    `gradient_scale_strategy` is obeyed; the switches for Fluid's graph passes are accepted and change no results.
+    """
+
+    gradient_scale_strategy: GradientScaleStrategy
+    num_trainers: int
+    ReduceStrategy = ReduceStrategy
+    GradientScaleStrategy = GradientScaleStrategy
+    _defaults: ClassVar[dict[str, Any]] = {
+        "reduce_strategy": ReduceStrategy.AllReduce,
+        "gradient_scale_strategy": GradientScaleStrategy.CoeffNumDevice,
+        "debug_graphviz_path": "",
+        "enable_sequential_execution": False,
+        "fuse_elewise_add_act_ops": False,
+        "fuse_bn_act_ops": False,
+        "fuse_relu_depthwise_conv": False,
+        "fuse_broadcast_ops": None,
+        "fuse_all_optimizer_ops": False,
+        "fuse_all_reduce_ops": True,
+        "enable_auto_fusion": False,
+        "sync_batch_norm": False,
+        "memory_optimize": None,
+        "enable_inplace": True,
+        "enable_backward_optimizer_op_deps": True,
+        "remove_unnecessary_lock": True,
+        "cache_runtime_context": False,
+        "num_trainers": 1,
+        "trainer_id": 0,
+        "trainers_endpoints": [],
+        "is_distribution": False,
+        "async_mode": False,
+        "nccl_comm_num": 1,
+        "use_hierarchical_allreduce": False,
+        "hierarchical_allreduce_inter_nranks": 0,
+        "mkldnn_enabled_op_types": set(),
+    }
+
+
+class ExecutionStrategy(_Options):
+    """Options of running a parallel program (`fluid.ExecutionStrategy`); accepted, and change no results."""
+
+    ExecutorType = IntEnum("ExecutorType", ["Default", "Experimental"], start=0)
+    _defaults: ClassVar[dict[str, Any]] = {
+        "num_threads": 0,
+        "use_cuda": False,
+        "allow_op_delay": False,
+        "num_iteration_per_drop_scope": 100,
+        "num_iteration_per_run": 1,
+        "use_thread_barrier": False,
+        "use_experimental_executor": False,
+        "_dry_run": False,
+    }
+
+
+class CompiledProgram:
+    """A program to be run on one place, or with `with_data_parallel` on several (`fluid.CompiledProgram`)."""
+
+    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
+        if not isinstance(program_or_graph, Program):
+            raise TypeError(
+                "The type of program_to_graph parameter is wrong, expected Graph or Program, but received "
+                f"{type(program_or_graph)}"
+            )
+        self._program = program_or_graph
+        self._build_strategy = build_strategy if build_strategy is not None else BuildStrategy()
+        self._exec_strategy = ExecutionStrategy()
+        self._loss_name: str | None = None
+        self._share_vars_from: CompiledProgram | None = None
+        self._places: list[Place] | None = None
+        self._is_data_parallel = False
+        self._runner: DataParallel | None = None
+        self._shared_by_trainers: trainers.Shared | None = None
+        self._scope: Scope | None = None
+
+    def with_data_parallel(
+        self,
+        loss_name: str | None = None,
+        build_strategy: BuildStrategy | None = None,
+        exec_strategy: ExecutionStrategy | None = None,
+        share_vars_from: CompiledProgram | None = None,
+        places: Sequence[Place] | Place | None = None,
+    ) -> CompiledProgram:
+        """Run on every place of `places` at once, each with its own batch; returns this object.
+
+        `loss_name` is needed when the program has a backward pass. `places` are by default the executor's GPUs, or
+        CPU_NUM CPU places. `share_vars_from`: another compiled program whose parameters this one uses.
+        Raises AssertionError when called twice or without a needed `loss_name`, TypeError for wrong arguments.
+        """
+        if self._is_data_parallel:
+            raise AssertionError("Already compiled with parallel, cannot be recompiled.")
+        if share_vars_from is not None and not isinstance(share_vars_from, CompiledProgram):
+            raise TypeError(
+                f"share_vars_from must be a CompiledProgram, got {type(share_vars_from).__name__}"
+            )
+        has_backward = any(
+            op.attrs.get("op_role", 0) & OpRole.Backward for op in self._program.global_block().ops
+        )
+        if has_backward and loss_name is None:
+            raise AssertionError(
+                "The loss name of CompiledProgram is None. "
+                "The loss name should be set if CompiledProgram contains backward part."
+            )
+        if isinstance(places, Place):
+            places = [places]
+        if places is not None and (not places or len({type(place) for place in places}) > 1):
+            raise ValueError(f"places must be one or more places of the same kind, got {list(places)}")
+        self._is_data_parallel = True
+        self._loss_name = loss_name
+        self._build_strategy = build_strategy or self._build_strategy
+        self._exec_strategy = exec_strategy or self._exec_strategy
+        self._share_vars_from = share_vars_from
+        self._places = list(places) if places is not None else None
+        return self
+
+    def _compile(self, scope: Scope, place: Place) -> CompiledProgram:
+        """This program, ready to be run: executors make what they need when they run it for the first time."""
+        return self
+
+    def _devices(self, executor: Executor) -> list[Place]:
+        if self._places is not None:
+            return self._places
+        if isinstance(executor.place, CPUPlace):
+            return list(cpu_places())
+        if isinstance(resolve(executor.place), CPUPlace):
+            return [executor.place]
+        return cuda_places()
+
+    def _run_compiled(
+        self,
+        executor: Executor,
+        feed: Any,
+        fetch_list: Any,
+        scope: Scope,
+        return_numpy: bool,
+        return_merged: bool,
+    ) -> list[Any]:
+        """What `Executor.run` does with this program."""
+        from .replicas import parallel
+
+        if not self._is_data_parallel:
+            return executor.run(self._program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
+        shared = self._share_vars_from
+        if shared is not None:
+            if shared._scope is None:
+                raise ValueError(
+                    "The shared Program is not compiled and executed, so there is no variables to share."
+                )
+            scope = shared._scope
+        self._scope = scope
+        places = self._devices(executor)
+        program = self._program
+        if self._build_strategy.num_trainers > 1:
+            if self._shared_by_trainers is None or not self._shared_by_trainers.fits(program, scope):
+                self._shared_by_trainers = trainers.Shared(program, self._build_strategy, len(places), scope)
+            program = self._shared_by_trainers.program
+        if len(places) == 1 and return_merged:
+            if isinstance(feed, (list, tuple)) and len(feed) > 1:
+                raise IndexError(
+                    f"feed is a list for {len(feed)} devices, but the program was compiled for one place"
+                )
+            if executor.place != places[0]:
+                executor = type(executor)(places[0])
+            return executor.run(program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
+        if len(places) > 1 and _updates_in_blocks(self._program):
+            raise NotImplementedError(
+                "If optimizer is used in control flow, training on multi-places is not supported now: there are "
+                f"{len(places)} places, and an operator of a block updates variables"
+            )
+        runner = self._runner
+        if runner is None or runner.scope is not scope or runner.version != program._version:
+            average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
+            runner = self._runner = parallel(program, places, scope, average)
+        run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
+        recorder = profiling.active
+        return run() if recorder is None else recorder.timed(profiling.STEP, run)
+
+    def __reduce__(self) -> Any:
+        raise NotSupportedError("a CompiledProgram cannot be copied or pickled; compile the program again")
+
+
+def _updates_in_blocks(program: Program) -> bool:
+    """Whether an optimizer updates variables in another block than the global one."""
+    return any(op._is_optimize_op() for block in program.blocks[1:] for op in block.ops)
+
+
+class ParallelExecutor:
+    """A program on all places at once (`fluid.ParallelExecutor`, older than `CompiledProgram`)."""
+
+    def __init__(
+        self,
+        use_cuda: bool,
+        loss_name: str | None = None,
+        main_program: Program | None = None,
+        share_vars_from: ParallelExecutor | None = None,
+        exec_strategy: ExecutionStrategy | None = None,
+        build_strategy: BuildStrategy | None = None,
+        num_trainers: int = 1,
+        trainer_id: int = 0,
+        scope: Scope | None = None,
+    ) -> None:
+        from ..running.executor import Executor
+
+        self._places: list[Place] = cuda_places() if use_cuda else list(cpu_places())
+        self._scope = scope if scope is not None else global_scope()
+        shared: CompiledProgram | None = None
+        if share_vars_from is not None:
+            if not isinstance(share_vars_from, ParallelExecutor):
+                raise TypeError(
+                    f"share_vars_from must be a ParallelExecutor, got {type(share_vars_from).__name__}"
+                )
+            shared = share_vars_from._compiled
+            shared._scope = share_vars_from._scope
+        self._compiled: CompiledProgram = CompiledProgram(
+            main_program or default_main_program()
+        ).with_data_parallel(loss_name, build_strategy, exec_strategy, shared, self._places)
+        self._executor = Executor(self._places[0])
+
+    def run(
+        self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True
+    ) -> list[Any]:
+        """One step; see `Executor.run`. `feed_dict` is an older name of `feed`."""
+        given = feed if feed is not None else feed_dict
+        return self._executor.run(
+            self._compiled, given, fetch_list, scope=self._scope, return_numpy=return_numpy
+        )
+
+    @property
+    def device_count(self) -> int:
+        return len(self._places)
+
+    def drop_local_exe_scopes(self) -> None:
+        """Nothing to do: plans keep no scopes between steps."""

@@ -1,0 +1,147 @@
+"""Data parallelism over GPUs: every one has its own copy of the parameters and updates it with the same gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...backend import device_at
+from ...backend.cupy_ import faults
+from ...backend.cupy_.collective import Group
+from ...backend.cupy_.device import CudaDevice
+from ...base.place import Place
+from ...framework import Program
+from ..running.steps import run_program
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.scope import Scope
+from .data_parallel import DataParallel
+
+_copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
+
+
+class Copies:
+    """The variables of a scope on several GPUs: the first one's are those of the scope itself.
+
+    Programs that share a scope share its copies, so that what one trains the other sees on all GPUs.
+    """
+
+    def __init__(self, scope: Scope, devices: Sequence[CudaDevice]) -> None:
+        self.group = Group(devices)
+        self.kids = [Scope(scope) for _ in devices[1:]]
+        self._cell = scope._cell
+        self._writes = scope._cell.writes
+        self._sources: dict[str, Any] = {}  # what was copied last, by name
+        self._doubtful: set[str] = set()  # what may have been written in its place since
+
+    def bring(self, scope: Scope, names: Sequence[str]) -> None:
+        """Copy those of `names` that are new, and those that may have been written since `caught_up`."""
+        if self._writes != self._cell.writes:
+            self._doubtful.update(self._sources)
+        stale = []
+        for name in names:
+            found = scope.find_var(name)
+            tensor = found.get() if found is not None else None
+            if not isinstance(tensor, LoDTensor) or tensor.array is None:
+                continue
+            array = tensor.on(self.group.devices[0])
+            if name in self._doubtful or self._sources.get(name) is not array:
+                stale.append((name, array))
+        targets: list[list[Any]] = [[array for _, array in stale]]
+        for device, kid in zip(self.group.devices[1:], self.kids, strict=True):
+            targets.append([self._place(device, kid, name, array) for name, array in stale])
+        self.group.broadcast(targets)
+        self._sources.update(stale)
+        self._doubtful.difference_update(name for name, _ in stale)
+
+    def caught_up(self) -> None:
+        """What was written so far has been written on all GPUs alike."""
+        self._writes = self._cell.writes
+
+    def _place(self, device: CudaDevice, kid: Scope, name: str, array: Any) -> Any:
+        """Memory for a copy of `array` on `device`: what is there already if it fits."""
+        tensor = kid.var(name).get_tensor()
+        mine = tensor.array
+        if mine is None or mine.shape != array.shape or mine.dtype != array.dtype:
+            tensor.replace(device.empty(array.shape, array.dtype))
+        return tensor.on(device)
+
+
+def copies(scope: Scope, devices: Sequence[CudaDevice]) -> Copies:
+    """The copies of `scope` on these GPUs; always the same object."""
+    by_devices = _copies.setdefault(scope, {})
+    key = tuple(device.number for device in devices)
+    found = by_devices.get(key)
+    if found is None:
+        found = by_devices[key] = Copies(scope, devices)
+    return found
+
+
+class Replicas(DataParallel):
+    """A program on several GPUs at once; see `DataParallel`.
+
+    The copies of the parameters stay alike because all get the same update. What is written into the scope by other
+    means (loading, `set`) is copied to all GPUs before the next step. Gradients are added up by NCCL where it can be
+    used.
+    """
+
+    devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
+
+    def __init__(self, program: Program, gpus: Sequence[CudaDevice], scope: Scope, average: bool) -> None:
+        self._gpus = tuple(gpus)
+        super().__init__(program, [gpu.place for gpu in gpus], scope, average)
+        self.devices = self._gpus
+        self._persistables = sorted(
+            name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
+        )
+
+    def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
+        results = super().run(feed, fetch_list, return_numpy, return_merged)
+        self._copies.caught_up()
+        if results and return_numpy:
+            for device in self.devices:
+                faults.raise_pending(device)
+        return results
+
+    def _make_scopes(self) -> list[Scope]:
+        self._copies = copies(self.scope, self._gpus)
+        return [self.scope, *self._copies.kids]
+
+    def _prepare(self) -> None:
+        self._copies.bring(self.scope, self._persistables)
+
+    def _update(
+        self, by_part: Mapping[str, list[Any]], late: tuple[str, ...]
+    ) -> tuple[Mapping[str, Any], list[LoDTensor]]:
+        devices = self.devices
+        dense = [name for name in self.exchanged if name not in self.sparse]
+        arrays = [[by_part[name][k] for name in dense] for k in range(len(devices))]
+        self._copies.group.all_reduce(arrays)
+        for device, own in zip(devices, arrays, strict=True):
+            with device.active():
+                for array in own:
+                    if self.average and array.dtype.kind == "f":
+                        array *= np.asarray(1.0 / len(devices), array.dtype)[()]
+        rows = {name: self._joined_rows(name, by_part) for name in self.sparse}
+        gradients = [{**dict(zip(dense, own, strict=True)), **rows} for own in arrays]
+        if not self.update.global_block().ops:
+            return gradients[0], []
+        values: list[LoDTensor] = []
+        for k, (device, scope) in enumerate(zip(devices, self.scopes, strict=True)):
+            fed = {
+                name: value if name in rows else LoDTensor.wrap(value) for name, value in gradients[k].items()
+            }
+            made = run_program(self.update, fed, late if k == 0 else (), scope, False, device)
+            values = made if k == 0 else values
+        return gradients[0], values
+
+
+def parallel(program: Program, places: Sequence[Place], scope: Scope, average: bool) -> DataParallel:
+    """What runs `program` on these places: GPUs if all of them are, else threads of the host."""
+    devices = [device_at(place) for place in places]
+    gpus = [device for device in devices if device is not None]
+    if len(gpus) < len(devices):
+        return DataParallel(program, places, scope, average)
+    return Replicas(program, gpus, scope, average)

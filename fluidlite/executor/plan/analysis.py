@@ -1,0 +1,172 @@
+"""What every plan begins with, on whatever device: the operators that matter, exact shapes, constants."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ...base.errors import EnforceNotMet
+from ...framework import Block, Operator
+from ...ops.registry import VERSION, OpView
+from .. import failures
+from ..tensors.scope import Scope
+from . import branching, float16, sparse
+from .shapes import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
+
+Step = tuple[Operator, OpView]
+Arrays = dict[str, np.ndarray]
+
+
+class Analysis:
+    """Operators of one block for feeds of exact shapes.
+
+    `steps`: what has to run, in order, with exact shapes; operators whose results are known now are left out.
+    `fetches`: the variables to copy out, one for each of those asked for (the last steps make SelectedRows dense).
+    `meta`: shapes and dtypes, constants (`known`) and the variables that are read or written of those that are
+    `persistable`.
+
+    Args:
+        feed: what is fed, as `feeding.expanded` gives it.
+        ops: the operators, by default those of the global block.
+        varying: whether dimensions that the block leaves open may change from step to step.
+        later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
+        branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
+        values: feeds of a few integers that sizes are made of; nobody writes them.
+        finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
+
+    Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
+    computed nor initialised.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        scope: Scope,
+        feed: Arrays,
+        fetches: Sequence[str],
+        ops: Sequence[Operator] | None = None,
+        varying: bool = False,
+        later: Mapping[str, str] | None = None,
+        branches: bool = False,
+        values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
+    ) -> None:
+        self.feed_names = list(feed)
+        self._native = branches
+        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds)
+        everything = block.ops if ops is None else ops
+        versions = Versions(self.meta, [*self.feed_names, *(later or ())])
+        self._check_fed(everything)
+        mattering = live(list(everything), sparse.wholes(fetches))
+        kept = [
+            versions.renamed(op)
+            for op in (branching.expanded if branches else branching.chosen)(mattering)
+            if not takes_no_part(op)
+        ]
+        self.steps = self._analyse(kept)
+        self.fetches = self._fetches([versions.latest(name) for name in fetches])
+
+    def _check_fed(self, ops: Sequence[Operator]) -> None:
+        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not."""
+        for op in ops:
+            for name in op.reads():
+                var = op.block._find_var_recursive(name)
+                if var is not None and var.is_data and not self.meta.has(name):
+                    raise failures.missing_value(op, name, self.feed_names)
+
+    def _analyse(self, ops: list[Operator]) -> list[Step]:
+        """Exact shapes of everything; constants are computed and their operators left out."""
+        writes = Counter(name for op in ops for name in op.writes())
+        once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
+        steps: list[Step] = []
+        around: list[Operator] = []  # the branches that an operator is in
+        for op in ops:
+            if op.definition is branching.BEGIN:
+                around.append(op)
+            try:
+                if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
+                    raise CannotPlan("a branch looks at SelectedRows")
+                found = len(self.meta.finding)
+                for dense in sparse.densified(op, self.meta):
+                    for ready in self._ready(dense, bool(around)):
+                        steps += self._step(ready, once, writes)
+                if around and len(self.meta.finding) > found:
+                    raise CannotPlan(f"operator {op.type} finds sizes in a branch")
+            except (CannotPlan, EnforceNotMet) as refusal:
+                if not around:
+                    raise
+                # What is wrong in a branch is told when it is taken.
+                raise CannotPlan(str(refusal), around[0], getattr(refusal, "passing", False)) from None
+            if op.definition is branching.END:
+                around.pop()
+        return steps
+
+    def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
+        """What to run for `op`. What a branch casts is not there when another one is taken."""
+        return [op] if in_branch or not self._native else float16.widened(op, self.meta, self.feed_names)
+
+    def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
+        for name in op.writes():
+            if self.meta.is_persistable(name) and not self.meta.has(name, op):
+                raise CannotPlan(
+                    f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
+                    op,
+                    passing=True,
+                )
+        steps = self._inferred(op, once)
+        sparse.check_written_once(op, self.meta, writes)
+        return steps
+
+    def _inferred(self, op: Operator, once: set[str]) -> list[Step]:
+        view = infer(op, self.meta, self.feed_names)
+        return [] if fold(op, view, self.meta, once) else [(op, view)]
+
+    def _fetches(self, fetches: Sequence[str]) -> list[str]:
+        for name in fetches:
+            if not self.meta.has(name):
+                raise failures.unknown_fetch(name, self.meta.block.vars)
+        sparse.check([op for op, _ in self.steps], fetches)
+        for name in fetches:
+            if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
+                self.steps += self._inferred(sparse.dense(self.steps[-1][0], name, self.meta), set())
+        return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
+
+
+class Versions:
+    """Names under which the values that a variable has one after the other are told apart.
+
+    Temporary variables that are fed and overwritten, or written several times, get a new name each time; so each name
+    stands for one array. Variables that last keep theirs: their memory is the scope's.
+    """
+
+    def __init__(self, meta: ExactMeta, fed: Sequence[str]) -> None:
+        self._meta = meta
+        self._written = set(fed)
+        self._latest: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def latest(self, name: str) -> str:
+        """The name of the value that variable `name` has by now."""
+        return self._latest.get(name, name)
+
+    def renamed(self, op: Operator) -> Operator:
+        """The operator on the values that its variables have by now; comes after all before it."""
+        reads = self._latest
+        again = [
+            name
+            for name in op.output_arg_names
+            if name in self._written and not self._meta.is_persistable(name)
+        ]
+        self._written.update(op.output_arg_names)
+        if not again and (not reads or reads.keys().isdisjoint(op.input_arg_names)):
+            return op
+        made = copy.copy(op)
+        made.inputs = {slot: [reads.get(name, name) for name in names] for slot, names in op.inputs.items()}
+        for name in again:
+            self._counts[name] += 1
+            self._latest[name] = f"{name}{VERSION}{self._counts[name]}"
+        made.outputs = {slot: [self.latest(name) for name in names] for slot, names in op.outputs.items()}
+        return made

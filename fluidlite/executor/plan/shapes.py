@@ -1,0 +1,398 @@
+"""What is found out about operators before their plan is made: which matter, exact shapes, sequences, constants."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType, to_numpy, to_vartype
+from ...base.sizes import Size, Sizes, current, is_fixed
+from ...framework import Block, Operator, sequences
+from ...ops import kernel_types
+from ...ops.program.feed_fetch import ENDS
+from ...ops.registry import LEVEL, OpDef, OpView, Shape, check_result, find
+from ...ops.tensor.selected_rows import ROWS, VALUES, parts
+from .. import failures
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.scope import Scope
+
+FOLD_LIMIT = 256
+"""Results with more elements are computed at run time even if they could be known before, except for those that the
+operator lists itself."""
+
+
+_NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
+
+
+class CannotPlan(Exception):
+    """An operator, or this way to run it, cannot be part of a plan; the message says why.
+
+    `op`: the operator, where it is one that makes the difference; `passing`: whether a second run may do better.
+    """
+
+    def __init__(self, reason: str, op: Operator | None = None, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.op = op
+        self.passing = passing
+
+
+class ExactMeta:
+    """Answers an operator's questions with the exact shapes of one run, and values that are already known.
+
+    `feeds`: arrays like those to come; offsets of sequences and the parts of SelectedRows under names of their own
+    (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
+    otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
+    `values`: feeds of a few integers that sizes are made of. `finds`: whether sizes may be found while a plan runs, and
+    what some of them have been found to be; None if not.
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        block: Block,
+        scope: Scope,
+        feeds: dict[str, np.ndarray],
+        varying: bool,
+        later: Mapping[str, str] | None = None,
+        values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
+    ) -> None:
+        self.block = block
+        self._finds = finds
+        self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
+        self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
+        self._later = later or {}
+        self._scope: Scope | None = scope
+        self.sizes = Sizes()
+        self.shapes: dict[str, Shape] = {}
+        self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
+        self.dtypes: dict[str, VarType] = {}
+        self.known: dict[str, np.ndarray] = {}
+        self.sized: dict[str, np.ndarray] = {}  # values that are sizes: arrays of `Size`s and integers
+        self.persistable: dict[str, LoDTensor] = {}
+        self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
+        self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
+        self.retyped: set[str] = set()  # what has another type of elements than the program says
+        for name, array in feeds.items():
+            self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
+            self._type(name, to_vartype(array.dtype))
+        for name in feeds:
+            if name.endswith(ROWS):
+                self._fed_rows(name.removesuffix(ROWS))
+            elif LEVEL in name:
+                self._fed_level(name)
+        self.valued = {name: self._counted(name, feeds[name]) for name in values}
+        self.sized.update(self.valued)
+
+    def _counted(self, name: str, array: np.ndarray) -> np.ndarray:
+        """The elements of a feed as sizes."""
+        made = np.empty(array.size, object)
+        made[:] = [self.sizes.root(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
+        return made.reshape(array.shape)
+
+    def found(self, name: str, most: Sequence[int], least: Sequence[float]) -> list[int] | None:
+        """See `OpView.found`."""
+        if self._finds is None:
+            return None
+        names = [f"{name}#{k}" for k in range(len(most))]
+        self.finding.append(names)
+        return [
+            self.sizes.root(current(self._finds.get(each, n)), each, low, len(self.finding))  # type: ignore[misc]
+            for each, n, low in zip(names, most, least or (2,) * len(most), strict=True)
+        ]
+
+    def _varying(self, name: str, shape: Shape) -> Shape:
+        """The shape of a feed, with sizes for the dimensions that may change."""
+        if LEVEL in name:  # one offset more than there are sequences
+            return (self.sizes.root(shape[0], f"{name}.0", least=3),)  # type: ignore[return-value]
+        if name.endswith((ROWS, VALUES)):
+            open_axes: set[int] = {0}
+        else:
+            var = self.block._find_var_recursive(name)
+            declared = var._shape if var is not None and var._shape is not None else ()
+            if len(declared) != len(shape):  # a step of something, under its name, or what nobody declares
+                declared = (-1,)
+            open_axes = {axis for axis, n in enumerate(declared) if n < 0}
+        sizes: list[Any] = list(shape)
+        for axis in open_axes.intersection(range(len(shape))):
+            sizes[axis] = self.sizes.root(shape[axis], f"{name}.{axis}")
+        return tuple(sizes)
+
+    def _fed_level(self, name: str) -> None:
+        """Note that `name`, which is fed, are offsets of another feed, whose levels come in order."""
+        owner = name[: name.index(LEVEL)]
+        self.lods[owner] = (*self.lods.get(owner, ()), name)
+
+    def lod(self, name: str) -> tuple[str, ...]:
+        return self.lods.get(name, ())
+
+    def carry(self, name: str, levels: tuple[str, ...]) -> None:
+        self.lods[name] = levels
+
+    def _fed_rows(self, name: str) -> None:
+        values = parts(name)[1]
+        self.shapes[name] = (self.block._var_recursive(name).shape[0], *self.shapes[values][1:])
+        self.dtypes[name] = self.dtypes[values]
+        self.set_rows(name, self.shapes[values][0])
+
+    def has(self, name: str, op: Operator | None = None) -> bool:
+        """Whether the variable, which `op` asks for, has a value by now; looks into the scope for those that last."""
+        if name in self.shapes:
+            return True
+        like = self._later.get(name)
+        if like is not None and self.has(like):
+            self.shapes[name] = self.shapes[like]
+            self._type(name, self.dtypes[like])
+            return True
+        found = self._scope.find_var(name) if self._scope is not None else None
+        value = found.get() if found is not None else None
+        if not isinstance(value, LoDTensor) or value.array is None:
+            return False
+        if value.offsets:
+            raise CannotPlan(f"variable {name!r} of the scope has sequences", op)
+        if isinstance(value.array, np.ndarray):
+            value.own()
+        self.persistable[name] = value
+        self.shapes[name] = value.array.shape
+        self._type(name, to_vartype(value.array.dtype))
+        return True
+
+    def _type(self, name: str, dtype: VarType) -> None:
+        self.dtypes[name] = dtype
+        if self.declared(name) not in (None, dtype):
+            self.retyped.add(name)
+
+    def declared(self, name: str) -> VarType | None:
+        """The element type that the program was built with; None for what it has no variable for."""
+        var = self.block._find_var_recursive(name)
+        return None if var is None else var._dtype
+
+    def is_persistable(self, name: str) -> bool:
+        """Whether a variable outlives the step."""
+        if name in self.persistable:
+            return True
+        var = self.block._find_var_recursive(name)
+        return var is not None and var.persistable
+
+    def forget_scope(self) -> None:
+        """Look at the scope no more: everything that will be asked for is known."""
+        self._scope = None
+
+    def shape(self, name: str) -> Shape:
+        return self.shapes[name]
+
+    def dtype(self, name: str) -> VarType:
+        return self.dtypes[name]
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        if self.shapes.get(name, shape) != shape or self.dtypes.get(name, dtype) != dtype:
+            raise CannotPlan(
+                f"variable {name!r} gets another shape or type on the way: {dtype} {shape} after "
+                f"{self.dtypes[name]} {self.shapes[name]}"
+            )
+        # What the program declares is not asked: kernels write what is inferred, and that is what gets memory.
+        self.shapes[name] = shape
+        self._type(name, dtype)
+
+    def value(self, name: str) -> np.ndarray | None:
+        found = self.known.get(name)
+        return self.sized.get(name) if found is None else found
+
+    def rows(self, name: str) -> int | None:
+        return self.sparse.get(name)
+
+    def set_rows(self, name: str, count: int) -> None:
+        rows, values = parts(name)
+        self.sparse[name] = count
+        self.part_of[rows] = self.part_of[values] = name
+        self.shapes[rows], self.dtypes[rows] = (count,), VarType.INT64
+        self.shapes[values], self.dtypes[values] = (count, *self.shapes[name][1:]), self.dtypes[name]
+
+
+def in_place_of(
+    op: Operator,
+    kind: str | OpDef,
+    inputs: dict[str, list[str]],
+    outputs: dict[str, list[str]],
+    attrs: dict[str, Any] | None = None,
+) -> Operator:
+    """An operator that stands where `op` does, as errors say; without `attrs` its attributes are those of `op`."""
+    made = copy.copy(op)
+    made.definition = find(kind) if isinstance(kind, str) else kind
+    made.type, made.inputs, made.outputs = made.definition.type, inputs, outputs
+    if attrs is not None:
+        made.attrs = attrs
+    return made
+
+
+def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
+    """The operators that matter: for `targets`, for variables that last, or for what they do besides computing."""
+    needed = set(targets)
+    kept = []
+    for op in reversed(ops):
+        if op.type in ENDS:
+            continue  # feeds and fetches go by name
+        if _acts(op) or not needed.isdisjoint(op.writes()):
+            kept.append(op)
+            needed.update(op.reads())
+    return kept[::-1]
+
+
+def _acts(op: Operator) -> bool:
+    """Whether an operator, or one in a block that it runs, does something besides computing its results."""
+    if op.definition.host or any(op.block._is_persistable(name) for name in op.writes()):
+        return True
+    if op.inputs.get(op.definition.takes_out):
+        return True
+    return any(_acts(inner) for block in op.sub_blocks() for inner in block.ops)
+
+
+def takes_no_part(op: Operator) -> bool:
+    """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers),
+    or it passes a variable on under the same name.
+    """
+    passes_on = op.definition.passes_on
+    if passes_on is not None and op.outputs[passes_on[0]] == op.inputs[passes_on[1]]:
+        return True
+    return op.type in ENDS or (
+        op.definition.host and op.definition.kernel is None and not op.definition.control
+    )
+
+
+def works_alone(op: Operator) -> bool:
+    """Whether an operator is never part of a plan: it runs blocks, looks at what may not be there yet, or works on
+    what is no tensor.
+    """
+    definition = op.definition
+    if definition.infer is None or definition.control or definition.updates or definition.unset:
+        return True
+    return any(_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
+
+
+def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
+    """Exact shapes of the outputs of `op`.
+
+    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
+    """
+    definition = op.definition
+    if definition.infer is None or works_alone(op):
+        raise CannotPlan(
+            f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op
+        )
+    for name in op.reads():
+        if not meta.has(name, op):
+            raise failures.missing_value(op, name, fed)
+    view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
+    try:
+        if not meta.retyped.isdisjoint(op.reads()):
+            if kernel_types.check(view, meta.declared)[1]:
+                raise CannotPlan(f"operator {op.type} gets data of several types", op)
+        definition.infer(view)
+        if meta.lods:
+            carry_over(op, view, meta)
+        if definition.rows is not None:
+            definition.rows.mark(view)
+    except CannotPlan as refusal:
+        refusal.op = op
+        raise
+    except Exception as error:
+        failures.raise_in_operator(op, error)
+    for name in op.writes():
+        if any(n < 0 for n in meta.shapes.get(name, ())):
+            raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data", op)
+    if definition.lod and definition.native is None and not definition.carried:
+        raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
+    return view
+
+
+def _no_tensor(op: Operator, name: str) -> bool:
+    var = op.block._find_var_recursive(name)
+    return var is not None and var.type in _NO_TENSORS
+
+
+def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
+    """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit."""
+    for one in sequences.kept(view):
+        levels = meta.lods.get(one.source)
+        if not levels or one.out in meta.lods:
+            continue
+        if one.others:
+            if all(len(meta.lod(name)) == len(levels) for name in one.others):
+                raise CannotPlan(f"operator {op.type} joins sequences", op)
+            continue
+        shape = meta.shapes.get(one.out)
+        if shape is None or not one.fits(shape, meta.shapes[one.source]):
+            continue
+        if not sequences.same_rows(op.block, one):
+            continue
+        if meta.is_persistable(one.out):
+            raise CannotPlan(f"variable {one.out!r}, which lasts, gets sequences", op)
+        meta.lods[one.out] = levels
+
+
+def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
+    """Remember what an operator makes of sizes that change from step to step, if that can be said by formulas."""
+    definition = op.definition
+    if not all(
+        to_numpy(meta.dtypes[name]).kind == "i" and is_fixed(meta.shapes[name])
+        for name in op.output_arg_names
+    ):
+        return
+    if definition.sizes is not None:
+        results: list[Any] = [np.array(definition.sizes(view), dtype=object)]
+    else:
+        inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
+        try:
+            with meta.sizes.tentatively():
+                results = definition.call(np, inputs, op.attrs)
+        except Exception:  # a kernel is made for numbers; then this is computed in each step
+            return
+    for slot, result in zip(definition.output_slots, results, strict=True):
+        values = result if slot.many else [result]
+        for name, value in zip(op.outputs.get(slot.name, []), values, strict=False):
+            if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
+                if all(isinstance(n, (int, Size, np.integer)) for n in value.flat):
+                    meta.sized[name] = value
+
+
+def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
+    """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
+    definition = op.definition
+    if definition.random or definition.host or definition.kernel is None:
+        return False
+    if definition.sizes is None and not all(name in meta.known or name in meta.sized for name in op.reads()):
+        return False
+    outputs = op.output_arg_names
+    if not outputs or not all(name in written_once for name in outputs):
+        return False
+    if not meta.sized.keys().isdisjoint(op.reads()) or not all(
+        is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)
+    ):
+        _note_sizes(op, view, meta)
+        return False
+    listed = sum(len(value) for value in op.attrs.values() if isinstance(value, (list, tuple)))
+    if sum(math.prod(meta.shapes[name]) for name in outputs) > max(FOLD_LIMIT, listed):
+        return False
+    if definition.sizes is not None:
+        (out,) = outputs
+        results: list[Any] = [np.array(definition.sizes(view), dtype=to_numpy(meta.dtypes[out]))]
+    else:
+        inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
+        try:
+            results = definition.call(np, inputs, op.attrs)
+        except Exception as error:
+            raise failures.in_operator(op, error) from error
+    for slot, result in zip(definition.output_slots, results, strict=True):
+        for name, value in zip(
+            op.outputs.get(slot.name, []), result if slot.many else [result], strict=False
+        ):
+            if value is not None:
+                dtype = to_numpy(meta.dtypes[name])
+                check_result(op.type, value, meta.shapes[name], dtype)
+                meta.known[name] = np.array(value, dtype, order="C")
+    return True

@@ -1,0 +1,1 @@
+"""Batches that programs take by themselves, from loaders and data sets."""

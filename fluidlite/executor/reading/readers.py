@@ -1,0 +1,77 @@
+"""What `read` operators deliver: the next batch of a non-iterable loader, as feeds of the step."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...base.errors import EnforceNotMet
+from ...framework import Operator, Program
+from ...framework.callsite import describe, stacklevel
+from ..tensors.lod_tensor import LoDTensor
+from . import sources
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+
+
+Devices = tuple["CudaDevice | None", ...]
+"""GPUs that take batches in turn; None stands for the host."""
+
+
+def take(program: Program, device: CudaDevice | None = None, of: Devices = ()) -> dict[str, LoDTensor]:
+    """One batch from every reader of the program, by variable name, on `device`; see `sources.Source.take`.
+
+    Raises EOFException at the end of an epoch, what the loader raises, or EnforceNotMet if the loader is gone.
+    """
+    feed: dict[str, LoDTensor] = {}
+    for op in program._reader_ops():
+        feed.update(zip(op.output("Out"), source_of(program, op).take(device, of), strict=True))
+    return feed
+
+
+def add_to(
+    feed: Mapping[str, Any], program: Program, device: CudaDevice | None = None, of: Devices = ()
+) -> dict[str, Any]:
+    """`feed` with one batch from every reader of the program, which takes precedence, with a warning, as in Fluid.
+
+    `device`, `of`: see `take`.
+    """
+    taken = take(program, device, of)
+    both = sorted(feed.keys() & taken.keys()) if feed else []
+    if both:
+        warnings.warn(
+            f"{both} were fed, but the program reads them from its DataLoader: the loader's batch is used",
+            RuntimeWarning,
+            stacklevel=stacklevel(),
+        )
+    return {**feed, **taken}
+
+
+def source_of(program: Program, op: Operator) -> sources.Source:
+    """The loader behind a `read` operator."""
+    source = sources.lookup(_queue_name(program, op.input("Reader")[0]))
+    if source is None:
+        raise EnforceNotMet(
+            f"operator read{describe(op.line)} reads {op.input('Reader')[0]!r}, but its DataLoader does not exist any "
+            "more: keep the loader object as long as the program runs"
+        )
+    return source
+
+
+def _queue_name(program: Program, reader: str) -> str:
+    """The queue at the start of a chain of reader variables, or the first of them if the startup program makes it."""
+    block = program.global_block()
+    for op in block.ops:
+        if reader in op.output_arg_names and op.type != "read":
+            if op.input("blocking_queue"):
+                return op.input("blocking_queue")[0]
+            if op.input("UnderlyingReader"):
+                return _queue_name(program, op.input("UnderlyingReader")[0])
+    return reader
+
+
+def drops_last(program: Program) -> bool:
+    """Whether an incomplete set of batches for several devices ends the epoch."""
+    return all(source_of(program, op).drop_last for op in program._reader_ops())

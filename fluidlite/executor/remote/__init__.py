@@ -1,0 +1,1 @@
+"""Trainers of parameter servers: their operators, and what runs beside them."""

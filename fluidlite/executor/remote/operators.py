@@ -1,0 +1,164 @@
+"""Operators that talk with parameter servers, and `listen_and_serv`, which is one; messages are `rpc/`'s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...base.dtypes import to_numpy
+from ...base.selected_rows import SelectedRows
+from ...framework import Operator
+from ...rpc.client import Client, client
+from .. import failures
+from ..blocks.environment import Environment, Run
+from ..tensors.lod_tensor import LoDTensor
+from .communicating import ByChanges, InBackground, Parts, cut_rows, running
+
+_TOLD = ("send_barrier", "recv", "fetch_barrier", "distributed_lookup_table")
+"""Operators that know the number of the trainer; `send` does not, in Fluid's programs."""
+
+
+def _client(op: Operator) -> Client:
+    """The line of the trainer that a program was made for."""
+    if op.type in _TOLD:
+        return client(op.attr("trainer_id"))
+    others = [other for other in op.block.ops if other.type in _TOLD]
+    return client(others[-1].attr("trainer_id") if others else op.attr("trainer_id"))
+
+
+def _value(name: str, op: Operator, environment: Environment) -> Any:
+    value = environment.get(name, op)
+    if isinstance(value, SelectedRows):
+        return SelectedRows(to_host(value.rows), to_host(value.values), value.height)
+    return to_host(value)
+
+
+def _put(run: Run, environment: Environment, name: str, value: Any) -> None:
+    environment.put(name, run.xp.array(value))
+
+
+def run_send(run: Run, op: Operator, environment: Environment) -> None:
+    """Send X, whole or in the parts that attributes name, each to its server; does not wait."""
+    line, endpoints, names = _client(op), op.attr("epmap"), op.inputs.get("X", [])
+    sections, communicator = op.attr("sections"), running()
+    if op.attr("use_send_handler") and not sections and len(op.attr("send_varnames")) == len(names):
+        return _exchange_changes(op, environment)
+    if isinstance(communicator, InBackground) and op.attr("send_varnames"):
+        whole = Parts(endpoints, op.attr("send_varnames"), sections)
+        return communicator.send(line, whole, _value(names[0], op, environment), op.attr("merge_add"))
+    if not op.attr("use_send_handler"):  # a count of steps, for every server
+        value = _value(names[0], op, environment)
+        for endpoint in endpoints:
+            line.send(endpoint, {names[0]: value})
+    elif sections:
+        parts = cut_rows(_value(names[0], op, environment), sections)
+        for endpoint, name, part in zip(endpoints, op.attr("send_varnames"), parts, strict=True):
+            line.send(endpoint, {name: part})
+    else:
+        for endpoint, name in zip(endpoints, names, strict=True):
+            line.send(endpoint, {name: _value(name, op, environment)})
+
+
+def _exchange_changes(op: Operator, environment: Environment) -> None:
+    """What trainers say that update by themselves: that they begin, or that a step is done and which rows it took."""
+    communicator = running()
+    if not isinstance(communicator, ByChanges):
+        raise failures.refusal(
+            op,
+            "a program of GEO-SGD needs a running communicator: call fleet.init_worker() or Communicator.start()",
+        )
+    names, tables = op.inputs.get("X", []), op.attr("send_varnames")
+    if names == ["param_init"]:
+        communicator.start(_client(op), environment.world.scope)
+        return
+    looked_up: dict[str, list[np.ndarray]] = {}
+    for name, table in zip(names, tables, strict=True):
+        looked_up.setdefault(table, []).append(to_host(environment.get(name, op)))
+    communicator.step(looked_up)
+
+
+def run_send_barrier(run: Run, op: Operator, environment: Environment) -> None:
+    _client(op).barrier(op.attr("endpoints"))
+
+
+def run_recv(run: Run, op: Operator, environment: Environment) -> None:
+    outs, parts, communicator = op.outputs.get("Out", []), op.attr("recv_varnames"), running()
+    if isinstance(communicator, InBackground) and parts:
+        newest = communicator.newest(outs[0])
+        if newest is not None:
+            _put(run, environment, outs[0], newest)
+        return
+    if op.attr("do_not_run") and communicator is None:
+        return
+    found = _client(op).get(op.attr("epmap"), parts or outs)
+    if parts:
+        found = [found[0] if len(found) == 1 else np.concatenate(found)]
+    for name, value in zip(outs, found, strict=True):
+        _put(run, environment, name, value)
+
+
+def run_fetch_barrier(run: Run, op: Operator, environment: Environment) -> None:
+    """Nothing is left to do: a server does not update before this trainer has sent for the next round."""
+
+
+def run_lookup(run: Run, op: Operator, environment: Environment) -> None:
+    """Ask each server once for the rows of all Ids that it has."""
+    arrays = [to_host(environment.get(name, op)) for name in op.inputs["Ids"]]
+    sections, padding = op.attr("height_sections"), op.attr("padding_idx")
+    flat = np.concatenate([ids.reshape(-1) for ids in arrays]).astype("int64", copy=False)
+    ids, place = np.unique(flat, return_inverse=True)
+    ends = np.cumsum(sections)
+    kept = ids if padding < 0 else ids[ids != padding]
+    if len(kept) and not 0 <= kept[0] <= kept[-1] < ends[-1]:
+        raise failures.refusal(op, f"Ids must be from 0 to {ends[-1] - 1}, got {kept[0]} to {kept[-1]}")
+    bounds = np.searchsorted(kept, [0, *ends])
+    asked = [n for n in range(len(sections)) if bounds[n] < bounds[n + 1]]
+    rows = _client(op).rows(
+        [op.attr("endpoints")[n] for n in asked],
+        [op.attr("table_names")[n] for n in asked],
+        [kept[bounds[n] : bounds[n + 1]] - (ends[n] - sections[n]) for n in asked],
+    )
+    table = op.block._var_recursive(op.inputs["W"][0])
+    found = np.zeros((len(ids), table.shape[1]), to_numpy(table.dtype))
+    if rows:
+        found[np.searchsorted(ids, kept)] = np.concatenate(rows)
+    values, at = found[place.reshape(-1)], 0
+    drops = op.attr("lookup_table_version") == "lookup_table"
+    for name, array, source in zip(op.outputs["Outputs"], arrays, op.inputs["Ids"], strict=True):
+        shape = array.shape[:-1] if drops else array.shape
+        part = values[at : at + array.size].reshape(*shape, table.shape[1])
+        environment.put(name, run.xp.asarray(part), environment.lod_of(source))
+        at += array.size
+
+
+def run_checkpoint_notify(run: Run, op: Operator, environment: Environment) -> None:
+    client(op.attr("trainer_id")).save(op.attr("epmap"), op.attr("dir"), op.attr("lookup_table"))
+
+
+def run_recv_save(run: Run, op: Operator, environment: Environment) -> None:
+    """Write the whole of a variable whose parts are on servers to a file."""
+    from ..tensors.tensor_file import write_tensor
+
+    parts = client(op.attr("trainer_id")).get(op.attr("endpoints"), op.attr("remote_varnames"))
+    whole = np.concatenate(parts).reshape(op.attr("shape"))
+    with open(op.attr("file_path"), "wb" if op.attr("overwrite") else "xb") as file:
+        write_tensor(file, LoDTensor.wrap(whole))
+
+
+def run_listen_and_serv(run: Run, op: Operator, environment: Environment) -> None:
+    """Be a parameter server until all trainers are done."""
+    run.serve(op)
+
+
+FUNCTIONS = {
+    "send": run_send,
+    "recv": run_recv,
+    "send_barrier": run_send_barrier,
+    "fetch_barrier": run_fetch_barrier,
+    "distributed_lookup_table": run_lookup,
+    "checkpoint_notify": run_checkpoint_notify,
+    "recv_save": run_recv_save,
+    "listen_and_serv": run_listen_and_serv,
+}

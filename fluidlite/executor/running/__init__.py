@@ -1,0 +1,1 @@
+"""Running programs: feeds, what runs a step, the executor."""

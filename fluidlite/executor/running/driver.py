@@ -1,0 +1,262 @@
+"""Runs programs that decide while they run: their blocks are cut into pieces, most of which are plans.
+
+Operators whose results have sizes that only the data know, and those that run blocks, are pieces of their own; what
+stands between two of them is a `Plan`. A piece is made when it is reached for the first time, by then all sizes are
+known; it is kept, together with others for the same place, for all steps that it fits.
+
+    block:   mul  elementwise_add | sequence_expand | sequence_conv ... while | ... adam
+    pieces:  a plan                 one operator      a plan          runs its block   a plan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...base import profiling
+from ...base.errors import EnforceNotMet
+from ...framework import Block, Operator
+from ...framework.gradients.blocks import kept_names
+from ...ops.registry import EMPTY
+from ...ops.tensor.selected_rows import parts
+from ..blocks.array_elements import KEEP, READ, Missed, arrays_in, on_elements, with_samples
+from ..blocks.environment import Environment
+from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
+from ..control import control_function
+from ..host.plan import Plan
+from ..plan.branching import in_line
+from ..plan.shapes import CannotPlan, in_place_of, works_alone
+from ..tensors.scope import Scope
+from ..turns.counted import Counted, Odd
+from ..turns.form import Taken, Turns
+from ..turns.looping import LoopPiece, LoopPlan
+from ..turns.run import TurnPlans
+from ..turns.stacks import kept_within
+from .feeding import Feed
+from .interpret import Interpreter
+
+FEW = 8
+"""What has more elements is not looked at for sizes."""
+
+PLANS_A_TURN = 8
+"""How many plans are made until one fits the sizes that a turn finds."""
+
+
+class Driver(Interpreter):
+    """One run of a program in pieces; see the module's text."""
+
+    def __init__(self, blocks: Blocks, scope: Scope, feed: Feed) -> None:
+        self._blocks = blocks
+        super().__init__(blocks.program, scope, feed)
+
+    def _part_from_scope(self) -> None:
+        written = self._blocks.written(self.scope)
+        for name, array in self.values.items():
+            if isinstance(array, np.ndarray) and written.shares(array):
+                self.values[name] = array.copy()
+
+    def run(self, ops: list[Operator] | None = None) -> None:
+        assert ops is None
+        with np.errstate(all="ignore"):  # infinities and NaNs are results like any other
+            self.run_block(self.program.global_block(), self.environment)
+
+    def continue_with(self, blocks: Blocks) -> None:
+        """Run other operators of the global block, on what has been computed so far."""
+        self._blocks = blocks
+        self.run()
+
+    def run_block(self, block: Block, environment: Environment) -> None:
+        pieces = self._blocks.of(block)
+        at, end = 0, len(pieces.ops)
+        while at < end:
+            at = self._run_piece(pieces, at, environment)
+
+    def _run_piece(self, pieces: Pieces, at: int, environment: Environment) -> int:
+        """Run what stands at a position of a block; returns the position behind it."""
+        made = pieces.made.get(at, ())
+        for number, piece in enumerate(made):
+            if piece.op is not None:
+                self.run_alone(piece, environment)
+                return piece.end
+            if piece.run(self.program, environment):
+                if number:
+                    pieces.made[at] = [piece, *(other for other in made if other is not piece)]
+                return piece.end
+        piece = self._make(pieces, at, environment)
+        if piece.op is None or piece.reason:
+            pieces.keep(at, piece)
+        if piece.op is not None:
+            self.run_alone(piece, environment)
+        elif not piece.run(self.program, environment):
+            raise AssertionError("a plan takes the arrays that it was made for")
+        return piece.end
+
+    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
+        """All turns of a `while` of which one is due; False if they have to be taken one by one, None if that one has.
+
+        `arrays`: whether it is one that goes through arrays. Where these can be stacks, that is better (`turns`).
+        """
+        pieces = self._blocks.of(op.attrs["sub_block"])
+        if (
+            pieces.no_loop or pieces.has_arrays != arrays or profiling.active is not None
+        ):  # which wants the time of each operator
+            return False
+        if pieces.finds:
+            if kept_names(op) is not None:
+                return False
+            return self._loop_finding(pieces, op, environment)
+        try:
+            for piece in pieces.loops:
+                if piece.run(self.program, environment):
+                    return True
+            piece = self._looping(pieces, op, environment)
+            pieces.loops = [piece, *pieces.loops[: PIECES_KEPT - 1]]
+            return piece.run(self.program, environment)
+        except (CannotPlan, Missed) as refusal:
+            if isinstance(refusal, Missed) or not refusal.passing:
+                pieces.no_loop, pieces.loops = str(refusal), []
+                if pieces.has_arrays and kept_names(op) is None:
+                    pieces.no_loop, pieces.finds = "", True
+                    return self._loop_finding(pieces, op, environment)
+            return False
+
+    def _loop_finding(self, pieces: Pieces, op: Operator, environment: Environment) -> bool | None:
+        """`loop` where turns find sizes. Where a plan does not fit what a turn finds, another begins with that turn."""
+        sizes: dict[str, int] = {}
+        untried, made = list(pieces.loops), 0
+        while True:
+            try:
+                if not untried:
+                    if made == PLANS_A_TURN:
+                        raise CannotPlan("no plan fits the sizes that its turns find")
+                    untried, made = [self._looping(pieces, op, environment, sizes)], made + 1
+                    pieces.loops = [*untried, *pieces.loops[: PIECES_KEPT - 1]]
+                if untried.pop(0).run(self.program, environment):
+                    return True
+            except Missed as missed:
+                if missed.turns:
+                    sizes, untried, made = {}, list(pieces.loops), 0
+                elif missed.sizes is None:
+                    return None
+                else:
+                    sizes.update(missed.sizes)
+            except (CannotPlan, EnforceNotMet) as refusal:  # the second is told by the turn, if it is true
+                if not pieces.loops and not getattr(refusal, "passing", False):
+                    pieces.no_loop = str(refusal)
+                return False
+
+    def _looping(
+        self,
+        pieces: Pieces,
+        op: Operator,
+        environment: Environment,
+        finds: Mapping[str, int] | None = None,
+    ) -> LoopPiece:
+        """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
+        block = pieces.block
+        ops = on_elements(block, pieces.ops, None if finds is None else environment)
+        if not ops or any(works_alone(each) and not in_line(each) for each in ops):
+            raise CannotPlan("it runs blocks, or works on what is no tensor")
+        results = []
+        plain = [each for each in ops if not each.sub_blocks()]  # branches in plans change what lasts only
+        for name in dict.fromkeys(name for each in plain for name in each.output_arg_names):
+            if name == EMPTY or name in block.vars or block._is_persistable(name):
+                continue
+            if block._find_var_recursive(name) is None:
+                raise CannotPlan(f"nobody declares variable {name!r}")
+            results.append(name)
+        kept = kept_names(op)
+        if kept is not None:
+            # If nothing is kept, the condition is: that says how many turns there are.
+            names = kept_within(block, pieces.ops, kept) or list(op.inputs["Condition"])
+            ops += [in_place_of(ops[-1], KEEP, {"X": [n]}, {}, {"array": f"{n}@TURNS"}) for n in names]
+        around = with_samples(arrays_in(ops, READ), environment)
+        inputs = inputs_of(ops, around)
+        if any(levels is None for _, levels in inputs):
+            raise CannotPlan("it reads SelectedRows")
+        feed = feed_of(inputs, around)
+        what = self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block
+        try:
+            plan = LoopPlan(*what, finds=finds)
+        except CannotPlan:
+            counts = [name for name, array in feed.items() if name not in results and _counts(array)]
+            if not counts:
+                raise
+            plan = LoopPlan(*what, values=counts, finds=finds)
+        return LoopPiece(len(ops), plan, inputs, "" if kept is None else op.outputs["StepScopes"][0])
+
+    def counted(self, op: Operator) -> Counted | None:
+        """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
+        pieces = self._blocks.of(op.attrs["sub_block"])
+        if pieces.counted is None and not pieces.odd:
+            try:
+                pieces.counted = Counted(pieces.block, next(iter(op.inputs.get("Condition", ())), None))
+            except Odd as reason:
+                pieces.odd = str(reason)
+        return pieces.counted
+
+    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
+        """All turns of a loop; None, with nothing done, if they have to be taken one by one."""
+        if profiling.active is not None:  # which wants the time of each operator
+            return None
+        known = self._blocks.of(turns.block).turns
+        key = turns.key()
+        plans = known.get(key)
+        if plans is None or plans.version != self.program._version:
+            plans = known[key] = TurnPlans(turns)
+        return plans.take(self, turns, environment)
+
+    def run_alone(self, piece: Piece, environment: Environment) -> None:
+        """Run a piece that is one operator."""
+        op = piece.op
+        assert op is not None
+        if op.definition.control:
+            control_function(op.type)(self, op, environment)
+        elif profiling.active is not None:
+            self._run_recorded(op, environment)
+        elif piece.alone is None or not piece.alone.run(environment):
+            self.run_op(op, environment)
+
+    def _make(self, pieces: Pieces, at: int, environment: Environment) -> Piece:
+        """A piece for what stands at a position, fit for what the environment holds now."""
+        end = pieces.stretch(at)
+        reason = "it runs blocks or works on what is no tensor"
+        while end > at:
+            try:
+                return self._planned(pieces, at, end, environment)
+            except CannotPlan as refusal:
+                reason = str(refusal)
+                end = _position(pieces.ops, refusal.op, at, end)
+                if end == at and refusal.passing:
+                    return Piece(at + 1, op=pieces.ops[at])
+        return Piece(at + 1, op=pieces.ops[at], reason=reason)
+
+    def _planned(self, pieces: Pieces, begin: int, end: int, environment: Environment) -> Piece:
+        ops = pieces.ops[begin:end]
+        inputs = inputs_of(ops, environment)
+        feed = feed_of(inputs, environment)
+        outputs = [name for name in pieces.needed(begin, end) if not pieces.block._is_persistable(name)]
+        plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block)
+        sparse = [name for name in outputs if name in plan.meta.sparse]
+        if sparse:
+            wanted = [part for name in outputs for part in (parts(name) if name in sparse else (name,))]
+            plan = Plan(self.program, self.scope, feed, wanted, ops, pieces.block)
+            outputs = wanted
+        declared = pieces.block.vars
+        here = {name for name in outputs if name in declared and not declared[name].persistable}
+        return Piece(end, plan, inputs, outputs, here)
+
+
+def _counts(array: np.ndarray) -> bool:
+    """Whether an array may hold sizes."""
+    return array.dtype.kind == "i" and 0 < array.size <= FEW
+
+
+def _position(ops: Sequence[Operator], op: Operator | None, begin: int, end: int) -> int:
+    """Where the operator stands that ended a plan; renamed copies of it share its attributes."""
+    if op is not None:
+        for at in range(begin, end):
+            if ops[at].attrs is op.attrs:
+                return at
+    return begin

@@ -1,0 +1,241 @@
+"""`Executor`: runs programs (`fluid.Executor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ...backend import device_at
+from ...backend.cupy_ import faults
+from ...base import profiling
+from ...base.errors import EOFException
+from ...base.place import Place
+from ...framework import Operator, Program, Variable, default_main_program, mode
+from ...rpc.client import complete_all
+from .. import failures
+from ..reading.from_dataset import FetchHandler, Step, run_over
+from ..tensors.scope import Scope, global_scope
+from .feeding import unshared
+from .steps import describe, run_program
+
+
+class Executor:
+    """Runs programs on a place; `run` does one step.
+
+    `place`: a `CPUPlace` or `CUDAPlace`; by default where eager tensors are made, which is the CPU unless the script or
+    `--device gpu` says otherwise. Raises TypeError for anything else.
+    """
+
+    def __init__(self, place: Place | None = None) -> None:
+        if place is not None and not isinstance(place, Place):
+            raise TypeError(f"Executor takes a fluid.CPUPlace or fluid.CUDAPlace, got {place!r}")
+        self.place: Place = place if place is not None else mode._current_expected_place()
+        self._device = device_at(self.place)
+        self._closed = False
+        self._copies: WeakKeyDictionary[Program, tuple[Any, list[Program]]] = WeakKeyDictionary()
+
+    def close(self) -> None:
+        """Wait for what has been given to a GPU, tell parameter servers that this trainer is done, and refuse to run
+        anything from now on.
+
+        Raises OperatorError if a step that nobody has waited for met a label or an id that is out of range.
+        """
+        device, closed, self._closed = self._device, self._closed, True
+        if not closed:
+            complete_all()
+        if device is not None and not closed:
+            device.synchronize()
+            faults.raise_pending(device)
+
+    def describe(self, program: Any = None, scope: Scope | None = None) -> str:
+        """How a program has been run so far, by any executor.
+
+        Args:
+            program: a Program or CompiledProgram; the default main program if None.
+            scope: where its parameters live; the global scope if None.
+
+        Returns:
+            Text: for each combination of feeds and fetches how many steps there were, and for each of their shapes the
+            plan. On the CPU that is the instructions of a step; on a GPU its launches, and whether they are one CUDA
+            graph or why not. Where the interpreter runs the program: why.
+
+        Raises:
+            TypeError: `program` is no program.
+
+        Fluid has nothing like it.
+        """
+        program = getattr(program, "_program", program)
+        return describe(
+            default_main_program() if program is None else program, global_scope() if scope is None else scope
+        )
+
+    def run(
+        self,
+        program: Any = None,
+        feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        return_merged: bool = True,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Run one step of `program` (the default main program if None) and return the values of `fetch_list`.
+
+        `feed`: variable name -> array or LoDTensor; a list of such dicts for several devices. `fetch_list`:
+        Variables or names. `scope`: where parameters live (the global scope if None). `return_numpy=False` returns
+        LoDTensors.
+        `use_prune` runs only what the fetches need. `return_merged=False` keeps the values of several devices apart.
+        Plans are always kept, so `use_program_cache` changes nothing; `feed_var_name` and `fetch_var_name` are
+        accepted for Fluid's sake.
+
+        Raises EOFException when a loader of the program is exhausted; EnforceNotMet when something is not fed, not
+        initialised or not known; ValueError for feeds of a wrong shape or dtype; TypeError for arguments of a wrong
+        type; RuntimeError after `close` and for sequences fetched as arrays.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Executor")
+        if program is None:
+            program = default_main_program()
+        scope = global_scope() if scope is None else scope
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope must be a fluid.Scope, got {type(scope).__name__}")
+        run_compiled = getattr(program, "_run_compiled", None)
+        if run_compiled is not None:
+            return run_compiled(self, feed, fetch_list, scope, return_numpy, return_merged)
+        if not isinstance(program, Program):
+            raise TypeError(f"Executor requires Program as its Parameter. But you passed in {type(program)}")
+        if isinstance(feed, (list, tuple)):
+            if len(feed) != 1:
+                raise TypeError(
+                    f"feed is a list for {len(feed)} devices, but a Program runs on one: pass one dict, or a "
+                    "CompiledProgram"
+                )
+            feed = feed[0]
+        elif feed is None:
+            feed = {}
+        if not isinstance(feed, Mapping):
+            raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
+        given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
+        names = fetch_names(fetch_list)
+        if use_prune:
+            program = pruned(program, names, tuple(given))
+        recorder = profiling.active
+        if recorder is not None:
+            with recorder.span(profiling.STEP):
+                return run_program(program, given, names, scope, return_numpy, self._device)
+        return run_program(program, given, names, scope, return_numpy, self._device)
+
+    def train_from_dataset(
+        self,
+        program: Any = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Sequence[Any] | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: FetchHandler | None = None,
+    ) -> None:
+        """Run `program` on every batch of a data set of files (`fluid.DatasetFactory`).
+
+        Threads update the same parameters without waiting for each other, as Fluid's do: with more than one the order
+        of updates, and so the last digits, are others each time. A CompiledProgram is run by one thread, and so is a
+        program that waits for parameter servers.
+
+        Args:
+            program: a Program or CompiledProgram; the default main program if None.
+            dataset: a `QueueDataset` or `InMemoryDataset`.
+            scope: where parameters live; the global scope if None.
+            thread: how many threads train; 0 for as many as the data set says (`set_thread`). Those of a `QueueDataset`
+                are as many as that says, and not more than its files.
+            debug: accepted.
+            fetch_list, fetch_info: Variables whose values are printed every `print_period` batches of the first thread,
+                and the text that is printed before each.
+            fetch_handler: looks at variables from time to time.
+
+        Raises:
+            RuntimeError: no data set was given.
+            AssertionError: `fetch_info` does not belong to `fetch_list`.
+            ValueError: `print_period` is below 1.
+            FormatError: a line of a file is no sample; and what `run` raises.
+        """
+        if dataset is None:
+            raise RuntimeError("dataset is need and should be initialized: see fluid.DatasetFactory")
+        fetches = [fetch_list] if isinstance(fetch_list, (str, Variable)) else list(fetch_list or [])
+        info = [fetch_info] if isinstance(fetch_info, str) else list(fetch_info or [])
+        assert len(info) == len(fetches), (
+            f"{len(fetches)} variables in fetch_list, {len(info)} texts in fetch_info"
+        )
+        if print_period < 1:
+            raise ValueError(f"print_period must be at least 1, got {print_period}")
+        program = default_main_program() if program is None else program
+        scope = global_scope() if scope is None else scope
+        # Threads run copies of the program: a plan serves one at a time.
+        # Parameter servers that wait for all trainers get the gradients of one batch at a time.
+        single = not isinstance(program, Program) or any(
+            op.type == "send_barrier" for op in program.global_block().ops
+        )
+        shares = dataset._shares(int(thread), single=single)
+        steps = [self._step_of(each, scope) for each in [program, *self._copies_of(program, len(shares) - 1)]]
+        run_over(
+            shares, steps, list(zip(info, fetch_names(fetches), strict=True)), print_period, fetch_handler
+        )
+
+    def _step_of(self, program: Any, scope: Scope) -> Step:
+        def step(feed: dict[str, Any], wanted: Sequence[Any]) -> list[Any]:
+            return self.run(program, feed=feed, fetch_list=wanted, scope=scope, return_numpy=False)
+
+        return step
+
+    def _copies_of(self, program: Any, count: int) -> list[Program]:
+        """So many copies of a program, kept as long as the program stays as it is."""
+        if count < 1:
+            return []
+        version, copies = self._copies.get(program, (None, []))
+        if version != program._version:
+            copies = []
+            self._copies[program] = program._version, copies
+        copies += [program.clone() for _ in range(count - len(copies))]
+        return copies[:count]
+
+    infer_from_dataset = train_from_dataset
+    """The same: what a program computes, and whether it updates parameters, depends on its operators."""
+
+
+def fetch_names(fetch_list: Any) -> tuple[str, ...]:
+    """The names in a fetch_list of Variables and names; what `minimize` returns may stand in it and is left out.
+
+    Raises TypeError naming the item for anything else.
+    """
+    if fetch_list is None:
+        return ()
+    if isinstance(fetch_list, (str, Variable)):
+        fetch_list = [fetch_list]
+    names = []
+    for item in fetch_list:
+        if isinstance(item, Variable):
+            names.append(item.name)
+        elif isinstance(item, str):
+            names.append(item)
+        elif not isinstance(item, (tuple, list, Operator)):
+            raise TypeError(
+                f"The item in fetch_list should be str, variable or optimize_op, but received {type(item)}: {item!r}"
+            )
+    return tuple(names)
+
+
+def pruned(program: Program, names: tuple[str, ...], feeds: tuple[str, ...]) -> Program:
+    """The part of `program` that the fetches need; kept with the program."""
+    key = (program._version, names, feeds)
+    found = program._pruned.get(key)
+    if found is None:
+        found = program._pruned[key] = program._prune(list(names), list(feeds))
+    return found
+
+
+__all__ = ["EOFException", "Executor", "failures", "fetch_names"]

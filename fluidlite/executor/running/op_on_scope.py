@@ -1,0 +1,111 @@
+"""One operator on the variables of a scope, without a program of the user's (`fluid.op`, `fluid.core.Operator`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend import device_at
+from ...base.dtypes import VarType, to_vartype
+from ...base.errors import EnforceNotMet
+from ...base.lod import Lod
+from ...base.place import Place, resolve
+from ...base.selected_rows import SelectedRows
+from ...framework import Program
+from ...ops.registry import OpDef, find
+from ..tensors.rows_in_scope import RowsInScope
+from ..tensors.scope import Scope
+from .interpret import Interpreter
+
+Slots = dict[str, list[str]]
+
+
+class BoundOperator:
+    """An operator with the names of its variables by slot, and attributes."""
+
+    def __init__(self, op_type: str, inputs: Slots, outputs: Slots, attrs: dict[str, Any]) -> None:
+        self._definition: OpDef = find(op_type)
+        self._inputs, self._outputs, self._attrs = inputs, outputs, attrs
+
+    def type(self) -> str:
+        return self._definition.type
+
+    def inputs(self) -> Slots:
+        return {slot: list(names) for slot, names in self._inputs.items()}
+
+    def outputs(self) -> Slots:
+        return {slot: list(names) for slot, names in self._outputs.items()}
+
+    def input_vars(self) -> list[str]:
+        return [name for names in self._inputs.values() for name in names]
+
+    def output_vars(self) -> list[str]:
+        return [name for names in self._outputs.values() for name in names]
+
+    no_intermediate_outputs = output_vars
+
+    def support_gpu(self) -> bool:
+        return self._definition.kernel is not None and not self._definition.host
+
+    def run(self, scope: Scope, place: Place) -> None:
+        """Compute at `place` from the variables of `scope`, and put the results into those of the outputs.
+
+        Raises EnforceNotMet, naming the operator, if an input has no value, an output no variable in the scope, or
+        shapes and dtypes do not fit. Nothing is written then.
+        """
+        for slot in self._definition.output_slots:
+            names = self._outputs.get(slot.name, [])
+            absent = [name for name in names if scope.find_var(name) is None]
+            if absent or not (names or slot.optional):
+                what = f"the scope has no variable {absent[0]!r}" if absent else "none is named"
+                raise EnforceNotMet(f"No Output({slot.name}) found for operator {self.type()}: {what}")
+        program = Program()
+        block = program.global_block()
+        for name in dict.fromkeys((*self.input_vars(), *self.output_vars())):
+            block.create_var(name=name, **_described(scope, name))
+        op = block.append_op(self.type(), self._inputs, self._outputs, self._attrs)
+        feed = {name: _value(scope, name) for name in dict.fromkeys(self.input_vars())}
+        run = Interpreter(
+            program, scope, {name: value for name, value in feed.items() if value}, device_at(resolve(place))
+        )
+        run.run([op])
+        for name in dict.fromkeys(self.output_vars()):
+            if name in run.values:
+                _store(scope, name, run.values[name], run.lods.get(name, ()))
+
+    def __str__(self) -> str:
+        inputs = ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in self._inputs.items())
+        outputs = ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in self._outputs.items())
+        return f"Op({self.type()}), inputs:{{{inputs}}}, outputs:{{{outputs}}}."
+
+
+def _described(scope: Scope, name: str) -> dict[str, Any]:
+    """What a variable of a program is to say about the value that `name` has in the scope."""
+    held = _value(scope, name)
+    if held is None:
+        return {}
+    value, lod = held
+    kind = VarType.SELECTED_ROWS if isinstance(value, SelectedRows) else VarType.LOD_TENSOR
+    return {"type": kind, "shape": value.shape, "dtype": to_vartype(value.dtype), "lod_level": len(lod)}
+
+
+def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
+    """What a variable of the scope holds, if it holds something."""
+    found = scope.find_var(name)
+    if found is None or not found.is_set():
+        return None
+    held = found.get()
+    if isinstance(held, RowsInScope):
+        return held.value(), ()
+    tensor = found.get_tensor()
+    return tensor.array, tensor.offsets
+
+
+def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:
+    found = scope.find_var(name)
+    assert found is not None
+    if isinstance(value, SelectedRows):
+        found.get_selected_rows().take(value)
+        return
+    tensor = found.get_tensor()
+    tensor.replace(value)
+    tensor._lod = lod

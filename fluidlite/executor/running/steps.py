@@ -1,0 +1,232 @@
+"""One step of a program, and who runs it: a plan of all of it, plans of its pieces, or nobody but its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...backend import to_host
+from ...backend.cupy_ import faults
+from ...base import flags, profiling
+from ...base.one_element import convertible
+from ...framework import Program
+from ...ops.registry import GRAD
+from .. import failures
+from ..blocks.pieces import Blocks
+from ..plan.shapes import CannotPlan
+from ..plan.step_plan import StepPlan
+from ..reading import readers
+from ..tensors.lod_tensor import LoDTensorArray
+from ..tensors.scope import Scope
+from .driver import Driver
+from .feeding import Feed, as_feed, expanded, placed
+from .finite import FiniteOnly
+from .interpret import Interpreter
+from .plan_factory import planned
+from .startup import gives_first_values, run_once
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+
+PLANS_KEPT = 32
+"""How many plans one program keeps for one set of feeds and fetches."""
+
+
+class PlanCache:
+    """The plans of one program, set of feeds and set of fetches, the one used last in front."""
+
+    __slots__ = ("blocks", "plans", "refused", "runs", "started")
+
+    def __init__(self) -> None:
+        self.plans: list[StepPlan] = []
+        self.blocks: Blocks | None = None  # where the program is run in pieces
+        self.refused: str | None = None
+        self.started = ""  # how the first values of variables were given
+        self.runs = 0
+
+    def add(self, plan: StepPlan) -> None:
+        self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
+
+    def used(self, plan: StepPlan) -> None:
+        """Put a plan in front."""
+        if self.plans[:1] != [plan]:
+            self.plans = [plan, *(kept for kept in self.plans if kept is not plan)]
+
+    def drop(self, plan: StepPlan) -> None:
+        """Let a plan go that found no memory, and the memory that it has got."""
+        self.plans = [kept for kept in self.plans if kept is not plan]
+
+
+def run_program(
+    program: Program,
+    feed: Mapping[str, Any],
+    names: tuple[str, ...],
+    scope: Scope,
+    return_numpy: bool,
+    device: CudaDevice | None = None,
+    watched: bool = True,
+) -> list[Any]:
+    """One step of a program on one device (None: the host); `watched`: whether it heeds FLAGS_check_nan_inf."""
+    if program._has_readers():
+        feed = readers.add_to(feed, program, device)
+    cache = _cache(program, scope, (tuple(feed), names), device)
+    cache.runs += 1
+    if watched and flags.checks_finite():
+        return _finished(FiniteOnly(program, scope, as_feed(program, feed), device), names, return_numpy)
+    plan = cache.plans[0] if cache.plans else None
+    if plan is not None and plan.lock.acquire(blocking=False):
+        try:
+            if plan.ready(program) and plan.accepts_raw(feed):
+                return _finish(plan, return_numpy)
+        except MemoryError:
+            cache.drop(plan)
+            raise
+        finally:
+            plan.lock.release()
+    try:
+        return _run_checked(program, as_feed(program, feed), names, scope, return_numpy, cache, device)
+    except failures.NotFed as error:
+        raise error.among(feed) from None
+
+
+def _run_checked(
+    program: Program,
+    checked: Feed,
+    names: tuple[str, ...],
+    scope: Scope,
+    return_numpy: bool,
+    cache: PlanCache,
+    device: CudaDevice | None,
+) -> list[Any]:
+    if device is None:
+        checked = placed(checked, None)
+    first = not checked and cache.runs == 1
+    if flags.engine() != "plan" or (first and device is not None):
+        return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    if first and gives_first_values(program, scope):
+        run, cache.started = run_once(program, scope, names)
+        return [] if run is None else _fetched(run, names, return_numpy)
+    if cache.refused is None:
+        arrays = expanded(checked)
+        found = _run_planned(program, arrays, return_numpy, cache)
+        if found is None:
+            try:
+                cache.add(planned(program, scope, arrays, names, device))
+                found = _run_planned(program, arrays, return_numpy, cache)
+            except CannotPlan as reason:
+                # A first run may initialise what a second one can be planned with.
+                cache.refused = str(reason) if cache.runs > 2 else None
+        if found is not None:
+            return found
+    if device is not None:
+        return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    if cache.blocks is None:
+        cache.blocks = Blocks(program, names)
+    return _finished(Driver(cache.blocks, scope, checked), names, return_numpy)
+
+
+def _run_planned(
+    program: Program, arrays: Mapping[str, Any], return_numpy: bool, cache: PlanCache
+) -> list[Any] | None:
+    """One step by the first plan that takes these arrays; None if there is none."""
+    for plan in cache.plans:
+        with plan.lock:
+            if (
+                plan.feed_names != list(arrays)
+                or not plan.ready(program)
+                or not plan.accepts(list(arrays.values()))
+            ):
+                continue
+            cache.used(plan)
+            try:
+                return _finish(plan, return_numpy)
+            except MemoryError:
+                cache.drop(plan)
+                raise
+    return None
+
+
+def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None = None) -> PlanCache:
+    by_scope: WeakKeyDictionary[Scope, dict[Any, PlanCache]] = program._plans
+    caches = by_scope.get(scope)
+    if caches is None:
+        caches = by_scope[scope] = {}
+    key = (program._version, key, device)
+    cache = caches.get(key)
+    if cache is None:
+        for stale in [k for k in caches if k[0] != program._version]:
+            del caches[stale]
+        cache = caches[key] = PlanCache()
+    return cache
+
+
+def _finish(plan: StepPlan, return_numpy: bool) -> list[Any]:
+    plan.run()
+    recorder = profiling.active
+    if return_numpy and not plan.has_levels:
+        arrays = plan.fetch() if recorder is None else recorder.timed("fetch", plan.fetch)
+        return [convertible(array) for array in arrays]
+    tensors = plan.fetch_tensors() if recorder is None else recorder.timed("fetch", plan.fetch_tensors)
+    return as_results(tensors, plan.fetched, return_numpy)
+
+
+def _finished(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+    """Carry out a run that is no single plan, and fetch."""
+    run.run()
+    return _fetched(run, names, return_numpy)
+
+
+def _fetched(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+    """Fetch from a run that is no single plan."""
+    recorder = profiling.active
+    values = [
+        run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
+    ]
+    results = as_results(values, names, return_numpy)
+    if run.device is not None and results and return_numpy:
+        faults.raise_pending(run.device)
+    return results
+
+
+def describe(program: Program, scope: Scope) -> str:
+    """How a program has been run in a scope; see `Executor.describe`."""
+    if not isinstance(program, Program):
+        raise TypeError(f"describe takes a Program, got {type(program).__name__}")
+    parts = []
+    for (version, (feeds, fetches), _), cache in (program._plans.get(scope) or {}).items():
+        if version != program._version:
+            continue
+        parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
+        parts += [cache.started] if cache.started else []
+        parts += [plan.describe() for plan in cache.plans]
+        if cache.blocks is not None:
+            parts.append(f"run in pieces: {cache.refused or 'it may become one plan'}")
+            parts.append(cache.blocks.describe())
+        elif not cache.plans and not cache.started:
+            parts.append(f"run by the interpreter: {cache.refused or 'it has run once'}")
+    return "\n".join(parts) or "this program has not run in this scope"
+
+
+def as_results(values: list[Any], names: Sequence[str], return_numpy: bool) -> list[Any]:
+    """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays.
+
+    Not for those of gradients: in Fluid many have none.
+    """
+    if not return_numpy:
+        return values
+    return [_as_result(value, GRAD in name) for value, name in zip(values, names, strict=False)]
+
+
+def _as_result(value: Any, plain: bool) -> Any:
+    if isinstance(value, LoDTensorArray):
+        return [None if tensor.array is None else _as_result(tensor, plain) for tensor in value]
+    if value.offsets and not plain:
+        raise RuntimeError(
+            "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
+            "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
+        )
+    return convertible(np.asarray(to_host(value.array)))

@@ -1,0 +1,66 @@
+"""What `fluid.executor` tells about tensors, variables and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import to_vartype
+from ...framework import Operator, Variable
+from .lod_tensor import LoDTensor
+from .scope import Scope, global_scope
+
+
+def as_numpy(tensor: Any) -> Any:
+    """The elements of a LoDTensor, or of each in a list (`fluid.executor.as_numpy`).
+
+    Raises RuntimeError for a tensor of sequences, AssertionError for anything else, as Fluid does.
+    """
+    if isinstance(tensor, (list, tuple)):
+        return [as_numpy(item) for item in tensor]
+    assert isinstance(tensor, LoDTensor), f"as_numpy takes a LoDTensor, got {type(tensor).__name__}"
+    if tensor.offsets:
+        raise RuntimeError(
+            "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
+            "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
+        )
+    return np.array(tensor)
+
+
+def dimension_is_compatible_with(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Whether two shapes agree; -1 and None agree with anything."""
+    if len(first) != len(second):
+        return False
+    return all(a == b or a in (-1, None) or b in (-1, None) for a, b in zip(first, second, strict=True))
+
+
+def dtype_is_compatible_with(first: Any, second: Any) -> bool:
+    """Whether two element types are the same."""
+    return to_vartype(first) == to_vartype(second)
+
+
+def _to_name_str(var: Any) -> str:
+    """The name of a variable, or of the first output of an operator; TypeError for anything else."""
+    if isinstance(var, (list, tuple)):
+        return ",".join(_to_name_str(item) for item in var)
+    if isinstance(var, str):
+        return var
+    if isinstance(var, Variable):
+        return var.name
+    if isinstance(var, Operator):
+        return str(id(var))
+    raise TypeError(f"{var!r} should be Variable, Operator or str")
+
+
+def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True) -> Any:
+    """The value of a variable of `scope` (the global scope if None); AssertionError if there is none."""
+    assert isinstance(name, str), f"a variable is known by its name, got {name!r}"
+    found = (global_scope() if scope is None else scope).find_var(name)
+    assert found is not None, (
+        f"Cannot find {name} in scope. Perhaps you need to make the variable persistable by using "
+        "var.persistable = True in your program."
+    )
+    tensor = found.get_tensor()
+    return as_numpy(tensor) if return_numpy else tensor

@@ -1,0 +1,53 @@
+"""`SelectedRows` as a variable of a scope shows them (`fluid.core.SelectedRows`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...base import selected_rows
+from .lod_tensor import LoDTensor
+
+
+class RowsInScope:
+    """Some rows of a table: which (`rows()`), of how many (`height()`), and what they hold (`get_tensor()`)."""
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._height = 0
+        self._tensor = LoDTensor()
+
+    def height(self) -> int:
+        return self._height
+
+    def set_height(self, height: int) -> None:
+        self._height = int(height)
+
+    def rows(self) -> list[int]:
+        return self._rows
+
+    def set_rows(self, rows: Sequence[int]) -> None:
+        self._rows = [int(row) for row in rows]
+
+    def get_tensor(self) -> LoDTensor:
+        """The values, [len(rows), ...]; setting it sets them."""
+        return self._tensor
+
+    def numel(self) -> int:
+        """How many values there are."""
+        return int(np.prod(self._tensor.shape()))
+
+    def sync_index(self) -> None:
+        """Nothing is left to do: rows are looked up as they are."""
+
+    def value(self) -> selected_rows.SelectedRows:
+        """What operators work on; ValueError unless there is a row for each value."""
+        return selected_rows.SelectedRows(
+            np.array(self._rows, "int64"), self._tensor._elements(), self._height
+        )
+
+    def take(self, value: selected_rows.SelectedRows) -> None:
+        """Become what an operator has computed."""
+        self._rows, self._height = [int(row) for row in value.rows], value.height
+        self._tensor.replace(value.values)

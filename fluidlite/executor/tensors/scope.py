@@ -1,0 +1,199 @@
+"""`Scope`: the variables that outlive a step, by name (`fluid.Scope`, `fluid.global_scope`, `fluid.scope_guard`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from ...base.context import Slot
+from ...base.errors import EnforceNotMet
+from .lod_tensor import LoDTensor, LoDTensorArray
+from .rows_in_scope import RowsInScope
+
+T = TypeVar("T")
+
+
+class VersionCell:
+    """Counts what happens to a scope's variables.
+
+    `version` counts what replaces their memory, so that plans know when to look again; `writes` what overwrites their
+    elements, so that copies on other GPUs can be renewed.
+    """
+
+    __slots__ = ("version", "writes")
+
+    def __init__(self) -> None:
+        self.version = self.writes = 0
+
+
+class ScopeVariable:
+    """One variable of a scope: holds a `LoDTensor` (or whatever else was set)."""
+
+    __slots__ = ("_cell", "_value", "name")
+
+    def __init__(self, name: str, cell: VersionCell) -> None:
+        self.name = name
+        self._cell = cell
+        self._value: Any = None
+
+    def get_tensor(self) -> LoDTensor:
+        """The tensor of this variable; an empty one is made if there is none yet.
+
+        Raises TypeError if the variable holds something else.
+        """
+        if self._value is None:
+            tensor = LoDTensor()
+            tensor._owner = self._cell
+            self._value = tensor
+        if not isinstance(self._value, LoDTensor):
+            raise TypeError(f"variable {self.name!r} holds a {type(self._value).__name__}, not a LoDTensor")
+        return self._value
+
+    def get_lod_tensor_array(self) -> LoDTensorArray:
+        """The tensor array of this variable; an empty one is made if there is none yet."""
+        if self._value is None:
+            self._value = LoDTensorArray()
+        if not isinstance(self._value, LoDTensorArray):
+            raise TypeError(
+                f"variable {self.name!r} holds a {type(self._value).__name__}, not a LoDTensorArray"
+            )
+        return self._value
+
+    def get_selected_rows(self) -> RowsInScope:
+        """The rows that this variable holds; none of a table without rows are made if there is nothing yet.
+
+        Raises EnforceNotMet if the variable holds something else.
+        """
+        if self._value is None:
+            self._value = RowsInScope()
+        return self._held(RowsInScope, "SelectedRows")
+
+    def set_int(self, value: int) -> None:
+        """Hold a whole number; EnforceNotMet if the variable holds something of another kind."""
+        self._set_number(int, value)
+
+    def get_int(self) -> int:
+        """The whole number that was set; EnforceNotMet if there is none."""
+        return self._held(int, "whole number")
+
+    def is_int(self) -> bool:
+        return type(self._value) is int
+
+    def set_float(self, value: float) -> None:
+        """Hold a number; EnforceNotMet if the variable holds something of another kind."""
+        self._set_number(float, value)
+
+    def get_float(self) -> float:
+        """The number that was set; EnforceNotMet if there is none."""
+        return self._held(float, "number")
+
+    def is_float(self) -> bool:
+        return type(self._value) is float
+
+    def _set_number(self, kind: type[T], value: Any) -> None:
+        if self._value is not None:
+            self._held(kind, kind.__name__)
+        self.set(kind(value))  # type: ignore[call-arg]
+
+    def _held(self, kind: type[T], what: str) -> T:
+        if self._value is None:
+            raise EnforceNotMet(f"Variable {self.name!r} is not initialized: it holds no {what}")
+        if type(self._value) is not kind:
+            raise EnforceNotMet(f"variable {self.name!r} holds a {type(self._value).__name__}, not a {what}")
+        return self._value
+
+    def get(self) -> Any:
+        """Whatever the variable holds, or None."""
+        return self._value
+
+    def set(self, value: Any) -> None:
+        """Put `value` here in place of what was."""
+        if isinstance(value, LoDTensor):
+            value._owner = self._cell
+        self._value = value
+        self._cell.version += 1
+
+    def is_set(self) -> bool:
+        """Whether there is a value (a tensor that has elements, or anything else)."""
+        if isinstance(self._value, LoDTensor):
+            return self._value.array is not None
+        return self._value is not None
+
+
+class Scope:
+    """Variables by name, with a parent that is searched for what is not here.
+
+    Children made by `new_scope` share the counter of changes, so a plan bound to a child also sees the parent's.
+    """
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self._parent = parent
+        self._vars: dict[str, ScopeVariable] = {}
+        self._kids: list[Scope] = []
+        self._cell: VersionCell = parent._cell if parent is not None else VersionCell()
+
+    def var(self, name: str) -> ScopeVariable:
+        """The variable `name` of this scope itself, made if it is not here yet."""
+        found = self._vars.get(name)
+        if found is None:
+            found = self._vars[name] = ScopeVariable(name, self._cell)
+            self._cell.version += 1
+        return found
+
+    def find_var(self, name: str) -> ScopeVariable | None:
+        """The variable `name` of this scope or of a parent, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._vars.get(name)
+            if found is not None:
+                return found
+            scope = scope._parent
+        return None
+
+    def new_scope(self) -> Scope:
+        """A child scope."""
+        kid = Scope(self)
+        self._kids.append(kid)
+        return kid
+
+    def _remove_from_pool(self) -> None:
+        """Nothing is left to do: a scope is freed when nobody has it any more."""
+
+    def drop_kids(self) -> None:
+        """Forget all child scopes."""
+        self._kids.clear()
+
+    def erase(self, names: list[str]) -> None:
+        """Forget the variables `names` of this scope."""
+        for name in names:
+            self._vars.pop(name, None)
+        self._cell.version += 1
+
+    def local_var_names(self) -> list[str]:
+        """The names of this scope's own variables."""
+        return list(self._vars)
+
+
+_current: Slot[Scope] = Slot("scope", Scope())
+
+
+def global_scope() -> Scope:
+    """The scope that `Executor.run` uses when none is given (`fluid.global_scope`)."""
+    return _current.get()
+
+
+def switch_scope(scope: Scope) -> Scope:
+    """Make `scope` the global scope; returns the one before."""
+    before = _current.get()
+    _current.set(scope)
+    return before
+
+
+@contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Make `scope` the global scope inside the block (`fluid.scope_guard`)."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope_guard takes a fluid.Scope, got {type(scope).__name__}")
+    with _current.hold(scope):
+        yield

@@ -1,0 +1,317 @@
+"""`LoopPlan`: a loop whose turns are one plan each, run by the engine without Python between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._ext.engine import OUT_OF_RANGE, UNFIT, Elements, KernelFailure
+from ...base.dtypes import VarType, to_numpy
+from ...base.lod import Lod
+from ...base.sizes import is_fixed, is_found
+from ...framework import Block, Operator, Program
+from ...ops.registry import Call, OpView, Shape
+from ..blocks.array_elements import (
+    ELEMENTS,
+    FOUND,
+    KEEP,
+    READ,
+    TURN,
+    WRITE,
+    Missed,
+    arrays_in,
+    leave,
+    with_samples,
+)
+from ..blocks.array_elements import begin as elements_there
+from ..blocks.environment import Environment
+from ..blocks.pieces import Piece
+from ..host.lowering import is_find
+from ..host.plan import Plan
+from ..plan.instructions import Instruction
+from ..plan.shapes import CannotPlan, in_place_of
+from ..tensors.scope import Scope
+from .stacks import Packed, Turned
+
+
+class LoopPlan(Plan):
+    """Runs the operators of a loop's block, then again as long as a condition holds; at least once.
+
+    What the block reads of the variables around it before it writes them are the feeds. Those of them that it also
+    writes (`carried`) are given as arrays of the plan's own: at the end of a turn each holds what the turn has made of
+    its variable. Results are in memory of their own as well, so that copying one into its feed destroys no other.
+
+    Args:
+        results: the variables around the block that it writes; what they are in the end is fetched.
+        condition: the one of them, or a persistable variable, that decides whether there is another turn.
+        ops: the block's operators, with arrays as `elements.py` has them, and `KEEP` for what is kept of each turn.
+        values: feeds of a few integers that sizes are made of.
+        finds: whether turns may find sizes, and what some of them have been found to be; None if not. Operators
+            begin with `TURN` then.
+
+    Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
+    beginning.
+    """
+
+    results_apart = True
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Mapping[str, np.ndarray],
+        results: Sequence[str],
+        condition: str,
+        ops: Sequence[Operator],
+        block: Block,
+        values: Iterable[str] = (),
+        finds: Mapping[str, int] | None = None,
+    ) -> None:
+        self.carried = [name for name in results if name in feed]
+        self.wanted = list(results)
+        self._results: dict[str, str] = {}  # variable -> its value at the end of a turn
+        self._condition = condition
+        self._like = ops[-1]
+        self.finds = finds is not None
+        self.reads = arrays_in(ops, FOUND if self.finds else READ)
+        self._kept = {op.attrs["array"]: op.inputs["X"][0] for op in ops if op.definition is KEEP}
+        self._undoes = bool(self.reads or arrays_in(ops, WRITE))
+        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE), *self._kept)}
+        self._memory = {name + ELEMENTS for name in self._arrays}
+        self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
+        super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds)
+
+    def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
+        self._results = dict(zip(self.wanted, fetches, strict=False))
+        self._check()
+        self._check_elements(steps)
+        instructions = super()._lower(steps, fetches)
+        for name in self.carried:
+            result = self._results[name]
+            if self._lives_in_feed(instructions, name, result):
+                aliases = self._lowering.aliases
+                aliases.update((other, name) for other, root in [*aliases.items()] if root == result)
+                aliases[result] = name
+            else:
+                op = in_place_of(self._like, "assign", {"X": [result]}, {"Out": [name]}, {})
+                call = Call("copy", [result, name], [self._bytes(name)])
+                instructions.append(self._lowering.native(op, call))
+        return instructions
+
+    def _check(self) -> None:
+        """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
+        meta = self.meta
+        for name, result in self._results.items():
+            if any(map(is_found, meta.shapes[result])):
+                raise CannotPlan(f"the size of variable {name!r} is found by each turn")
+            if result in meta.sparse or result in meta.part_of or meta.is_persistable(name):
+                raise CannotPlan(f"variable {name!r} is no array, or lives in the scope")
+        for name in self.carried:
+            result = self._results[name]
+            if meta.dtypes[name] != meta.dtypes[result] or meta.shapes[name] != meta.shapes[result]:
+                raise CannotPlan(f"variable {name!r} has another shape or type after a turn")
+            if meta.lod(name) != meta.lod(result):
+                raise CannotPlan(f"variable {name!r} has other sequences after a turn")
+        result = self._results.get(self._condition, self._condition)
+        if not meta.has(result):
+            raise CannotPlan(f"no operator of the block makes the condition {self._condition!r}")
+        shape = meta.shapes[result]
+        if meta.dtypes[result] != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
+            raise CannotPlan(f"the condition {self._condition!r} is not one bool")
+
+    def _check_elements(self, steps: Sequence[tuple[Operator, OpView]]) -> None:
+        """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
+        for op, view in steps:
+            if op.definition in _TOUCHING:
+                slot = "Out" if op.definition in (READ, FOUND) else "X"
+                kind = view.shape(slot), view.dtype(slot)
+                if self.finds:  # elements may have any number of rows
+                    if not kind[0] or any(map(is_found, kind[0][1:])) or 0 in kind[0][1:]:
+                        raise CannotPlan("elements of an array have several shapes, or no elements")
+                    kind = (-1, *kind[0][1:]), kind[1]
+                elif op.definition is KEEP:
+                    if not kind[0] or any(n == 0 for n in kind[0][1:]):
+                        raise CannotPlan(f"variable {op.inputs['X'][0]!r}, which is kept, has no rows")
+                elif view.lod(slot):
+                    raise CannotPlan("elements of an array have sequences")
+                if self._kinds.setdefault(op.attrs["array"], kind) != kind:
+                    raise CannotPlan("elements of an array get another shape or type")
+            elif self._undoes and (
+                op.definition.random or (op.definition.host and op.definition is not TURN)
+            ):
+                raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
+            elif self._undoes and any(map(self.meta.is_persistable, op.output_arg_names)):
+                raise CannotPlan("it goes through arrays, and changes what lasts")
+        for name in self._memory:
+            self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8
+
+    def _temporary(self, name: str) -> bool:
+        return name not in self._memory and super()._temporary(name)
+
+    def _lives_in_feed(self, instructions: list[Instruction], name: str, result: str) -> bool:
+        """Whether the end value of a variable can be made where its feed is: nobody wants that any more by then."""
+        if self.finds or not self._temporary(result):  # a turn may have to be taken again
+            return False
+        first, last = len(instructions), -1
+        for step, instruction in enumerate(instructions):
+            for touched in map(self._root, instruction.touches):
+                if touched == result:
+                    first = min(first, step)
+                elif touched == name:
+                    last = step
+        return last < first or (last == first and self._updates(instructions[first], name, result))
+
+    def _updates(self, instruction: Instruction, name: str, result: str) -> bool:
+        """Whether an instruction may write `result` over the `name` that it reads."""
+        op, action = instruction.op, instruction.action
+        if not isinstance(action, Call) or [self._root(n) for n in action.operands if n].count(name) != 1:
+            return False
+        return any(
+            op.outputs.get(out) == [result] and op.inputs.get(source) == [name]
+            for out, source in op.definition.inplace
+        )
+
+    def _emit(self, instructions: list[Instruction]) -> None:
+        for name in self._memory:
+            self._slot(name)
+        super()._emit(instructions)
+        for name, elements in self._arrays.items():
+            self.engine.set_pointer(self._slots[name + ELEMENTS], elements.address)
+        self._layouts = {
+            name: (to_numpy(dtype), self._registers.shape(shape))
+            for name, (shape, dtype) in self._kinds.items()
+        }
+        turns = self.engine.add_jump(self._slot(self._results.get(self._condition, self._condition)))
+        back = self.engine.add_jump()
+        self.engine.set_target(turns, back + 1)
+        self.engine.set_target(back, 0)
+
+    def _sign(self, followed: int = 0) -> None:
+        self.engine.set_signature(
+            [self._entry(name) for name in self.feed_names],
+            [self.feed_names.index(name) for name in self.carried],
+        )
+
+    def accepts(self, arrays: list[np.ndarray]) -> bool:
+        """Bind the arrays of the feeds, copies of those that the loop changes."""
+        carried = frozenset(self.carried)
+        given = [
+            array.copy() if name in carried else array
+            for name, array in zip(self.feed_names, arrays, strict=True)
+        ]
+        self._given = {name: given[at] for at, name in enumerate(self.feed_names) if name in carried}
+        return super().accepts(given)
+
+    def begin(self, environment: Environment) -> None:
+        """Have the loop find the elements of the arrays that it reads; comes between `accepts` and `run`.
+
+        Arrays of which nobody wants what has been read are none of the loop's.
+        """
+        for name in self._layouts:
+            dtype, shape = self._layout(name)
+            elements_there(
+                self._arrays[name], environment.find(name) if name in self.reads else None, dtype, shape[1:]
+            )
+
+    def back_out(self, environment: Environment) -> None:
+        """Leave what the turns before the last one have done, which has come to nothing."""
+        for elements in self._arrays.values():
+            elements.forget_turn()
+        self.leave(environment)
+        for name, array in self._given.items():
+            environment.put(name, array, environment.lod_of(name))
+
+    def leave(self, environment: Environment) -> None:
+        """Put what the loop has written into the arrays."""
+        for name in self._layouts:
+            if name not in self._kept:
+                leave(self._arrays[name], name, *self._layout(name), environment)
+
+    def turns(self, environment: Environment) -> Sequence[Environment]:
+        """What has been kept of each turn; comes once, when all are done."""
+        found: dict[str, tuple[np.ndarray, list[int], list[Lod]]] = {}
+        for name, variable in self._kept.items():
+            dtype, shape = self._layout(name)
+            found[variable] = self._arrays[name].take(dtype, shape[1:])
+        world, block, count = environment.world, self.meta.block, len(next(iter(found.values()))[2])
+        if not any(lod for *_, lods in found.values() for lod in lods):
+            stacks = {name: Packed(array, np.diff(bounds)) for name, (array, bounds, _) in found.items()}
+            return Turned(block, world, stacks, count)
+        turns = [Environment(block, None, world) for _ in range(count)]
+        for name, (array, bounds, lods) in found.items():
+            for number, turn in enumerate(turns):
+                turn.keep(name, array[bounds[number] : bounds[number + 1]], lods[number])
+        return turns
+
+    def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
+        """Type and shape of an array's elements, of the sizes at hand."""
+        dtype, shape = self._layouts[name]
+        if self.finds:
+            shape = (0, *shape[1:])
+        return dtype, tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in shape])
+
+    def _failed(self, failure: KernelFailure) -> Exception:
+        op = self.ops[failure.index]
+        turns = max((elements.turns - 1 for elements in self._arrays.values()), default=0)
+        if failure.code == UNFIT:
+            return Missed("its turns find other sizes", turns, self._found_by(failure))
+        if failure.code == OUT_OF_RANGE and op.definition in _TOUCHING:
+            return Missed("it reads or writes elements of an array out of order", turns)
+        return super()._failed(failure)
+
+    def _found_by(self, failure: KernelFailure) -> dict[str, int]:
+        """What the turn under way has found until it failed, by name."""
+        known: dict[str, int] = {}
+        finds = [each.action for each in self.instructions[: failure.index + 1] if is_find(each)]
+        for names, action in zip(self.meta.finding, finds, strict=False):
+            sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
+            known.update(zip(names, failure.err if action is finds[-1] else sizes, strict=False))
+        return known
+
+    def describe(self) -> str:
+        first, *lines = super().describe().splitlines()
+        again = (
+            f"  again while {self._condition}, with {', '.join(self.carried) or 'nothing'} of the turn before"
+        )
+        return "\n".join([f"loop of {first}", *lines, again])
+
+
+_TOUCHING = (READ, FOUND, WRITE, KEEP)
+
+
+class LoopPiece(Piece):
+    """All turns of a loop; `scopes`: where what is kept of them goes, "" if nothing is."""
+
+    def __init__(
+        self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]], scopes: str = ""
+    ) -> None:
+        super().__init__(end, plan, inputs, plan.wanted)
+        self._scopes = scopes
+        self.finds = plan.finds
+        self._arrays = () if self.finds else plan.reads
+
+    def run(self, program: Program, environment: Environment) -> bool:
+        """Run all turns; False if the loop does not fit what its inputs hold now.
+
+        Raises Missed or CannotPlan if its turns have to be taken one by one; see `Missed.turns`.
+        """
+        return super().run(program, with_samples(self._arrays, environment))
+
+    def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+        assert isinstance(plan, LoopPlan)
+        if not plan.accepts(arrays):
+            return None
+        plan.begin(environment)
+        try:
+            plan.run()
+        except Missed:
+            if plan.finds:
+                plan.back_out(environment)
+            raise
+        plan.leave(environment)
+        if self._scopes:
+            environment.put(self._scopes, plan.turns(environment))
+        return plan.fetch()
