@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
 from .._ext.collate import FieldCountError
-from ..base.dtypes import to_numpy
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
-from ..base.shapes import product
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import Program
 from .background import iterating
@@ -50,27 +46,7 @@ class DataFeeder:
             tensors = collator(self._specs).collate(samples)
         except FieldCountError as error:
             raise AssertionError(str(error)) from None
-        except ValueError:
-            whole = [self._as_one(index, samples) for index in range(len(self._specs))]
-            if all(tensor is None for tensor in whole):
-                raise
-            rest = [spec for spec, tensor in zip(self._specs, whole, strict=True) if tensor is None]
-            items = [tuple(item for item, t in zip(s, whole, strict=True) if t is None) for s in samples]
-            fitting = iter(collator(rest).collate(items) if rest else ())
-            tensors = [next(fitting) if tensor is None else tensor for tensor in whole]
         return dict(zip(self.feed_names, tensors, strict=True))
-
-    def _as_one(self, index: int, samples: Sequence[Any]) -> LoDTensor | None:
-        """A batch with more rows than samples: all items in one array of the variable's shape; None if it has none."""
-        shape = self.feed_shapes[index]
-        if self.feed_lod_level[index] or sum(size < 0 for size in shape) != 1:
-            return None
-        items = [np.asarray(sample[index], to_numpy(self.feed_dtypes[index])) for sample in samples]
-        known = product(tuple(size for size in shape if size >= 0))
-        if items[0].ndim < len(shape) or any(item.shape != items[0].shape for item in items):
-            return None
-        array = np.stack(items)
-        return LoDTensor.wrap(array.reshape(shape)) if known and array.size % known == 0 else None
 
     def feed_parallel(
         self, iterable: Iterable[Any], num_places: int | None = None

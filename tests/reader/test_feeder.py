@@ -58,6 +58,26 @@ def test_samples_of_several_rows() -> None:
             DataFeeder([x], CPUPlace()).feed(samples)
 
 
+@pytest.mark.parametrize("kind", ["lists", "samples"])
+def test_samples_of_several_rows_for_loaders(kind: str) -> None:
+    """Sizes of several sequences in one sample, for a variable of one dimension."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        sizes, x = fluid.data("sizes", [None], "int64"), fluid.data("x", [None, 2])
+        samples = [([k, 5, 6], np.full((1, 2), k)) for k in range(4)]
+        loader = fluid.io.DataLoader.from_generator([sizes, x], 2)
+        if kind == "lists":
+            loader.set_sample_list_generator(fluid.io.batch(lambda: iter(samples), 2), CPUPlace())
+        else:
+            loader.set_sample_generator(lambda: iter(samples), 2, places=CPUPlace())
+        got = [next(iter(batch.values())) for [batch] in loader()]
+        wide = [batch["x"] for [batch] in loader()]
+    assert [np.array(t).tolist() for t in got] == [[0, 5, 6, 1, 5, 6], [2, 5, 6, 3, 5, 6]]
+    assert [np.array(t).tolist() for t in wide] == [[[0, 0], [1, 1]], [[2, 2], [3, 3]]]
+    loader.set_sample_list_generator(lambda: iter([[([1, 2], [0, 0]), ([1], [0, 0])]]), CPUPlace())
+    with pytest.raises(ValueError, match="sample 1 .*'sizes': expected shape"):
+        list(loader())
+
+
 def test_errors() -> None:
     x, y = data("x", [None, 4], "float32"), data("y", [None, 1], "int64")
     feeder = DataFeeder([x, y], CPUPlace())

@@ -66,6 +66,7 @@ cdef class Column:
     cdef bint known           # whether the shape of a row is known
     cdef tuple row            # the shape of a row, if known
     cdef Py_ssize_t row_items
+    cdef Py_ssize_t per_sample  # how many rows a sample of another rank than a row has
     cdef object memory        # see Collator
     cdef Block block
     cdef size_t used
@@ -86,6 +87,7 @@ cdef class Column:
             self.set_row(self.spec.shape[1:])
         self.block = None
         self.used = 0
+        self.per_sample = 1
         self.expected = expected if not self.spec.lod_level else max(expected, self.before)
         self.levels.begin(expected)
 
@@ -138,15 +140,16 @@ cdef class Column:
         if self.spec.lod_level:
             return self.add_sequence(value, 0)
         if not cnp.PyArray_Check(value):
-            if not self.open and self.add_numbers(value, False):
+            if not self.open and self.per_sample == 1 and self.add_numbers(value, False):
                 return 0
             value = self.to_array(value)
         cdef cnp.ndarray array = self.of_my_type(<cnp.ndarray> value)
         self.fit(array, 0)
-        if cnp.PyArray_SIZE(array) != self.row_items or self.lies_otherwise(array):
+        cdef Py_ssize_t items = self.row_items * self.per_sample
+        if (cnp.PyArray_SIZE(array) != items or self.lies_otherwise(array)) and not self.has_rows(array):
             self.resize(array, 0, f"expected shape {list(self.row)}, got {_shape(array)}{self.hint(array)}")
-        self.reserve(1)
-        return self.copy(cnp.PyArray_DATA(array), self.row_items * self.itemsize)
+        self.reserve(self.per_sample)
+        return self.copy(cnp.PyArray_DATA(array), self.row_items * self.per_sample * self.itemsize)
 
     cdef int add_sequence(self, object value, int level) except -1:
         """Append a sequence, which is nested as deep as levels are left, and its length."""
@@ -292,6 +295,16 @@ cdef class Column:
                 return True
         return False
 
+    cdef bint has_rows(self, cnp.ndarray array):
+        """Whether a batch's first sample has another rank than a row and makes several of them, as all have to then."""
+        cdef Py_ssize_t items = cnp.PyArray_SIZE(array)
+        if self.used or self.open or not items or not self.row_items or items % self.row_items:
+            return False
+        if cnp.PyArray_NDIM(array) == <int> len(self.row) or self.spec.shape[0] >= 0:
+            return False
+        self.per_sample = items // self.row_items
+        return True
+
     cdef int resize(self, cnp.ndarray array, int skip, str problem) except -1:
         """Have rows of the size of `array`'s in this batch, if the variable's shape is not binding; ValueError if it is."""
         cdef list row = _shape(array)[skip:]
@@ -305,7 +318,7 @@ cdef class Column:
         if not self.known:
             self.set_row(tuple([max(n, 0) for n in self.spec.shape[1:]]))
         self.reserve(0)
-        self.before = self.levels.rows(samples)
+        self.before = self.levels.rows(samples) * self.per_sample
         array = _array((self.before, *self.row), self.type_num, self.block)
         self.block = None
         return wrap(array, self.levels.arrays())

@@ -128,7 +128,7 @@ def fused_embedding_seq_pool(
     """Sums of the rows of a table over the ids of each sequence (`fluid.contrib.layers.fused_embedding_seq_pool`).
 
     Args:
-        input: int64 ids [n, 1] with sequences.
+        input: int64 ids [n, 1] or [n, k, 1] with sequences.
         size: rows and width of the table.
         is_sparse: whether the gradient of the table is SelectedRows.
         padding_idx: an id that counts nothing; below 0 counted from the end.
@@ -137,7 +137,7 @@ def fused_embedding_seq_pool(
         dtype: float32 or float64.
 
     Returns:
-        [sequences, width].
+        [sequences, width], or [sequences, k * width]: sums of the first ids of a sequence's rows, of the second, ...
 
     Raises:
         TypeError, OperatorError: for arguments that do not fit.

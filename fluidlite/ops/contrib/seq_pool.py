@@ -23,26 +23,28 @@ def _offsets(lod: Lods) -> Any:
 
 
 def _sums(xp: Any, W: Any, Ids: Any, padding_idx: int, lod: Lods) -> Any:
-    ids, offsets = Ids.reshape(-1), _offsets(lod)
+    ids, offsets = Ids.reshape(len(Ids), -1), _offsets(lod)
     require_in_range(
         xp,
         "fused_embedding_seq_pool",
         "Ids",
-        ids,
+        ids.reshape(-1),
         len(W),
         "rows in W",
         padding_idx if padding_idx >= 0 else None,
     )
-    made = xp.zeros((len(offsets) - 1, W.shape[1]), W.dtype)
+    made = xp.zeros((len(offsets) - 1, ids.shape[1] * W.shape[1]), W.dtype)
     rows = W[ids]
     if padding_idx >= 0:
-        rows = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), rows)
-    xp.add.at(made, xp.asarray(np.repeat(np.arange(len(made)), np.diff(offsets))), rows)
+        rows = xp.where((ids == padding_idx)[..., None], xp.zeros((), W.dtype), rows)
+    places = xp.asarray(np.repeat(np.arange(len(made)), np.diff(offsets)))
+    xp.add.at(made, places, rows.reshape(-1, made.shape[1]))
     return LodArray(made, ())
 
 
 def _of_rows(xp: Any, ids: Any, Out_grad: Any, padding_idx: int, lod: Lods) -> Any:
     grads = Out_grad[xp.asarray(np.repeat(np.arange(len(Out_grad)), np.diff(_offsets(lod))))]
+    grads = grads.reshape(len(ids), -1)
     return (
         xp.where((ids == padding_idx)[:, None], xp.zeros((), grads.dtype), grads)
         if padding_idx >= 0
@@ -64,11 +66,13 @@ def _sparse_grad(xp: Any, W: Any, Ids: Any, Out_grad: Any, padding_idx: int, lod
 
 def _infer(op: OpView) -> None:
     ids, table = op.shape("Ids"), op.shape("W")
-    if len(table) != 2 or len(ids) != 2 or ids[1] not in (1, -1):
-        raise op.fail(f"W must be [rows, width] and Ids [n, 1], got {list(table)} and {list(ids)}")
+    if len(table) != 2 or len(ids) < 2 or ids[-1] not in (1, -1):
+        raise op.fail(
+            f"W must be [rows, width] and Ids [n, 1] or [n, k, 1], got {list(table)} and {list(ids)}"
+        )
     if op.attr("combiner") != "sum":
         raise op.fail(f"combiner must be 'sum', got {op.attr('combiner')!r}")
-    op.set("Out", (op.sequences("Ids"), table[1]), op.dtype("W"))
+    op.set("Out", (op.sequences("Ids"), product(ids[1:]) * table[1]), op.dtype("W"))
     op.carry("Out", ())
 
 
@@ -87,7 +91,7 @@ register(
         lod=True,
         carried=True,
         wire=_WIRE,
-        doc="For each sequence of Ids the sum of the rows of W that they name; padding_idx names none.",
+        doc="For each sequence of Ids sums of the rows of W that its columns name; padding_idx names none.",
     )
 )
 register(

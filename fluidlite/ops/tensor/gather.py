@@ -33,7 +33,7 @@ _OVERWRITES, _ADDS, _REPLACES = 0, 1, 2
 def _gather_call(op: OpView, source: str, index: str, target: str, depth: int) -> Call | None:
     """The call that makes `target` of what is in `source` at the points of `index`, of `depth` numbers each."""
     name = typed(op, "gather_nd", (index,), ("i32", "i64"))
-    if name is None:
+    if name is None or not depth:
         return None
     x = op.shape(source)
     points = product(op.shape(index)) // depth
@@ -46,7 +46,7 @@ def _brought(
 ) -> Call | None:
     """The call that makes `target` of `base`, or of zeros, by bringing `updates` to the points of `index`."""
     name = typed(op, "scatter_nd", (updates, target) if base is None else (base, updates), NUMERIC)
-    if name is None or typed(op, "", (index,), ("i32", "i64")) is None:
+    if name is None or typed(op, "", (index,), ("i32", "i64")) is None or not depth:
         return None
     shape = op.shape(target)
     points = product(op.shape(index)) // depth
@@ -115,22 +115,29 @@ def _points(xp: Any, op_type: str, Index: Any, shape: Any) -> tuple[Any, ...]:
 
 def _infer_gather_nd(op: OpView) -> None:
     index, x = op.shape("Index"), op.shape("X")
-    if not index or index[-1] > len(x) or index[-1] < 1:
+    if not index or not 0 <= index[-1] <= len(x):
         raise op.fail(
-            f"the last dimension of Index must be between 1 and the {len(x)} of X, got {list(index)}"
+            f"the last dimension of Index must be between 0 and the {len(x)} of X, got {list(index)}"
         )
     op.set("Out", (*index[:-1], *x[index[-1] :]) or (1,), op.dtype("X"))
 
 
+def _whole(xp: Any, X: Any, Index: Any) -> tuple[Any, Any]:
+    """X and Index; for points without numbers, which are all of X, an X of one slice and that slice's number."""
+    return (X, Index) if Index.shape[-1] else (X[None], xp.zeros((*Index.shape[:-1], 1), Index.dtype))
+
+
 def _gather_nd(xp: Any, X: Any, Index: Any) -> Any:
+    X, Index = _whole(xp, X, Index)
     out = xp.asarray(X[_points(xp, "gather_nd", Index, X.shape)])
     return out if out.ndim else out.reshape(1)
 
 
 def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
-    points = _points(xp, "gather_nd", Index, X.shape)
     dx = xp.zeros_like(X)
-    add_at(xp, dx, points, Out_grad.reshape((*Index.shape[:-1], *X.shape[Index.shape[-1] :])))
+    slices, Index = _whole(xp, dx, Index)
+    points = _points(xp, "gather_nd", Index, slices.shape)
+    add_at(xp, slices, points, Out_grad.reshape((*Index.shape[:-1], *slices.shape[Index.shape[-1] :])))
     return dx
 
 

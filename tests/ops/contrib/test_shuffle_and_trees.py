@@ -30,6 +30,21 @@ def test_sums_of_rows(padding):
     )
 
 
+@pytest.mark.parametrize("padding", [-1, 5])
+def test_sums_of_rows_with_several_ids(padding):
+    ids = np.array([[1, 5], [5, 0], [1, 3], [0, 0], [2, 5]])[..., None]
+    rows = (TABLE[ids[..., 0]] * (ids != padding)).reshape(5, 6)
+    want = np.stack([rows[a:b].sum(axis=0) for a, b in zip(OFFSETS, OFFSETS[1:], strict=False)])
+    check(
+        "fused_embedding_seq_pool",
+        {"W": TABLE, "Ids": ids},
+        {"padding_idx": padding},
+        {"Out": want},
+        grads=["W"],
+        lods={"Ids": [[OFFSETS]]},
+    )
+
+
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_tables_learn(is_sparse):
     main, start, exe = fluid.Program(), fluid.Program(), fluid.Executor()

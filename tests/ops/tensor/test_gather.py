@@ -56,8 +56,14 @@ def test_gather_nd_of_single_elements():
         run_kernel("gather_nd", {"X": X, "Index": np.array([[0, 4]])})
 
 
+def test_gather_nd_by_points_without_numbers():
+    check(
+        "gather_nd", {"X": X, "Index": np.zeros((2, 0), "int32")}, {}, {"Out": np.stack([X, X])}, grads=["X"]
+    )
+
+
 def test_gather_nd_deeper_than_x():
-    with pytest.raises(OperatorError, match="between 1 and the 3"):
+    with pytest.raises(OperatorError, match="between 0 and the 3"):
         infer("gather_nd", {"X": X, "Index": np.zeros((2, 4), "int64")})
 
 
