@@ -51,6 +51,20 @@ def slots(op: Operator) -> None:
             raise OperatorError(f"operator {op.type}: input {slot.name} is missing")
 
 
+def runnable(op: Operator) -> None:
+    """Check that an operator that runs blocks has them, and somewhere to put what it makes; raises OperatorError.
+
+    Those that compute find that out when they are planned.
+    """
+    for slot in op.definition.output_slots:
+        if not slot.optional and not op.outputs.get(slot.name):
+            raise OperatorError(f"operator {op.type}: output {slot.name} is missing")
+    if "sub_block" in op.definition.attrs and not op.sub_blocks():
+        raise OperatorError(
+            f"operator {op.type}: attribute sub_block should be a block, got {op.attrs.get('sub_block')!r}"
+        )
+
+
 def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[str, Slot]) -> None:
     for slot_name, names in given.items():
         slot = declared.get(slot_name)

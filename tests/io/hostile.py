@@ -24,6 +24,11 @@ import fluidlite as fluid
 from fluidlite.base import unique_name
 from fluidlite.framework.serialization.messages import messages
 
+if __package__:
+    from .hostile_formats import Formats, changed_message
+else:  # run as a script
+    from hostile_formats import Formats, changed_message
+
 CLEAR = (
     fluid.core.EnforceNotMet,
     MemoryError,
@@ -92,9 +97,13 @@ class Samples:
             }
         self.main, self.startup, self.loss = main, startup, loss.name
         self.tensor = tensor.name
+        self.others = Formats(folder)
+        self.files.update(self.others.files)
 
     def attempt(self, kind: str, data: bytes) -> None:
         """Load `data` in the place of a good file and run what comes out of it."""
+        if kind in self.others.files:
+            return self.others.attempt(kind, data)
         exe = fluid.Executor(fluid.CPUPlace())
         feed = images()
         with fluid.scope_guard(fluid.Scope()):
@@ -226,6 +235,10 @@ def mutant(samples: Samples, kind: str, rng: random.Random) -> bytes:
     data = samples.files[kind]
     if kind in ("model", "program") and rng.random() < 0.8:
         return changed_meaning(data, rng)
+    if kind in samples.others.messages and rng.random() < 0.8:
+        message = samples.others.messages[kind]()
+        message.ParseFromString(data)
+        return changed_message(message, rng, _change_number, _fields)
     return changed_bytes(data, rng)
 
 

@@ -30,6 +30,9 @@ FLUID_VERSION = 1008005
 _FIELDS = ("i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs")
 _FIELD = dict(zip(ATTR_TYPES, _FIELDS, strict=True))
 
+_DEEPEST = 64
+"""How deep blocks may be nested: what looks into them goes one call deeper for each."""
+
 _DESCRIBED = {
     VarType.LOD_TENSOR: "lod_tensor",
     VarType.LOD_TENSOR_ARRAY: "tensor_array",
@@ -224,6 +227,8 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
                 f"{what} is a damaged program: block {number} has idx {block.idx} and parent_idx "
                 f"{block.parent_idx}"
             )
+    within = [{block.parent_idx} - {-1} for block in message.blocks]
+    _check_nesting(within, what)
     program.blocks = [Block(program, block.idx, block.parent_idx) for block in message.blocks]
     for block, saved in zip(program.blocks, message.blocks, strict=True):
         block.forward_block_idx = saved.forward_block_idx
@@ -232,8 +237,22 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
     for block, saved in zip(program.blocks, message.blocks, strict=True):
         for op in saved.ops:
             _read_op(block, op, what)
+    runs = [{sub.idx for op in block.ops for sub in op.sub_blocks()} for block in program.blocks]
+    _check_nesting(runs, what)
     program._changed()
     return program
+
+
+def _check_nesting(leads_to: list[set[int]], what: str) -> None:
+    """Raise FormatError if blocks lead to others in a circle, or further than those of a program can be nested."""
+    left = set(range(len(leads_to)))
+    for _ in range(_DEEPEST):
+        left = {number for number in left if leads_to[number] & left}
+    if left:
+        raise FormatError(
+            f"{what} is a damaged program: blocks {sorted(left)[:8]} lead back to themselves, or are nested more than "
+            f"{_DEEPEST} deep"
+        )
 
 
 def _read_var(block: Block, message: Any) -> None:
@@ -263,6 +282,8 @@ def _read_op(block: Block, message: Any, what: str) -> None:
     }
     op = Operator(block, message.type, _read_slots(message.inputs), _read_slots(message.outputs), attrs)
     verify.slots(op)
+    if op.definition.control:
+        verify.runnable(op)
     block.ops.append(op)
     for name in op.output_arg_names:
         var = block._find_var_recursive(name)

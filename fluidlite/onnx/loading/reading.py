@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import onnx
@@ -11,13 +11,16 @@ from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
 
 from ...base.dtypes import to_vartype
-from ...base.errors import FormatError, NotSupportedError
+from ...base.errors import EnforceNotMet, FormatError, NotSupportedError
 from ...executor import Scope, global_scope
 from ...framework import Program, Variable
 from .values import IMPORTERS, Maker, Node, Value
 
 _GROWING = frozenset("Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUniform".split())
 """Nodes whose results may be far larger than their operands: a program computes them, not its loading."""
+
+_DAMAGED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError)
+"""What numbers, names and attributes that no sound model has may raise."""
 
 _OPSETS = range(13, 18)
 _LARGEST = 1 << 20
@@ -39,9 +42,11 @@ def load(
     """
     try:
         model = onnx.ModelProto.FromString(Path(path).read_bytes())
+        _take_in_weights(model, Path(path).parent)
         onnx.checker.check_model(model)
-    except (DecodeError, onnx.checker.ValidationError) as error:
-        raise FormatError(f"{os.fspath(path)} is not an ONNX model: {error}") from None
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    except (DecodeError, onnx.checker.ValidationError, *_DAMAGED) as error:
+        raise FormatError(f"{os.fspath(path)} is not an ONNX model, or a damaged one: {error}") from None
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
     if opset not in _OPSETS:
         raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 13 to 17 can be loaded")
@@ -50,18 +55,38 @@ def load(
         raise NotSupportedError(f"{os.fspath(path)} has nodes that have no counterpart: {', '.join(missing)}")
     program = Program()
     maker = Maker(program, scope or global_scope())
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     feeds = [_feed(maker, info) for info in model.graph.input if info.name not in constants]
     for name, array in constants.items():
         maker.values[name] = Value(array=array, scalar=array.ndim == 0)
     for node in model.graph.node:
-        if not _computed(maker, node, model):
-            IMPORTERS[node.op_type](Node(maker, node))
+        try:
+            if not _computed(maker, node, model):
+                IMPORTERS[node.op_type](Node(maker, node))
+        except (EnforceNotMet, NotSupportedError):
+            raise
+        except _DAMAGED as error:
+            raise FormatError(
+                f"{os.fspath(path)}: node {node.op_type} that makes {list(node.output)} has inputs or attributes that "
+                f"do not fit ({type(error).__name__}: {error})"
+            ) from error
     return program, feeds, [_fetch(maker, info.name) for info in model.graph.output]
+
+
+def _take_in_weights(model: onnx.ModelProto, folder: Path) -> None:
+    """Read what a model keeps in other files, all of them in its folder. Raises FormatError for one elsewhere."""
+    for tensor in model.graph.initializer:
+        where = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
+        if PurePath(where).is_absolute() or ".." in PurePath(where).parts:
+            raise FormatError(
+                f"tensor {tensor.name!r} is in {where!r}, expected a file in the model's folder"
+            )
+    onnx.external_data_helper.load_external_data_for_model(model, os.fspath(folder))
 
 
 def _feed(maker: Maker, info: onnx.ValueInfoProto) -> str:
     kind = info.type.tensor_type
+    if kind.elem_type not in helper.get_all_tensor_dtypes():
+        raise FormatError(f"input {info.name!r} has elements of type {kind.elem_type}, which there is not")
     if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
         raise NotSupportedError(f"input {info.name!r} is no tensor of a known number of dimensions")
     shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
