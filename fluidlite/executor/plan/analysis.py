@@ -61,12 +61,9 @@ class Analysis:
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
         mattering = live(list(everything), sparse.wholes(fetches))
-        kept = [
-            versions.renamed(op)
-            for op in (branching.expanded if branches else branching.chosen)(mattering)
-            if not takes_no_part(op)
-        ]
-        self.steps = self._analyse(kept)
+        straight = list((branching.expanded if branches else branching.chosen)(mattering))
+        kept = [op for op in straight if not takes_no_part(op)]
+        self.steps = self._analyse([versions.renamed(op) for op in kept])
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
     def _check_fed(self, ops: Sequence[Operator]) -> None:
@@ -90,9 +87,8 @@ class Analysis:
                 if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
                     raise CannotPlan("a branch looks at SelectedRows")
                 found = len(self.meta.finding)
-                for dense in sparse.densified(op, self.meta):
-                    for ready in self._ready(dense, bool(around)):
-                        steps += self._step(ready, once, writes)
+                for ready in self._ready(op, bool(around)):
+                    steps += self._step(ready, once, writes)
                 if around and len(self.meta.finding) > found:
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
@@ -105,8 +101,15 @@ class Analysis:
         return steps
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
-        """What to run for `op`. What a branch casts is not there when another one is taken."""
-        return [op] if in_branch or not self._native else float16.widened(op, self.meta, self.feed_names)
+        """What to run for `op`: mostly itself. What a branch casts is not there when another one is taken."""
+        meta = self.meta
+        for one in sparse.densified(op, meta) if meta.sparse else (op,):
+            for name in one.reads():
+                meta.has(name, one)  # it knows the type from now on
+            if meta.halves and self._native and not in_branch:
+                yield from float16.widened(one, meta, self.feed_names)
+            else:
+                yield one
 
     def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
         for name in op.writes():
@@ -117,7 +120,8 @@ class Analysis:
                     passing=True,
                 )
         steps = self._inferred(op, once)
-        sparse.check_written_once(op, self.meta, writes)
+        if self.meta.sparse:
+            sparse.check_written_once(op, self.meta, writes)
         return steps
 
     def _inferred(self, op: Operator, once: set[str]) -> list[Step]:
