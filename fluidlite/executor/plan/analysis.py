@@ -112,20 +112,9 @@ class Analysis:
                 yield one
 
     def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
-        for name in op.writes():
-            if self.meta.is_persistable(name) and not self.meta.has(name, op):
-                raise CannotPlan(
-                    f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
-                    op,
-                    passing=True,
-                )
-        steps = self._inferred(op, once)
+        view = infer(op, self.meta, self.feed_names)
         if self.meta.sparse:
             sparse.check_written_once(op, self.meta, writes)
-        return steps
-
-    def _inferred(self, op: Operator, once: set[str]) -> list[Step]:
-        view = infer(op, self.meta, self.feed_names)
         return [] if fold(op, view, self.meta, once) else [(op, view)]
 
     def _fetches(self, fetches: Sequence[str]) -> list[str]:
@@ -135,7 +124,7 @@ class Analysis:
         sparse.check([op for op, _ in self.steps], fetches)
         for name in fetches:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
-                self.steps += self._inferred(sparse.dense(self.steps[-1][0], name, self.meta), set())
+                self.steps += self._step(sparse.dense(self.steps[-1][0], name, self.meta), set(), Counter())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
 
 

@@ -283,9 +283,14 @@ def works_alone(op: Operator) -> bool:
 def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     """Exact shapes of the outputs of `op`.
 
-    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
+    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data, or it makes what lasts
+    and is not there yet.
     """
     definition = op.definition
+    for name in op.writes():
+        if meta.is_persistable(name) and not meta.has(name, op):
+            reason = f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
+            raise CannotPlan(reason, op, passing=True)
     if definition.infer is None or works_alone(op):
         raise CannotPlan(
             f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op
