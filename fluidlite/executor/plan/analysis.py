@@ -67,12 +67,14 @@ class Analysis:
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
     def _check_fed(self, ops: Sequence[Operator]) -> None:
-        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not."""
+        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not, nor written before."""
+        written: set[str] = set()
         for op in ops:
             for name in op.reads():
                 var = op.block._find_var_recursive(name)
-                if var is not None and var.is_data and not self.meta.has(name):
+                if var is not None and var.is_data and name not in written and not self.meta.has(name):
                     raise failures.missing_value(op, name, self.feed_names)
+            written.update(op.writes())
 
     def _analyse(self, ops: list[Operator]) -> list[Step]:
         """Exact shapes of everything; constants are computed and their operators left out."""
