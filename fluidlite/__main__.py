@@ -20,6 +20,7 @@ usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MO
        fluidlite export MODEL_DIR MODEL.onnx [--model FILE] [--params FILE]
        fluidlite draw [-o FILE] (MODEL | SCRIPT [ARGS])
        fluidlite plot LOGDIR [-o FILE]
+       fluidlite profile [-o FILE] SCRIPT [ARGS]
 """
 
 HELP = f"""\
@@ -31,6 +32,7 @@ machine or on those that FILE lists (HOST slots=N), and ends them all when one f
 writes a saved inference model as an ONNX model; it needs the extra `onnx`. `draw` makes an HTML page
 of the graph of a saved model, or of the first program that a script trains or tests. `plot` draws the curves that
 `fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page; it needs the extra `visual`.
+`profile` runs a script and writes an HTML page of where its time and memory went.
 
 options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
@@ -55,6 +57,7 @@ _COMMANDS = {
     "draw": "fluidlite.visual.draw:draw",
     "export": "fluidlite.onnx.command_line:main",
     "plot": "fluidlite.visual.curves:plot",
+    "profile": "fluidlite.visual.profile:profile",
 }
 """What runs a command with the words behind it; a script of the same name in this folder goes before it."""
 

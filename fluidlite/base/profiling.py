@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -87,10 +87,15 @@ class Lane:
 
 
 class Recorder:
-    """Collects spans of all threads, for a profiler of `state`."""
+    """Collects spans of all threads, for a profiler of `state`.
 
-    def __init__(self, state: ProfilerState) -> None:
+    `detailed`: also what the threads and worker processes of loaders do, for a report of a whole run, which a script's
+    own use of `fluid.profiler` neither ends nor clears.
+    """
+
+    def __init__(self, state: ProfilerState, detailed: bool = False) -> None:
         self.state = state
+        self.detailed = detailed
         self.reset()
 
     @property
@@ -101,6 +106,10 @@ class Recorder:
     def reset(self) -> None:
         """Forget everything so far."""
         self.lanes: list[Lane] = []
+        self.loaders: list[Any] = []
+        """Those that have begun an epoch, if it is a detailed one."""
+        self.workers: dict[str, list[tuple[int, Sequence[float]]]] = {}
+        """Of each worker process when a message came, and its clock: seconds at work, sending and idle so far."""
         self._mine = threading.local()
 
     def _lane(self) -> Lane:
@@ -134,6 +143,10 @@ class Recorder:
             lane.spans.append(Span(name, kind, begin, length, device))
         else:
             lane.dropped += 1
+
+    def heard(self, worker: str, clock: Sequence[float]) -> None:
+        """A message of a worker process has come."""
+        self.workers.setdefault(worker, []).append((time.perf_counter_ns(), clock))
 
     def leave_out(self, since: int) -> None:
         """Have the enclosing span not count the time that recording has taken, from `since` on."""
@@ -171,6 +184,11 @@ _watchers: list[Callable[[Recorder | None], Any]] = []
 def watch(watcher: Callable[[Recorder | None], Any]) -> None:
     """Have `watcher(active)` called whenever profiling begins or ends."""
     _watchers.append(watcher)
+
+
+def detailed() -> Recorder | None:
+    """What records at present, if it wants to know of loaders' threads and processes."""
+    return active if active is not None and active.detailed else None
 
 
 def switch(recorder: Recorder | None) -> Recorder | None:

@@ -58,7 +58,7 @@ def disable_profiler(key: EventSortingKey, path: str | os.PathLike[str]) -> None
     if not isinstance(key, EventSortingKey):
         raise TypeError(f"disable_profiler takes a core.EventSortingKey, got {key!r}")
     path = os.fspath(path)
-    recorder = profiling.switch(None)
+    recorder = profiling.detailed() or profiling.switch(None)
     if recorder is None:
         return
     print(table(recorder, key), flush=True)
@@ -79,5 +79,5 @@ def is_profiler_enabled() -> bool:
 
 def reset_profiler() -> None:
     """Forget what the profiler has recorded so far."""
-    if profiling.active is not None:
+    if profiling.active is not None and not profiling.active.detailed:
         profiling.active.reset()

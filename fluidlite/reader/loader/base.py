@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...base import profiling
 from .epoch import Epoch, Position, State, Tally
 from .progress import with_progress
 from .stats import Meter, bottleneck, summarize
@@ -52,6 +53,9 @@ class BaseLoader:
         self._position, self._resume = position, None
         self._epoch = weakref.ref(epoch)
         self._tally.begin(epoch)
+        recorder = profiling.detailed()
+        if recorder is not None and not any(loader is self for loader in recorder.loaders):
+            recorder.loaders.append(self)
         return epoch
 
     def _last(self) -> Epoch | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._ext.queue import QueueClosed
+from ...base import profiling
 from ..background import Stream
 from ..worker.errors import PoolClosed, maker
 from ..worker.pool import WorkerPool
@@ -53,11 +56,25 @@ class Prefetcher:
     size = waiting
 
 
+def recorded(batches: Iterator[FetchedBatch]) -> Iterator[FetchedBatch]:
+    """As `batches`, for the report of a run: how long each was read and put together, in the thread that does."""
+    with contextlib.ExitStack() as stack:
+        if hasattr(batches, "close"):
+            stack.callback(batches.close)
+        for made in batches:
+            recorder, end = profiling.detailed(), time.perf_counter_ns()
+            if recorder is not None:
+                read = end - int(1e9 * made.collating)
+                recorder.add("reading", read - int(1e9 * made.reading), read, profiling.Kind.OTHER)
+                recorder.add("collating", read, end, profiling.Kind.OTHER)
+            yield made
+
+
 class Direct(Prefetcher):
     """Batches made when they are asked for."""
 
     def __init__(self, batches: Iterator[FetchedBatch]) -> None:
-        self._batches = batches
+        self._batches = batches if profiling.detailed() is None else recorded(batches)
 
     def get(self) -> FetchedBatch:
         for made in self._batches:
@@ -74,7 +91,8 @@ class Threaded(Prefetcher):
     """Batches made ahead by a thread, at most `capacity` of them. `name`: of what is read."""
 
     def __init__(self, batches: Iterator[FetchedBatch], capacity: int, name: str) -> None:
-        self._stream = Stream(lambda: batches, capacity, f"loader of {name}")
+        source = batches if profiling.detailed() is None else recorded(batches)
+        self._stream = Stream(lambda: source, capacity, f"loader of {name}")
         self.get = self._stream.get  # type: ignore[method-assign]
         self.failed = self._stream.failed  # type: ignore[method-assign]
 

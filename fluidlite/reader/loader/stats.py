@@ -88,11 +88,11 @@ def summarize(stats: dict[str, Any]) -> str:
         lines.append(row)
     if workers:
         lines.append(f"({_count(workers, 'worker process')}: reading and collating are added up over them)")
-    lines.append(_verdict(stats, loop, workers))
+    lines.append(_verdict(stats, loop))
     return "\n".join(lines)
 
 
-def _verdict(stats: dict[str, Any], loop: float, workers: int) -> str:
+def _verdict(stats: dict[str, Any], loop: float) -> str:
     waited = stats["consumer_waited"]
     share = waited / loop if loop > 0 else 0.0
     if bottleneck(stats) == "computing":
@@ -105,14 +105,19 @@ def _verdict(stats: dict[str, Any], loop: float, workers: int) -> str:
             f"bottleneck: copying to the GPU. The consumer waited for data {share:.0%} of its time: smaller types help "
             "(uint8 images, converted on the GPU)"
         )
-    reading, collating = stats.get("reading", 0.0), stats.get("collating", 0.0)
-    if collating > reading:
-        advice = "samples as arrays of one shape and type, and a cheaper collate_fn, help most"
-    elif workers:
-        advice = f"more than {_count(workers, 'worker')} (num_workers), or less work for each sample, helps"
-    else:
-        advice = "worker processes (num_workers, use_multiprocess), or less work for each sample, help"
-    return f"bottleneck: reading. The consumer waited for data {share:.0%} of its time: {advice}"
+    return (
+        f"bottleneck: reading. The consumer waited for data {share:.0%} of its time: {to_read_faster(stats)}"
+    )
+
+
+def to_read_faster(stats: dict[str, Any]) -> str:
+    """What may help if reading is the bottleneck."""
+    workers = stats.get("workers", 0)
+    if stats.get("collating", 0.0) > stats.get("reading", 0.0):
+        return "samples as arrays of one shape and type, and a cheaper collate_fn, help most"
+    if workers:
+        return f"more than {_count(workers, 'worker')} (num_workers), or less work for each sample, helps"
+    return "worker processes (num_workers, use_multiprocess), or less work for each sample, help"
 
 
 def _count(number: int, noun: str) -> str:

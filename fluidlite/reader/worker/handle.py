@@ -17,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..._ext.shm import Window, create_file
+from ...base import profiling
 from ...framework import callsite
 from .channel import Channel
 from .process import BATCH, HEAD, Descriptor, Setup, blas_switches, main
@@ -97,6 +98,9 @@ class Worker:
             contents = view[HEAD.size + length :]
             # From our own worker, which runs the same Python; nobody else has the other end of the channel.
             kind, places, gone, self.clock, shortage = marshal.loads(view[HEAD.size :])
+            recorder = profiling.detailed()
+            if recorder is not None:
+                recorder.heard(self.label, self.clock)
             leases = [self.window.lease(*place) for place in places] if self.window is not None else []
             for slot in gone:
                 assert self.window is not None

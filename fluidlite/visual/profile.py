@@ -1,0 +1,393 @@
+"""`fluidlite profile SCRIPT`: where the time and the memory of a run went, as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..base import profiling
+from ..base.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
+from ..paddle import hook, script
+from ..reader.loader.stats import to_read_faster
+
+PARTS = ("computing", "executor", "copying", "waiting", "reading", "collating", "sending", "script")
+"""What time is spent on. Executor: around the operators; script: what nothing else was recorded for."""
+
+COLUMNS = 300
+"""Into how many stretches the whole time is cut for the strips of the page."""
+CLOSE = 500
+"""How many spans of a thread the closer look shows at most."""
+
+_NAMED = {"DataLoader.next": "waiting", "reading": "reading", "collating": "collating", "sending": "sending"}
+_OF_KIND = {Kind.OPERATOR: "computing", Kind.COPY: "copying", Kind.OTHER: "executor"}
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+Segment = tuple[int, int, str]
+"""From when to when, in nanoseconds of `time.perf_counter_ns`, and on what."""
+
+
+def profile(args: list[str]) -> int:
+    """Run the command line behind `profile`; returns the exit status of the script."""
+    parser = argparse.ArgumentParser(
+        "fluidlite profile",
+        description="Run a script and write a page of where its time and memory went; it runs to its end.",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the page; by default SCRIPT.profile.html in this folder"
+    )
+    parser.add_argument("script", metavar="SCRIPT")
+    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
+    given = parser.parse_args(args)
+    if not Path(given.script).exists():
+        print(f"fluidlite profile: there is no script {given.script}", file=sys.stderr)
+        return 2
+    output = Path(given.output or f"{Path(given.script).resolve().stem}.profile.html").resolve()
+    status, end = 1, ""
+    run = Run()
+    hook.install()
+    try:
+        status = script.run(partial(script.from_file, given.script, given.args))
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        end = str(error.code) if isinstance(error.code, str) else ""
+    finally:
+        run.stop()
+    if end:
+        print(end, file=sys.stderr)
+    words = " ".join([Path(given.script).name, *given.args])
+    try:
+        output.write_text(page(run, words, status), encoding="utf-8")
+    except OSError as error:
+        print(f"fluidlite profile: {error}", file=sys.stderr)
+        return status or 2
+    for sentence in Report(run).sentences():
+        print(sentence, file=sys.stderr)
+    print(f"profile: {output}", file=sys.stderr)
+    return status
+
+
+class Run:
+    """What a run has recorded, from making this to `stop`: spans of time, what loaders count, and the memory."""
+
+    def __init__(self) -> None:
+        self.recorder = Recorder(ProfilerState.kAll, detailed=True)
+        self.memory: list[tuple[int, int, int]] = []
+        """(time, bytes of this process, bytes of its worker processes)."""
+        self._done = threading.Event()
+        self._watch = threading.Thread(target=self._look, name="memory of the profile", daemon=True)
+        self.begin = time.perf_counter_ns()
+        self.end = self.begin
+        self._watch.start()
+        profiling.switch(self.recorder)
+
+    def stop(self) -> None:
+        """Record nothing more."""
+        profiling.switch(None)
+        self.end = time.perf_counter_ns()
+        self._done.set()
+        self._watch.join()
+
+    def _look(self) -> None:
+        pause = 0.02
+        while True:
+            own, others = _resident(os.getpid()), sum(map(_resident, _children()))
+            self.memory.append((time.perf_counter_ns(), own, others))
+            if len(self.memory) >= 2 * COLUMNS:  # a long run: half as often from now on
+                del self.memory[1::2]
+                pause *= 2
+            if self._done.wait(pause):
+                return
+
+
+def _resident(process: int) -> int:
+    """Bytes of memory that a process has; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _children() -> list[int]:
+    """The processes that this one has started."""
+    try:
+        found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(number) for number in found]
+
+
+def part_of(name: str, kind: Kind) -> str:
+    """On what a span is spent: one of `PARTS`."""
+    return _NAMED.get(name) or _OF_KIND[kind]
+
+
+def segments(spans: Iterable[Span]) -> Iterator[Segment]:
+    """The spans of a thread without what is inside of others: stretches that follow each other."""
+    open_spans: list[tuple[int, str]] = []
+    at = 0
+    for span in sorted(spans, key=lambda span: (span.begin, -span.length)):
+        while open_spans and open_spans[-1][0] <= span.begin:
+            end, part = open_spans.pop()
+            if end > at:
+                yield at, end, part
+                at = end
+        if open_spans and span.begin > at:
+            yield at, span.begin, open_spans[-1][1]
+        at = max(at, span.begin)
+        open_spans.append((span.begin + span.length, part_of(span.name, span.kind)))
+    while open_spans:
+        end, part = open_spans.pop()
+        if end > at:
+            yield at, end, part
+            at = end
+
+
+def columns(found: Iterable[Segment], begin: int, end: int, count: int = COLUMNS) -> list[dict[str, float]]:
+    """How much of each of `count` stretches between `begin` and `end` went to each part, from 0 to 1."""
+    width = max(end - begin, 1) / count
+    made: list[dict[str, float]] = [{} for _ in range(count)]
+    for first, last, part in found:
+        first, last = max(first, begin), min(last, end)
+        for k in range(int((first - begin) / width), min(int((last - begin) / width), count - 1) + 1):
+            low = max(first, begin + k * width)
+            high = min(last, begin + (k + 1) * width)
+            if high > low:
+                made[k][part] = made[k].get(part, 0.0) + (high - low) / width
+    return made
+
+
+def of_workers(heard: Sequence[tuple[int, Sequence[float]]]) -> list[Segment]:
+    """What the worker processes of one name did, each by its own clock: seconds at work, sending and idle so far, in
+    each of its messages. A clock that goes back is that of the next process.
+    """
+    made: list[Segment] = []
+    one: list[tuple[int, Sequence[float]]] = []
+    for when, clock in heard:
+        if one and sum(clock) < sum(one[-1][1]):
+            made += _of_worker(one)
+            one = []
+        one.append((when, clock))
+    return [*made, *_of_worker(one)]
+
+
+def _of_worker(heard: Sequence[tuple[int, Sequence[float]]]) -> Iterator[Segment]:
+    """Its clock began at the latest when no message would have come before it was sent."""
+    start = min((when - int(1e9 * sum(clock)) for when, clock in heard), default=0)
+    worked = sent = 0.0
+    for _, clock in heard:
+        end = start + int(1e9 * sum(clock))
+        middle = end - int(1e9 * (clock[1] - sent))
+        yield middle - int(1e9 * (clock[0] - worked)), middle, "reading"
+        yield middle, end, "sending"
+        worked, sent = clock[0], clock[1]
+
+
+class Report:
+    """What is to be said of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.seconds = max(run.end - run.begin, 1) / 1e9
+        self.lanes = [lane for lane in run.recorder.lanes if lane.rows]
+        self.main = next((lane for lane in self.lanes if lane.name == "MainThread"), Lane("MainThread"))
+        self.loaders = [stats for loader in run.recorder.loaders if (stats := loader.stats())["batches"]]
+
+    def parts(self) -> dict[str, float]:
+        """Seconds of the main thread by part."""
+        found = dict.fromkeys(PARTS, 0.0)
+        for row in self.main.rows.values():
+            found[part_of(row.name, row.kind)] += row.host / 1e9
+        found["script"] = max(self.seconds - sum(found.values()), 0.0)
+        return found
+
+    def operators(self) -> list[Row]:
+        """The operators of all threads, that with the most time first."""
+        merged: dict[str, Row] = {}
+        for lane in self.lanes:
+            for row in lane.rows.values():
+                if row.kind is Kind.OPERATOR:
+                    merged.setdefault(row.name, Row(row.name, row.kind)).merge(row)
+        return sorted(merged.values(), key=lambda row: -(row.host + row.device))
+
+    def threads(self) -> dict[str, list[Span]]:
+        """The spans of the main thread and of the others by their names: those of one name follow each other."""
+        found: dict[str, list[Span]] = {self.main.name: []}
+        for lane in self.lanes:
+            found.setdefault(lane.name, []).extend(lane.spans)
+        return found
+
+    def steps(self) -> list[Span]:
+        """The runs of programs, as they began."""
+        found = [span for lane in self.lanes for span in lane.spans if span.name == profiling.STEP]
+        return sorted(found, key=lambda span: span.begin)
+
+    def sentences(self) -> list[str]:
+        """What was done, where the time went and what may help, and how much memory it took."""
+        return [self._done(), self._bottleneck(), self._memory()]
+
+    def _done(self) -> str:
+        steps = sorted(span.length for span in self.steps())
+        said = f"The script took {_seconds(self.seconds)}"
+        if steps:
+            middle, longest = steps[len(steps) // 2] / 1e9, steps[-1] / 1e9
+            said += f" and ran programs {_times(len(steps))}"
+            if len(steps) > 1:
+                said += f", half of them in at most {_seconds(middle)}, the slowest in {_seconds(longest)}"
+        batches, samples = (sum(stats[name] for stats in self.loaders) for name in ("batches", "samples"))
+        if batches:
+            said += f"; loaders gave it {batches:,} batches" + (f" of {samples:,} samples" if samples else "")
+        return said + "."
+
+    def _bottleneck(self) -> str:
+        parts = self.parts()
+        reading = parts["waiting"] + parts["reading"] + parts["collating"]
+        shares = {
+            "reading": reading,
+            "computing": parts["computing"] + parts["copying"],
+            "executor": parts["executor"],
+            "script": parts["script"],
+        }
+        most = max(shares, key=lambda name: shares[name])
+        share = f"{shares[most] / self.seconds:.0%}"
+        if most == "reading":
+            said = f"Reading is the bottleneck: the main thread waited for data {share} of the time"
+            slow = max(self.loaders, key=lambda stats: stats["consumer_waited"], default=None)
+            return f"{said}; {to_read_faster(slow)}." if slow else f"{said}."
+        if most == "computing":
+            total = sum(row.host + row.device for row in self.operators()) or 1
+            named = [
+                f"{row.name} ({(row.host + row.device) / total:.0%})"
+                for row in self.operators()[:3]
+                if row.host
+            ]
+            return f"Computing is the bottleneck: operators take {share} of the time, most of all {_listed(named)}."
+        if most == "executor":
+            return (
+                f"What goes on around the operators takes most, {share} of the time: making plans for programs and "
+                "shapes that are new, feeds and fetches. Fewer fetches, and fewer programs that differ, help."
+            )
+        return (
+            f"The script's own Python takes most, {share} of the time: what it does between steps (imports, reading "
+            "without a loader, converting, printing). A DataLoader reads while the program computes."
+        )
+
+    def _memory(self) -> str:
+        found = self.run.memory
+        most = max(found, key=lambda at: at[1] + at[2], default=(0, 0, 0))
+        if not most[1]:
+            return "This system does not say how much memory the script took."
+        when = _seconds(max(most[0] - self.run.begin, 0) / 1e9)
+        others = f", {_size(most[2])} of it in worker processes" if most[2] else ""
+        last = _size(found[-1][1])
+        return (
+            f"It had {_size(most[1] + most[2])} of memory at most, after {when}{others}; {last} at its end."
+        )
+
+
+def _seconds(value: float) -> str:
+    if value < 1e-3:
+        return f"{value * 1e6:.0f} µs"
+    return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.1f} s"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+
+
+def page(run: Run, title: str, status: int = 0) -> str:
+    """The page of a run; see `fluidlite/visual/profile.html`."""
+    report = Report(run)
+    begin, end = run.begin, run.end
+    strips = []
+    for name, spans in report.threads().items():
+        own = columns(segments(spans), begin, end)
+        if name == report.main.name:
+            for column in own:
+                column["script"] = max(1.0 - sum(column.values()), 0.0)
+        strips.append((name, own))
+    strips += [(name, columns(of_workers(heard), begin, end)) for name, heard in run.recorder.workers.items()]
+    operators = report.operators()
+    total = sum(row.host + row.device for row in operators) or 1
+    data = {
+        "title": title,
+        "status": status,
+        "sentences": report.sentences(),
+        "seconds": report.seconds,
+        "parts": [[name, round(value, 6)] for name, value in report.parts().items() if value > 0],
+        "names": PARTS,
+        "strips": [
+            [name, [[round(column.get(part, 0.0), 3) for part in PARTS] for column in made]]
+            for name, made in strips
+        ],
+        "operators": [
+            [row.name, row.calls, row.host, row.device, (row.host + row.device) / total, row.longest]
+            for row in operators
+        ],
+        "steps": [[(span.begin - begin) / 1e9, span.length / 1e6] for span in _some(report.steps(), 1000)],
+        "memory": [[round((at - begin) / 1e9, 4), own, others] for at, own, others in run.memory],
+        "close": _closer(report),
+        "loaders": [{key: _plain(value) for key, value in stats.items()} for stats in report.loaders],
+        "dropped": sum(lane.dropped for lane in report.lanes),
+    }
+    # No text of a script can end the element that the data stand in.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return Path(__file__).with_name("profile.html").read_text(encoding="utf-8").replace("/*DATA*/null", text)
+
+
+def _plain(value: Any) -> Any:
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _some(spans: Sequence[Span], most: int) -> list[Span]:
+    """At most so many of the spans: of each stretch the longest."""
+    if len(spans) <= most:
+        return list(spans)
+    width = len(spans) / most
+    return [
+        max(spans[int(k * width) : int((k + 1) * width)], key=lambda span: span.length) for k in range(most)
+    ]
+
+
+def _closer(report: Report) -> dict[str, Any]:
+    """The spans of some steps in the middle of the run, or of a thread's middle where there are no steps."""
+    spans = report.steps() or sorted(report.main.spans, key=lambda span: span.begin)
+    if not spans:
+        return {"begin": 0, "length": 0, "lanes": []}
+    first = spans[len(spans) // 2]
+    last = spans[min(len(spans) // 2 + 4, len(spans) - 1)]
+    begin, end = first.begin, last.begin + last.length
+    lanes = []
+    for name, every in report.threads().items():
+        inside = [span for span in every if span.begin < end and span.begin + span.length > begin]
+        inside = sorted(sorted(inside, key=lambda span: -span.length)[:CLOSE], key=lambda span: span.begin)
+        bars = [
+            [PARTS.index(part_of(span.name, span.kind)), span.name, span.begin - begin, span.length]
+            for span in inside
+        ]
+        if bars:
+            lanes.append([name, bars])
+    for name, heard in report.run.recorder.workers.items():
+        bars = [
+            [PARTS.index(part), part, first - begin, last - first]
+            for first, last, part in of_workers(heard)
+            if first < end and last > begin
+        ]
+        if bars:
+            lanes.append([name, bars[:CLOSE]])
+    return {"begin": (begin - report.run.begin) / 1e9, "length": end - begin, "lanes": lanes}

@@ -1,0 +1,141 @@
+"""`fluidlite profile`: what the page says of a run, and that nothing is counted when nobody asks."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base import profiling
+from fluidlite.base.profiling import Kind, ProfilerState, Recorder, Span
+from fluidlite.visual import profile
+
+from .browser import drawn, needs_browser
+
+TRAINING = """
+import sys
+import numpy as np
+import paddle.fluid as fluid
+from paddle.fluid import profiler
+
+def samples():
+    for k in range(40):
+        yield np.full(8, k, "float32"), np.array([k % 4])
+
+x, y = fluid.data("x", [None, 8]), fluid.data("y", [None, 1], "int64")
+loss = fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(x, 4), y))
+fluid.optimizer.SGD(0.1).minimize(loss)
+loader = fluid.io.DataLoader.from_generator(feed_list=[x, y], capacity=4, use_multiprocess="many" in sys.argv)
+loader.set_sample_generator(samples, batch_size=4, places=fluid.CPUPlace())
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+for epoch in range(2):
+    with profiler.profiler("CPU", profile_path=sys.argv[1]):
+        for data in loader():
+            exe.run(feed=data, fetch_list=[loss])
+    profiler.reset_profiler()
+print("</script> trained")
+sys.exit(int(sys.argv[2]))
+"""
+
+
+def profiled(folder, *args):
+    """(exit status, output, errors, data of the page) of a script under `fluidlite profile`."""
+    (folder / "train.py").write_text(TRAINING)
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidlite", "profile", "train.py", "trace.json", *args],
+        cwd=folder, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    text = (folder / "train.profile.html").read_text(encoding="utf8")
+    return done.returncode, done.stdout, done.stderr, json.loads(re.search("const data = (.*);\n", text)[1])
+
+
+def test_a_training(tmp_path):
+    """Steps, operators and loaders are counted, the script's own profiler goes on, and its status is passed on."""
+    status, output, errors, data = profiled(tmp_path, "3")
+    assert status == 3 and "</script> trained" in output and output.count("Profiling Report") >= 2
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    calls = {name: count for name, count, *_ in data["operators"]}
+    assert calls["softmax_with_cross_entropy_grad"] == 20
+    assert len(data["steps"]) == 21 and data["status"] == 3
+    assert [loader["batches"] for loader in data["loaders"]] == [20]
+    names = [name for name, _ in data["strips"]]
+    assert names[0] == "MainThread" and len(names) == 2 and "samples()" in names[1]
+    assert sum(value for _, value in data["parts"]) == pytest.approx(data["seconds"], rel=1e-3)
+    assert 10e6 < max(own for _, own, _ in data["memory"]) < 10e9
+    first, bottleneck, memory = data["sentences"]
+    assert "ran programs 21 times" in first and "20 batches of 80 samples" in first
+    assert all(sentence in errors for sentence in data["sentences"]) and "memory" in memory
+    assert "bottleneck" in bottleneck or "takes most" in bottleneck
+    reading = data["names"].index("reading")
+    assert sum(column[reading] for column in data["strips"][1][1]) > 0
+
+
+def test_worker_processes_have_lanes_of_their_own(tmp_path):
+    status, _, _, data = profiled(tmp_path, "0", "many")
+    assert status == 0 and len(data["strips"]) == 2
+    name, columns = data["strips"][1]
+    assert "worker" in name and 0 < sum(map(sum, columns)) <= len(columns)
+
+
+@needs_browser
+def test_the_page_draws_itself(tmp_path):
+    profiled(tmp_path, "0")
+    page = drawn(tmp_path / "train.profile.html")
+    assert "<h1>train.py trace.json 0</h1>" in page
+    assert page.count("<svg") >= 7 and page.count("<circle") == 21
+    assert re.search("<td[^>]*>softmax_with_cross_entropy_grad</td>", page)
+
+
+def test_what_is_inside_of_a_span_is_taken_off_it():
+    spans = [
+        Span("relu", Kind.OPERATOR, 20, 10),
+        Span("Executor.run", Kind.OTHER, 10, 40),
+        Span("DataLoader.next", Kind.OTHER, 60, 5),
+    ]
+    assert list(profile.segments(spans)) == [
+        (10, 20, "executor"), (20, 30, "computing"), (30, 50, "executor"), (60, 65, "waiting")
+    ]  # fmt: skip
+    columns = profile.columns(profile.segments(spans), 0, 80, 4)
+    assert columns == [
+        {"executor": 0.5},
+        {"computing": 0.5, "executor": 0.5},
+        {"executor": 0.5},
+        {"waiting": 0.25},
+    ]
+
+
+def test_workers_are_placed_by_their_clocks():
+    """The second message came late; the third is of another process."""
+    second = 10**9
+    heard = [(3 * second, (2.0, 0.5, 0.0)), (9 * second, (3.0, 1.0, 0.5)), (20 * second, (1.0, 0.0, 0.0))]
+    assert [(a / second, b / second, part) for a, b, part in profile.of_workers(heard)] == [
+        (0.5, 2.5, "reading"), (2.5, 3.0, "sending"), (3.5, 4.5, "reading"), (4.5, 5.0, "sending"),
+        (19.0, 20.0, "reading"), (20.0, 20.0, "sending"),
+    ]  # fmt: skip
+
+
+def test_nothing_is_counted_of_loaders_unless_somebody_asks():
+    assert profiling.active is None
+    with fluid.program_guard(fluid.Program()):
+        loader = fluid.io.DataLoader.from_generator(feed_list=[fluid.data("x", [1])], capacity=2)
+    loader.set_batch_generator(lambda: iter([[np.ones(1, "float32")]] * 3), places=fluid.CPUPlace())
+    counted = []
+    for detailed in (False, True):
+        recorder = Recorder(ProfilerState.kCPU, detailed)
+        profiling.switch(recorder)
+        try:
+            assert len(list(loader())) == 3
+        finally:
+            profiling.switch(None)
+        names = {name for lane in recorder.lanes for name in lane.rows}
+        counted.append((names >= {"reading", "collating"}, recorder.loaders == [loader]))
+    assert counted == [(False, False), (True, True)]
+
+
+def test_a_script_that_is_not_there(tmp_path, capsys):
+    assert profile.profile([str(tmp_path / "none.py")]) == 2
+    assert "there is no script" in capsys.readouterr().err and profiling.active is None
