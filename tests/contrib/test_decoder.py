@@ -11,11 +11,7 @@ from fluidlite.contrib.decoder.beam_search_decoder import (
     TrainingDecoder,
 )
 
-
-@pytest.fixture(autouse=True)
-def program():
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def cell():

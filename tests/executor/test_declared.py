@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import unique_name
 from fluidlite.base.dtypes import VarType, to_vartype
 from fluidlite.framework import Program
 from fluidlite.ops import registry
@@ -21,16 +20,6 @@ OPERATORS = {
     "elementwise_add": ({"X": ["i"], "Y": ["i"]}, {}, COUNTS + COUNTS),
     "cumsum": ({"X": ["x"]}, {"axis": 1}, np.cumsum(X, axis=1)),
 }
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield
 
 
 def steps(program, name, count=3):

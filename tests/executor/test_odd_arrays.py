@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
+from fluidlite.base import flags
 from fluidlite.base.arrays import is_plain, owned, plain
 from fluidlite.ops import registry
 
@@ -50,14 +50,6 @@ ODD = {
     "longlong": lambda a: a.astype(np.longlong) if a.dtype.kind == "i" else unaligned(a),
 }
 each = pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = 3
-    with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
-        yield
 
 
 @each

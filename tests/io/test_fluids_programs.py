@@ -14,14 +14,7 @@ layers = fluid.layers
 X = np.random.default_rng(1).uniform(-1, 1, (6, 4)).astype("float32")
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(Program(), Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def sequences(lengths=((1, 3, 2),)):

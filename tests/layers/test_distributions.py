@@ -12,10 +12,7 @@ WIDTH = np.array([[2.0, 3.5, 0.7]], "float32")
 VALUE = np.array([[0.5, 1.0, 0.3]], "float32")
 
 
-@pytest.fixture(autouse=True)
-def _fresh():
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def run(*fetches, **feed):

@@ -17,14 +17,7 @@ from tests.onnx.running import PLACE, check
 L = fluid.layers
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def batch(feeds, size, random):

@@ -12,10 +12,7 @@ from fluidlite.paddle import io as paddle_io
 PLACE = fluid.CPUPlace()
 
 
-@pytest.fixture(autouse=True)
-def programs():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def refilled(arrays: int, batches: int = 20):

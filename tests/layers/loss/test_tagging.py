@@ -8,14 +8,7 @@ import fluidlite as fluid
 layers = fluid.layers
 
 
-@pytest.fixture(autouse=True)
-def _fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def started():

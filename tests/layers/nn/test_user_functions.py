@@ -9,14 +9,7 @@ layers = fluid.layers
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
 
-@pytest.fixture(autouse=True)
-def _fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def made(name, shape=(-1, 3), dtype="float32"):
