@@ -7,7 +7,7 @@ from typing import Any
 
 from ..framework import Block, Operator, Parameter, Variable, name_scope
 from .base import Optimizer, ParamGrad
-from .descent import number
+from .descent import number, numbers
 
 
 class AdamOptimizer(Optimizer):
@@ -17,6 +17,12 @@ class AdamOptimizer(Optimizer):
     """
 
     type = "adam"
+    _state_slots = {
+        "Moment1": "moment1",
+        "Moment2": "moment2",
+        "Beta1Pow": "beta1_pow_acc",
+        "Beta2Pow": "beta2_pow_acc",
+    }
     _moment1_acc_str, _moment2_acc_str, _beta1_pow_acc_str, _beta2_pow_acc_str = (
         "moment1",
         "moment2",
@@ -52,16 +58,8 @@ class AdamOptimizer(Optimizer):
                 start = usual if isinstance(beta, Variable) else float(beta)
                 self._add_accumulator(f"{name}_pow_acc", param, fill_value=start, shape=[1])
 
-    def _moments(self, param: Parameter) -> dict[str, Variable]:
-        return {
-            "Moment1": self._get_accumulator("moment1", param),
-            "Moment2": self._get_accumulator("moment2", param),
-            "Beta1Pow": self._get_accumulator("beta1_pow_acc", param),
-            "Beta2Pow": self._get_accumulator("beta2_pow_acc", param),
-        }
-
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        state = self._moments(param_and_grad[0])
+        state = self._state_of(param_and_grad[0])
         attrs: dict[str, Any] = {"epsilon": self._epsilon, "lazy_mode": self._lazy_mode}
         tensors = []
         for label, slot, beta in (
@@ -114,7 +112,7 @@ class LambOptimizer(AdamOptimizer):
             "weight_decay": 0.0 if free else self._weight_decay,
         }
         return self._update(
-            block, param_and_grad, self._moments(param), attrs, keeps=("Beta1Pow", "Beta2Pow")
+            block, param_and_grad, self._state_of(param), attrs, keeps=("Beta1Pow", "Beta2Pow")
         )
 
 
@@ -122,6 +120,8 @@ class AdamaxOptimizer(Optimizer):
     """Adam with the infinity norm (Kingma and Ba 2015; `fluid.optimizer.Adamax`)."""
 
     type = "adamax"
+    _attrs: dict[str, Any]
+    _state_slots = {"Moment": "moment", "InfNorm": "inf_norm", "Beta1Pow": "beta1_pow_acc"}
     _moment_acc_str, _inf_norm_acc_str, _beta1_pow_acc_str = "moment", "inf_norm", "beta1_pow_acc"
 
     def __init__(
@@ -136,11 +136,7 @@ class AdamaxOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._attrs = {
-            "beta1": number(beta1, "beta1", "Adamax"),
-            "beta2": number(beta2, "beta2", "Adamax"),
-            "epsilon": number(epsilon, "epsilon", "Adamax"),
-        }
+        self._attrs = numbers("Adamax", beta1=beta1, beta2=beta2, epsilon=epsilon)
 
     def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
         for param in parameters:
@@ -149,12 +145,7 @@ class AdamaxOptimizer(Optimizer):
             self._add_accumulator("beta1_pow_acc", param, fill_value=self._attrs["beta1"], shape=[1])
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        param = param_and_grad[0]
-        state = {
-            "Moment": self._get_accumulator("moment", param),
-            "InfNorm": self._get_accumulator("inf_norm", param),
-            "Beta1Pow": self._get_accumulator("beta1_pow_acc", param),
-        }
+        state = self._state_of(param_and_grad[0])
         return self._update(block, param_and_grad, state, self._attrs, keeps=("Beta1Pow",))
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
@@ -173,6 +164,7 @@ class AdagradOptimizer(Optimizer):
     """Steps divided by the root of summed squared gradients (Duchi 2011; `fluid.optimizer.Adagrad`)."""
 
     type = "adagrad"
+    _state_slots = {"Moment": "moment"}
     _moment_acc_str = "moment"
 
     def __init__(
@@ -186,7 +178,7 @@ class AdagradOptimizer(Optimizer):
         initial_accumulator_value: float = 0.0,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._epsilon = number(epsilon, "epsilon", "Adagrad")
+        self._attrs = numbers("Adagrad", epsilon=epsilon)
         self.initial_accumulator_value = number(
             initial_accumulator_value, "initial_accumulator_value", "Adagrad"
         )
@@ -195,15 +187,12 @@ class AdagradOptimizer(Optimizer):
         for param in parameters:
             self._add_accumulator("moment", param, fill_value=self.initial_accumulator_value)
 
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        state = {"Moment": self._get_accumulator("moment", param_and_grad[0])}
-        return self._update(block, param_and_grad, state, {"epsilon": self._epsilon})
-
 
 class DecayedAdagradOptimizer(Optimizer):
     """Adagrad whose squared gradients fade by `decay` (`fluid.optimizer.DecayedAdagrad`)."""
 
     type = "decayed_adagrad"
+    _state_slots = {"Moment": "moment"}
     _moment_acc_str = "moment"
 
     def __init__(
@@ -217,18 +206,7 @@ class DecayedAdagradOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._attrs = {
-            "decay": number(decay, "decay", "DecayedAdagrad"),
-            "epsilon": number(epsilon, "epsilon", "DecayedAdagrad"),
-        }
-
-    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        for param in parameters:
-            self._add_accumulator("moment", param)
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        state = {"Moment": self._get_accumulator("moment", param_and_grad[0])}
-        return self._update(block, param_and_grad, state, self._attrs)
+        self._attrs = numbers("DecayedAdagrad", decay=decay, epsilon=epsilon)
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -238,6 +216,7 @@ class AdadeltaOptimizer(Optimizer):
     """
 
     type = "adadelta"
+    _state_slots = {"AvgSquaredGrad": "_avg_squared_grad", "AvgSquaredUpdate": "_avg_squared_update"}
     _avg_squared_grad_acc_str, _avg_squared_update_acc_str = "_avg_squared_grad", "_avg_squared_update"
 
     def __init__(
@@ -251,22 +230,10 @@ class AdadeltaOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._attrs = {
-            "epsilon": number(epsilon, "epsilon", "Adadelta"),
-            "rho": number(rho, "rho", "Adadelta"),
-        }
-
-    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        for param in parameters:
-            self._add_accumulator("_avg_squared_grad", param)
-            self._add_accumulator("_avg_squared_update", param)
+        self._attrs = numbers("Adadelta", epsilon=epsilon, rho=rho)
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        param = param_and_grad[0]
-        state = {
-            "AvgSquaredGrad": self._get_accumulator("_avg_squared_grad", param),
-            "AvgSquaredUpdate": self._get_accumulator("_avg_squared_update", param),
-        }
+        state = self._state_of(param_and_grad[0])
         return self._update(block, param_and_grad, state, self._attrs, rate=False)
 
 
@@ -277,6 +244,7 @@ class RMSPropOptimizer(Optimizer):
     """
 
     type = "rmsprop"
+    _state_slots = {"Moment": "momentum", "MeanSquare": "mean_square", "MeanGrad": "mean_grad"}
     _momentum_acc_str, _mean_square_acc_str, _mean_grad_acc_str = "momentum", "mean_square", "mean_grad"
 
     def __init__(
@@ -299,20 +267,6 @@ class RMSPropOptimizer(Optimizer):
             "centered": bool(centered),
         }
 
-    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        for param in parameters:
-            for name in ("momentum", "mean_square", "mean_grad"):
-                self._add_accumulator(name, param)
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        param = param_and_grad[0]
-        state = {
-            "Moment": self._get_accumulator("momentum", param),
-            "MeanSquare": self._get_accumulator("mean_square", param),
-            "MeanGrad": self._get_accumulator("mean_grad", param),
-        }
-        return self._update(block, param_and_grad, state, self._attrs)
-
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularised leader (McMahan 2013; `fluid.optimizer.Ftrl`).
@@ -321,6 +275,7 @@ class FtrlOptimizer(Optimizer):
     """
 
     type = "ftrl"
+    _state_slots = {"SquaredAccumulator": "squared", "LinearAccumulator": "linear"}
     _squared_acc_str, _linear_acc_str = "squared", "linear"
 
     def __init__(
@@ -341,19 +296,6 @@ class FtrlOptimizer(Optimizer):
             "l2": number(l1, "l1", "Ftrl"),
             "lr_power": number(lr_power, "lr_power", "Ftrl"),
         }
-
-    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        for param in parameters:
-            self._add_accumulator("squared", param)
-            self._add_accumulator("linear", param)
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        param = param_and_grad[0]
-        state = {
-            "SquaredAccumulator": self._get_accumulator("squared", param),
-            "LinearAccumulator": self._get_accumulator("linear", param),
-        }
-        return self._update(block, param_and_grad, state, self._attrs)
 
 
 Adam = AdamOptimizer

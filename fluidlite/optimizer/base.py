@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -388,12 +388,27 @@ class Optimizer:
         with default_main_program()._lr_schedule_guard(is_with_opt=True), name_scope("scale_with_param_lr"):
             return base * factor
 
+    _state_slots: ClassVar[dict[str, str]] = {}
+    """What an update keeps of each parameter: accumulators by slot of the operator."""
+
+    _attrs: dict[str, Any] | None = None
+    """The attributes of all updates."""
+
     def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        """Make the accumulators of `parameters`; subclasses that keep any do so here."""
+        """Make the accumulators of `parameters`: those of `_state_slots`, with zeros."""
+        for param in parameters:
+            for name in self._state_slots.values():
+                self._add_accumulator(name, param)
+
+    def _state_of(self, param: Parameter) -> dict[str, Variable]:
+        """The accumulators of a parameter by slot."""
+        return {slot: self._get_accumulator(name, param) for slot, name in self._state_slots.items()}
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        """Append the update of one parameter."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how to update a parameter")
+        """Append the update of one parameter: that of `_state_slots` and `_attrs`, if the optimizer says no other."""
+        if self._attrs is None:
+            raise NotImplementedError(f"{type(self).__name__} does not say how to update a parameter")
+        return self._update(block, param_and_grad, self._state_of(param_and_grad[0]), self._attrs)
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
         """Append what follows all updates; nothing by default."""

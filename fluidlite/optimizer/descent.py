@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import ArgumentTypeError
-from ..framework import Block, Operator, Parameter
 from .base import Optimizer
 
 
@@ -16,13 +15,16 @@ def number(value: Any, name: str, optimizer: str) -> float:
     return float(value)
 
 
+def numbers(optimizer: str, **values: Any) -> dict[str, Any]:
+    """`number` of each of several arguments, by name."""
+    return {name: number(value, name, optimizer) for name, value in values.items()}
+
+
 class SGDOptimizer(Optimizer):
     """param -= learning_rate * grad (`fluid.optimizer.SGD`)."""
 
     type = "sgd"
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        return self._update(block, param_and_grad, {})
+    _attrs: dict[str, Any] = {}
 
 
 class MomentumOptimizer(Optimizer):
@@ -32,6 +34,7 @@ class MomentumOptimizer(Optimizer):
     """
 
     type = "momentum"
+    _state_slots = {"Velocity": "velocity"}
     _velocity_acc_str = "velocity"
 
     def __init__(
@@ -45,17 +48,8 @@ class MomentumOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        self._momentum = number(momentum, "momentum", "Momentum")
-        self._use_nesterov = bool(use_nesterov)
-
-    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        for param in parameters:
-            self._add_accumulator("velocity", param)
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        state = {"Velocity": self._get_accumulator("velocity", param_and_grad[0])}
-        attrs = {"mu": self._momentum, "use_nesterov": self._use_nesterov}
-        return self._update(block, param_and_grad, state, attrs)
+        mu = number(momentum, "momentum", "Momentum")
+        self._attrs = {"mu": mu, "use_nesterov": bool(use_nesterov)}
 
 
 class LarsMomentumOptimizer(Optimizer):
@@ -66,6 +60,7 @@ class LarsMomentumOptimizer(Optimizer):
     """
 
     type = "lars_momentum"
+    _state_slots = {"Velocity": "velocity"}
     _velocity_acc_str = "velocity"
 
     def __init__(
@@ -82,17 +77,8 @@ class LarsMomentumOptimizer(Optimizer):
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._attrs = {
             "mu": number(momentum, "momentum", "LarsMomentum"),
-            "lars_coeff": number(lars_coeff, "lars_coeff", "LarsMomentum"),
-            "lars_weight_decay": number(lars_weight_decay, "lars_weight_decay", "LarsMomentum"),
+            **numbers("LarsMomentum", lars_coeff=lars_coeff, lars_weight_decay=lars_weight_decay),
         }
-
-    def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
-        for param in parameters:
-            self._add_accumulator("velocity", param)
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        state = {"Velocity": self._get_accumulator("velocity", param_and_grad[0])}
-        return self._update(block, param_and_grad, state, self._attrs)
 
 
 class DpsgdOptimizer(Optimizer):
@@ -112,14 +98,7 @@ class DpsgdOptimizer(Optimizer):
         parameter_list: Any = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list)
-        self._attrs = {
-            "clip": number(clip, "clip", "Dpsgd"),
-            "batch_size": number(batch_size, "batch_size", "Dpsgd"),
-            "sigma": number(sigma, "sigma", "Dpsgd"),
-        }
-
-    def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        return self._update(block, param_and_grad, {}, self._attrs)
+        self._attrs = numbers("Dpsgd", clip=clip, batch_size=batch_size, sigma=sigma)
 
 
 SGD = SGDOptimizer
