@@ -18,7 +18,7 @@ from fluidlite.base import place as places
 from fluidlite.executor.running.steps import PLANS_KEPT
 from fluidlite.ops.registry import OperatorError
 
-from ..executor.device_programs import Net, batches
+from ..executor.device.programs import Net, batches
 from ..simulated_cuda import simulated
 
 GPU, CPU = fluid.CUDAPlace(0), fluid.CPUPlace()

@@ -12,8 +12,8 @@ from fluidlite.base import unique_name
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.executor.device.two_phase import DeviceTwoPhasePlan
 
-from .device_programs import Net, batches
-from .test_device_steps import TOLERANCE
+from .programs import Net, batches
+from .test_steps import TOLERANCE
 
 STEPS = 4
 

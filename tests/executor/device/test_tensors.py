@@ -11,8 +11,8 @@ from fluidlite.backend import on_device
 from fluidlite.backend.cupy_.pinned import is_pinned
 from fluidlite.executor.tensors.tensor_file import read_tensors, write_tensor
 
-from .device_programs import Net, batches
-from .test_device_steps import TOLERANCE
+from .programs import Net, batches
+from .test_steps import TOLERANCE
 
 VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 

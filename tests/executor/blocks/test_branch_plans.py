@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet
 
-from ..simulated_cuda import simulated
+from ...simulated_cuda import simulated
 
 layers = fluid.layers
 

@@ -10,7 +10,7 @@ import pytest
 from fluidlite import clip, layers, optimizer
 from fluidlite.base.errors import OperatorError
 
-from .test_device_fusion import agree, joined
+from .test_fusion import agree, joined
 
 pytestmark = [pytest.mark.usefixtures("alone"), pytest.mark.usefixtures("cuda")]
 

@@ -12,7 +12,7 @@ from fluidlite import layers
 from fluidlite.executor.tensors.tensor_file import read_tensors
 from fluidlite.rpc.client import client
 
-from ..rpc.ports import free_port
+from ...rpc.ports import free_port
 
 Constant = fluid.initializer.Constant
 

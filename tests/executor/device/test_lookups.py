@@ -10,7 +10,7 @@ import pytest
 from fluidlite import layers, optimizer
 from fluidlite.layers import concat, embedding, reshape
 
-from .test_device_fusion import agree, joined
+from .test_fusion import agree, joined
 
 pytestmark = [pytest.mark.usefixtures("alone"), pytest.mark.usefixtures("cuda")]
 

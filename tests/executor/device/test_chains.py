@@ -13,7 +13,7 @@ from fluidlite.executor.device import launch as device_launch
 from fluidlite.framework import default_main_program
 from fluidlite.framework.gradients.backward import append_backward
 
-from .test_device_fusion import agree, data, joined
+from .test_fusion import agree, data, joined
 
 pytestmark = pytest.mark.usefixtures("alone", "cuda")
 

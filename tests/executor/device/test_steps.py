@@ -9,7 +9,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.backend import on_device
 
-from .device_programs import Net, batches
+from .programs import Net, batches
 
 TOLERANCE = {"rtol": 2e-5, "atol": 2e-6}
 """Between steps on a GPU and on the CPU, in float32: sums are added up in another order."""

@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.executor.blocks.pieces import Blocks, Ranges
 from fluidlite.executor.control.sums import Sums
-from tests.executor.test_loop_plans import by_operators, number
+from tests.executor.blocks.test_loop_plans import by_operators, number
 
 layers = fluid.layers
 

@@ -12,9 +12,9 @@ from fluidlite.backend import device_at
 from fluidlite.backend.cupy_.recording import NotCapturable, Recording
 from fluidlite.ops import host_fallback, registry
 
-from ..simulated_cuda import simulated
-from .device_programs import Net, batches
-from .test_device_steps import TOLERANCE
+from ...simulated_cuda import simulated
+from .programs import Net, batches
+from .test_steps import TOLERANCE
 
 
 @pytest.fixture
