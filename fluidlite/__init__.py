@@ -10,18 +10,13 @@ from . import (
     backward,
     clip,
     compiler,
-    data_feeder,
     executor,
     framework,
     initializer,
     io,
     layers,
-    lod_tensor,
-    metrics,
     optimizer,
     param_attr,
-    profiler,
-    reader,
     regularizer,
     unique_name,
     wrapped_decorator,
@@ -41,7 +36,6 @@ from .base.place import (
 from .clip import ErrorClipByValue
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .data import data
-from .data_feeder import DataFeeder
 from .executor import Executor, LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
 from .framework import (
     ComplexVariable,
@@ -54,16 +48,29 @@ from .framework import (
     program_guard,
     require_version,
 )
-from .input import embedding, one_hot
 from .io import load, load_program_state, save, set_program_state
-from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
-from .no_longer import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
-from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
 
 if TYPE_CHECKING:
-    from . import average, contrib, core, default_scope_funcs, dygraph, evaluator, incubate, nets, op
+    # What many scripts do without, loaded when somebody asks for it.
+    from . import (
+        average,
+        contrib,
+        core,
+        data_feeder,
+        default_scope_funcs,
+        dygraph,
+        evaluator,
+        incubate,
+        lod_tensor,
+        metrics,
+        nets,
+        op,
+        profiler,
+        reader,
+    )
     from .core.constants import core_suffix, legacy_core
+    from .data_feeder import DataFeeder
     from .dygraph import (
         Layer,
         disable_dygraph,
@@ -98,26 +105,12 @@ if TYPE_CHECKING:
         SpectralNorm,
         TreeConv,
     )
+    from .input import embedding, one_hot
+    from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+    from .no_longer import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
+    from .parallel_executor import ParallelExecutor
     from .reader.feed_description import DataFeedDesc
     from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
-
-# What many scripts do without is loaded when somebody asks for it: the names, by the module that has them.
-_LAZY = {
-    name: module
-    for module, names in {
-        "": "average contrib core default_scope_funcs dygraph evaluator incubate nets op",
-        "core.constants": "core_suffix legacy_core",
-        "dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative "
-        "load_dygraph save_dygraph",
-        "dygraph.base": "in_dygraph_mode",
-        "dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose "
-        "Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu "
-        "SpectralNorm TreeConv",
-        "reader.feed_description": "DataFeedDesc",
-        "reader.slot_datasets": "DatasetFactory InMemoryDataset QueueDataset",
-    }.items()
-    for name in names.split()
-}
 
 Tensor = LoDTensor
 __version__ = "0.1.0"
@@ -236,8 +229,4 @@ __all__ = [
     "wrapped_decorator",
 ]
 
-__getattr__ = missing.reporter(__name__, _LAZY)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = missing.lazy(__name__)

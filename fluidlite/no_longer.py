@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from .framework import Program
@@ -16,16 +15,18 @@ def memory_optimize(
     skip_grads: bool = True,
 ) -> None:
     """Warn that nothing is done: plans share memory by themselves (`fluid.memory_optimize`)."""
-    logging.warning(
-        "paddle.fluid.memory_optimize() is deprecated and changes nothing: memory is shared anyway"
-    )
+    _warn("paddle.fluid.memory_optimize() is deprecated and changes nothing: memory is shared anyway")
 
 
 def release_memory(input_program: Program, skip_opt_set: Any = None) -> None:
     """Warn that nothing is done (`fluid.release_memory`)."""
-    logging.warning(
-        "paddle.fluid.release_memory() is deprecated, it would not take any memory release on your program"
-    )
+    _warn("paddle.fluid.release_memory() is deprecated, it would not take any memory release on your program")
+
+
+def _warn(text: str) -> None:
+    import logging  # slow to import
+
+    logging.warning(text)
 
 
 def monkey_patch_variable() -> None:

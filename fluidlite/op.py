@@ -14,7 +14,7 @@ from .executor.running.op_on_scope import BoundOperator
 from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
 from .framework.serialization.messages import ATTR_TYPES, messages
-from .ops.registry import OpDef, Slot, find, known_types
+from .ops.registry import OpDef, Slot, find, is_known, known_types
 
 __all__ = [
     "OpDescCreationMethod",
@@ -175,11 +175,11 @@ def create_op_creation_method(op_proto: Any) -> OpInfo:
 
 
 def _is_gradient(op_type: str) -> bool:
-    return op_type.endswith("_grad") and op_type.removesuffix("_grad") in known_types()
+    return op_type.endswith("_grad") and is_known(op_type.removesuffix("_grad"))
 
 
 def _definition(op_type: str) -> OpDef:
-    if op_type not in known_types() or _is_gradient(op_type):
+    if not is_known(op_type) or _is_gradient(op_type):
         raise ValueError(f"The operator: {op_type} is not registered.")
     return find(op_type)
 

@@ -84,6 +84,7 @@ def test_sequence_example_prints_what_the_page_shows(python):
 
 
 def test_operator_example_works(monkeypatch):
+    registry.load_all()
     monkeypatch.setattr(registry, "_OPS", dict(registry._OPS))
     spaces = {}
     for language, code in blocks(text_of("add_an_operator.md")):

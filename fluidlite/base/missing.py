@@ -1,7 +1,9 @@
 """Answers for names that are not here: those of Fluid 1.8 can be had and raise when used, others get a suggestion.
 
 A module says `__getattr__ = missing.reporter(__name__)` (PEP 562). Which names Fluid has, and where else it has them,
-is listed (`fluid_names.py`), so that what lives in another module here is found.
+is listed (`fluid_names.py`), so that what lives in another module here is found. A package whose names are loaded when
+they are asked for says `__getattr__, __dir__ = missing.lazy(__name__)`; it has them as imports under
+`if TYPE_CHECKING:`, from which scripts/lazy_names.py makes the table that is looked up.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import importlib
 import importlib.util
 import opcode
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
@@ -20,10 +22,10 @@ from . import fluid_names, never
 from .errors import NotSupportedError
 from .fluid_modules import ADVICE, ALIASES, fluid_name, real_name
 from .fluid_names import Origin
+from .lazy_names import LAZY
 from .stand_ins import StandInModule, is_stand_in, stand_in
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
-_lazy: dict[str, Mapping[str, str]] = {}
 
 
 def in_fluid(name: str) -> bool:
@@ -100,29 +102,47 @@ def _held(place: Origin, origin: Origin) -> Any:
     # A module that plays several of Fluid's may have something else by this name.
     if fluid_names.listed().get(fluid_name(owner.__name__), {}).get(place.name, origin) != origin:
         return None
-    lazy = place.name in _lazy.get(owner.__name__, ())
-    return getattr(owner, place.name) if lazy else vars(owner).get(place.name)
+    return getattr(owner, place.name) if place.name in _lazy(owner.__name__) else vars(owner).get(place.name)
 
 
-def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+@cache
+def _lazy(package: str) -> dict[str, tuple[str, str]]:
+    """The names of a package that are loaded when they are asked for: the module, and the name there ('': itself)."""
+    found = {}
+    for modules in LAZY.get(package, ()):
+        for module, names in modules.items():
+            for listed in names.split():
+                name, _, there = listed.partition("=")
+                found[name] = (module, there or name) if module else (f".{there or name}", "")
+    return found
+
+
+def public(package: str) -> list[str]:
+    """The names that a package passes on, as its `__all__`: those of its star imports."""
+    return [name for names in LAZY[package][0].values() for name in names.split()]
+
+
+def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose names are loaded when somebody asks for them; see `reporter`."""
+    return reporter(package), lambda: sorted({*vars(sys.modules[package]), *_lazy(package)})
+
+
+def reporter(module: str) -> Callable[[str], Any]:
     """A module-level `__getattr__` for `module` (its `__name__`).
 
-    `lazy` says in which submodules further names are, which are loaded when somebody asks for them ('' for a name that
-    is a submodule itself). Other names of Fluid 1.8 are found where they live here (`fluid.layers.nn`), or are
-    something that raises NotSupportedError when it is used. Names of Paddle after 1.8 raise it at once; names that
-    nobody has raise AttributeError, with a suggestion if one is near. In `from module import name` these become
+    What its package has lazily is loaded. Other names of Fluid 1.8 are found where they live here (`fluid.layers.nn`),
+    or are something that raises NotSupportedError when it is used. Names of Paddle after 1.8 raise it at once; names
+    that nobody has raise AttributeError, with a suggestion if one is near. In `from module import name` these become
     ImportError with the same text, which Python would replace by its own.
     """
     fluid_module = fluid_name(module)
-    if lazy is not None:
-        _lazy[module] = lazy
 
     def __getattr__(name: str) -> Any:
-        if lazy is not None and name in lazy:
-            where = lazy[name]
-            found = importlib.import_module(f"{module}.{where or name}")
-            if where:
-                found = getattr(found, name)
+        if name in _lazy(module):
+            where, there = _lazy(module)[name]
+            found: Any = importlib.import_module(where, module)
+            if there:
+                found = getattr(found, there)
                 setattr(sys.modules[module], name, found)
             return found
         full = f"{fluid_module}.{name}"
@@ -139,7 +159,7 @@ def reporter(module: str, lazy: Mapping[str, str] | None = None) -> Callable[[st
         if full in ADVICE:
             error = NotSupportedError(explain(full), name=name)
         else:
-            names = [n for n in (*vars(sys.modules[module]), *(lazy or ())) if n[0] != "_"]
+            names = [n for n in (*vars(sys.modules[module]), *_lazy(module)) if n[0] != "_"]
             import difflib  # slow to import
 
             near = difflib.get_close_matches(name, names, n=1)

@@ -1,6 +1,7 @@
 """`fluid.core`: the names that Fluid code takes from Fluid's native module."""
 
-from .. import inference
+from typing import TYPE_CHECKING
+
 from ..base import missing
 from ..base.errors import EnforceNotMet, EOFException
 from ..base.fluid_flags import Globals as GlobalVarGetterSetterRegistry
@@ -19,7 +20,6 @@ from ..executor.tensors.scope import ScopeVariable as Variable
 from ..framework.serialization.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..framework.serialization.ir_graph import Graph
 from ..framework.serialization.ir_graph import IrNode as Node
-from ..inference import *  # noqa: F403
 from ..reader.loader import tensor_queue
 from ..reader.loader.tensor_queue import *  # noqa: F403
 from . import (
@@ -43,6 +43,9 @@ from .profiling import *  # noqa: F403
 from .programs import *  # noqa: F403
 from .settings import *  # noqa: F403
 from .system import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from ..inference import *  # noqa: F403
 
 _Scope = Scope
 _set_eager_deletion_mode = settings._set_eager_deletion_mode
@@ -88,7 +91,6 @@ __all__ = [
     "var_names",
 ]
 __all__ += constants.__all__
-__all__ += inference.__all__
 __all__ += tensor_queue.__all__
 __all__ += graphs.__all__
 __all__ += native_executor.__all__
@@ -97,5 +99,6 @@ __all__ += profiling.__all__
 __all__ += programs.__all__
 __all__ += settings.__all__
 __all__ += system.__all__
+__all__ += missing.public(__name__)
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

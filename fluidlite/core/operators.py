@@ -11,7 +11,7 @@ from ..executor.tensors.scope import Scope
 from ..framework.ignored_attrs import tuning
 from ..framework.operator import Operator
 from ..framework.serialization.descs import BlockDesc, OpDesc
-from ..ops.registry import OpDef, OpSpec, find, known_types
+from ..ops.registry import OpDef, OpSpec, find, is_known, known_types
 
 __all__ = [
     "_get_all_register_op_kernels",
@@ -28,7 +28,7 @@ _EMPTY = "@EMPTY@"
 
 
 def _declared(op_type: str) -> OpDef:
-    if op_type not in known_types():
+    if not is_known(op_type):
         raise EnforceNotMet(f"Operator {op_type} has not been registered")
     return find(op_type)
 
@@ -62,7 +62,7 @@ def _get_all_register_op_kernels() -> dict[str, list[str]]:
 def get_op_attrs_default_value(op_type: str | bytes) -> dict[str, Any]:
     """The attributes that an operator declares with their defaults; empty for an unknown operator."""
     name = op_type.decode() if isinstance(op_type, bytes) else op_type
-    return {**find(name).attrs, **tuning(name)} if name in known_types() else {}
+    return {**find(name).attrs, **tuning(name)} if is_known(name) else {}
 
 
 def get_grad_op_desc(

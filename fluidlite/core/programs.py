@@ -10,7 +10,7 @@ from ..framework.program import Program, is_training
 from ..framework.serialization.descs import ProgramDesc
 from ..framework.serialization.messages import messages
 from ..framework.serialization.op_protos import get_all_op_protos as _protos
-from ..ops.registry import find, known_types
+from ..ops.registry import find, is_known
 
 __all__ = [
     "get_all_op_protos",
@@ -47,7 +47,7 @@ def infer_no_need_buffer_slots(
     attrs: Mapping[str, Any],
 ) -> set[str]:
     """The inputs of which an operator reads shapes only, no elements; EnforceNotMet for an unknown operator."""
-    if op_type not in known_types():
+    if not is_known(op_type):
         raise EnforceNotMet(f"Operator {op_type} has not been registered")
     return {slot.name for slot in find(op_type).input_slots if slot.unread}
 

@@ -1,63 +1,67 @@
 """Computing at once: layers, their parameters, and what trains and saves them (`fluid.dygraph`)."""
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
-from .backward_strategy import BackwardStrategy
-from .base import (
-    Tracer,
-    disable_dygraph,
-    disable_imperative,
-    enable_dygraph,
-    enable_imperative,
-    enabled,
-    grad,
-    guard,
-    no_grad,
-    to_variable,
-)
-from .checkpoint import load_dygraph, save_dygraph
-from .container import LayerList, ParameterList, Sequential
-from .jit import ProgramTranslator, TracedLayer, declarative, dygraph_to_static_func
-from .layers import Layer
-from .learning_rate_scheduler import (
-    CosineDecay,
-    ExponentialDecay,
-    InverseTimeDecay,
-    LambdaDecay,
-    LinearLrWarmup,
-    MultiStepDecay,
-    NaturalExpDecay,
-    NoamDecay,
-    PiecewiseDecay,
-    PolynomialDecay,
-    ReduceLROnPlateau,
-    StepDecay,
-)
-from .nn import (
-    NCE,
-    BatchNorm,
-    BCELoss,
-    BilinearTensorProduct,
-    Conv2D,
-    Conv2DTranspose,
-    Conv3D,
-    Conv3DTranspose,
-    Dropout,
-    Embedding,
-    GroupNorm,
-    GRUUnit,
-    InstanceNorm,
-    L1Loss,
-    LayerNorm,
-    Linear,
-    MSELoss,
-    NLLLoss,
-    Pool2D,
-    PRelu,
-    SpectralNorm,
-    TreeConv,
-)
-from .parallel import DataParallel, ParallelEnv, prepare_context
-from .static_runner import StaticModelRunner
+
+if TYPE_CHECKING:
+    from .backward_strategy import BackwardStrategy
+    from .base import (
+        Tracer,
+        disable_dygraph,
+        disable_imperative,
+        enable_dygraph,
+        enable_imperative,
+        enabled,
+        grad,
+        guard,
+        no_grad,
+        to_variable,
+    )
+    from .checkpoint import load_dygraph, save_dygraph
+    from .container import LayerList, ParameterList, Sequential
+    from .jit import ProgramTranslator, TracedLayer, declarative, dygraph_to_static_func
+    from .layers import Layer
+    from .learning_rate_scheduler import (
+        CosineDecay,
+        ExponentialDecay,
+        InverseTimeDecay,
+        LambdaDecay,
+        LinearLrWarmup,
+        MultiStepDecay,
+        NaturalExpDecay,
+        NoamDecay,
+        PiecewiseDecay,
+        PolynomialDecay,
+        ReduceLROnPlateau,
+        StepDecay,
+    )
+    from .nn import (
+        NCE,
+        BatchNorm,
+        BCELoss,
+        BilinearTensorProduct,
+        Conv2D,
+        Conv2DTranspose,
+        Conv3D,
+        Conv3DTranspose,
+        Dropout,
+        Embedding,
+        GroupNorm,
+        GRUUnit,
+        InstanceNorm,
+        L1Loss,
+        LayerNorm,
+        Linear,
+        MSELoss,
+        NLLLoss,
+        Pool2D,
+        PRelu,
+        SpectralNorm,
+        TreeConv,
+    )
+    from .parallel import DataParallel, ParallelEnv, prepare_context
+    from .static_runner import StaticModelRunner
 
 __all__ = [
     "BCELoss",
@@ -121,4 +125,4 @@ __all__ = [
     "to_variable",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

@@ -1,8 +1,13 @@
 """`fluid.incubate`: training with several processes, and what writes the lines that data sets of files read."""
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
 from . import data_generator
 
+if TYPE_CHECKING:
+    from . import fleet  # noqa: F401
+
 __all__ = ["data_generator", "fleet"]
 
-__getattr__ = missing.reporter(__name__, lazy={"fleet": ""})
+__getattr__, __dir__ = missing.lazy(__name__)

@@ -1,25 +1,9 @@
 """Saving and loading models, and reading data (`fluid.io`)."""
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
 from .inference import append_fetch_ops, load_inference_model, prepend_feed_ops, save_inference_model
-from .reading import (
-    BatchSampler,
-    ComposeNotAligned,
-    DataLoader,
-    Dataset,
-    PyReader,
-    batch,
-    buffered,
-    cache,
-    chain,
-    compose,
-    default_collate_fn,
-    firstn,
-    map_readers,
-    multiprocess_reader,
-    shuffle,
-    xmap_readers,
-)
 from .saving import load_params, load_persistables, load_vars, save_params, save_persistables, save_vars
 from .selection import (
     get_parameter_value,
@@ -31,6 +15,26 @@ from .selection import (
     is_persistable,
 )
 from .state import load, load_program_state, save, set_program_state
+
+if TYPE_CHECKING:
+    from ..reader import (
+        ComposeNotAligned,
+        DataLoader,
+        Dataset,
+        PyReader,
+        batch,
+        buffered,
+        cache,
+        chain,
+        compose,
+        default_collate_fn,
+        firstn,
+        map_readers,
+        multiprocess_reader,
+        shuffle,
+        xmap_readers,
+    )
+    from ..reader import FluidBatchSampler as BatchSampler
 
 __all__ = [
     "BatchSampler",
@@ -72,4 +76,4 @@ __all__ = [
     "xmap_readers",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

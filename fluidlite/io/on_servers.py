@@ -11,7 +11,6 @@ from ..base.files import atomic_writer, make_folder
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.tensor_file import write_tensor
 from ..framework import Program
-from ..rpc.client import client
 
 _TOLD = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
 _REMOTE = ("RemotePrefetch", "Optimizer")
@@ -26,6 +25,8 @@ def held_elsewhere(program: Program) -> set[str]:
 def save_remote(program: Program, folder: str | os.PathLike[str]) -> None:
     """Have the servers of a trainer's program send what only they have, and write each variable, whole, to a file."""
     groups = program._parameters_on_pservers.get_distributed_vars_by_vtypes(_REMOTE, groupby=True)
+    from ..rpc.client import client  # few programs have servers
+
     line = client(_trainer_of(program))
     make_folder(folder)
     for name, parts in groups.items():

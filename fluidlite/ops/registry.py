@@ -6,9 +6,12 @@ operators through `OpView` (`op_view.py`), whose names stand here as well.
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +32,7 @@ from .op_view import Shape as Shape
 from .op_view import Slot as Slot
 from .op_view import grad_name as grad_name
 from .op_view import keyword as keyword
+from .places import PLACES
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
@@ -371,16 +375,51 @@ def find(op_type: str) -> OpDef:
     try:
         return _OPS[op_type]
     except KeyError:
-        import difflib  # slow to import
+        return _load(op_type)
 
-        near = difflib.get_close_matches(str(op_type), _OPS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownOperator(f"fluidlite has no operator {op_type!r}{hint}") from None
+
+def is_known(op_type: str) -> bool:
+    """Whether there is an operator of this type."""
+    return op_type in _OPS or op_type in _places() or op_type in known_types()
 
 
 def known_types() -> list[str]:
     """All declared operator types, sorted."""
+    load_all()
     return sorted(_OPS)
+
+
+@cache
+def load_all() -> None:
+    """Load every module that declares operators."""
+    import pkgutil  # slow to import
+
+    for family in pkgutil.iter_modules([os.path.dirname(__file__)]):
+        if family.ispkg:
+            package = importlib.import_module(f"{__package__}.{family.name}")
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+@cache
+def _places() -> dict[str, str]:
+    """The module that declares an operator type, by this type."""
+    return {op_type: module for module, types in PLACES.items() for op_type in types.split()}
+
+
+def _load(op_type: str) -> OpDef:
+    """The declaration of an operator type that nobody has asked for before."""
+    if op_type in _places():
+        importlib.import_module(f"{__package__}.{_places()[op_type]}")
+    if op_type not in _OPS:
+        load_all()
+    if op_type not in _OPS:
+        import difflib  # slow to import
+
+        near = difflib.get_close_matches(str(op_type), _OPS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownOperator(f"fluidlite has no operator {op_type!r}{hint}")
+    return _OPS[op_type]
 
 
 def standard_grad(

@@ -6,6 +6,8 @@ build programs unless told otherwise; whatever has tensors among its arguments f
 script needs are loaded when they are first used.
 """
 
+from typing import TYPE_CHECKING
+
 import fluidlite as fluid
 
 # Not `from .. import`: the attribute of that name is what `fluid.dataset` means until this is loaded.
@@ -13,11 +15,10 @@ import fluidlite.dataset as dataset
 
 from .. import __version__ as fluidlite_version
 from ..base import missing
-from ..dygraph import DataParallel
 from ..eager import Parameter, Tensor, grad, no_grad
 from ..eager import is_recording as is_grad_enabled
 from ..eager import recording as set_grad_enabled
-from . import compat, device, dtypes, modes, reader, tensor, version
+from . import compat, device, dtypes, modes, tensor, version
 from .batch import batch
 from .device import *  # noqa: F403
 from .dtypes import *  # noqa: F403
@@ -26,6 +27,28 @@ from .saving import load, save
 from .tensor import *  # noqa: F403
 from .tensor import methods
 from .version import full_version as __version__
+
+if TYPE_CHECKING:
+    from ..dygraph import DataParallel
+    from . import (  # noqa: F401
+        autograd,
+        callbacks,
+        complex,
+        hapi,
+        io,
+        jit,
+        metric,
+        nn,
+        optimizer,
+        reader,
+        regularizer,
+        static,
+        utils,
+        vision,
+    )
+    from .hapi import Model  # noqa: F401
+    from .hapi.summary import summary  # noqa: F401
+    from .param_attr import ParamAttr  # noqa: F401
 
 methods.attach()
 
@@ -55,26 +78,4 @@ __all__ += dtypes.__all__
 __all__ += modes.__all__
 __all__ += getattr(tensor, "__all__")  # noqa: B009 - which type checkers are not shown
 
-_MODULES = (
-    "autograd",
-    "callbacks",
-    "complex",
-    "hapi",
-    "io",
-    "jit",
-    "metric",
-    "nn",
-    "optimizer",
-    "regularizer",
-    "static",
-    "utils",
-    "vision",
-)
-_LAZY = {
-    **dict.fromkeys(_MODULES, ""),
-    "Model": "hapi",
-    "ParamAttr": "param_attr",
-    "summary": "hapi",
-}
-
-__getattr__ = missing.reporter(__name__, _LAZY)
+__getattr__, __dir__ = missing.lazy(__name__)

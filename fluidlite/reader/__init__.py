@@ -2,48 +2,52 @@
 `paddle.reader`).
 """
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
-from .collating import default_collate_fn
-from .creator import np_array, recordio, text_file
-from .dataset import (
-    ChainDataset,
-    ComposeDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
-from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn, map_readers, shuffle
-from .feeder import DataFeeder
-from .leaks import leaks
-from .loader.dataset import DataLoader
-from .loader.epoch import LoaderError, State
-from .loader.fluid_names import (
-    KEEP_DATA_LOADER_ORDER,
-    QUEUE_GET_TIMEOUT,
-    DataLoaderBase,
-    DygraphGeneratorLoader,
-    GeneratorLoader,
-    data_loader_unique_name_generator,
-    keep_data_loader_order,
-    multiprocess_queue_set,
-)
-from .loader.of_files import DatasetLoader
-from .loader.py_reader import PyReader
-from .processes import multiprocess_reader
-from .samplers import (
-    BatchSampler,
-    DistributedBatchSampler,
-    FluidBatchSampler,
-    RandomSampler,
-    Sampler,
-    SequenceSampler,
-    WeightedRandomSampler,
-)
-from .threaded import buffered, xmap_readers
-from .worker.dataset import get_worker_info
+
+if TYPE_CHECKING:
+    from .collating import default_collate_fn
+    from .creator import np_array, recordio, text_file
+    from .dataset import (
+        ChainDataset,
+        ComposeDataset,
+        ConcatDataset,
+        Dataset,
+        IterableDataset,
+        Subset,
+        TensorDataset,
+        random_split,
+    )
+    from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn, map_readers, shuffle
+    from .feeder import DataFeeder
+    from .leak_counters import leaks
+    from .loader.dataset import DataLoader
+    from .loader.epoch import LoaderError, State
+    from .loader.fluid_names import (
+        KEEP_DATA_LOADER_ORDER,
+        QUEUE_GET_TIMEOUT,
+        DataLoaderBase,
+        DygraphGeneratorLoader,
+        GeneratorLoader,
+        data_loader_unique_name_generator,
+        keep_data_loader_order,
+        multiprocess_queue_set,
+    )
+    from .loader.of_files import DatasetLoader
+    from .loader.py_reader import PyReader
+    from .processes import multiprocess_reader
+    from .samplers import (
+        BatchSampler,
+        DistributedBatchSampler,
+        FluidBatchSampler,
+        RandomSampler,
+        Sampler,
+        SequenceSampler,
+        WeightedRandomSampler,
+    )
+    from .threaded import buffered, xmap_readers
+    from .worker.dataset import get_worker_info
 
 __all__ = [
     "KEEP_DATA_LOADER_ORDER",
@@ -94,4 +98,4 @@ __all__ = [
     "xmap_readers",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

@@ -1,22 +1,22 @@
 """Functions of tensors with conditions and loops on them, rewritten so that they build programs."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
 from .calls import call as convert_call
 from .calls import rewritten as convert_function_with_cache
 
+if TYPE_CHECKING:
+    # Traces are made with what is here.
+    from .fluid_modules import (  # noqa: F401
+        convert_to_static,
+        create_static_variable_gast_node,
+        data_layer_not_check,
+        to_static_variable_gast_node,
+    )
+    from .program_translator import ProgramTranslator  # noqa: F401
+    from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor  # noqa: F401
+
 __all__ = ["ProgramTranslator", "convert_call", "convert_function_with_cache"]
 
-# Traces are made with what is here.
-__getattr__ = missing.reporter(
-    __name__,
-    {
-        "AstNodeWrapper": "static_analysis",
-        "NodeVarType": "static_analysis",
-        "ProgramTranslator": "program_translator",
-        "StaticAnalysisVisitor": "static_analysis",
-        "convert_to_static": "fluid_modules",
-        "create_static_variable_gast_node": "fluid_modules",
-        "data_layer_not_check": "fluid_modules",
-        "to_static_variable_gast_node": "fluid_modules",
-    },
-)
+__getattr__, __dir__ = missing.lazy(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
 from ...layers.checks import FORMATS, check_choice
-from ...layers.nn.batch_norm import create_moving_averages
+from ...layers.nn.batch_normalization import create_moving_averages
 from ...layers.nn.normalization import (
     create_scale_and_bias,
     create_singular_vectors,

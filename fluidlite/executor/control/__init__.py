@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from ...framework import Operator
 from ..blocks.environment import Environment, Run
-from ..remote import operators as remote
 from . import branches, loops, recurrent
 
 Control = Callable[[Run, Operator, Environment], None]
@@ -19,10 +18,13 @@ _FUNCTIONS: dict[str, Control] = {
     **branches.FUNCTIONS,
     **loops.FUNCTIONS,
     **recurrent.FUNCTIONS,
-    **remote.FUNCTIONS,
 }
 
 
 def control_function(op_type: str) -> Control:
     """What runs an operator of this type, which is declared with `control=True`."""
+    if op_type not in _FUNCTIONS:
+        from ..remote import operators as remote  # few programs have servers
+
+        _FUNCTIONS.update(remote.FUNCTIONS)
     return _FUNCTIONS[op_type]

@@ -12,7 +12,6 @@ from ...base import profiling
 from ...base.errors import EOFException
 from ...base.place import Place
 from ...framework import Operator, Program, Variable, default_main_program, mode
-from ...rpc.client import complete_all
 from .. import failures
 from ..reading.from_dataset import FetchHandler, Step, run_over
 from ..tensors.scope import Scope, global_scope
@@ -43,6 +42,8 @@ class Executor:
         """
         device, closed, self._closed = self._device, self._closed, True
         if not closed:
+            from ...rpc.client import complete_all  # few programs have servers
+
             complete_all()
         if device is not None and not closed:
             device.synchronize()
@@ -119,8 +120,8 @@ class Executor:
             feed = {}
         if not isinstance(feed, Mapping):
             raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
-        names = fetch_names(fetch_list)
         given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
+        names = fetch_names(fetch_list)
         if use_prune:
             program = pruned(program, names, tuple(given))
         recorder = profiling.active

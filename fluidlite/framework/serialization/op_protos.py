@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from ...ops.registry import OpDef, Slot, find, known_types
+from ...ops.registry import OpDef, Slot, find, is_known, known_types
 from ..ignored_attrs import tuning
 from ..operator import COMMON_ATTRS, Operator
 from ..program import Program
@@ -59,7 +59,7 @@ class OpProtoHolder:
 
     def get_op_proto(self, type: str) -> OpProto:
         """What operators of this type take; ValueError for an unknown type."""
-        if type not in known_types():
+        if not is_known(type):
             raise ValueError(f'Operator "{type}" has not been registered.')
         return _proto(type)
 

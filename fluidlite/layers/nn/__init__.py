@@ -3,23 +3,23 @@
 from typing import TYPE_CHECKING
 
 from ...base import missing
-from ...base.public_names import public_names
-from .activations import *  # noqa: F403
-from .batch_norm import *  # noqa: F403
-from .click_values import *  # noqa: F403
-from .clipping import *  # noqa: F403
-from .convolution import *  # noqa: F403
-from .dense import *  # noqa: F403
-from .normalization import *  # noqa: F403
-from .pooling import *  # noqa: F403
-from .position_encoding import *  # noqa: F403
-from .probability import *  # noqa: F403
-from .resizing import *  # noqa: F403
-from .similarity import *  # noqa: F403
-from .user_functions import *  # noqa: F403
-from .vision import *  # noqa: F403
 
-if not TYPE_CHECKING:
-    __all__ = public_names(__name__)
+if TYPE_CHECKING:
+    from .activations import *  # noqa: F403
+    from .batch_normalization import *  # noqa: F403
+    from .click_values import *  # noqa: F403
+    from .clipping import *  # noqa: F403
+    from .convolution import *  # noqa: F403
+    from .dense import *  # noqa: F403
+    from .normalization import *  # noqa: F403
+    from .pooling import *  # noqa: F403
+    from .position_encoding import *  # noqa: F403
+    from .probability import *  # noqa: F403
+    from .resizing import *  # noqa: F403
+    from .similarity import *  # noqa: F403
+    from .user_functions import *  # noqa: F403
+    from .vision import *  # noqa: F403
+else:
+    __all__ = missing.public(__name__)
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

@@ -73,13 +73,13 @@ def _reduction(op_type: str, check: Check = check_variable) -> Reduction:
 
 _bools = functools.partial(check_dtype, allowed=[VarType.BOOL])
 
-reduce_sum = _reduction("reduce_sum")
-reduce_mean = _reduction("reduce_mean")
-reduce_max = _reduction("reduce_max")
-reduce_min = _reduction("reduce_min")
-reduce_prod = _reduction("reduce_prod")
-reduce_all = _reduction("reduce_all", _bools)
-reduce_any = _reduction("reduce_any", _bools)
+reduce_sum: Reduction = _reduction("reduce_sum")
+reduce_mean: Reduction = _reduction("reduce_mean")
+reduce_max: Reduction = _reduction("reduce_max")
+reduce_min: Reduction = _reduction("reduce_min")
+reduce_prod: Reduction = _reduction("reduce_prod")
+reduce_all: Reduction = _reduction("reduce_all", _bools)
+reduce_any: Reduction = _reduction("reduce_any", _bools)
 
 
 def logsumexp(

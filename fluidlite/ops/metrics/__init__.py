@@ -1,3 +1,1 @@
 """How good predictions are."""
-
-from . import alignment, detection_map, metric, ranking  # noqa: F401

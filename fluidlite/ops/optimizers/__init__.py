@@ -1,3 +1,1 @@
 """Updates of parameters."""
-
-from . import adam, average, compressed, layerwise, proximal, updates  # noqa: F401

@@ -1,5 +1,7 @@
 """Several processes that train together (`paddle.distributed`): Fluid's modules, and the functions of Paddle 2.0."""
 
+from typing import TYPE_CHECKING
+
 from ...base import missing
 from ...dygraph.parallel import ParallelEnv
 from .collective import (
@@ -16,6 +18,9 @@ from .collective import (
 )
 from .spawning import spawn
 
+if TYPE_CHECKING:
+    from . import cloud_utils, fs_wrapper, launch, launch_ps, utils  # noqa: F401
+
 __all__ = [
     "ParallelEnv",
     "ReduceOp",
@@ -31,6 +36,4 @@ __all__ = [
     "spawn",
 ]
 
-__getattr__ = missing.reporter(
-    __name__, lazy={"cloud_utils": "", "fs_wrapper": "", "launch": "", "launch_ps": "", "utils": ""}
-)
+__getattr__, __dir__ = missing.lazy(__name__)

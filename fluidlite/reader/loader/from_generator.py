@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...framework import callsite, mode
 from . import program_reader
 from .eager import EagerLoader
 from .generator import IterableLoader, Loader, ProgramLoader, as_capacity
-from .of_files import DatasetLoader
 from .source import spec_of, variables
+
+if TYPE_CHECKING:
+    from .of_files import DatasetLoader
 
 
 class GeneratorLoaders:
@@ -46,6 +48,8 @@ class GeneratorLoaders:
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> DatasetLoader:
         """A loader of the batches of a data set of files (`fluid.io.DataLoader.from_dataset`); see `DatasetLoader`."""
+        from .of_files import DatasetLoader  # few programs read such files
+
         return DatasetLoader(dataset, places, drop_last)
 
 

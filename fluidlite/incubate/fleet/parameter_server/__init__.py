@@ -1,7 +1,12 @@
 """Workers and parameter servers (`fluid.incubate.fleet.parameter_server`)."""
 
+from typing import TYPE_CHECKING
+
 from ....base import missing
+
+if TYPE_CHECKING:
+    from . import distribute_transpiler, version  # noqa: F401
 
 __all__ = ["distribute_transpiler", "version"]
 
-__getattr__ = missing.reporter(__name__, lazy={"distribute_transpiler": "", "version": ""})
+__getattr__, __dir__ = missing.lazy(__name__)

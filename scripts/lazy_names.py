@@ -1,0 +1,142 @@
+"""Writes what is loaded only when somebody asks for it: names of packages, and declarations of operators.
+
+python scripts/lazy_names.py          # write the two tables
+python scripts/lazy_names.py --check  # exit 1 if one is out of date
+
+A package that ends in `missing.lazy(__name__)` says under `if TYPE_CHECKING:` what it has, as imports, which type
+checkers follow; `fluidlite/base/lazy_names.py` gets where each of these names is. `fluidlite/ops/places.py` gets which
+module declares which operators.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1] / "fluidlite"
+HEAD = f"Written by scripts/{Path(__file__).name}."
+
+
+class Recorder(dict[str, Any]):
+    """Declarations, with the module that was being loaded when each was made known."""
+
+    def __init__(self) -> None:
+        self.modules: dict[str, str] = {}
+
+    def __setitem__(self, op_type: str, definition: Any) -> None:
+        frame = sys._getframe()
+        while frame.f_code.co_name != "<module>":
+            assert frame.f_back is not None
+            frame = frame.f_back
+        self.modules[op_type] = frame.f_globals["__name__"]
+        super().__setitem__(op_type, definition)
+
+
+def places() -> str:
+    """Which module declares which operators."""
+    ops = importlib.import_module("fluidlite.ops")
+    registry = importlib.import_module("fluidlite.ops.registry")
+    for name in list(sys.modules):
+        if name.startswith(ops.__name__ + ".") and name.count(".") == 3:
+            del sys.modules[name]
+    recorder = Recorder()
+    registry._OPS = recorder  # type: ignore[attr-defined]
+    registry.load_all.cache_clear()
+    registry.load_all()
+    found: dict[str, list[str]] = {}
+    for op_type, module in sorted(recorder.modules.items()):
+        found.setdefault(module.removeprefix(ops.__name__ + "."), []).append(op_type)
+    lines = [f'"""Which module declares which operators. {HEAD}"""', "", "# fmt: off", "PLACES = {"]
+    lines += [
+        f'    "{module}": "{" ".join(types)}",  # noqa: E501' for module, types in sorted(found.items())
+    ]
+    return "\n".join([*lines, "}", ""])
+
+
+def names() -> str:
+    """Where the names of packages are, those first that a package passes on as public."""
+    lines = [f'"""Where names are that are loaded when somebody asks for them. {HEAD}"""', "", "# fmt: off"]
+    lines += ["LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {"]
+    for path in sorted(ROOT.rglob("__init__.py")):
+        tree = ast.parse(path.read_text(encoding="utf8"))
+        block = next((node for node in tree.body if lazy(node)), None)
+        if block is None or "missing.lazy(" not in ast.unparse(tree):
+            continue
+        lines.append(f'    "{".".join(path.parent.relative_to(ROOT.parent).parts)}": (')
+        for part in parts(path.parent, block):
+            lines.append("        {")
+            lines += [
+                f'            "{module}": "{" ".join(had)}",  # noqa: E501' for module, had in part.items()
+            ]
+            lines.append("        },")
+        lines.append("    ),")
+    return "\n".join([*lines, "}", ""])
+
+
+def lazy(node: ast.stmt) -> bool:
+    """Whether a statement holds imports of the package itself that only type checkers follow."""
+    if not isinstance(node, ast.If) or ast.unparse(node.test) != "TYPE_CHECKING":
+        return False
+    return all(isinstance(one, ast.ImportFrom) and one.level for one in node.body)
+
+
+def parts(folder: Path, block: ast.If) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The names of a package by module: those of star imports, and those imported by name ('': modules)."""
+    passed_on: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        module = "." * node.level + (node.module or "")
+        had = [
+            f"{one.asname}={one.name}" if one.asname not in (None, one.name) else one.name
+            for one in node.names
+        ]
+        if had == ["*"]:
+            passed_on[module] = public(
+                folder.parents[node.level - 2] / node.module if node.level > 1 else folder / node.module
+            )
+        else:
+            others.setdefault(module if node.module else "", []).extend(had)
+    for name in [one for part in (passed_on, others) for module in part if module for one in part[module]]:
+        # The first import of such a module would put it in the place of the name.
+        assert not (folder / f"{name}.py").exists(), f"{folder}: {name} is a module, and a name in one"
+    return passed_on, others
+
+
+def public(module: Path) -> list[str]:
+    """The `__all__` of a module; of a package whose imports only type checkers follow, what these pass on."""
+    path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+    tree = ast.parse(path.read_text(encoding="utf8"))
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.If) and lazy(node):
+            return [name for had in parts(module, node)[0].values() for name in had]
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if ast.unparse(target) == "__all__":
+                found += ast.literal_eval(node.value)
+    assert found, f"{path} has no __all__"
+    return found
+
+
+def main() -> int:
+    """Write the files, or say which are out of date."""
+    late = 0
+    sys.path.insert(0, str(ROOT.parent))
+    for path, made in ((ROOT / "base" / "lazy_names.py", names), (ROOT / "ops" / "places.py", places)):
+        text = made()
+        if path.exists() and path.read_text(encoding="utf8") == text:
+            continue
+        if "--check" in sys.argv:
+            print(f"{path} is out of date: run scripts/{Path(__file__).name}", file=sys.stderr)
+            late = 1
+        else:
+            path.write_text(text, encoding="utf8")
+    return late
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What is loaded only when somebody asks for it: names of packages, declarations of operators."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+import fluidlite as fluid
+from fluidlite import layers
+from fluidlite.base.lazy_names import LAZY
+from fluidlite.ops import registry
+from fluidlite.ops.places import PLACES
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "lazy_names.py"
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="needs the source tree")
+def test_tables_are_up_to_date(python):
+    done = python(SCRIPT, "--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_import_loads_no_layers_and_few_operators(python):
+    done = python(
+        "-c",
+        "import fluidlite, json, sys; print(json.dumps([m for m in sys.modules if m[:9] == 'fluidlite']))",
+    )
+    loaded = json.loads(done.stdout)
+    assert not [
+        name
+        for name in loaded
+        if name.startswith(("fluidlite.rpc", "fluidlite.layers.nn", "fluidlite.ops.nn"))
+    ]
+    assert len(loaded) < 300, sorted(loaded)
+
+
+def test_each_module_of_operators_loads_alone(python):
+    code = (
+        "import sys, fluidlite\n"
+        "from fluidlite.ops import registry\n"
+        "for op_type in sys.argv[1:]:\n"
+        "    assert registry.find(op_type).type == op_type\n"
+    )
+    some = [types.split()[-1] for types in PLACES.values()]
+    for part in (some[::-1][:20], some[::7]):
+        done = python("-c", code, *part)
+        assert done.returncode == 0, done.stderr
+
+
+def test_places_are_those_of_the_declarations():
+    assert sorted(" ".join(PLACES.values()).split()) == registry.known_types()
+
+
+def test_a_declaration_that_no_table_has_is_found(monkeypatch):
+    monkeypatch.setattr(registry, "PLACES", {})
+    registry._places.cache_clear()
+    try:
+        assert registry.is_known("softmax") and registry.find("softmax").type == "softmax"
+        assert not registry.is_known("softmaxx")
+        with pytest.raises(
+            registry.UnknownOperator, match=r"no operator 'softmaxx'; did you mean 'softmax'\?"
+        ):
+            registry.find("softmaxx")
+    finally:
+        registry._places.cache_clear()
+
+
+def test_lazy_names_can_be_listed_and_taken_with_a_star():
+    space: dict[str, object] = {}
+    exec("from fluidlite.layers import *", space)
+    assert space["fc"] is layers.fc and space["batch_norm"] is layers.batch_norm is fluid.layers.nn.batch_norm
+    assert {"fc", "While", "WhileGuard", "nn"} <= set(dir(layers))
+    assert "detection_map" in dir(layers.detection) and "detection_map" not in space
+    assert {"ParallelExecutor", "core", "profiler"} <= set(dir(fluid))
+
+
+def test_near_names_are_suggested_from_lazy_ones():
+    with pytest.raises(AttributeError, match="did you mean 'spectral_norm'"):
+        _ = layers.spectral_nrom
+
+
+@pytest.mark.parametrize("package", sorted(LAZY))
+def test_every_lazy_name_is_there(package):
+    module = importlib.import_module(package)
+    for part in LAZY[package]:
+        for names in part.values():
+            for name in names.split():
+                assert getattr(module, name.partition("=")[0]) is not None
