@@ -22,16 +22,8 @@ SIZES = [
     (2, 40, 30),
     (1, 40, 300),
 ]
-LARGE = [
-    (33, 301, 700),
-    (20, 1100, 130),
-    (520, 500, 520),
-    (3000, 3, 70),
-    (1100, 70, 300),
-    (70, 1050, 257),
-    (80, 40, 1024),
-]
-"""Products in blocks and what is left to BLAS, and products of few rows."""
+LARGE = [(33, 301, 700), (20, 1100, 130), (520, 500, 520), (3000, 3, 70)]
+"""What is left to BLAS, and products of few rows."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
@@ -52,29 +44,13 @@ def test_products(m, n, k, kind, target):
             near(out, alpha * (a.astype(np.float64) @ b) + beta * c, kind, 3 + k / 4)
 
 
-@each_target
 @pytest.mark.parametrize("m, n, k", LARGE)
-def test_large_products(m, n, k, target):
+def test_large_products(m, n, k):
     a, b, c = draw(m, k, kind="f32"), draw(k, n, kind="f32", seed=1), draw(m, n, kind="f32", seed=2)
     for ta, tb in TRANSPOSES:
         out = c.copy()
-        operands = [stored(a, ta), stored(b, tb), out, None]
-        kernels.call("gemm.f32", operands, [m, n, k, ta, tb], [-2.0, 0.5], target=target)
+        kernels.call("gemm.f32", [stored(a, ta), stored(b, tb), out, None], [m, n, k, ta, tb], [-2.0, 0.5])
         near(out, -2 * (a.astype(np.float64) @ b) + 0.5 * c, "f32", 3 + k / 4)
-
-
-@each_target
-def test_rows_of_large_products_have_the_bits_of_fewer_rows(target):
-    a, b, whole, part = draw(1100, 64), draw(64, 300, seed=1), blank(1100, 300), blank(700, 300)
-    for trans in (0, 1):
-        kernels.call(
-            "gemm.f32", [a, stored(b, trans), whole, None], [1100, 300, 64, 0, trans], [1, 0], target=target
-        )
-        kernels.call(
-            "gemm.f32", [a, stored(b, trans), part, None], [700, 300, 64, 0, trans], [1, 0], target=target
-        )
-        if target != "baseline":  # where a BLAS chooses
-            assert part.tobytes() == whole[:700].tobytes()
 
 
 @each_target
