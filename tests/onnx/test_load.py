@@ -10,7 +10,9 @@ import fluidlite as fluid
 from fluidlite.base.errors import FormatError, NotSupportedError
 from fluidlite.onnx import export, load
 from tests.onnx.cases import CASES
-from tests.onnx.test_export import PLACE, batch, built, fresh  # noqa: F401
+from tests.onnx.test_export import PLACE, batch, built
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 BACK = [name for name, (feeds, _) in CASES.items() if not any(level for *_, level in feeds)]
 STAYS = {
