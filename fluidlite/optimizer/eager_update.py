@@ -13,8 +13,7 @@ from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.plan.shapes import CannotPlan
 from ..executor.plan.step_plan import StepPlan
-from ..executor.running.plan_factory import planned
-from ..executor.running.steps import run_program
+from ..executor.running.steps import planned, run_program
 from ..framework import Program
 from ..ops.registry import grad_name
 

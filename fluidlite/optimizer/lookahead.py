@@ -6,12 +6,15 @@ from ..framework import (
     Operator,
     Program,
     Variable,
-    default_main_program,
     default_startup_program,
     program_guard,
 )
 from ..initializer import Constant
-from ..layer_helper import LayerHelper, run_op
+from ..layer_helper import LayerHelper
+from ..layers.control_flow.switch import Switch
+from ..layers.tensor.arithmetic import elementwise_add, elementwise_mod, elementwise_mul, elementwise_sub
+from ..layers.tensor.constants import fill_constant
+from ..layers.tensor.variables import assign, cast
 from .base import Optimizer, ParamGrad
 from .eager import programs_only
 
@@ -67,39 +70,27 @@ class LookaheadOptimizer:
         step = _state("lookahead_step", "int32", 0)
         block = main.global_block()
         with main._optimized_guard([]):
-            due = self._due(step, k)
-            for name in params:
-                _follow(block.var(name), block.var(name + "@SLOW"), alpha, due)
-
-    def _due(self, step: Variable, k: Variable) -> Variable:
-        """Whether the slow weights move in this step: 1 or 0, float32 [1]."""
-        default_main_program().global_block().append_op(
-            type="increment", inputs={"X": [step]}, outputs={"Out": [step]}, attrs={"step": 1.0}
-        )
-        zero = run_op(
-            "fill_constant",
-            {},
-            attrs={"shape": [1], "dtype": int(step.dtype), "value": 0.0},
-            stop_gradient=True,
-        )
-        rest = run_op("elementwise_mod", {"X": step, "Y": k}, attrs={"axis": -1})
-        return run_op("equal", {"X": rest, "Y": zero}, attrs={"axis": -1}).astype("float32")
+            block.append_op(
+                type="increment", inputs={"X": [step]}, outputs={"Out": [step]}, attrs={"step": 1.0}
+            )
+            zero = fill_constant([1], "float32", 0.0)
+            one = fill_constant([1], "float32", 1.0)
+            turn = elementwise_mod(step, k)
+            with Switch() as switch:
+                with switch.case(turn == zero):
+                    for name in params:
+                        _follow(block.var(name), block.var(name + "@SLOW"), alpha, one)
+                with switch.default():
+                    pass
 
 
-def _follow(fast: Variable, slow: Variable, alpha: Variable, due: Variable) -> None:
-    """slow += alpha * (fast - slow), and fast becomes slow, where `due` is 1; nothing changes where it is 0."""
+def _follow(fast: Variable, slow: Variable, alpha: Variable, one: Variable) -> None:
+    """Both become alpha * fast + (1 - alpha) * slow."""
     if alpha.dtype != fast.dtype:
-        alpha, due = alpha.astype(fast.dtype), due.astype(fast.dtype)
-    # One product is the value and the other 0, so the sum is exact.
-    met = (fast * alpha + slow * (1.0 - alpha)) * due
-    rest = 1.0 - due
-    for target in (slow, fast):
-        default_main_program().global_block().append_op(
-            type="elementwise_add",
-            inputs={"X": [target * rest], "Y": [met]},
-            outputs={"Out": [target]},
-            attrs={"axis": -1},
-        )
+        alpha, one = cast(alpha, fast.dtype), cast(one, fast.dtype)
+    met = elementwise_add(elementwise_mul(fast, alpha), elementwise_mul(slow, elementwise_sub(one, alpha)))
+    assign(met, slow)
+    assign(met, fast)
 
 
 def _state(name: str, dtype: str, value: float) -> Variable:

@@ -196,3 +196,25 @@ def test_sequences_that_do_not_end_where_the_rows_do_are_refused():
         run(old(3), layers.relu, tensor)
     tensor.set_recursive_sequence_lengths([[2, 2]])
     assert run(old(3), layers.relu, tensor).lod() == [[0, 2, 4]]
+
+
+def test_what_is_written_before_it_is_read_need_not_be_fed():
+    """As in beam searches, whose loops begin with data that operators in front of them compute."""
+    main, start = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, start):
+        x, start_at = fluid.data("x", [None, 3]), fluid.data("start_at", [None, 0])
+        layers.assign(x * 2.0, start_at)
+        step, steps = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 2)
+        _, made = layers.while_loop(
+            lambda i, s: layers.less_than(i, steps),
+            lambda i, s: [layers.increment(i, 1, in_place=False), s + 1.0],
+            [step, start_at],
+        )
+        before = fluid.data("before", [None, 3]) * 2.0
+        layers.assign(x, main.global_block().var("before"))
+    exe, value = fluid.Executor(PLACE), np.ones((2, 3), "float32")
+    for _ in range(2):
+        (got,) = exe.run(main, feed={"x": value, "before": value}, fetch_list=[made])
+        np.testing.assert_array_equal(got, value * 4)
+    with pytest.raises(fluid.core.EnforceNotMet, match="'before'.* was not fed"):
+        exe.run(main, feed={"x": value}, fetch_list=[before])

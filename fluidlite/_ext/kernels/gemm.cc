@@ -38,18 +38,16 @@ template <int ACT, class T> void finish(T *first, const T *bias, int64_t m, int6
     });
 }
 
-template <class T> int gemm(fl_call *call) {
+/* The product that a call describes, on matrices so many elements behind its operands. */
+template <class T> Product<T> product(const fl_call *call, int64_t a = 0, int64_t b = 0, int64_t c = 0) {
     const int64_t *i = call->i;
-    const Product<T> g = {i[0],
-                          i[1],
-                          i[2],
-                          i[3] != 0,
-                          i[4] != 0,
-                          static_cast<T>(call->f[0]),
-                          static_cast<T>(call->f[1]),
-                          at<T>(call, 0),
-                          at<T>(call, 1),
-                          at<T>(call, 2)};
+    const T alpha = static_cast<T>(call->f[0]), beta = static_cast<T>(call->f[1]);
+    T *const first = at<T>(call, 0), *const second = at<T>(call, 1), *const result = at<T>(call, 2);
+    return {i[0], i[1], i[2], i[3] != 0, i[4] != 0, alpha, beta, first + a, second + b, result + c};
+}
+
+template <class T> int gemm(fl_call *call) {
+    const Product<T> g = product<T>(call);
     if (g.m == 0 || g.n == 0) return FL_OK;
     if (const int code = multiply(call, g)) return code;
     const T *bias = call->n_p > 3 ? at<T>(call, 3) : nullptr;
@@ -72,17 +70,7 @@ template <class T> int gemm_batched(fl_call *call) {
     in_ranges(i[8] == 0 ? 1 : i[5], bytes, [=, &failed](int64_t begin, int64_t end) {
         if (i[8] == 0) end = i[5]; /* all into the same C, one after the other */
         for (int64_t b = begin; b < end; ++b) {
-            const Product<T> g = {i[0],
-                                  i[1],
-                                  i[2],
-                                  i[3] != 0,
-                                  i[4] != 0,
-                                  static_cast<T>(call->f[0]),
-                                  static_cast<T>(call->f[1]),
-                                  at<T>(call, 0) + b * i[6],
-                                  at<T>(call, 1) + b * i[7],
-                                  at<T>(call, 2) + b * i[8]};
-            if (const int code = multiply(call, g)) failed.store(code);
+            if (const int code = multiply(call, product<T>(call, b * i[6], b * i[7], b * i[8]))) failed.store(code);
         }
     });
     return failed.load();

@@ -20,7 +20,7 @@ from ...executor.running.driver import Driver
 from ...executor.running.feeding import Feed
 from ...executor.running.finite import FiniteOnly
 from ...executor.running.interpret import Interpreter
-from ...executor.running.plan_factory import planned_in_two
+from ...executor.running.steps import two_phase_plan
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name
@@ -172,7 +172,7 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = planned_in_two(
+            plan = two_phase_plan(self.device)(
                 self.program,
                 self._traced.scope,
                 feed,
@@ -180,7 +180,6 @@ class Runner:
                 late_fetches,
                 self.late,
                 self._held,
-                self.device,
             )
         except CannotPlan:
             self._planned = False

@@ -103,7 +103,8 @@ class Conv2D(_Gathering):
         groups: filters see only the channels of their group; None: 1.
         param_attr, bias_attr: a ParamAttr, a name or an initializer; `bias_attr=False`: no bias. By default filters
             are drawn from a normal distribution of variance 2 / (num_channels * height * width).
-        use_cudnn: accepted; False picks the operator depthwise_conv2d where groups = channels, as in Fluid.
+        use_cudnn: accepted; False picks the operator depthwise_conv2d where groups is given and num_channels, as in
+            Fluid.
         act: the name of an activation.
         dtype: 'float32' or 'float64'.
 

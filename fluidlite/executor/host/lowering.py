@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ...base.dtypes import to_numpy
 from ...base.sizes import always_equal
 from ...framework import Operator
 from ...ops.op_view import FIND
@@ -37,11 +35,6 @@ class Lowering:
         """The variable whose memory `name` lives in."""
         return self.aliases.get(name, name)
 
-    def bytes(self, name: str) -> int:
-        """How many bytes a variable has, at most where that is found."""
-        shape = self._meta.rooms.get(name) or self._meta.shapes[name]
-        return math.prod(shape) * to_numpy(self._meta.dtypes[name]).itemsize
-
     def levels(self, name: str) -> Sequence[str]:
         """The arrays of offsets of a variable, outermost level first."""
         return self._meta.lods.get(name, ())
@@ -64,7 +57,7 @@ class Lowering:
         if definition is branching.BEGIN or definition is branching.END:
             yield Instruction((op,), tuple(op.input_arg_names), (), definition)
             return
-        by_rows = sparse.rule(op, view)
+        by_rows = None if definition.rows is None else sparse.rule(op, view)
         select = definition.native if by_rows is None else by_rows.native
         calls = None
         if select is not None and not _overwrites_input(op):
@@ -125,8 +118,8 @@ class Lowering:
             return False
         source, out = call.operands
         assert source is not None and out is not None
-        size = self.bytes(out)
-        whole = always_equal(size, self.bytes(source)) and always_equal(size, call.ints[0])
+        size = self._meta.bytes(out)
+        whole = always_equal(size, self._meta.bytes(source)) and always_equal(size, call.ints[0])
         if out not in self._meta.part_of and not (op.definition.lod and whole):
             return False
         return self._may_share(out, source)
@@ -140,11 +133,6 @@ class Lowering:
             return False
         self.aliases[out] = self.root(source)
         return True
-
-
-def is_find(instruction: Instruction) -> bool:
-    """Whether an instruction takes sizes from what has been computed."""
-    return isinstance(instruction.action, Call) and instruction.action.kernel == FIND
 
 
 def _overwrites_input(op: Operator) -> bool:

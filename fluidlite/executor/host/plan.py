@@ -15,6 +15,7 @@ from ...base import profiling
 from ...base.dtypes import to_numpy
 from ...base.sizes import Real, Size, always_equal, current, current_shape
 from ...framework import Block, Operator, Program
+from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
 from .. import failures
 from ..plan import branching
@@ -25,7 +26,7 @@ from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from . import fusion as native_fusion
 from . import memory
-from .lowering import Lowering, is_find
+from .lowering import Lowering
 from .registers import Registers
 
 
@@ -162,17 +163,14 @@ class Plan(StepPlan):
         """Places in the arena for temporaries."""
         for name, (first, last) in lifetimes(instructions, self._roots, fetches).items():
             if self._temporary(name):
-                self._storages[name] = memory.Storage(self._bytes(name), [name], first, last)
+                self._storages[name] = memory.Storage(self.meta.bytes(name), [name], first, last)
         self._share_in_place(instructions)
 
     def _temporary(self, name: str) -> bool:
         return name not in self.meta.known and name not in self._fed and not self.meta.is_persistable(name)
 
-    def _bytes(self, name: str) -> int:
-        return self._lowering.bytes(name)
-
     def _bytes_now(self, name: str) -> int:
-        return current(self._bytes(name)) if name in self.meta.shapes else 0
+        return current(self.meta.bytes(name)) if name in self.meta.shapes else 0
 
     def _share_in_place(self, instructions: list[Instruction]) -> None:
         """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
@@ -223,7 +221,7 @@ class Plan(StepPlan):
         self._generation = -1
         for at, instruction in enumerate(instructions):
             op, action = instruction.op, instruction.action
-            if isinstance(action, Call) and is_find(instruction):
+            if isinstance(action, Call) and action.kernel == FIND:
                 pairs = zip(action.ints[::2], action.ints[1::2], strict=True)
                 integer = self._registers.integer
                 self.engine.add_find(
@@ -256,7 +254,7 @@ class Plan(StepPlan):
         """The address of a kernel that has been given what it takes; OperatorError otherwise."""
         from ..._ext import kernels
 
-        sizes = [0 if name is None else self._bytes(name) for name in call.operands]
+        sizes = [0 if name is None else self.meta.bytes(name) for name in call.operands]
         try:
             kernels.check(
                 call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes

@@ -61,21 +61,20 @@ class Analysis:
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
         mattering = live(list(everything), sparse.wholes(fetches))
-        kept = [
-            versions.renamed(op)
-            for op in (branching.expanded if branches else branching.chosen)(mattering)
-            if not takes_no_part(op)
-        ]
-        self.steps = self._analyse(kept)
+        straight = list((branching.expanded if branches else branching.chosen)(mattering))
+        kept = [op for op in straight if not takes_no_part(op)]
+        self.steps = self._analyse([versions.renamed(op) for op in kept])
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
     def _check_fed(self, ops: Sequence[Operator]) -> None:
-        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not."""
+        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not, nor written before."""
+        written: set[str] = set()
         for op in ops:
             for name in op.reads():
                 var = op.block._find_var_recursive(name)
-                if var is not None and var.is_data and not self.meta.has(name):
+                if var is not None and var.is_data and name not in written and not self.meta.has(name):
                     raise failures.missing_value(op, name, self.feed_names)
+            written.update(op.writes())
 
     def _analyse(self, ops: list[Operator]) -> list[Step]:
         """Exact shapes of everything; constants are computed and their operators left out."""
@@ -90,9 +89,8 @@ class Analysis:
                 if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
                     raise CannotPlan("a branch looks at SelectedRows")
                 found = len(self.meta.finding)
-                for dense in sparse.densified(op, self.meta):
-                    for ready in self._ready(dense, bool(around)):
-                        steps += self._step(ready, once, writes)
+                for ready in self._ready(op, bool(around)):
+                    steps += self._step(ready, once, writes)
                 if around and len(self.meta.finding) > found:
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
@@ -105,23 +103,20 @@ class Analysis:
         return steps
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
-        """What to run for `op`. What a branch casts is not there when another one is taken."""
-        return [op] if in_branch or not self._native else float16.widened(op, self.meta, self.feed_names)
+        """What to run for `op`: mostly itself. What a branch casts is not there when another one is taken."""
+        meta = self.meta
+        for one in sparse.densified(op, meta) if meta.sparse else (op,):
+            for name in one.reads():
+                meta.has(name, one)  # it knows the type from now on
+            if meta.halves and self._native and not in_branch:
+                yield from float16.widened(one, meta, self.feed_names)
+            else:
+                yield one
 
     def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
-        for name in op.writes():
-            if self.meta.is_persistable(name) and not self.meta.has(name, op):
-                raise CannotPlan(
-                    f"operator {op.type} makes variable {name!r}, which is not in the scope yet",
-                    op,
-                    passing=True,
-                )
-        steps = self._inferred(op, once)
-        sparse.check_written_once(op, self.meta, writes)
-        return steps
-
-    def _inferred(self, op: Operator, once: set[str]) -> list[Step]:
         view = infer(op, self.meta, self.feed_names)
+        if self.meta.sparse:
+            sparse.check_written_once(op, self.meta, writes)
         return [] if fold(op, view, self.meta, once) else [(op, view)]
 
     def _fetches(self, fetches: Sequence[str]) -> list[str]:
@@ -131,7 +126,7 @@ class Analysis:
         sparse.check([op for op, _ in self.steps], fetches)
         for name in fetches:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
-                self.steps += self._inferred(sparse.dense(self.steps[-1][0], name, self.meta), set())
+                self.steps += self._step(sparse.dense(self.steps[-1][0], name, self.meta), set(), Counter())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
 
 

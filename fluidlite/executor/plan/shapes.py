@@ -78,6 +78,7 @@ class ExactMeta:
         self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
         self.retyped: set[str] = set()  # what has another type of elements than the program says
+        self.halves = False  # whether anything is of float16
         for name, array in feeds.items():
             self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
             self._type(name, to_vartype(array.dtype))
@@ -140,6 +141,10 @@ class ExactMeta:
         self.dtypes[name] = self.dtypes[values]
         self.set_rows(name, self.shapes[values][0])
 
+    def bytes(self, name: str) -> int:
+        """How many bytes a variable has, at most where that is found."""
+        return math.prod(self.rooms.get(name) or self.shapes[name]) * to_numpy(self.dtypes[name]).itemsize
+
     def has(self, name: str, op: Operator | None = None) -> bool:
         """Whether the variable, which `op` asks for, has a value by now; looks into the scope for those that last."""
         if name in self.shapes:
@@ -164,6 +169,7 @@ class ExactMeta:
 
     def _type(self, name: str, dtype: VarType) -> None:
         self.dtypes[name] = dtype
+        self.halves = self.halves or dtype == VarType.FP16
         if self.declared(name) not in (None, dtype):
             self.retyped.add(name)
 
@@ -277,9 +283,14 @@ def works_alone(op: Operator) -> bool:
 def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     """Exact shapes of the outputs of `op`.
 
-    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data.
+    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data, or it makes what lasts
+    and is not there yet.
     """
     definition = op.definition
+    for name in op.writes():
+        if meta.is_persistable(name) and not meta.has(name, op):
+            reason = f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
+            raise CannotPlan(reason, op, passing=True)
     if definition.infer is None or works_alone(op):
         raise CannotPlan(
             f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op

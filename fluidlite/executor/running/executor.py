@@ -120,8 +120,8 @@ class Executor:
             feed = {}
         if not isinstance(feed, Mapping):
             raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
-        given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
         names = fetch_names(fetch_list)
+        given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
         if use_prune:
             program = pruned(program, names, tuple(given))
         recorder = profiling.active

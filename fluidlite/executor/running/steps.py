@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -17,8 +17,10 @@ from ...framework import Program
 from ...ops.registry import GRAD
 from .. import failures
 from ..blocks.pieces import Blocks
+from ..host.plan import Plan
+from ..host.two_phase import TwoPhasePlan
 from ..plan.shapes import CannotPlan
-from ..plan.step_plan import StepPlan
+from ..plan.step_plan import StepPlan, TwoPhases
 from ..reading import readers
 from ..tensors.lod_tensor import LoDTensorArray
 from ..tensors.scope import Scope
@@ -26,7 +28,6 @@ from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed
 from .finite import FiniteOnly
 from .interpret import Interpreter
-from .plan_factory import planned
 from .startup import gives_first_values, run_once
 
 if TYPE_CHECKING:
@@ -59,6 +60,35 @@ class PlanCache:
     def drop(self, plan: StepPlan) -> None:
         """Let a plan go that found no memory, and the memory that it has got."""
         self.plans = [kept for kept in self.plans if kept is not plan]
+
+
+def planned(
+    program: Program,
+    scope: Scope,
+    feed: Mapping[str, Any],
+    fetches: Sequence[str],
+    device: CudaDevice | None,
+    fixed: bool = False,
+) -> StepPlan:
+    """A plan of the whole program for feeds like `feed`; `device`: the GPU, None for the host.
+
+    `fixed`: whether feeds are of just these shapes, and are used where they are, so that no CUDA graph can be made.
+    Raises CannotPlan when the program cannot be one plan, EnforceNotMet when something it reads has no value.
+    """
+    if device is None:
+        return Plan(program, scope, feed, fetches, varying=not fixed)
+    from ..device.plan import DevicePlan
+
+    return DevicePlan(program, scope, feed, fetches, device, capture=not fixed)
+
+
+def two_phase_plan(device: CudaDevice | None) -> Callable[..., TwoPhases]:
+    """What makes plans whose backward operators run later; it takes the arguments of `TwoPhasePlan`."""
+    if device is None:
+        return TwoPhasePlan
+    from ..device.two_phase import DeviceTwoPhasePlan
+
+    return partial(DeviceTwoPhasePlan, device=device)
 
 
 def run_program(
@@ -102,8 +132,6 @@ def _run_checked(
     cache: PlanCache,
     device: CudaDevice | None,
 ) -> list[Any]:
-    if device is None:
-        checked = placed(checked, None)
     first = not checked and cache.runs == 1
     if flags.engine() != "plan" or (first and device is not None):
         return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
@@ -111,7 +139,7 @@ def _run_checked(
         run, cache.started = run_once(program, scope, names)
         return [] if run is None else _fetched(run, names, return_numpy)
     if cache.refused is None:
-        arrays = expanded(checked)
+        arrays = expanded(checked if device is not None else placed(checked, None))
         found = _run_planned(program, arrays, return_numpy, cache)
         if found is None:
             try:

@@ -13,6 +13,7 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.lod import Lod
 from ...base.sizes import is_fixed, is_found
 from ...framework import Block, Operator, Program
+from ...ops.op_view import FIND
 from ...ops.registry import Call, OpView, Shape
 from ..blocks.array_elements import (
     ELEMENTS,
@@ -29,7 +30,6 @@ from ..blocks.array_elements import (
 from ..blocks.array_elements import begin as elements_there
 from ..blocks.environment import Environment
 from ..blocks.pieces import Piece
-from ..host.lowering import is_find
 from ..host.plan import Plan
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, in_place_of
@@ -97,7 +97,7 @@ class LoopPlan(Plan):
                 aliases[result] = name
             else:
                 op = in_place_of(self._like, "assign", {"X": [result]}, {"Out": [name]}, {})
-                call = Call("copy", [result, name], [self._bytes(name)])
+                call = Call("copy", [result, name], [self.meta.bytes(name)])
                 instructions.append(self._lowering.native(op, call))
         return instructions
 
@@ -265,7 +265,8 @@ class LoopPlan(Plan):
     def _found_by(self, failure: KernelFailure) -> dict[str, int]:
         """What the turn under way has found until it failed, by name."""
         known: dict[str, int] = {}
-        finds = [each.action for each in self.instructions[: failure.index + 1] if is_find(each)]
+        actions = (each.action for each in self.instructions[: failure.index + 1])
+        finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
         for names, action in zip(self.meta.finding, finds, strict=False):
             sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
             known.update(zip(names, failure.err if action is finds[-1] else sizes, strict=False))

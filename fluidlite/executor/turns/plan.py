@@ -65,7 +65,7 @@ class TurnsPlan(Plan):
         column = len(self.moving)
         for name in [*(self._outside[name] for name in self._wanted), *(name + SUM for name in self._added)]:
             expected.append((self._registers.integer(self.meta.shapes[name][0]), column))
-            expected.append((self._registers.integer(self._bytes(name)), column + 1))
+            expected.append((self._registers.integer(self.meta.bytes(name)), column + 1))
             column += 2
         slots = [self._slots[name] for name in self.moving]
         slots += [self._slots[self._outside[name]] for name in self._wanted]
@@ -83,7 +83,7 @@ class TurnsPlan(Plan):
                 self._outside[name] = result
             else:
                 self._outside[name] = self._twin(result, name + MADE)
-                call = Call("copy", [result, name + MADE], [self._bytes(result)])
+                call = Call("copy", [result, name + MADE], [self.meta.bytes(result)])
                 instructions.append(self._lowering.native(self._like, call))
         for name in self._added:
             result = results[name]
@@ -91,7 +91,7 @@ class TurnsPlan(Plan):
                 raise CannotPlan("it adds up what is no float")
             suffix = "f32" if self.meta.dtypes[result] == VarType.FP32 else "f64"
             self._outside[name + SUM] = total = self._twin(result, name + SUM)
-            count = self._bytes(result) // to_numpy(self.meta.dtypes[result]).itemsize
+            count = self.meta.bytes(result) // to_numpy(self.meta.dtypes[result]).itemsize
             call = Call(f"elementwise_add.{suffix}", [total, result, total], [count])
             instructions.append(self._lowering.native(self._like, call))
         return instructions

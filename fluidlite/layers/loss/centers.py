@@ -50,7 +50,9 @@ def center_loss(
             name="centerloss_alpha", shape=[1], dtype="float32", persistable=True, stop_gradient=True
         )
         attrs = {"shape": [1], "dtype": int(rate.dtype), "value": float(alpha)}
-        helper.append_op(type="fill_constant", outputs={"Out": [rate]}, attrs=attrs)
+        # At the beginning of the block, as Fluid: of several layers the first decides.
+        block = helper.main_program.current_block()
+        block._prepend_op(type="fill_constant", outputs={"Out": [rate]}, attrs=attrs)
     apart, loss = (helper.create_variable_for_type_inference(input.dtype) for _ in range(2))
     helper.append_op(
         type="center_loss",

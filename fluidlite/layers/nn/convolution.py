@@ -42,6 +42,7 @@ class Convolution:
     ) -> None:
         self.kind, self.layer, self.use_cudnn = kind, layer or kind, use_cudnn
         self.dims, self.transposed, self.groups = int(kind[4]), kind.endswith("_transpose"), groups or 1
+        self.may_be_depthwise = use_cudnn is False and self.dims == 2 and bool(groups)
         formats = FORMATS[self.dims]
         if data_format is not None:
             check_choice(data_format, "data_format", formats, self.layer)
@@ -81,8 +82,11 @@ class Convolution:
                 )
 
     def operator(self, channels: int, filters: int) -> str:
-        """The operator that makes `filters` channels of `channels`; it is depthwise where Fluid has it so."""
-        if self.use_cudnn is not False or self.dims != 2 or channels != self.groups:
+        """The operator that makes `filters` channels of `channels`; it is depthwise where Fluid has it so.
+
+        One channel without a word on groups is not.
+        """
+        if not self.may_be_depthwise or channels != self.groups:
             return self.kind
         fits = filters == channels if self.transposed else filters % channels == 0
         return f"depthwise_{self.kind}" if fits else self.kind
@@ -144,7 +148,7 @@ def conv2d(
         groups: filters see only the channels of their group.
         param_attr, bias_attr: a ParamAttr, a name or an initializer; `bias_attr=False`: no bias. By default
             the filters are drawn from a normal distribution of variance 2 / (C * height * width).
-        use_cudnn: accepted; False picks depthwise_conv2d where groups = C, as in Fluid.
+        use_cudnn: accepted; False picks depthwise_conv2d where groups is given and C, as in Fluid.
         act: the name of an activation.
         name: what the names of parameters and results are made from.
         data_format: 'NCHW' or 'NHWC'.

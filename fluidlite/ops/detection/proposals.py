@@ -81,7 +81,7 @@ def _infer_proposals(op: OpView) -> None:
         raise op.fail(f"ImInfo must be [batch, 3], got {list(op.shape('ImInfo'))}")
     op.set("RpnRois", (-1, 4), op.dtype("Anchors"))
     op.set("RpnRoiProbs", (-1, 1), op.dtype("Scores"))
-    op.set("RpnRoisLod", (scores[0],), VarType.INT64)
+    op.set("RpnRoisLod", *(((), VarType.INT32) if op.building else ((scores[0],), VarType.INT64)))
 
 
 register(

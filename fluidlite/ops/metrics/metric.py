@@ -28,7 +28,7 @@ def _top_k_infer(op: OpView) -> None:
     k = op.attr("k")
     if op.has("K"):
         known = op.value("K")
-        k = -1 if known is None else int(known.ravel()[0])
+        k = int(known.ravel()[0]) if known is not None else k if op.building else -1
     elif k < 1 or (len(shape) and 0 <= shape[-1] < k):
         raise op.fail(f"k must be in [1, {shape[-1]}], the last dimension of X; got {k}")
     op.set("Out", (*shape[:-1], k), op.dtype("X"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -133,8 +134,9 @@ def _layer_norm_infer(op: OpView) -> None:
         raise op.fail(f"begin_norm_axis must be in [1, {len(shape)}), got {begin}")
     _one_each(op, product(shape[begin:]))
     op.set("Y", shape, op.dtype("X"))
+    count = math.prod if op.building else product  # Fluid's programs say -4 for what is 4 times an open size
     for slot in ("Mean", "Variance"):
-        op.set(slot, (product(shape[:begin]),), op.dtype("X"))
+        op.set(slot, (count(shape[:begin]),), op.dtype("X"))
 
 
 _LAYER_NORM = {"epsilon": 1e-5, "begin_norm_axis": 1}

@@ -79,7 +79,8 @@ def _infer(op: OpView) -> None:
     shape = (op.sequences("X"), *op.shape("X")[1:])
     set_rows(op, "Out", shape, op.dtype("X"), found and found[:-1])
     if op.attr("pooltype") == "MAX":
-        set_rows(op, "MaxIndex", shape, VarType.INT32, found and ())
+        kind = op.dtype("X") if op.building else VarType.INT32
+        set_rows(op, "MaxIndex", shape, kind, found and ())
 
 
 _SCALING = {"SUM": 0, "AVERAGE": 1, "SQRT": 2}

@@ -57,6 +57,15 @@ def test_depthwise_without_cudnn(image):
     assert layers.conv2d(image, 8, 3, groups=4).name == "conv2d_0.tmp_1"
 
 
+def test_one_channel_is_depthwise_only_by_groups():
+    """So that networks with and without cuDNN have the same names, as scripts that evaluate elsewhere rely on."""
+    gray = data("gray", [None, 1, 8, 8], "float32")
+    for build in (layers.conv2d, layers.conv2d_transpose):
+        kind = build.__name__
+        assert build(gray, 1, filter_size=3, use_cudnn=False).name == f"{kind}_0.tmp_1"
+        assert build(gray, 1, filter_size=3, groups=1, use_cudnn=False).name == f"depthwise_{kind}_0.tmp_1"
+
+
 def test_conv2d_transpose(programs, image):
     out = layers.conv2d_transpose(image, 3, output_size=[14, 13], stride=2, padding=1)
     assert out.shape == (-1, 3, 14, 13)
