@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -166,6 +166,15 @@ class Operator:
     def writes(self) -> Iterator[str]:
         """The names of all outputs, in no particular order."""
         return chain.from_iterable(self.outputs.values())
+
+    def _named(self, results: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+        """What a kernel has made (see `OpDef.call`), by the names of the variables; without what it has not made."""
+        for slot, result in zip(self.definition.output_slots, results, strict=True):
+            names = self.outputs.get(slot.name)
+            if names and result is not None:
+                for name, value in zip(names, result if slot.many else (result,), strict=False):
+                    if value is not None:
+                        yield name, value
 
     @property
     def attr_names(self) -> list[str]:

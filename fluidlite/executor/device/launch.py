@@ -23,17 +23,11 @@ returns the arrays of `writes` by name; updates return the arrays that `get` gav
 
 def of_operator(op: Operator, view: OpView) -> Instruction:
     """The launch of one operator: its launcher, or its reference kernel on arrays of the device."""
-    definition = op.definition
 
     def run(device: CudaDevice, get: Get) -> Mapping[str, Any]:
         inputs = {slot: [get(name) for name in names] for slot, names in op.inputs.items() if names}
-        made: dict[str, Any] = {}
-        for slot, result in zip(definition.output_slots, call(op, inputs, device), strict=True):
-            names = op.outputs.get(slot.name) or []
-            for name, value in zip(names, result if slot.many else [result], strict=False):
-                if value is not None:
-                    made[name] = value.array if isinstance(value, LodArray) else value
-        return made
+        made = op._named(call(op, inputs, device))
+        return {name: value.array if isinstance(value, LodArray) else value for name, value in made}
 
     reads, writes = tuple(dict.fromkeys(op.input_arg_names)), tuple(dict.fromkeys(op.output_arg_names))
     return Instruction((op,), reads, writes, run, view)

@@ -402,11 +402,8 @@ class Plan(StepPlan):
                 results = definition.call(np, inputs, op.attrs, lods)
             except Exception as error:
                 failures.raise_in_operator(op, error)
-            for slot, result in zip(definition.output_slots, results, strict=True):
-                names = op.outputs.get(slot.name) or []
-                for name, value in zip(names, result if slot.many else [result], strict=False):
-                    if value is not None:
-                        self._store(op, name, value)
+            for name, value in op._named(results):
+                self._store(op, name, value)
 
         return step
 

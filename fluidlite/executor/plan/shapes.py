@@ -363,12 +363,10 @@ def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
                 results = definition.call(np, inputs, op.attrs)
         except Exception:  # a kernel is made for numbers; then this is computed in each step
             return
-    for slot, result in zip(definition.output_slots, results, strict=True):
-        values = result if slot.many else [result]
-        for name, value in zip(op.outputs.get(slot.name, []), values, strict=False):
-            if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
-                if all(isinstance(n, (int, Size, np.integer)) for n in value.flat):
-                    meta.sized[name] = value
+    for name, value in op._named(results):
+        if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
+            if all(isinstance(n, (int, Size, np.integer)) for n in value.flat):
+                meta.sized[name] = value
 
 
 def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
@@ -398,12 +396,8 @@ def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) ->
             results = definition.call(np, inputs, op.attrs)
         except Exception as error:
             raise failures.in_operator(op, error) from error
-    for slot, result in zip(definition.output_slots, results, strict=True):
-        for name, value in zip(
-            op.outputs.get(slot.name, []), result if slot.many else [result], strict=False
-        ):
-            if value is not None:
-                dtype = to_numpy(meta.dtypes[name])
-                check_result(op.type, value, meta.shapes[name], dtype)
-                meta.known[name] = np.array(value, dtype, order="C")
+    for name, value in op._named(results):
+        dtype = to_numpy(meta.dtypes[name])
+        check_result(op.type, value, meta.shapes[name], dtype)
+        meta.known[name] = np.array(value, dtype, order="C")
     return True

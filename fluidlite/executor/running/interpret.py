@@ -188,20 +188,14 @@ class Interpreter:
             if levels[0]:
                 kept[one.out] = one, levels
         persistable = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
-        for slot, result in zip(definition.output_slots, results, strict=True):
-            names = op.outputs.get(slot.name)
-            if not names:
-                continue
-            for name, value in zip(names, result if slot.many else [result], strict=False):
-                if value is not None:
-                    if persistable and not isinstance(value, TensorArray) and _is_part(value, inputs):
-                        # A later operator may overwrite the variable of the scope.
-                        value = self.xp.array(value)
-                    lod: Lod = ()
-                    if name in kept:
-                        one, levels = kept[name]
-                        lod = one.lod(levels, getattr(value, "shape", ()))
-                    self._store(name, value, lod, op, environment, types.get(name))
+        for name, value in op._named(results):
+            if persistable and not isinstance(value, TensorArray) and _is_part(value, inputs):
+                value = self.xp.array(value)  # a later operator may overwrite the variable of the scope
+            lod: Lod = ()
+            if name in kept:
+                one, levels = kept[name]
+                lod = one.lod(levels, getattr(value, "shape", ()))
+            self._store(name, value, lod, op, environment, types.get(name))
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
         """The types of the outputs of `op` if an input has another type of elements than the program says."""

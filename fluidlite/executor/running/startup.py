@@ -89,14 +89,9 @@ def _split(ops: Sequence[Operator]) -> tuple[list[Operator], list[Operator]]:
 
 def _give(op: Operator, environment: Environment) -> None:
     """Run an operator without inputs."""
-    definition = op.definition
     try:
-        results = definition.call(np, {}, op.attrs, direct=True)
+        results = op.definition.call(np, {}, op.attrs, direct=True)
     except Exception as error:
         failures.raise_in_operator(op, error)
-    for slot, result in zip(definition.output_slots, results, strict=True):
-        for name, value in zip(
-            op.outputs.get(slot.name, ()), result if slot.many else (result,), strict=False
-        ):
-            if value is not None:
-                store(environment, name, False, *kept_as(op, name), value)
+    for name, value in op._named(results):
+        store(environment, name, False, *kept_as(op, name), value)
