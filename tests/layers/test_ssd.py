@@ -89,3 +89,25 @@ def test_sequences_reach_reference_kernels_in_plans():
             assert got.recursive_sequence_lengths() == [lengths]
             assert np.array(matched).shape == (2, sum(lengths)) and not matched.lod()
         assert "on its own" not in exe.describe()
+
+
+@pytest.mark.parametrize(
+    ("code", "axis", "follows"), [("decode", 0, 1), ("decode", 1, 0), ("encode", 0, 1), ("encode", 1, 1)]
+)
+def test_whose_sequences_coded_boxes_have(code, axis, follows):
+    """As recorded from Paddle 1.8.5: offsets of several classes for each region are decoded into that region's image."""
+    place, lengths = fluid.CPUPlace(), ([[1, 2]], [[2, 1]])
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        regions = fluid.data("regions", [None, 4], lod_level=1)
+        offsets = fluid.data("offsets", [None, 3, 4] if code == "decode" else [None, 4], lod_level=1)
+        made = layers.box_coder(regions, [0.1, 0.1, 0.2, 0.2], offsets, f"{code}_center_size", axis=axis)
+        values = np.ones((3, 4), "float32"), np.ones((3, 3, 4) if code == "decode" else (3, 4), "float32")
+        feed = [fluid.create_lod_tensor(v, n, place) for v, n in zip(values, lengths, strict=True)]
+        exe = fluid.Executor(place)
+        for _ in range(2):
+            (got,) = exe.run(
+                feed=dict(zip(("regions", "offsets"), feed, strict=True)),
+                fetch_list=[made],
+                return_numpy=False,
+            )
+            assert got.recursive_sequence_lengths() == lengths[follows]

@@ -145,6 +145,12 @@ def _infer_box_coder(op: OpView) -> None:
     op.set("OutputBox", target, op.dtype("TargetBox"))
 
 
+def _coded(op: OpView) -> str:
+    """Whose sequences the result has: along axis 1 each row of offsets belongs to a prior box, as to a region."""
+    decoded = op.attr("code_type") == "decode_center_size"
+    return "PriorBox" if decoded and op.attr("axis") == 1 else "TargetBox"
+
+
 register(
     OpDef(
         "box_coder",
@@ -154,7 +160,7 @@ register(
         infer=_infer_box_coder,
         kernel=_box_coder,
         stop_gradient=("OutputBox",),
-        lod_from="TargetBox",
+        lod_from=_coded,
         doc="The offsets of boxes to prior boxes, or boxes from such offsets.",
     )
 )
