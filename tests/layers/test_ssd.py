@@ -95,7 +95,7 @@ def test_sequences_reach_reference_kernels_in_plans():
     ("code", "axis", "follows"), [("decode", 0, 1), ("decode", 1, 0), ("encode", 0, 1), ("encode", 1, 1)]
 )
 def test_whose_sequences_coded_boxes_have(code, axis, follows):
-    """As recorded from Paddle 1.8.5: offsets of several classes for each region are decoded into that region's image."""
+    """As recorded from Paddle 1.8.5: what is decoded for the classes of a region is in the image of that region."""
     place, lengths = fluid.CPUPlace(), ([[1, 2]], [[2, 1]])
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         regions = fluid.data("regions", [None, 4], lod_level=1)
