@@ -236,6 +236,50 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "": "cloud_utils fs_wrapper launch launch_ps utils",  # noqa: E501
         },
     ),
+    "fluidlite.paddle.nn.functional": (
+        {
+            ".activation": "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_sigmoid log_softmax maxout mish prelu relu relu6 selu sigmoid silu softmax softplus softshrink softsign swish tanh tanhshrink thresholded_relu",  # noqa: E501
+            ".common": "alpha_dropout bilinear cosine_similarity dropout dropout2d dropout3d embedding interpolate label_smooth linear normalize one_hot pad pairwise_distance pixel_shuffle unfold upsample zeropad2d",  # noqa: E501
+            ".conv": "conv1d conv1d_transpose conv2d conv2d_transpose conv3d conv3d_transpose",  # noqa: E501
+            ".loss": "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy dice_loss hinge_embedding_loss kl_div l1_loss log_loss margin_ranking_loss mse_loss nll_loss npair_loss sigmoid_focal_loss smooth_l1_loss softmax_with_cross_entropy square_error_cost triplet_margin_loss",  # noqa: E501
+            ".norm": "batch_norm group_norm instance_norm layer_norm local_response_norm",  # noqa: E501
+            ".pooling": "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",  # noqa: E501
+            ".vision": "affine_grid grid_sample",  # noqa: E501
+        },
+        {
+        },
+    ),
+    "fluidlite.paddle.nn.layer": (
+        {
+            ".activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish PReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU",  # noqa: E501
+            ".common": "AlphaDropout Bilinear CosineSimilarity Dropout Dropout2D Dropout3D Embedding Flatten Identity Linear Pad1D Pad2D Pad3D PairwiseDistance PixelShuffle Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D ZeroPad2D",  # noqa: E501
+            ".container": "LayerDict LayerList ParameterList Sequential",  # noqa: E501
+            ".conv": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose",  # noqa: E501
+            ".loss": "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss KLDivLoss L1Loss MSELoss MarginRankingLoss NLLLoss SmoothL1Loss TripletMarginLoss",  # noqa: E501
+            ".norm": "BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D LayerNorm LocalResponseNorm SpectralNorm SyncBatchNorm",  # noqa: E501
+            ".pooling": "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool1D AvgPool2D AvgPool3D MaxPool1D MaxPool2D MaxPool3D",  # noqa: E501
+            ".rnn": "BiRNN GRU LSTM RNN SimpleRNN",  # noqa: E501
+            ".rnn_cell": "GRUCell LSTMCell RNNCellBase SimpleRNNCell",  # noqa: E501
+            ".transformer": "MultiHeadAttention Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",  # noqa: E501
+        },
+        {
+        },
+    ),
+    "fluidlite.paddle.tensor": (
+        {
+            ".creation": "arange assign create_parameter diag empty empty_like eye full full_like linspace meshgrid ones ones_like to_tensor tril triu zeros zeros_like",  # noqa: E501
+            ".linalg": "addmm bincount bmm cholesky cross diagonal dist dot histogram inner inverse kron matmul mm mv norm outer trace",  # noqa: E501
+            ".logic": "allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than logical_and logical_not logical_or logical_xor not_equal",  # noqa: E501
+            ".manipulation": "broadcast_shape broadcast_to cast chunk concat crop expand expand_as flatten flip gather gather_nd moveaxis rank repeat_interleave reshape reshape_ reverse roll scatter scatter_nd scatter_nd_add shape slice split squeeze squeeze_ stack strided_slice t tile tolist transpose unbind unique unsqueeze unsqueeze_ unstack",  # noqa: E501
+            ".math": "abs acos add add_n asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod increment isfinite isinf isnan lerp log log10 log1p log2 maximum minimum mod multiplex multiply neg pow reciprocal remainder round rsqrt scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc",  # noqa: E501
+            ".random": "bernoulli multinomial normal rand randint randint_like randn randperm seed standard_normal uniform",  # noqa: E501
+            ".search": "argmax argmin argsort index_sample index_select masked_select nonzero sort topk where",  # noqa: E501
+            ".stat": "all any count_nonzero logsumexp max mean median min numel prod std sum var",  # noqa: E501
+            ".summation": "einsum",  # noqa: E501
+        },
+        {
+        },
+    ),
     "fluidlite.reader": (
         {
         },

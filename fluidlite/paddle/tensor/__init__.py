@@ -2,16 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from ...base.public_names import public_names
-from .creation import *  # noqa: F403
-from .linalg import *  # noqa: F403
-from .logic import *  # noqa: F403
-from .manipulation import *  # noqa: F403
-from .math import *  # noqa: F403
-from .random import *  # noqa: F403
-from .search import *  # noqa: F403
-from .stat import *  # noqa: F403
-from .summation import *  # noqa: F403
+from ...base import missing
 
-if not TYPE_CHECKING:
-    __all__ = public_names(__name__)
+if TYPE_CHECKING:
+    from .creation import *  # noqa: F403
+    from .linalg import *  # noqa: F403
+    from .logic import *  # noqa: F403
+    from .manipulation import *  # noqa: F403
+    from .math import *  # noqa: F403
+    from .random import *  # noqa: F403
+    from .search import *  # noqa: F403
+    from .stat import *  # noqa: F403
+    from .summation import *  # noqa: F403
+else:
+    __all__ = missing.public(__name__)
+
+__getattr__, __dir__ = missing.lazy(__name__)

@@ -2,17 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from ....base.public_names import public_names
-from .activation import *  # noqa: F403
-from .common import *  # noqa: F403
-from .container import *  # noqa: F403
-from .conv import *  # noqa: F403
-from .loss import *  # noqa: F403
-from .norm import *  # noqa: F403
-from .pooling import *  # noqa: F403
-from .rnn import *  # noqa: F403
-from .rnn_cell import *  # noqa: F403
-from .transformer import *  # noqa: F403
+from ....base import missing
 
-if not TYPE_CHECKING:
-    __all__ = public_names(__name__)
+if TYPE_CHECKING:
+    from .activation import *  # noqa: F403
+    from .common import *  # noqa: F403
+    from .container import *  # noqa: F403
+    from .conv import *  # noqa: F403
+    from .loss import *  # noqa: F403
+    from .norm import *  # noqa: F403
+    from .pooling import *  # noqa: F403
+    from .rnn import *  # noqa: F403
+    from .rnn_cell import *  # noqa: F403
+    from .transformer import *  # noqa: F403
+else:
+    __all__ = missing.public(__name__)
+
+__getattr__, __dir__ = missing.lazy(__name__)
