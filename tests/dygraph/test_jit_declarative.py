@@ -306,6 +306,23 @@ def test_dropout_masks_are_those_of_the_forward_pass_and_change():
     np.testing.assert_array_equal(x.gradient(), first.numpy())
 
 
+def test_eval_and_train_decide_for_dropout_in_between():
+    """As eagerly: the last of them, whoever's, and each has a trace of its own."""
+
+    class Net(dygraph.Layer):
+        def forward(self, x):
+            return layers.dropout(x, 0.5), layers.dropout(x, 0.25, is_test=True)
+
+    net, x = Net(), tensor(*[1.0] * 64)
+    call = declarative(net.forward)
+    for _ in range(2):
+        net.eval()
+        dropped, tested = (out.numpy() for out in call(x))
+        assert set(dropped) == {0.5} and set(tested) == {0.75}
+        net.train()
+        assert set(call(x)[0].numpy()) == {0.0, 1.0}
+
+
 def test_parameters_changed_from_outside_are_seen():
     linear = dygraph.Linear(2, 1, bias_attr=False)
     call = declarative(linear.forward)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...base import context
 from ...eager import Tensor
-from ...framework import Variable, callsite, tracing
+from ...framework import Variable, callsite, mode, tracing
 from ..dygraph_to_static.calls import built, rewriting, rewritten
 from ..members import Members
 from .nested_tensors import signature
@@ -97,6 +97,7 @@ class StaticFunction:
             signature(given, leaves, held),
             signature(kwargs, leaves, held) if kwargs else None,
             self._around(held),
+            mode.is_training(),
         )
         shapes = tuple([leaf.array.shape for leaf in leaves])
         traces = self._traces.get(key)

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...eager import Tensor, as_numbers
-from ...framework import Variable, mode
+from ...framework import Variable, mode, tracing
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import INTEGERS, check_choice, check_dtype
 
@@ -57,7 +57,7 @@ def dropout(
         x: a float variable.
         dropout_prob: the probability of zero, in [0, 1].
         is_test: do what programs cloned `for_test` do. Under `fluid.dygraph.guard` it has no effect, as in Fluid: the
-            last `eval()` or `train()` of a layer decides.
+            last `eval()` or `train()` of a layer decides, as it does for declarative functions if `is_test` is false.
         seed: draw the same mask in every run; by default the program's `random_seed`, or anew each run if
             that is 0.
         dropout_implementation: 'downgrade_in_infer' multiplies with 1 - dropout_prob in tests;
@@ -72,6 +72,8 @@ def dropout(
         raise ArgumentError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
     if mode.in_dygraph_mode() and isinstance(x, Tensor):
         is_test = not mode.is_training()
+    elif tracing.current() is not None:  # what is traced does what it does eagerly
+        is_test = is_test or not mode.is_training()
     helper = LayerHelper("dropout", name=name)
     if not seed and helper.main_program.random_seed:
         seed = helper.main_program.random_seed
