@@ -70,7 +70,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "base collective parameter_server",  # noqa: E501
+            "": "base collective parameter_server utils",  # noqa: E501
         },
     ),
     "fluidlite.incubate.fleet.parameter_server": (
@@ -78,6 +78,13 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             "": "distribute_transpiler version",  # noqa: E501
+        },
+    ),
+    "fluidlite.incubate.fleet.utils": (
+        {
+        },
+        {
+            "": "utils",  # noqa: E501
         },
     ),
     "fluidlite.io": (

@@ -171,3 +171,14 @@ def as_text(message: Any) -> str:
     from google.protobuf import text_format
 
     return str(text_format.MessageToString(message))
+
+
+def from_text(name: str, text: str, what: str) -> bytes:
+    """The message `name` whose text form is given, as bytes; FormatError says that `what` does not hold one."""
+    from google.protobuf import text_format
+
+    try:
+        message = text_format.Parse(text, getattr(messages(), name)(), allow_unknown_field=True)
+    except text_format.ParseError as error:
+        raise FormatError(f"{what} is not the text of a {name}: {error}") from None
+    return bytes(message.SerializePartialToString())

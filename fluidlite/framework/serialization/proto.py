@@ -19,7 +19,7 @@ from ..ignored_attrs import tuning
 from ..operator import Operator
 from ..variable import Parameter, Variable
 from .attr_types import wire_type
-from .messages import ATTR_TYPES, as_text, messages, parse
+from .messages import ATTR_TYPES, as_text, from_text, messages, parse
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -216,6 +216,11 @@ def parse_program(data: bytes, what: str = "the bytes") -> Program:
         return _read_program(Program(), message, what)
     except UnicodeDecodeError as error:
         raise FormatError(f"{what} is not a ProgramDesc as Fluid writes it: {error}") from None
+
+
+def parse_program_text(text: str, what: str = "the text") -> Program:
+    """The program that `program_text`, or Fluid's `print(program)`, has made `text` of; errors as `parse_program`."""
+    return parse_program(from_text("ProgramDesc", text, what), what)
 
 
 def _read_program(program: Program, message: Any, what: str) -> Program:

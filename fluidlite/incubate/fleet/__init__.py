@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from ...base import missing
 
 if TYPE_CHECKING:
-    from . import base, collective, parameter_server  # noqa: F401
+    from . import base, collective, parameter_server, utils  # noqa: F401
 
-__all__ = ["base", "collective", "parameter_server"]
+__all__ = ["base", "collective", "parameter_server", "utils"]
 
 __getattr__, __dir__ = missing.lazy(__name__)
