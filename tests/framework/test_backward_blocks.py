@@ -69,7 +69,8 @@ def test_two_passes_over_one_loop_give_the_same():
     found = run(main, startup, [*first, *second, *third])
     assert np.abs(found[0]).max() > 1e-3
     for k in (2, 3, 4, 5):
-        np.testing.assert_array_equal(found[k], found[k % 2])
+        # What all turns add up is one product where the engine takes them together, as in the first pass.
+        np.testing.assert_allclose(found[k], found[k % 2], rtol=1e-6)
 
 
 def test_only_what_the_gradient_reads_is_kept_of_a_turn():
