@@ -21,6 +21,7 @@ struct Element {
  * others are where they were before, which the owner keeps alive. */
 struct Elements {
     static constexpr size_t most_levels = 8;
+    static constexpr int spare_most = 512;
     int64_t first = -1;
     int64_t turns = 0; /* how many have begun */
     std::vector<char> data;
@@ -31,8 +32,13 @@ struct Elements {
     std::vector<const int64_t *> offsets_before; /* what `before` points to */
     std::vector<int64_t> counts_before;
 
-    /* Forgets all elements. */
+    /* Forgets all elements; lets their memory go if less than half of it has been used again and again. */
     void begin() noexcept {
+        spare_ = 2 * data.size() < data.capacity() ? spare_ + 1 : 0;
+        if (spare_ == spare_most) {
+            std::vector<char>().swap(data);
+            spare_ = 0;
+        }
         first = -1;
         turns = kept_ = 0;
         data.clear();
@@ -110,6 +116,7 @@ struct Elements {
 
   private:
     size_t kept_ = 0;
+    int spare_ = 0; /* how often `begin` has found much memory for little */
 };
 
 }  // namespace fl

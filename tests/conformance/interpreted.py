@@ -22,6 +22,10 @@ REASONS = (
 )
 """Why an operator may be run on its own."""
 
+TURN = "turn by turn"
+TURN_BY_TURN = {"run_while", "_turn_by_turn", "_step_by_step", "_step_by_step_back"}
+"""The functions of control flow that run a block once for each turn, where the engine does not take all of them."""
+
 
 def start() -> None:
     """Watch the interpreter; call it before the first case."""
@@ -49,6 +53,12 @@ def start() -> None:
             note(f"{piece.op.type} on its own: {piece.reason}")
         return piece
 
+    def block(self: Driver, *others: Any) -> None:
+        if sys._getframe(1).f_code.co_name in TURN_BY_TURN:
+            note(f"{TURN}: block {others[0].idx}")
+        run_block(self, *others)
+
+    run_block, Driver.run_block = Driver.run_block, block  # type: ignore[method-assign]
     choose, Driver._make = Driver._make, cut  # type: ignore[method-assign]
     Interpreter.__init__ = made  # type: ignore[method-assign]
 

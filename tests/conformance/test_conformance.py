@@ -28,6 +28,16 @@ KNOWN = {
 builds recomputation.
 """
 
+TURN_BY_TURN = {
+    "f_basic_decoder": "a turn slices by numbers that only the data know",
+    "f_dynamic_rnn_multi": "a turn works on sequences",
+    "f_seq2seq_attention": "a turn works on sequences",
+    "f_while_nested": "a turn has a loop",
+    "g_contrib_decoder": "a turn works on sequences",
+    "g_decode_options": "a turn slices by numbers that only the data know",
+}
+"""Cases with loops, the turns of which are plans, that the engine does not take all by itself; and why."""
+
 ON_GPU = {
     "d_layers_norm": {"out/emb_bad_names", "out/emb_bad_state", "out/emb_bad_dx"},
     "d_private_names": {"out/written_rate"},
@@ -118,7 +128,10 @@ def test_structure(results, name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_case_is_interpreted(interpreted, name):
-    assert not interpreted[name]
+    """Loops are turned by the engine, but for those of `TURN_BY_TURN`."""
+    turns = [what for what in interpreted[name] if what.startswith("turn by turn")]
+    assert interpreted[name] == turns
+    assert bool(turns) == (name in TURN_BY_TURN)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -43,6 +43,11 @@ cdef class Elements:
         return self.elements.count()
 
     @property
+    def capacity(self) -> int:
+        """How many bytes there is memory for. It grows with what is written; it goes when 256 loops have not needed half."""
+        return self.elements.data.capacity()
+
+    @property
     def turns(self) -> int:
         """How many turns have begun, where these are told (`element_turn`)."""
         return self.elements.turns

@@ -1,9 +1,12 @@
 """Loops with gradients whose number of turns nobody knows beforehand: the engine takes them, forward and back."""
 
+import gc
+
 import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite._ext.engine import Elements
 from fluidlite.base import flags
 from fluidlite.executor.control import loops
 
@@ -238,3 +241,36 @@ def test_gradients_are_slopes(build):
                 tensor.set(before, fluid.CPUPlace())
             slope = (ends[0] - ends[1]) / (2 * small)
             assert slope == pytest.approx((gradient * way).sum(), rel=1e-5, abs=1e-6), name
+
+
+def test_one_plan_serves_all_batches():
+    main, startup, loss, gradients = program(a_branch)
+    exe, scope = executor(startup, "plan")
+    random = np.random.default_rng(1)
+    sizes = [2, 10000, *random.integers(2, 3000, 40).tolist()]
+    for rows in sizes:
+        feed = {"x": np.full((rows, 3), 0.1), "n": np.array([3])}
+        found = exe.run(main, feed=feed, fetch_list=["x@GRAD"], scope=scope)[0]
+        assert found.shape == (rows, 3)
+        np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape), rtol=1e-9)
+    text = exe.describe(main, scope)
+    assert text.count("loop of") == 1 and text.count("turns of") == 1
+
+
+def test_memory_for_what_turns_keep_goes_again():
+    main, startup, _, _ = program(by_the_counter)
+    exe, scope = executor(startup, "plan")
+    before = {id(each) for each in gc.get_objects() if isinstance(each, Elements)}
+
+    def capacity(rows):
+        feed = {"x": np.full((rows, 3), 0.1), "n": np.array([4])}
+        exe.run(main, feed=feed, fetch_list=["x@GRAD"], scope=scope)
+        found = [each for each in gc.get_objects() if isinstance(each, Elements) and id(each) not in before]
+        return sum(each.capacity for each in found)
+
+    feed = {"x": np.full((2, 3), 0.1), "n": np.array([4])}
+    few, many = capacity(2), capacity(5000)
+    assert many > 1000 * few > 0
+    for _ in range(600):
+        exe.run(main, feed=feed, fetch_list=["x@GRAD"], scope=scope)
+    assert capacity(2) < many / 100
