@@ -143,7 +143,13 @@ template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64
         for (int64_t begin = first * width; begin < n && begin < last * width; begin += width) {
             const int64_t count = n - begin < width ? n - begin : width;
             double sum[width] = {};
-            for (int64_t p = 0; p < pre; ++p) {
+            if (count == width) { /* so many sums as registers hold */
+                for (int64_t p = 0; p < pre; ++p) {
+                    FL_LOOP
+                    for (int64_t t = 0; t < width; ++t) sum[t] += grad_y<Op>(o, p * n + begin + t, begin + t);
+                }
+            }
+            for (int64_t p = 0; p < pre && count < width; ++p) {
                 FL_LOOP
                 for (int64_t t = 0; t < count; ++t) sum[t] += grad_y<Op>(o, p * n + begin + t, begin + t);
             }
