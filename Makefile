@@ -1,5 +1,6 @@
 # make demo    trains the tutorial of the Fluid guide on real digits
 # make test    runs the tests, in two processes
+# make wheels  builds a manylinux wheel for every Python that it finds, and tries each without a compiler
 # make ci      all checks, as in .ci/run
 # make clean   removes what the others have made
 #
@@ -10,7 +11,7 @@ VENV ?= .venv
 SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.px[di]' -o -name '*.cc' -o -name '*.h')
 READY = $(VENV)/.ready
 
-.PHONY: demo test ci clean
+.PHONY: demo test ci wheels clean
 
 demo: $(READY)
 	$(VENV)/bin/python -m fluidlite examples/mnist_dataloader.py
@@ -20,6 +21,9 @@ test: $(READY)
 
 ci:
 	PYTHON=$(PYTHON) bash .ci/run
+
+wheels:
+	bash scripts/wheels.sh
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info fluidlite/_ext/*.cpp fluidlite/_ext/*.so

@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
 
 Tensor = LoDTensor
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BCELoss",

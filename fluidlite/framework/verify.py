@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet
 from ..ops.registry import EMPTY, GRAD, OperatorError, Slot
 from . import callsite
@@ -12,6 +13,12 @@ from . import callsite
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
+
+
+_SCOPES = frozenset(("Scope", "StepScopes", "step_scopes"))
+"""The slots for what a block has computed, which its gradient reads."""
+_OF_SCOPES = frozenset(slot + GRAD for slot in _SCOPES)
+"""Slots that are there for their names' sake."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -51,18 +58,38 @@ def slots(op: Operator) -> None:
             raise OperatorError(f"operator {op.type}: input {slot.name} is missing")
 
 
-def runnable(op: Operator) -> None:
-    """Check that an operator that runs blocks has them, and somewhere to put what it makes; raises OperatorError.
+def loaded(op: Operator) -> None:
+    """Check an operator that comes from a file; raises OperatorError.
 
-    Those that compute find that out when they are planned.
+    Slots and variables as `slots` does, and what makes blocks run: that an operator of control flow has its block,
+    outputs for what it makes, and a gradient for each input or none; and that nothing else reads or writes where such
+    operators keep what they need for their gradients. Operators that compute are checked when they are planned.
     """
-    for slot in op.definition.output_slots:
-        if not slot.optional and not op.outputs.get(slot.name):
-            raise OperatorError(f"operator {op.type}: output {slot.name} is missing")
-    if "sub_block" in op.definition.attrs and not op.sub_blocks():
-        raise OperatorError(
-            f"operator {op.type}: attribute sub_block should be a block, got {op.attrs.get('sub_block')!r}"
-        )
+    slots(op)
+    for slot, names in (*op.inputs.items(), *op.outputs.items()):
+        if slot not in _OF_SCOPES:
+            _check_scopes(op, slot, names)
+    if not op.definition.control:
+        return
+    for declared in op.definition.output_slots:
+        if not declared.optional and not op.outputs.get(declared.name):
+            raise OperatorError(f"operator {op.type}: output {declared.name} is missing")
+    for slot, names in op.outputs.items():
+        given = op.inputs.get(slot.removesuffix(GRAD), names)
+        if slot.endswith(GRAD) and len(given) != len(names):
+            raise OperatorError(f"operator {op.type}: {slot} should have {len(given)} names, got {names}")
+    block = op.attrs.get("sub_block")
+    if "sub_block" in op.definition.attrs and not any(block is one for one in op.sub_blocks()):
+        raise OperatorError(f"operator {op.type}: attribute sub_block should be a block, got {block!r}")
+
+
+def _check_scopes(op: Operator, slot: str, names: list[str]) -> None:
+    for name in names:
+        var = op.block._find_var_recursive(name)
+        if var is not None and (var.type == VarType.STEP_SCOPES) != (slot in _SCOPES):
+            raise OperatorError(
+                f"operator {op.type}: {slot} cannot be variable {name!r}, which is a {var.type}"
+            )
 
 
 def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[str, Slot]) -> None:

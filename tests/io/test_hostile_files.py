@@ -119,6 +119,29 @@ def test_a_branch_without_its_block_or_without_outputs_is_an_error():
         fluid.Program.parse_from_string(message.SerializeToString())
 
 
+def test_what_a_branch_keeps_is_for_its_gradient_alone():
+    message, _ = nested(1)
+    branch = next(op for op in message.blocks[0].ops if op.type == "conditional_block")
+    (scope,) = next(slot for slot in branch.outputs if slot.parameter == "Scope").arguments
+    message.blocks[0].ops[0].outputs[0].arguments[:] = [scope]
+    with pytest.raises(ValueError, match=f"cannot be variable {scope!r}, which is a .*STEP_SCOPES"):
+        fluid.Program.parse_from_string(message.SerializeToString())
+    message, _ = nested(1)
+    branch = next(op for op in message.blocks[0].ops if op.type == "conditional_block")
+    next(slot for slot in branch.outputs if slot.parameter == "Scope").arguments[:] = ["x"]
+    with pytest.raises(
+        ValueError, match="conditional_block: Scope cannot be variable 'x', which is a .*LOD_TENSOR"
+    ):
+        fluid.Program.parse_from_string(message.SerializeToString())
+
+
+def test_a_block_of_gradients_belongs_to_a_block_that_is_there():
+    message, _ = nested(1)
+    message.blocks[1].forward_block_idx = 64
+    with pytest.raises(ValueError, match="block 1 of 3 has .*forward_block_idx 64"):
+        fluid.Program.parse_from_string(message.SerializeToString())
+
+
 @pytest.mark.parametrize("where", ["../w.bin", "/etc/hostname", "a/../../w.bin", "none.bin", "w.bin\0"])
 def test_weights_of_onnx_models_are_read_from_their_folder_alone(tmp_path, where):
     onnx = pytest.importorskip("onnx")

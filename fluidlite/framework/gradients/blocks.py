@@ -50,7 +50,7 @@ def names_read(block: Block) -> set[str]:
         slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
         if slot is not None:
             # Of these and Out, it looks at those that get a gradient; the others only have their places there.
-            wanted = zip(op.inputs[slot], op.outputs[slot + "@GRAD"], strict=True)
+            wanted = zip(op.inputs.get(slot, ()), op.outputs.get(slot + "@GRAD", ()), strict=False)
             names.update(name for name, gradient in wanted if gradient != EMPTY)
             names.update(*(op.inputs[other] for other in op.inputs if other not in (slot, "Out")))
         else:

@@ -226,11 +226,17 @@ def parse_program_text(text: str, what: str = "the text") -> Program:
 def _read_program(program: Program, message: Any, what: str) -> Program:
     if not message.blocks:
         raise FormatError(f"{what} is not a program as Fluid writes it: it has no blocks")
+    count = len(message.blocks)
     for number, block in enumerate(message.blocks):
-        if block.idx != number or block.parent_idx not in (range(number) if number else (-1,)):
+        forward = block.forward_block_idx
+        if (
+            block.idx != number
+            or block.parent_idx not in (range(number) if number else (-1,))
+            or forward >= count
+        ):
             raise FormatError(
-                f"{what} is a damaged program: block {number} has idx {block.idx} and parent_idx "
-                f"{block.parent_idx}"
+                f"{what} is a damaged program: block {number} of {count} has idx {block.idx}, parent_idx "
+                f"{block.parent_idx} and forward_block_idx {forward}"
             )
     within = [{block.parent_idx} - {-1} for block in message.blocks]
     _check_nesting(within, what)
@@ -286,9 +292,7 @@ def _read_op(block: Block, message: Any, what: str) -> None:
         attr.name: _read_attr(attr, block, what) for attr in message.attrs if attr.name not in _NOT_SAVED
     }
     op = Operator(block, message.type, _read_slots(message.inputs), _read_slots(message.outputs), attrs)
-    verify.slots(op)
-    if op.definition.control:
-        verify.runnable(op)
+    verify.loaded(op)
     block.ops.append(op)
     for name in op.output_arg_names:
         var = block._find_var_recursive(name)
