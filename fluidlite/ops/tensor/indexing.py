@@ -266,7 +266,7 @@ register_pair(
     _trace_grad,
     _infer_trace,
     "The sum of a diagonal of the matrices that the dimensions dim1 and dim2 make.",
-    attrs={"offset": 0, "dim1": 0, "dim2": 1},
+    attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
     again=linear_double_grad("trace", "Input"),
     lod_from=None,

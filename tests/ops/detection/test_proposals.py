@@ -85,6 +85,7 @@ TARGETS = {
     "ImInfo": INFO,
 }
 RPN = {
+    "rpn_fg_fraction": 0.5,
     "use_random": False,
     "rpn_positive_overlap": 0.7,
     "rpn_negative_overlap": 0.3,
