@@ -29,7 +29,7 @@ LAYERS = [
         "nets", "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
         "default_scope_funcs", "distribute_lookup_table", "multiprocess_utils",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
-        "inference", "device_worker", "trainer_desc", "trainer_factory",
+        "inference", "device_worker", "proto", "trainer_desc", "trainer_factory",
     },
     {"dygraph"},
     {"contrib", "onnx", "weights"},

@@ -103,7 +103,7 @@ _ENUMS = {
 
 @cache
 def messages() -> SimpleNamespace:
-    """The message classes by name: `ProgramDesc`, `BlockDesc`, `OpDesc`, `OpProto`, `VarDesc`, `TensorDesc`."""
+    """The message classes by name; also `TensorDesc`, which is that of `VarType`."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]
 
     file = descriptor_pb2.FileDescriptorProto(
@@ -139,14 +139,8 @@ def messages() -> SimpleNamespace:
     def message(name: str) -> Any:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
-    return SimpleNamespace(
-        ProgramDesc=message("ProgramDesc"),
-        BlockDesc=message("BlockDesc"),
-        OpDesc=message("OpDesc"),
-        OpProto=message("OpProto"),
-        VarDesc=message("VarDesc"),
-        TensorDesc=message("VarType.TensorDesc"),
-    )
+    top = {name: message(name) for name in _MESSAGES if "." not in name}
+    return SimpleNamespace(**top, TensorDesc=top["VarType"].TensorDesc)
 
 
 def parse(name: str, data: bytes, what: str) -> Any:
