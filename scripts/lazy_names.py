@@ -11,12 +11,13 @@ module declares which operators.
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1] / "fluidlite"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+ROOT = Path(str(importlib.util.find_spec("fluidlite").origin)).parent  # type: ignore[union-attr]
 HEAD = f"Written by scripts/{Path(__file__).name}."
 
 
@@ -125,7 +126,6 @@ def public(module: Path) -> list[str]:
 def main() -> int:
     """Write the files, or say which are out of date."""
     late = 0
-    sys.path.insert(0, str(ROOT.parent))
     for path, made in ((ROOT / "base" / "lazy_names.py", names), (ROOT / "ops" / "places.py", places)):
         text = made()
         if path.exists() and path.read_text(encoding="utf8") == text:
