@@ -87,6 +87,24 @@ def test_exit_status_is_the_scripts(python):
     assert (done.returncode, done.stderr) == (1, "enough\n")
 
 
+def test_files_that_are_left_open_are_written(python, script, tmp_path):
+    # What is put into a class here keeps the script's variables, and with them its files.
+    path = script(
+        "import paddle.fluid as fluid\n"
+        "begin = fluid.Program.__init__\n"
+        "def init(self): begin(self)\n"
+        "fluid.Program.__init__ = init\n"
+        "class Log:\n"
+        "    def __init__(self): self.file = open('log.bin', 'wb')\n"
+        "log = Log(); log.file.write(b'in an object')\n"
+        "file = open('left.txt', 'w'); file.write('at the top')\n"
+    )
+    done = python(*COMMAND, path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "left.txt").read_text() == "at the top"
+    assert (tmp_path / "log.bin").read_bytes() == b"in an object"
+
+
 def test_traceback_begins_in_the_script(python, script):
     path = script("def f():\n    return 1 / 0\n\nf()\n")
     done = python(*COMMAND, path)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import gc
 import importlib.util
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -69,6 +73,7 @@ def run(load: Callable[[], Program]) -> int:
     An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one
     line. SystemExit passes through.
     """
+    atexit.register(_write_out)
     try:
         code, module = load()
         sys.modules["__main__"] = module
@@ -83,6 +88,18 @@ def run(load: Callable[[], Program]) -> int:
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
+
+
+def _write_out() -> None:
+    """Write what files that are still open have not written yet.
+
+    What a script put into a class of this package, which C code holds on to, keeps the script's variables: the
+    interpreter then ends without closing their files, and what is in their buffers would be lost.
+    """
+    for thing in gc.get_objects():
+        if type(thing) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom) and not thing.closed:
+            with contextlib.suppress(OSError, ValueError):
+                thing.flush()
 
 
 def _compiled(source: str | bytes, filename: str) -> CodeType:

@@ -104,3 +104,18 @@ def test_what_cannot_be_given_is_named_with_the_users_line():
     with pytest.raises(fluid.core.EnforceNotMet, match=r"uniform_random(.|\n)*diag_num 9") as raised:
         fluid.Executor().run(startup, scope=fluid.Scope())
     assert "test_first_values.py" in str(raised.value)
+
+
+def test_a_run_makes_all_persistable_variables():
+    main, startup = fluid.Program(), fluid.Program()
+    for program, name in ((startup, "table"), (main, "of_main")):
+        program.global_block().create_var(name=name, shape=[2], dtype="float32", persistable=True)
+    startup.global_block().create_var(name="passing", shape=[2], dtype="float32")
+    scope = fluid.Scope()
+    exe = fluid.Executor(fluid.CPUPlace())
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        assert scope.find_var("of_main") is None and scope.find_var("passing") is None
+        scope.find_var("table").get_tensor().set(np.float32([3, 4]), exe.place)
+        exe.run(startup)
+        np.testing.assert_array_equal(np.array(scope.find_var("table").get_tensor()), [3, 4])

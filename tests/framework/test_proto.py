@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import fluidlite.ops  # noqa: F401  (declares the operators)
+import fluidlite as fluid
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.errors import FormatError, NotSupportedError
 from fluidlite.framework import Parameter, Program
@@ -222,7 +222,7 @@ def test_only_bytes_are_read():
 def test_damaged_blocks_are_refused():
     message = message_of(small_program())
     message.blocks[0].parent_idx = 7
-    with pytest.raises(FormatError, match="block 0 has idx 0 and parent_idx 7"):
+    with pytest.raises(FormatError, match="block 0 of 1 has idx 0, parent_idx 7"):
         Program.parse_from_string(message.SerializeToString())
     message.blocks[0].parent_idx = -1
     attr = message.blocks[0].ops[0].attrs.add(name="sub_block", type=8, block_idx=3)
@@ -231,6 +231,19 @@ def test_damaged_blocks_are_refused():
     attr.block_idx = 0
     with pytest.raises(FormatError, match="names block 0"):
         Program.parse_from_string(message.SerializeToString())
+
+
+@pytest.mark.parametrize("name", [b"scale_0.tmp_0", b"Out", b"bias_after_scale", b"x_in", b"op_role_var"])
+def test_names_that_are_not_text_are_refused(name):
+    program = Program()
+    with fluid.program_guard(program, Program()):
+        fluid.layers.scale(fluid.data("x_in", [2, 3]), 2.0)
+    saved = program.desc.serialize_to_string()
+    for place in range(len(saved)):
+        if saved.startswith(name, place):
+            damaged = saved[:place] + b"\xff" + saved[place + 1 :]
+            with pytest.raises(FormatError):
+                Program.parse_from_string(damaged)
 
 
 def test_operators_that_do_not_fit_are_refused():

@@ -189,6 +189,10 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
         for stale in [k for k in caches if k[0] != program._version]:
             del caches[stale]
         cache = caches[key] = PlanCache()
+        # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.
+        for var in program.global_block().vars.values():
+            if var.persistable and scope.find_var(var.name) is None:
+                scope.var(var.name)
     return cache
 
 

@@ -244,7 +244,7 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
     for block, saved in zip(program.blocks, message.blocks, strict=True):
         block.forward_block_idx = saved.forward_block_idx
         for var in saved.vars:
-            _read_var(block, var)
+            _read_var(block, var, what)
     for block, saved in zip(program.blocks, message.blocks, strict=True):
         for op in saved.ops:
             _read_op(block, op, what)
@@ -266,7 +266,8 @@ def _check_nesting(leads_to: list[set[int]], what: str) -> None:
         )
 
 
-def _read_var(block: Block, message: Any) -> None:
+def _read_var(block: Block, message: Any, what: str) -> None:
+    _check_names((message.name,), what)
     kind = VarType(message.type.type)
     shape, dtype, lod_level = None, None, 0
     field = _DESCRIBED.get(kind)
@@ -287,7 +288,17 @@ def _read_var(block: Block, message: Any) -> None:
     )
 
 
+def _check_names(names: Iterable[str | bytes], what: str) -> None:
+    """Raise FormatError for a name that is not text, which the protocol buffers then hand over as bytes."""
+    for name in names:
+        if not isinstance(name, str):
+            raise FormatError(f"{what} is a damaged program: the name {name!r} is not UTF-8")
+
+
 def _read_op(block: Block, message: Any, what: str) -> None:
+    _check_names((message.type, *(attr.name for attr in message.attrs)), what)
+    for slot in (*message.inputs, *message.outputs):
+        _check_names((slot.parameter, *slot.arguments), what)
     attrs = {
         attr.name: _read_attr(attr, block, what) for attr in message.attrs if attr.name not in _NOT_SAVED
     }
