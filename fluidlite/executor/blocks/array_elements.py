@@ -21,7 +21,6 @@ from ...framework import Block, Operator
 from ...ops.native import bytes_of_row, itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import Call, OpDef, OpView, Shape
-from ..plan.branching import on_array
 from ..plan.shapes import CannotPlan, in_place_of
 from .environment import Environment
 
@@ -142,6 +141,13 @@ KEEP = OpDef(
     host=True,
     doc="Keeps what X is in the end of a turn, behind what it was before.",
 )
+
+
+def on_array(op: Operator) -> bool:
+    """Whether an operator reads or writes an element, as forward operators do."""
+    if op.definition.role == "read":
+        return not op.inputs.get(op.definition.takes_out)
+    return op.definition.role == "write" and not op.attr("accumulate")
 
 
 def on_elements(block: Block, ops: Sequence[Operator], around: Environment | None = None) -> list[Operator]:

@@ -12,13 +12,15 @@ import numpy as np
 from ...base.lod import Lod
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator, Program
+from ...framework.gradients.blocks import names_read
 from ...ops.registry import LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
 from ..host.plan import Plan
-from ..plan.branching import in_line, on_array, read_before, reads, results
+from ..plan.branching import in_line
 from ..plan.shapes import CannotPlan, live, takes_no_part, works_alone
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
+from .array_elements import on_array
 from .environment import Environment
 from .single_op import Alone
 
@@ -145,7 +147,10 @@ class Pieces:
 
     def needed(self, begin: int, end: int) -> list[str]:
         """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
-        written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
+        ops = [
+            op for op in self.ops[begin:end] if not op.sub_blocks()
+        ]  # branches in plans change what lasts only
+        written = dict.fromkeys(name for op in ops for name in op.output_arg_names)
         return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
 
     def keep(self, begin: int, piece: Piece) -> None:
@@ -272,7 +277,7 @@ def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[s
     found: dict[str, int | None] = {}
     written: set[str] = set()
     for op in ops:
-        for name in (*reads(op), *read_before(op)):
+        for name in (*op.reads(), *(name for block in op.sub_blocks() for name in names_read(block))):
             if name in found or name in written:
                 continue
             holder = environment.holder(name)

@@ -39,15 +39,11 @@ def run_while(run: Run, op: Operator, environment: Environment) -> None:
     turns: list[Environment] = []
     together = True
     while truth(op, condition, environment):
-        if together and kept is None and run.loop(op, environment):
+        if together and run.loop(op, environment):
             return
         if not turns and take_while(run, op, environment):
             return
-        looped: bool | None = False
-        if together:
-            looped = (kept is not None and run.loop(op, environment)) or run.loop(
-                op, environment, arrays=True
-            )
+        looped = run.loop(op, environment, arrays=True) if together else False
         if looped:
             return
         together = looped is None

@@ -18,7 +18,6 @@ from ...base import profiling
 from ...base.errors import EnforceNotMet
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
-from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY
 from ...ops.tensor.selected_rows import parts
 from ..blocks.array_elements import KEEP, READ, Missed, arrays_in, on_elements, with_samples
@@ -26,8 +25,7 @@ from ..blocks.environment import Environment
 from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from ..control import control_function
 from ..host.plan import Plan
-from ..plan.branching import in_line, kept_inside
-from ..plan.branching import results as written
+from ..plan.branching import in_line
 from ..plan.shapes import CannotPlan, in_place_of, works_alone
 from ..tensors.scope import Scope
 from ..turns.counted import Counted, Odd
@@ -157,12 +155,12 @@ class Driver(Interpreter):
     ) -> LoopPiece:
         """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
         block = pieces.block
-        inside = [each for each in pieces.ops if not changes_nothing(each)]
-        ops = on_elements(block, inside, None if finds is None else environment)
+        ops = on_elements(block, pieces.ops, None if finds is None else environment)
         if not ops or any(works_alone(each) and not in_line(each) for each in ops):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
-        for name in dict.fromkeys(name for each in ops for name in written(each)):
+        plain = [each for each in ops if not each.sub_blocks()]  # branches in plans change what lasts only
+        for name in dict.fromkeys(name for each in plain for name in each.output_arg_names):
             if name == EMPTY or name in block.vars or block._is_persistable(name):
                 continue
             if block._find_var_recursive(name) is None:
@@ -172,7 +170,6 @@ class Driver(Interpreter):
         if kept is not None:
             # If nothing is kept, the condition is: that says how many turns there are.
             names = kept_within(block, pieces.ops, kept) or list(op.inputs["Condition"])
-            names += kept_inside(pieces.ops)
             ops += [in_place_of(ops[-1], KEEP, {"X": [n]}, {}, {"array": f"{n}@TURNS"}) for n in names]
         around = with_samples(arrays_in(ops, READ), environment)
         inputs = inputs_of(ops, around)

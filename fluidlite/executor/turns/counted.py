@@ -18,7 +18,6 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
-from ..plan.branching import in_line, read_before, reads, results
 from ..plan.shapes import works_alone
 
 INTEGERS = (VarType.INT32, VarType.INT64)
@@ -95,7 +94,7 @@ class Counted:
                 self._comparisons.pop(condition, None)
                 if copy[0] in self._comparisons:
                     self._comparisons[condition] = self._comparisons[copy[0]]
-            elif works_alone(op) and not in_line(op):
+            elif works_alone(op):
                 raise Odd(f"operator {op.type} runs blocks, or works on what is no tensor")
             elif condition in [*op.writes()]:
                 raise Odd("its condition is no comparison with a counter")
@@ -120,7 +119,7 @@ class Counted:
             raise Odd("how many turns there are is not known beforehand")
         if len({*self.counters.values()}) > 1 or abs(self.step) != 1:
             raise Odd("its counters do not go on by one")
-        read = {name for op in self.ops for name in reads(op)}
+        read = {name for op in self.ops for name in op.reads()}
         if not read.isdisjoint([condition, *self.counters, *self._comparisons]):
             raise Odd("it computes something with its counters")
         if any(access.variable in self.counters for access in self.writes):
@@ -156,8 +155,8 @@ class Counted:
         only: list[str] = []
         seen: set[str] = set()
         for op in self.ops:
-            seen.update((*reads(op), *read_before(op)))
-            for name in results(op):
+            seen.update(op.reads())
+            for name in op.writes():
                 if (
                     name != EMPTY
                     and name not in own

@@ -31,7 +31,6 @@ from ..blocks.array_elements import begin as elements_there
 from ..blocks.environment import Environment
 from ..blocks.pieces import Piece
 from ..host.plan import Plan
-from ..plan.branching import MARKS, RAN
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, in_place_of
 from ..tensors.scope import Scope
@@ -105,9 +104,6 @@ class LoopPlan(Plan):
     def _check(self) -> None:
         """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
         meta = self.meta
-        for name in self._unset:
-            if name in self.wanted and name not in self.carried:
-                raise CannotPlan(f"variable {name!r} has no value where a branch is not taken")
         for name, result in self._results.items():
             if any(map(is_found, meta.shapes[result])):
                 raise CannotPlan(f"the size of variable {name!r} is found by each turn")
@@ -144,7 +140,7 @@ class LoopPlan(Plan):
                 if self._kinds.setdefault(op.attrs["array"], kind) != kind:
                     raise CannotPlan("elements of an array get another shape or type")
             elif self._undoes and (
-                op.definition.random or (op.definition.host and op.definition not in (TURN, *MARKS))
+                op.definition.random or (op.definition.host and op.definition is not TURN)
             ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
             elif self._undoes and any(map(self.meta.is_persistable, op.output_arg_names)):
@@ -244,8 +240,6 @@ class LoopPlan(Plan):
         if not any(lod for *_, lods in found.values() for lod in lods):
             stacks = {name: Packed(array, np.diff(bounds)) for name, (array, bounds, _) in found.items()}
             return Turned(block, world, stacks, count)
-        if any(name.endswith(RAN) for name in found):
-            raise CannotPlan("it keeps sequences, and branches")
         turns = [Environment(block, None, world) for _ in range(count)]
         for name, (array, bounds, lods) in found.items():
             for number, turn in enumerate(turns):

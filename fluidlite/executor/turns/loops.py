@@ -12,7 +12,6 @@ from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ..blocks.environment import Environment, Run
-from ..plan.branching import kept_inside
 from .counted import Access, Counted
 from .form import Carried, Taken, Turns
 from .stacks import Packed, Stack, Turned, kept_within, listed
@@ -142,7 +141,7 @@ def take_while(run: Run, op: Operator, environment: Environment) -> bool:
     block = form.block
     found = [*loop.given, *loop.carried, *loop.shortened]
     within = [name for name in found if name in (kept or ()) and name in block.vars]
-    within += [*kept_within(block, form.ops, kept), *kept_inside(form.ops)]
+    within += kept_within(block, form.ops, kept)
     taken = loop.take(run, [*(access.variable for access in form.writes), *only, *within])
     if taken is None:
         return False

@@ -16,8 +16,7 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from ..plan.branching import MERGE, InLine, in_line
-from ..plan.shapes import CannotPlan, live, works_alone
+from ..plan.shapes import CannotPlan, live
 
 
 class Stages(NamedTuple):
@@ -60,18 +59,12 @@ def stages(
         sums: what is wanted as a sum over the turns.
         apart: whether operators may run before and after the turns.
 
-    Raises CannotPlan if one of them runs blocks that are no branches.
+    Raises CannotPlan if one of them runs blocks.
     """
     ends = [*carried.values(), *wanted, *sums]
-    if any(works_alone(op) and not in_line(op) for op in ops):
+    if any(op.sub_blocks() for op in ops):
         raise CannotPlan("it runs blocks")
-    mattering = live(list(ops), ends)
-    if any(map(in_line, mattering)):
-        lines = InLine({*given, *carried})
-        mattering, apart = [*lines.of(mattering)], False
-        if not lines.unset.keys().isdisjoint(ends):
-            raise CannotPlan("what it makes has no value where a branch is not taken")
-    single, renamed = _renamed(block, mattering, {*given, *carried})
+    single, renamed = _renamed(block, live(list(ops), ends), {*given, *carried})
     single = _without_copies(block, single, renamed, carried)
     found = _Sorting(block, single, given, carried)
     last = {renamed.get(name, name) for name in carried.values()}
@@ -88,10 +81,7 @@ def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[O
         again = [
             name
             for name in op.writes()
-            if name in taken
-            and name != EMPTY
-            and not _is_persistable(block, name)
-            and op.definition is not MERGE
+            if name in taken and name != EMPTY and not _is_persistable(block, name)
         ]
         taken.update(op.writes())
         inputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.inputs.items()}

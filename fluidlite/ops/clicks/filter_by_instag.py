@@ -65,7 +65,7 @@ def _filter_grad(xp: Any, Ins: Any, IndexMap: Any, Loss_weight: Any, Out_grad: A
 def _infer(op: OpView) -> None:
     shape = op.shape("Ins")
     op.set("Out", (-1, *shape[1:]), op.dtype("Ins"))
-    op.set("LossWeight", (-1, 1), VarType.FP64 if op.building else VarType.FP32)
+    op.set("LossWeight", (-1, 1), VarType.FP32)
     op.set("IndexMap", (-1, 2 if op.building else 3), VarType.INT64)
 
 

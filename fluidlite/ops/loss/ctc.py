@@ -153,10 +153,7 @@ def _sizes(op: OpView, padded: bool) -> None:
     elif found and deep(op, "Label") and op.sequences("Logits") != op.sequences("Label"):
         raise op.fail(f"Logits has {op.sequences('Logits')} sequences and Label {op.sequences('Label')}")
     count = shape[1] if padded else op.sequences("Logits") if found else -1
-    if op.building:  # of which Fluid's programs say no shape
-        op.set("WarpCTCGrad", (), kind)
-    else:
-        set_rows(op, "WarpCTCGrad", shape, kind, found)
+    set_rows(op, "WarpCTCGrad", shape, kind, found)
     set_rows(op, "Loss", (count, 1), kind, () if found is not None else None)
 
 
