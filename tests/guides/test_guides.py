@@ -114,7 +114,7 @@ def test_training_from_a_dataset(python, tmp_path, digits, workers):
     first, *later = [float(loss) for _, loss in found]
     # [100, 1] - [100] is [100, 100]: all that can be learned is the mean of the labels, whose variance is about 8.
     assert first > 15
-    assert all(6 < loss < 13 for loss in later)
+    assert all(5 < loss < 14 for loss in later)
     assert 7.5 < sum(later) / len(later) < 10.5
     saved = paddle.load(str(tmp_path / "mnist"))
     assert {name: value.shape for name, value in saved.items()} == {"fc.weight": [784, 1], "fc.bias": [1]}

@@ -12,6 +12,7 @@ import numpy as np
 from ...backend import to_host
 from ...backend.cupy_ import faults
 from ...base import flags, profiling
+from ...base.dtypes import VarType
 from ...base.one_element import convertible
 from ...framework import Program
 from ...ops.registry import GRAD
@@ -32,6 +33,8 @@ from .startup import gives_first_values, run_once
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
+
+_VALUES = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
 
 PLANS_KEPT = 32
 """How many plans one program keeps for one set of feeds and fetches."""
@@ -191,7 +194,7 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
         cache = caches[key] = PlanCache()
         # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.
         for var in program.global_block().vars.values():
-            if var.persistable and scope.find_var(var.name) is None:
+            if var.persistable and var.type in _VALUES and scope.find_var(var.name) is None:
                 scope.var(var.name)
     return cache
 
