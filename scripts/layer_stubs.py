@@ -11,6 +11,8 @@ import inspect
 import sys
 from pathlib import Path
 
+import generated
+
 import fluidlite
 
 PACKAGE = "fluidlite.paddle.nn.layer"
@@ -41,19 +43,6 @@ def _typed(function: object) -> str:
     return f"({', '.join(shown)})"
 
 
-def main() -> int:
-    late = 0
-    for module in MODULES:
-        path = Path(fluidlite.__file__).parents[1] / PACKAGE.replace(".", "/") / f"{module}.pyi"
-        text = stub(module)
-        if not path.exists() or path.read_text() != text:
-            if "--check" in sys.argv:
-                print(f"{path} is out of date: run scripts/layer_stubs.py", file=sys.stderr)
-                late = 1
-            else:
-                path.write_text(text)
-    return late
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    folder = Path(fluidlite.__file__).parents[1] / PACKAGE.replace(".", "/")
+    sys.exit(generated.write({folder / f"{module}.pyi": stub(module) for module in MODULES}))

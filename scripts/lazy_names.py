@@ -16,8 +16,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import generated
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 ROOT = Path(str(importlib.util.find_spec("fluidlite").origin)).parent  # type: ignore[union-attr]
+MARKS = ("# ruff: noqa: E501", "# fmt: off")
 HEAD = f"Written by scripts/{Path(__file__).name}."
 
 
@@ -50,16 +53,14 @@ def places() -> str:
     found: dict[str, list[str]] = {}
     for op_type, module in sorted(recorder.modules.items()):
         found.setdefault(module.removeprefix(ops.__name__ + "."), []).append(op_type)
-    lines = [f'"""Which module declares which operators. {HEAD}"""', "", "# fmt: off", "PLACES = {"]
-    lines += [
-        f'    "{module}": "{" ".join(types)}",  # noqa: E501' for module, types in sorted(found.items())
-    ]
+    lines = [f'"""Which module declares which operators. {HEAD}"""', "", *MARKS, "PLACES = {"]
+    lines += [f'    "{module}": "{" ".join(types)}",' for module, types in sorted(found.items())]
     return "\n".join([*lines, "}", ""])
 
 
 def names() -> str:
     """Where the names of packages are, those first that a package passes on as public."""
-    lines = [f'"""Where names are that are loaded when somebody asks for them. {HEAD}"""', "", "# fmt: off"]
+    lines = [f'"""Where names are that are loaded when somebody asks for them. {HEAD}"""', "", *MARKS]
     lines += ["LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {"]
     for path in sorted(ROOT.rglob("__init__.py")):
         tree = ast.parse(path.read_text(encoding="utf8"))
@@ -69,9 +70,7 @@ def names() -> str:
         lines.append(f'    "{".".join(path.parent.relative_to(ROOT.parent).parts)}": (')
         for part in parts(path.parent, block):
             lines.append("        {")
-            lines += [
-                f'            "{module}": "{" ".join(had)}",  # noqa: E501' for module, had in part.items()
-            ]
+            lines += [f'            "{module}": "{" ".join(had)}",' for module, had in part.items()]
             lines.append("        },")
         lines.append("    ),")
     return "\n".join([*lines, "}", ""])
@@ -123,20 +122,7 @@ def public(module: Path) -> list[str]:
     return found
 
 
-def main() -> int:
-    """Write the files, or say which are out of date."""
-    late = 0
-    for path, made in ((ROOT / "base" / "lazy_names.py", names), (ROOT / "ops" / "places.py", places)):
-        text = made()
-        if path.exists() and path.read_text(encoding="utf8") == text:
-            continue
-        if "--check" in sys.argv:
-            print(f"{path} is out of date: run scripts/{Path(__file__).name}", file=sys.stderr)
-            late = 1
-        else:
-            path.write_text(text, encoding="utf8")
-    return late
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    # The names first: loading the operators goes by them.
+    late = generated.write({ROOT / "base" / "lazy_names.py": names()})
+    sys.exit(generated.write({ROOT / "ops" / "places.py": places()}) or late)

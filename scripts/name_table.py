@@ -9,6 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import generated
+
 from fluidlite.base import fluid_names, missing, never
 from fluidlite.base.stand_ins import is_stand_in, why_never
 
@@ -90,13 +92,5 @@ def _private(module: str) -> bool:
     return any(part.startswith("_") for part in module.split("."))
 
 
-def main() -> int:
-    text = page()
-    if "--check" in sys.argv[1:]:
-        return int(PAGE.read_text(encoding="utf8") != text)
-    PAGE.write_text(text, encoding="utf8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generated.write({PAGE: page()}))

@@ -1,28 +1,29 @@
 """Where names are that are loaded when somebody asks for them. Written by scripts/lazy_names.py."""
 
+# ruff: noqa: E501
 # fmt: off
 LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "fluidlite": (
         {
         },
         {
-            "": "average contrib core data_feeder default_scope_funcs dygraph evaluator incubate lod_tensor metrics nets op profiler reader",  # noqa: E501
-            ".core.constants": "core_suffix legacy_core",  # noqa: E501
-            ".data_feeder": "DataFeeder",  # noqa: E501
-            ".dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",  # noqa: E501
-            ".dygraph.base": "in_dygraph_mode",  # noqa: E501
-            ".dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",  # noqa: E501
-            ".input": "embedding one_hot",  # noqa: E501
-            ".lod_tensor": "create_lod_tensor create_random_int_lodtensor",  # noqa: E501
-            ".no_longer": "memory_optimize monkey_patch_varbase monkey_patch_variable release_memory",  # noqa: E501
-            ".parallel_executor": "ParallelExecutor",  # noqa: E501
-            ".reader.feed_description": "DataFeedDesc",  # noqa: E501
-            ".reader.slot_datasets": "DatasetFactory InMemoryDataset QueueDataset",  # noqa: E501
+            "": "average contrib core data_feeder default_scope_funcs dygraph evaluator incubate lod_tensor metrics nets op profiler reader",
+            ".core.constants": "core_suffix legacy_core",
+            ".data_feeder": "DataFeeder",
+            ".dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
+            ".dygraph.base": "in_dygraph_mode",
+            ".dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",
+            ".input": "embedding one_hot",
+            ".lod_tensor": "create_lod_tensor create_random_int_lodtensor",
+            ".no_longer": "memory_optimize monkey_patch_varbase monkey_patch_variable release_memory",
+            ".parallel_executor": "ParallelExecutor",
+            ".reader.feed_description": "DataFeedDesc",
+            ".reader.slot_datasets": "DatasetFactory InMemoryDataset QueueDataset",
         },
     ),
     "fluidlite.core": (
         {
-            "..inference": "AnalysisConfig AnalysisPredictor CpuPassStrategy GpuPassStrategy MkldnnQuantizerConfig NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePassBuilder PaddlePlace PaddlePredictor PaddleTensor PassStrategy ZeroCopyTensor create_paddle_predictor paddle_dtype_size paddle_tensor_to_bytes",  # noqa: E501
+            "..inference": "AnalysisConfig AnalysisPredictor CpuPassStrategy GpuPassStrategy MkldnnQuantizerConfig NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePassBuilder PaddlePlace PaddlePredictor PaddleTensor PassStrategy ZeroCopyTensor create_paddle_predictor paddle_dtype_size paddle_tensor_to_bytes",
         },
         {
         },
@@ -31,258 +32,258 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "conll05 flowers image imdb imikolov movielens mq2007 sentiment voc2012 wmt14 wmt16",  # noqa: E501
+            "": "conll05 flowers image imdb imikolov movielens mq2007 sentiment voc2012 wmt14 wmt16",
         },
     ),
     "fluidlite.dygraph": (
         {
         },
         {
-            ".backward_strategy": "BackwardStrategy",  # noqa: E501
-            ".base": "Tracer disable_dygraph disable_imperative enable_dygraph enable_imperative enabled grad guard no_grad to_variable",  # noqa: E501
-            ".checkpoint": "load_dygraph save_dygraph",  # noqa: E501
-            ".container": "LayerList ParameterList Sequential",  # noqa: E501
-            ".jit": "ProgramTranslator TracedLayer declarative dygraph_to_static_func",  # noqa: E501
-            ".layers": "Layer",  # noqa: E501
-            ".learning_rate_scheduler": "CosineDecay ExponentialDecay InverseTimeDecay LambdaDecay LinearLrWarmup MultiStepDecay NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay ReduceLROnPlateau StepDecay",  # noqa: E501
-            ".nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",  # noqa: E501
-            ".parallel": "DataParallel ParallelEnv prepare_context",  # noqa: E501
-            ".static_runner": "StaticModelRunner",  # noqa: E501
+            ".backward_strategy": "BackwardStrategy",
+            ".base": "Tracer disable_dygraph disable_imperative enable_dygraph enable_imperative enabled grad guard no_grad to_variable",
+            ".checkpoint": "load_dygraph save_dygraph",
+            ".container": "LayerList ParameterList Sequential",
+            ".jit": "ProgramTranslator TracedLayer declarative dygraph_to_static_func",
+            ".layers": "Layer",
+            ".learning_rate_scheduler": "CosineDecay ExponentialDecay InverseTimeDecay LambdaDecay LinearLrWarmup MultiStepDecay NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay ReduceLROnPlateau StepDecay",
+            ".nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",
+            ".parallel": "DataParallel ParallelEnv prepare_context",
+            ".static_runner": "StaticModelRunner",
         },
     ),
     "fluidlite.dygraph.dygraph_to_static": (
         {
         },
         {
-            ".fluid_modules": "convert_to_static create_static_variable_gast_node data_layer_not_check to_static_variable_gast_node",  # noqa: E501
-            ".program_translator": "ProgramTranslator",  # noqa: E501
-            ".static_analysis": "AstNodeWrapper NodeVarType StaticAnalysisVisitor",  # noqa: E501
+            ".fluid_modules": "convert_to_static create_static_variable_gast_node data_layer_not_check to_static_variable_gast_node",
+            ".program_translator": "ProgramTranslator",
+            ".static_analysis": "AstNodeWrapper NodeVarType StaticAnalysisVisitor",
         },
     ),
     "fluidlite.incubate": (
         {
         },
         {
-            "": "fleet",  # noqa: E501
+            "": "fleet",
         },
     ),
     "fluidlite.incubate.fleet": (
         {
         },
         {
-            "": "base collective parameter_server utils",  # noqa: E501
+            "": "base collective parameter_server utils",
         },
     ),
     "fluidlite.incubate.fleet.parameter_server": (
         {
         },
         {
-            "": "distribute_transpiler version",  # noqa: E501
+            "": "distribute_transpiler version",
         },
     ),
     "fluidlite.incubate.fleet.utils": (
         {
         },
         {
-            "": "utils",  # noqa: E501
+            "": "utils",
         },
     ),
     "fluidlite.io": (
         {
         },
         {
-            "..reader": "ComposeNotAligned DataLoader Dataset PyReader batch buffered cache chain compose default_collate_fn firstn map_readers multiprocess_reader shuffle xmap_readers BatchSampler=FluidBatchSampler",  # noqa: E501
+            "..reader": "ComposeNotAligned DataLoader Dataset PyReader batch buffered cache chain compose default_collate_fn firstn map_readers multiprocess_reader shuffle xmap_readers BatchSampler=FluidBatchSampler",
         },
     ),
     "fluidlite.layers": (
         {
-            ".control_flow": "array_length array_read array_write create_array tensor_array_to_tensor case cond switch_case autoincreased_step_counter increment DynamicRNN IfElse While while_loop Print reorder_lod_tensor_by_rank StaticRNN Switch",  # noqa: E501
-            ".detection": "anchor_generator density_prior_box prior_box box_clip box_coder box_decoder_and_assign iou_similarity polygon_box_transform generate_mask_labels bipartite_match target_assign collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool retinanet_detection_output retinanet_target_assign sigmoid_focal_loss detection_output multi_box_head ssd_loss locality_aware_nms matrix_nms multiclass_nms yolo_box yolov3_loss",  # noqa: E501
-            ".distributions": "Categorical MultivariateNormalDiag Normal Uniform",  # noqa: E501
-            ".inputs": "data",  # noqa: E501
-            ".io": "create_py_reader_by_data double_buffer load monkey_patch_reader_methods py_reader read_file",  # noqa: E501
-            ".learning_rate_scheduler": "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay piecewise_decay polynomial_decay",  # noqa: E501
-            ".loss": "center_loss bpr_loss cross_entropy huber_loss kldiv_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss chunk_eval crf_decoding linear_chain_crf ctc_greedy_decoder edit_distance warpctc dice_loss label_smooth log_loss smooth_l1 hsigmoid nce sampled_softmax_with_cross_entropy",  # noqa: E501
-            ".math_op_patch": "compare_ops",  # noqa: E501
-            ".metric_op": "accuracy auc",  # noqa: E501
-            ".nn": "brelu elu hard_sigmoid hard_swish leaky_relu log log1p maxout mish pow prelu relu relu6 selu soft_relu stanh swish batch_norm inplace_abn continuous_value_model data_norm filter_by_instag hash clip clip_by_norm sign conv2d conv2d_transpose conv3d conv3d_transpose embedding fc group_norm instance_norm l2_normalize layer_norm spectral_norm adaptive_pool2d adaptive_pool3d pool2d pool3d add_position_encoding dropout log_softmax mean_iou one_hot softmax topk image_resize image_resize_short interpolate resize_bilinear resize_nearest resize_trilinear similarity_focus PyFuncRegistry py_func im2sequence affine_channel affine_grid grid_sampler lrn pixel_shuffle shuffle_channel space_to_depth temporal_shift unfold",  # noqa: E501
-            ".ops": "abs acos asin atan ceil cos cumsum erf exp floor gelu hard_shrink logsigmoid reciprocal round rsqrt sigmoid sin softplus softshrink softsign sqrt square tanh tanh_shrink thresholded_relu",  # noqa: E501
-            ".recurrent": "BeamSearchDecoder beam_search beam_search_decode gather_tree GRUCell LSTMCell RNNCell rnn DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper BasicDecoder Decoder dynamic_decode dynamic_gru dynamic_lstm dynamic_lstmp lstm gru_unit lstm_unit row_conv",  # noqa: E501
-            ".sequence_lod": "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step sequence_last_step sequence_mask sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter sequence_slice sequence_softmax sequence_unpad",  # noqa: E501
-            ".tensor": "elementwise_add elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub scale sum sums elementwise_equal equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor not_equal where arange diag eye fill_constant fill_constant_batch_size_like full full_like linspace ones ones_like range zeros zeros_like diag_embed index_sample index_select meshgrid nonzero randperm roll sampling_id shard_index t tril triu unique unique_with_counts concat multiplex split stack unstack lod_append lod_reset expand expand_as flip pad pad2d pad_constant_like reverse bilinear_tensor_product fsp_matrix matmul mul gaussian_random gaussian_random_batch_size_like randint randn random_crop uniform_random uniform_random_batch_size_like logsumexp mean reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum argmax argmin argsort get_tensor_from_selected_rows merge_selected_rows flatten rank reshape shape size squeeze transpose unsqueeze crop crop_tensor gather gather_nd scatter scatter_nd scatter_nd_add slice strided_slice addcmul addmm allclose bmm clamp cos_sim cross dist dot kron trace assign cast create_global_var create_parameter create_tensor",  # noqa: E501
+            ".control_flow": "array_length array_read array_write create_array tensor_array_to_tensor case cond switch_case autoincreased_step_counter increment DynamicRNN IfElse While while_loop Print reorder_lod_tensor_by_rank StaticRNN Switch",
+            ".detection": "anchor_generator density_prior_box prior_box box_clip box_coder box_decoder_and_assign iou_similarity polygon_box_transform generate_mask_labels bipartite_match target_assign collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool retinanet_detection_output retinanet_target_assign sigmoid_focal_loss detection_output multi_box_head ssd_loss locality_aware_nms matrix_nms multiclass_nms yolo_box yolov3_loss",
+            ".distributions": "Categorical MultivariateNormalDiag Normal Uniform",
+            ".inputs": "data",
+            ".io": "create_py_reader_by_data double_buffer load monkey_patch_reader_methods py_reader read_file",
+            ".learning_rate_scheduler": "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay piecewise_decay polynomial_decay",
+            ".loss": "center_loss bpr_loss cross_entropy huber_loss kldiv_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss chunk_eval crf_decoding linear_chain_crf ctc_greedy_decoder edit_distance warpctc dice_loss label_smooth log_loss smooth_l1 hsigmoid nce sampled_softmax_with_cross_entropy",
+            ".math_op_patch": "compare_ops",
+            ".metric_op": "accuracy auc",
+            ".nn": "brelu elu hard_sigmoid hard_swish leaky_relu log log1p maxout mish pow prelu relu relu6 selu soft_relu stanh swish batch_norm inplace_abn continuous_value_model data_norm filter_by_instag hash clip clip_by_norm sign conv2d conv2d_transpose conv3d conv3d_transpose embedding fc group_norm instance_norm l2_normalize layer_norm spectral_norm adaptive_pool2d adaptive_pool3d pool2d pool3d add_position_encoding dropout log_softmax mean_iou one_hot softmax topk image_resize image_resize_short interpolate resize_bilinear resize_nearest resize_trilinear similarity_focus PyFuncRegistry py_func im2sequence affine_channel affine_grid grid_sampler lrn pixel_shuffle shuffle_channel space_to_depth temporal_shift unfold",
+            ".ops": "abs acos asin atan ceil cos cumsum erf exp floor gelu hard_shrink logsigmoid reciprocal round rsqrt sigmoid sin softplus softshrink softsign sqrt square tanh tanh_shrink thresholded_relu",
+            ".recurrent": "BeamSearchDecoder beam_search beam_search_decode gather_tree GRUCell LSTMCell RNNCell rnn DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper BasicDecoder Decoder dynamic_decode dynamic_gru dynamic_lstm dynamic_lstmp lstm gru_unit lstm_unit row_conv",
+            ".sequence_lod": "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step sequence_last_step sequence_mask sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter sequence_slice sequence_softmax sequence_unpad",
+            ".tensor": "elementwise_add elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub scale sum sums elementwise_equal equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor not_equal where arange diag eye fill_constant fill_constant_batch_size_like full full_like linspace ones ones_like range zeros zeros_like diag_embed index_sample index_select meshgrid nonzero randperm roll sampling_id shard_index t tril triu unique unique_with_counts concat multiplex split stack unstack lod_append lod_reset expand expand_as flip pad pad2d pad_constant_like reverse bilinear_tensor_product fsp_matrix matmul mul gaussian_random gaussian_random_batch_size_like randint randn random_crop uniform_random uniform_random_batch_size_like logsumexp mean reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum argmax argmin argsort get_tensor_from_selected_rows merge_selected_rows flatten rank reshape shape size squeeze transpose unsqueeze crop crop_tensor gather gather_nd scatter scatter_nd scatter_nd_add slice strided_slice addcmul addmm allclose bmm clamp cos_sim cross dist dot kron trace assign cast create_global_var create_parameter create_tensor",
         },
         {
-            "": "control_flow detection device distributions io learning_rate_scheduler loss math_op_patch metric_op nn ops recurrent sequence_lod tensor utils",  # noqa: E501
-            ".control_flow": "BlockGuard ConditionalBlock WhileGuard array_to_lod_tensor copy_var_to_parent_block lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor select_input select_output shrink_memory split_lod_tensor",  # noqa: E501
-            ".learning_rate_scheduler": "_decay_step_counter",  # noqa: E501
+            "": "control_flow detection device distributions io learning_rate_scheduler loss math_op_patch metric_op nn ops recurrent sequence_lod tensor utils",
+            ".control_flow": "BlockGuard ConditionalBlock WhileGuard array_to_lod_tensor copy_var_to_parent_block lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor select_input select_output shrink_memory split_lod_tensor",
+            ".learning_rate_scheduler": "_decay_step_counter",
         },
     ),
     "fluidlite.layers.control_flow": (
         {
-            ".arrays": "array_length array_read array_write create_array tensor_array_to_tensor",  # noqa: E501
-            ".branching": "case cond switch_case",  # noqa: E501
-            ".counter": "autoincreased_step_counter increment",  # noqa: E501
-            ".dynamic_rnn": "DynamicRNN",  # noqa: E501
-            ".if_else": "IfElse",  # noqa: E501
-            ".loops": "While while_loop",  # noqa: E501
-            ".printing": "Print",  # noqa: E501
-            ".rank_table": "reorder_lod_tensor_by_rank",  # noqa: E501
-            ".static_rnn": "StaticRNN",  # noqa: E501
-            ".switch": "Switch",  # noqa: E501
+            ".arrays": "array_length array_read array_write create_array tensor_array_to_tensor",
+            ".branching": "case cond switch_case",
+            ".counter": "autoincreased_step_counter increment",
+            ".dynamic_rnn": "DynamicRNN",
+            ".if_else": "IfElse",
+            ".loops": "While while_loop",
+            ".printing": "Print",
+            ".rank_table": "reorder_lod_tensor_by_rank",
+            ".static_rnn": "StaticRNN",
+            ".switch": "Switch",
         },
         {
-            ".blocks": "BlockGuard",  # noqa: E501
-            ".branching": "copy_var_to_parent_block select_input select_output",  # noqa: E501
-            ".conditional_block": "ConditionalBlock ConditionalBlockGuard",  # noqa: E501
-            ".if_else": "IfElseBlockGuard merge_lod_tensor split_lod_tensor",  # noqa: E501
-            ".loops": "WhileGuard",  # noqa: E501
-            ".rank_table": "array_to_lod_tensor lod_rank_table lod_tensor_to_array max_sequence_len shrink_memory",  # noqa: E501
-            ".static_rnn": "BlockGuardWithCompletion StaticRNNMemoryLink",  # noqa: E501
+            ".blocks": "BlockGuard",
+            ".branching": "copy_var_to_parent_block select_input select_output",
+            ".conditional_block": "ConditionalBlock ConditionalBlockGuard",
+            ".if_else": "IfElseBlockGuard merge_lod_tensor split_lod_tensor",
+            ".loops": "WhileGuard",
+            ".rank_table": "array_to_lod_tensor lod_rank_table lod_tensor_to_array max_sequence_len shrink_memory",
+            ".static_rnn": "BlockGuardWithCompletion StaticRNNMemoryLink",
         },
     ),
     "fluidlite.layers.detection": (
         {
-            ".anchors": "anchor_generator density_prior_box prior_box",  # noqa: E501
-            ".boxes": "box_clip box_coder box_decoder_and_assign iou_similarity polygon_box_transform",  # noqa: E501
-            ".masks": "generate_mask_labels",  # noqa: E501
-            ".matching": "bipartite_match target_assign",  # noqa: E501
-            ".proposals": "collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign",  # noqa: E501
-            ".regions": "deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool",  # noqa: E501
-            ".retinanet": "retinanet_detection_output retinanet_target_assign sigmoid_focal_loss",  # noqa: E501
-            ".ssd": "detection_output multi_box_head ssd_loss",  # noqa: E501
-            ".suppression": "locality_aware_nms matrix_nms multiclass_nms",  # noqa: E501
-            ".yolo": "yolo_box yolov3_loss",  # noqa: E501
+            ".anchors": "anchor_generator density_prior_box prior_box",
+            ".boxes": "box_clip box_coder box_decoder_and_assign iou_similarity polygon_box_transform",
+            ".masks": "generate_mask_labels",
+            ".matching": "bipartite_match target_assign",
+            ".proposals": "collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign",
+            ".regions": "deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool",
+            ".retinanet": "retinanet_detection_output retinanet_target_assign sigmoid_focal_loss",
+            ".ssd": "detection_output multi_box_head ssd_loss",
+            ".suppression": "locality_aware_nms matrix_nms multiclass_nms",
+            ".yolo": "yolo_box yolov3_loss",
         },
         {
-            ".precision": "detection_map",  # noqa: E501
+            ".precision": "detection_map",
         },
     ),
     "fluidlite.layers.loss": (
         {
-            ".centers": "center_loss",  # noqa: E501
-            ".classification": "bpr_loss cross_entropy huber_loss kldiv_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss",  # noqa: E501
-            ".crf": "chunk_eval crf_decoding linear_chain_crf",  # noqa: E501
-            ".ctc": "ctc_greedy_decoder edit_distance warpctc",  # noqa: E501
-            ".regression": "dice_loss label_smooth log_loss smooth_l1",  # noqa: E501
-            ".sampled": "hsigmoid nce sampled_softmax_with_cross_entropy",  # noqa: E501
+            ".centers": "center_loss",
+            ".classification": "bpr_loss cross_entropy huber_loss kldiv_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss",
+            ".crf": "chunk_eval crf_decoding linear_chain_crf",
+            ".ctc": "ctc_greedy_decoder edit_distance warpctc",
+            ".regression": "dice_loss label_smooth log_loss smooth_l1",
+            ".sampled": "hsigmoid nce sampled_softmax_with_cross_entropy",
         },
         {
-            ".classification": "cross_entropy2 kIgnoreIndex",  # noqa: E501
+            ".classification": "cross_entropy2 kIgnoreIndex",
         },
     ),
     "fluidlite.layers.nn": (
         {
-            ".activations": "brelu elu hard_sigmoid hard_swish leaky_relu log log1p maxout mish pow prelu relu relu6 selu soft_relu stanh swish",  # noqa: E501
-            ".batch_normalization": "batch_norm inplace_abn",  # noqa: E501
-            ".click_values": "continuous_value_model data_norm filter_by_instag hash",  # noqa: E501
-            ".clipping": "clip clip_by_norm sign",  # noqa: E501
-            ".convolution": "conv2d conv2d_transpose conv3d conv3d_transpose",  # noqa: E501
-            ".dense": "embedding fc",  # noqa: E501
-            ".normalization": "group_norm instance_norm l2_normalize layer_norm spectral_norm",  # noqa: E501
-            ".pooling": "adaptive_pool2d adaptive_pool3d pool2d pool3d",  # noqa: E501
-            ".position_encoding": "add_position_encoding",  # noqa: E501
-            ".probability": "dropout log_softmax mean_iou one_hot softmax topk",  # noqa: E501
-            ".resizing": "image_resize image_resize_short interpolate resize_bilinear resize_nearest resize_trilinear",  # noqa: E501
-            ".similarity": "similarity_focus",  # noqa: E501
-            ".user_functions": "PyFuncRegistry py_func",  # noqa: E501
-            ".vision": "im2sequence affine_channel affine_grid grid_sampler lrn pixel_shuffle shuffle_channel space_to_depth temporal_shift unfold",  # noqa: E501
+            ".activations": "brelu elu hard_sigmoid hard_swish leaky_relu log log1p maxout mish pow prelu relu relu6 selu soft_relu stanh swish",
+            ".batch_normalization": "batch_norm inplace_abn",
+            ".click_values": "continuous_value_model data_norm filter_by_instag hash",
+            ".clipping": "clip clip_by_norm sign",
+            ".convolution": "conv2d conv2d_transpose conv3d conv3d_transpose",
+            ".dense": "embedding fc",
+            ".normalization": "group_norm instance_norm l2_normalize layer_norm spectral_norm",
+            ".pooling": "adaptive_pool2d adaptive_pool3d pool2d pool3d",
+            ".position_encoding": "add_position_encoding",
+            ".probability": "dropout log_softmax mean_iou one_hot softmax topk",
+            ".resizing": "image_resize image_resize_short interpolate resize_bilinear resize_nearest resize_trilinear",
+            ".similarity": "similarity_focus",
+            ".user_functions": "PyFuncRegistry py_func",
+            ".vision": "im2sequence affine_channel affine_grid grid_sampler lrn pixel_shuffle shuffle_channel space_to_depth temporal_shift unfold",
         },
         {
         },
     ),
     "fluidlite.layers.recurrent": (
         {
-            ".beams": "BeamSearchDecoder beam_search beam_search_decode gather_tree",  # noqa: E501
-            ".cells": "GRUCell LSTMCell RNNCell rnn",  # noqa: E501
-            ".decode_helpers": "DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper",  # noqa: E501
-            ".decoding": "BasicDecoder Decoder dynamic_decode",  # noqa: E501
-            ".sequences": "dynamic_gru dynamic_lstm dynamic_lstmp lstm",  # noqa: E501
-            ".unit": "gru_unit lstm_unit row_conv",  # noqa: E501
+            ".beams": "BeamSearchDecoder beam_search beam_search_decode gather_tree",
+            ".cells": "GRUCell LSTMCell RNNCell rnn",
+            ".decode_helpers": "DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper",
+            ".decoding": "BasicDecoder Decoder dynamic_decode",
+            ".sequences": "dynamic_gru dynamic_lstm dynamic_lstmp lstm",
+            ".unit": "gru_unit lstm_unit row_conv",
         },
         {
         },
     ),
     "fluidlite.layers.tensor": (
         {
-            ".arithmetic": "elementwise_add elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub scale sum sums",  # noqa: E501
-            ".comparison": "elementwise_equal equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor not_equal where",  # noqa: E501
-            ".constants": "arange diag eye fill_constant fill_constant_batch_size_like full full_like linspace ones ones_like range zeros zeros_like",  # noqa: E501
-            ".indexing": "diag_embed index_sample index_select meshgrid nonzero randperm roll sampling_id shard_index t tril triu unique unique_with_counts",  # noqa: E501
-            ".joining": "concat multiplex split stack unstack",  # noqa: E501
-            ".lod": "lod_append lod_reset",  # noqa: E501
-            ".manipulation": "expand expand_as flip pad pad2d pad_constant_like reverse",  # noqa: E501
-            ".matrix": "bilinear_tensor_product fsp_matrix matmul mul",  # noqa: E501
-            ".random": "gaussian_random gaussian_random_batch_size_like randint randn random_crop uniform_random uniform_random_batch_size_like",  # noqa: E501
-            ".reductions": "logsumexp mean reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum",  # noqa: E501
-            ".search": "argmax argmin argsort",  # noqa: E501
-            ".selected_rows": "get_tensor_from_selected_rows merge_selected_rows",  # noqa: E501
-            ".shapes": "flatten rank reshape shape size squeeze transpose unsqueeze",  # noqa: E501
-            ".slicing": "crop crop_tensor gather gather_nd scatter scatter_nd scatter_nd_add slice strided_slice",  # noqa: E501
-            ".tensor_math": "addcmul addmm allclose bmm clamp cos_sim cross dist dot kron trace",  # noqa: E501
-            ".variables": "assign cast create_global_var create_parameter create_tensor",  # noqa: E501
+            ".arithmetic": "elementwise_add elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub scale sum sums",
+            ".comparison": "elementwise_equal equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor not_equal where",
+            ".constants": "arange diag eye fill_constant fill_constant_batch_size_like full full_like linspace ones ones_like range zeros zeros_like",
+            ".indexing": "diag_embed index_sample index_select meshgrid nonzero randperm roll sampling_id shard_index t tril triu unique unique_with_counts",
+            ".joining": "concat multiplex split stack unstack",
+            ".lod": "lod_append lod_reset",
+            ".manipulation": "expand expand_as flip pad pad2d pad_constant_like reverse",
+            ".matrix": "bilinear_tensor_product fsp_matrix matmul mul",
+            ".random": "gaussian_random gaussian_random_batch_size_like randint randn random_crop uniform_random uniform_random_batch_size_like",
+            ".reductions": "logsumexp mean reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum",
+            ".search": "argmax argmin argsort",
+            ".selected_rows": "get_tensor_from_selected_rows merge_selected_rows",
+            ".shapes": "flatten rank reshape shape size squeeze transpose unsqueeze",
+            ".slicing": "crop crop_tensor gather gather_nd scatter scatter_nd scatter_nd_add slice strided_slice",
+            ".tensor_math": "addcmul addmm allclose bmm clamp cos_sim cross dist dot kron trace",
+            ".variables": "assign cast create_global_var create_parameter create_tensor",
         },
         {
-            ".files": "load_combine save save_combine",  # noqa: E501
+            ".files": "load_combine save save_combine",
         },
     ),
     "fluidlite.paddle": (
         {
         },
         {
-            "..dygraph": "DataParallel",  # noqa: E501
-            "": "autograd callbacks complex hapi io jit metric nn optimizer reader regularizer static utils vision",  # noqa: E501
-            ".hapi": "Model",  # noqa: E501
-            ".hapi.summary": "summary",  # noqa: E501
-            ".param_attr": "ParamAttr",  # noqa: E501
+            "..dygraph": "DataParallel",
+            "": "autograd callbacks complex hapi io jit metric nn optimizer reader regularizer static utils vision",
+            ".hapi": "Model",
+            ".hapi.summary": "summary",
+            ".param_attr": "ParamAttr",
         },
     ),
     "fluidlite.paddle.distributed": (
         {
         },
         {
-            "": "cloud_utils fs_wrapper launch launch_ps utils",  # noqa: E501
+            "": "cloud_utils fs_wrapper launch launch_ps utils",
         },
     ),
     "fluidlite.paddle.nn.functional": (
         {
-            ".activation": "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_sigmoid log_softmax maxout mish prelu relu relu6 selu sigmoid silu softmax softplus softshrink softsign swish tanh tanhshrink thresholded_relu",  # noqa: E501
-            ".common": "alpha_dropout bilinear cosine_similarity dropout dropout2d dropout3d embedding interpolate label_smooth linear normalize one_hot pad pairwise_distance pixel_shuffle unfold upsample zeropad2d",  # noqa: E501
-            ".conv": "conv1d conv1d_transpose conv2d conv2d_transpose conv3d conv3d_transpose",  # noqa: E501
-            ".loss": "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy dice_loss hinge_embedding_loss kl_div l1_loss log_loss margin_ranking_loss mse_loss nll_loss npair_loss sigmoid_focal_loss smooth_l1_loss softmax_with_cross_entropy square_error_cost triplet_margin_loss",  # noqa: E501
-            ".norm": "batch_norm group_norm instance_norm layer_norm local_response_norm",  # noqa: E501
-            ".pooling": "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",  # noqa: E501
-            ".vision": "affine_grid grid_sample",  # noqa: E501
+            ".activation": "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_sigmoid log_softmax maxout mish prelu relu relu6 selu sigmoid silu softmax softplus softshrink softsign swish tanh tanhshrink thresholded_relu",
+            ".common": "alpha_dropout bilinear cosine_similarity dropout dropout2d dropout3d embedding interpolate label_smooth linear normalize one_hot pad pairwise_distance pixel_shuffle unfold upsample zeropad2d",
+            ".conv": "conv1d conv1d_transpose conv2d conv2d_transpose conv3d conv3d_transpose",
+            ".loss": "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy dice_loss hinge_embedding_loss kl_div l1_loss log_loss margin_ranking_loss mse_loss nll_loss npair_loss sigmoid_focal_loss smooth_l1_loss softmax_with_cross_entropy square_error_cost triplet_margin_loss",
+            ".norm": "batch_norm group_norm instance_norm layer_norm local_response_norm",
+            ".pooling": "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",
+            ".vision": "affine_grid grid_sample",
         },
         {
         },
     ),
     "fluidlite.paddle.nn.layer": (
         {
-            ".activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish PReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU",  # noqa: E501
-            ".common": "AlphaDropout Bilinear CosineSimilarity Dropout Dropout2D Dropout3D Embedding Flatten Identity Linear Pad1D Pad2D Pad3D PairwiseDistance PixelShuffle Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D ZeroPad2D",  # noqa: E501
-            ".container": "LayerDict LayerList ParameterList Sequential",  # noqa: E501
-            ".conv": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose",  # noqa: E501
-            ".loss": "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss KLDivLoss L1Loss MSELoss MarginRankingLoss NLLLoss SmoothL1Loss TripletMarginLoss",  # noqa: E501
-            ".norm": "BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D LayerNorm LocalResponseNorm SpectralNorm SyncBatchNorm",  # noqa: E501
-            ".pooling": "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool1D AvgPool2D AvgPool3D MaxPool1D MaxPool2D MaxPool3D",  # noqa: E501
-            ".rnn": "BiRNN GRU LSTM RNN SimpleRNN",  # noqa: E501
-            ".rnn_cell": "GRUCell LSTMCell RNNCellBase SimpleRNNCell",  # noqa: E501
-            ".transformer": "MultiHeadAttention Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",  # noqa: E501
+            ".activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish PReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU",
+            ".common": "AlphaDropout Bilinear CosineSimilarity Dropout Dropout2D Dropout3D Embedding Flatten Identity Linear Pad1D Pad2D Pad3D PairwiseDistance PixelShuffle Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D ZeroPad2D",
+            ".container": "LayerDict LayerList ParameterList Sequential",
+            ".conv": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose",
+            ".loss": "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss KLDivLoss L1Loss MSELoss MarginRankingLoss NLLLoss SmoothL1Loss TripletMarginLoss",
+            ".norm": "BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D LayerNorm LocalResponseNorm SpectralNorm SyncBatchNorm",
+            ".pooling": "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool1D AvgPool2D AvgPool3D MaxPool1D MaxPool2D MaxPool3D",
+            ".rnn": "BiRNN GRU LSTM RNN SimpleRNN",
+            ".rnn_cell": "GRUCell LSTMCell RNNCellBase SimpleRNNCell",
+            ".transformer": "MultiHeadAttention Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
         },
         {
         },
     ),
     "fluidlite.paddle.tensor": (
         {
-            ".creation": "arange assign create_parameter diag empty empty_like eye full full_like linspace meshgrid ones ones_like to_tensor tril triu zeros zeros_like",  # noqa: E501
-            ".linalg": "addmm bincount bmm cholesky cross diagonal dist dot histogram inner inverse kron matmul mm mv norm outer trace",  # noqa: E501
-            ".logic": "allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than logical_and logical_not logical_or logical_xor not_equal",  # noqa: E501
-            ".manipulation": "broadcast_shape broadcast_to cast chunk concat crop expand expand_as flatten flip gather gather_nd moveaxis rank repeat_interleave reshape reshape_ reverse roll scatter scatter_nd scatter_nd_add shape slice split squeeze squeeze_ stack strided_slice t tile tolist transpose unbind unique unsqueeze unsqueeze_ unstack",  # noqa: E501
-            ".math": "abs acos add add_n asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod increment isfinite isinf isnan lerp log log10 log1p log2 maximum minimum mod multiplex multiply neg pow reciprocal remainder round rsqrt scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc",  # noqa: E501
-            ".random": "bernoulli multinomial normal rand randint randint_like randn randperm seed standard_normal uniform",  # noqa: E501
-            ".search": "argmax argmin argsort index_sample index_select masked_select nonzero sort topk where",  # noqa: E501
-            ".stat": "all any count_nonzero logsumexp max mean median min numel prod std sum var",  # noqa: E501
-            ".summation": "einsum",  # noqa: E501
+            ".creation": "arange assign create_parameter diag empty empty_like eye full full_like linspace meshgrid ones ones_like to_tensor tril triu zeros zeros_like",
+            ".linalg": "addmm bincount bmm cholesky cross diagonal dist dot histogram inner inverse kron matmul mm mv norm outer trace",
+            ".logic": "allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than logical_and logical_not logical_or logical_xor not_equal",
+            ".manipulation": "broadcast_shape broadcast_to cast chunk concat crop expand expand_as flatten flip gather gather_nd moveaxis rank repeat_interleave reshape reshape_ reverse roll scatter scatter_nd scatter_nd_add shape slice split squeeze squeeze_ stack strided_slice t tile tolist transpose unbind unique unsqueeze unsqueeze_ unstack",
+            ".math": "abs acos add add_n asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod increment isfinite isinf isnan lerp log log10 log1p log2 maximum minimum mod multiplex multiply neg pow reciprocal remainder round rsqrt scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc",
+            ".random": "bernoulli multinomial normal rand randint randint_like randn randperm seed standard_normal uniform",
+            ".search": "argmax argmin argsort index_sample index_select masked_select nonzero sort topk where",
+            ".stat": "all any count_nonzero logsumexp max mean median min numel prod std sum var",
+            ".summation": "einsum",
         },
         {
         },
@@ -291,21 +292,21 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            ".collating": "default_collate_fn",  # noqa: E501
-            ".creator": "np_array recordio text_file",  # noqa: E501
-            ".dataset": "ChainDataset ComposeDataset ConcatDataset Dataset IterableDataset Subset TensorDataset random_split",  # noqa: E501
-            ".decorators": "ComposeNotAligned batch cache chain compose firstn map_readers shuffle",  # noqa: E501
-            ".feeder": "DataFeeder",  # noqa: E501
-            ".leak_counters": "leaks",  # noqa: E501
-            ".loader.dataset": "DataLoader",  # noqa: E501
-            ".loader.epoch": "LoaderError State",  # noqa: E501
-            ".loader.fluid_names": "KEEP_DATA_LOADER_ORDER QUEUE_GET_TIMEOUT DataLoaderBase DygraphGeneratorLoader GeneratorLoader data_loader_unique_name_generator keep_data_loader_order multiprocess_queue_set",  # noqa: E501
-            ".loader.of_files": "DatasetLoader",  # noqa: E501
-            ".loader.py_reader": "PyReader",  # noqa: E501
-            ".processes": "multiprocess_reader",  # noqa: E501
-            ".samplers": "BatchSampler DistributedBatchSampler FluidBatchSampler RandomSampler Sampler SequenceSampler WeightedRandomSampler",  # noqa: E501
-            ".threaded": "buffered xmap_readers",  # noqa: E501
-            ".worker.dataset": "get_worker_info",  # noqa: E501
+            ".collating": "default_collate_fn",
+            ".creator": "np_array recordio text_file",
+            ".dataset": "ChainDataset ComposeDataset ConcatDataset Dataset IterableDataset Subset TensorDataset random_split",
+            ".decorators": "ComposeNotAligned batch cache chain compose firstn map_readers shuffle",
+            ".feeder": "DataFeeder",
+            ".leak_counters": "leaks",
+            ".loader.dataset": "DataLoader",
+            ".loader.epoch": "LoaderError State",
+            ".loader.fluid_names": "KEEP_DATA_LOADER_ORDER QUEUE_GET_TIMEOUT DataLoaderBase DygraphGeneratorLoader GeneratorLoader data_loader_unique_name_generator keep_data_loader_order multiprocess_queue_set",
+            ".loader.of_files": "DatasetLoader",
+            ".loader.py_reader": "PyReader",
+            ".processes": "multiprocess_reader",
+            ".samplers": "BatchSampler DistributedBatchSampler FluidBatchSampler RandomSampler Sampler SequenceSampler WeightedRandomSampler",
+            ".threaded": "buffered xmap_readers",
+            ".worker.dataset": "get_worker_info",
         },
     ),
 }

@@ -106,6 +106,9 @@ def digits(tmp_path_factory):
 def test_training_from_a_dataset(python, tmp_path, digits, workers):
     (tmp_path / digits.name).symlink_to(digits)
     script = edited("g5_train", tmp_path, "shuffle=True", f"shuffle=True, num_workers={workers}")
+    script.write_text(
+        "import numpy\nimport paddle\nnumpy.random.seed(1)\npaddle.seed(1)\n" + script.read_text()
+    )
     printed = lines(python("-m", "fluidlite", script))
     assert printed[:3] == [f"{i} [100, 784] [100]" for i in range(3)]
     pattern = r"epoch: (\d+), batch: 0, loss is: \[?([.\d]+)\]?"
@@ -114,7 +117,7 @@ def test_training_from_a_dataset(python, tmp_path, digits, workers):
     first, *later = [float(loss) for _, loss in found]
     # [100, 1] - [100] is [100, 100]: all that can be learned is the mean of the labels, whose variance is about 8.
     assert first > 15
-    assert all(5 < loss < 14 for loss in later)
+    assert all(6 < loss < 13 for loss in later)
     assert 7.5 < sum(later) / len(later) < 10.5
     saved = paddle.load(str(tmp_path / "mnist"))
     assert {name: value.shape for name, value in saved.items()} == {"fc.weight": [784, 1], "fc.bias": [1]}
