@@ -29,11 +29,9 @@ builds recomputation.
 """
 
 TURN_BY_TURN = {
-    "a_dynamic_rnn": "a turn makes rows of another batch than its plan was made for",
     "f_basic_decoder": "a turn slices by numbers that only the data know",
     "f_dynamic_rnn_multi": "a turn works on sequences",
     "f_seq2seq_attention": "a turn works on sequences",
-    "f_while_loop_train": "a turn makes rows of another batch than its plan was made for",
     "f_while_nested": "a turn has a loop",
     "g_contrib_decoder": "a turn works on sequences",
     "g_decode_options": "a turn slices by numbers that only the data know",

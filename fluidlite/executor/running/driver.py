@@ -18,6 +18,7 @@ from ...base import profiling
 from ...base.errors import EnforceNotMet
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
+from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY
 from ...ops.tensor.selected_rows import parts
 from ..blocks.array_elements import KEEP, READ, Missed, arrays_in, on_elements, with_samples
@@ -155,7 +156,8 @@ class Driver(Interpreter):
     ) -> LoopPiece:
         """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
         block = pieces.block
-        ops = on_elements(block, pieces.ops, None if finds is None else environment)
+        inside = [each for each in pieces.ops if not changes_nothing(each)]
+        ops = on_elements(block, inside, None if finds is None else environment)
         if not ops or any(works_alone(each) and not in_line(each) for each in ops):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []

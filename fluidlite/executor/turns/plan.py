@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import Size, always_equal, current_shape
+from ...base.sizes import Size, always_equal
 from ...framework import Block, Operator, Program
 from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView
@@ -63,9 +63,11 @@ class TurnsPlan(Plan):
             size = self.meta.shapes[name][0]
             (roots if isinstance(size, Size) else expected).append((self._registers.integer(size), column))
         column = len(self.moving)
+        self._layouts: dict[str, tuple[int, ...]] = {}
         for name in [*(self._outside[name] for name in self._wanted), *(name + SUM for name in self._added)]:
             expected.append((self._registers.integer(self.meta.shapes[name][0]), column))
             expected.append((self._registers.integer(self.meta.bytes(name)), column + 1))
+            self._layouts[name] = self._registers.shape(self.meta.shapes[name])
             column += 2
         slots = [self._slots[name] for name in self.moving]
         slots += [self._slots[self._outside[name]] for name in self._wanted]
@@ -162,7 +164,8 @@ class TurnsPlan(Plan):
             moving: list[str] = self.moving if isinstance(shape[0], Size) else []
             like = next((each for each in moving if always_equal(self.meta.shapes[each][0], shape[0])), "")
             self._alike[name] = like
-        return current_shape(shape), to_numpy(self.meta.dtypes[name]), like
+        sizes = tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in self._layouts[name]])
+        return sizes, to_numpy(self.meta.dtypes[name]), like
 
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()

@@ -286,7 +286,7 @@ def test_as_operator_by_operator(build):
         for name, value in fed.items():
             np.testing.assert_array_equal(feed[name], value)  # what is fed is never changed
     text = exe.describe()
-    assert bool(re.search("loop of [0-9]+ instructions", text)) == (build not in TURN_BY_TURN)
+    assert bool(re.search("(loop|turns) of [0-9]+ instruction", text)) == (build not in TURN_BY_TURN)
     assert ("turn by turn" in text) == (build in TURN_BY_TURN | {nested})
 
 
