@@ -1,21 +1,26 @@
-"""Functions that are one operator each: families that share a signature and take their words from the operator.
+"""Families: public functions that share a signature, which is written once.
 
-The operator's declaration (`OpDef.doc`) says what such a function computes, for `fluid.layers`, `paddle` and
-`paddle.nn.functional` alike; a line names it where it is public. `help`, `inspect.signature` and type checkers see the
-signature of the family.
+Of functions that are one operator each, the operator's declaration (`OpDef.doc`) says what they compute, for
+`fluid.layers`, `paddle` and `paddle.nn.functional` alike; a line names each where it is public. Of functions that do
+more, like convolutions of images and of volumes, one is written for all kinds, and `of_kind` gives each its name, words
+and defaults. `help`, `inspect.signature` and type checkers see the signature of the family.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from types import FunctionType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from .framework import Variable
 from .layer_helper import check_variable, run_op
 from .ops import registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 Check = Callable[[Any, str, str], None]
 
 
@@ -32,6 +37,34 @@ def public(
     function.__module__ = sys._getframe(2).f_globals["__name__"]
     what = registry.find(op_type).doc.rstrip(".")
     function.__doc__ = f"{what} (`{api}.{name}`).{note and ' ' + note}"
+    return function
+
+
+def of_kind(
+    family: Callable[Concatenate[str, Arguments], Result], kind: str, doc: str, **defaults: Any
+) -> Callable[Arguments, Result]:
+    """The public function `kind` of the module of `family`, which is `family` with `kind` as its first argument.
+
+    `doc` is what `help` says of it, `defaults` are those of its arguments that differ from the family's.
+    """
+    assert isinstance(family, FunctionType)
+    _, *taken = inspect.signature(family).parameters.values()
+    taken = [one.replace(default=defaults.get(one.name, one.default)) for one in taken]
+    own = FunctionType(
+        family.__code__,
+        family.__globals__,
+        kind,
+        tuple(one.default for one in taken if one.default is not one.empty),
+        family.__closure__,
+    )
+
+    def function(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return own(kind, *args, **kwargs)
+
+    # Wrong calls are told of by `own`, under the name that the caller knows.
+    function.__name__ = function.__qualname__ = own.__qualname__ = kind
+    function.__module__, function.__doc__ = family.__module__, doc
+    function.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return function
 
 

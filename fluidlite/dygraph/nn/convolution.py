@@ -11,22 +11,6 @@ from ..layers import Layer
 __all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 
-def _described(
-    layer: _Convolution,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int | None,
-    use_cudnn: bool,
-    output_size: Any = None,
-) -> Convolution:
-    """What `layer` is; its padding is a number for each axis, as in Fluid."""
-    who = type(layer).__name__
-    kind = layer._kind
-    padding = numbers(padding, int(kind[4]), "padding", who)
-    return Convolution(kind, stride, padding, dilation, groups, None, use_cudnn, output_size, who)
-
-
 class _Convolution(Layer):
     """What the four have in common: filters, bias, activation."""
 
@@ -34,21 +18,26 @@ class _Convolution(Layer):
 
     def _prepare(
         self,
-        conv: Convolution,
         num_channels: int,
         num_filters: int,
         filter_size: Any,
-        groups: int | None,
+        windows: tuple[Any, Any, Any, int | None],
         param_attr: Any,
         bias_attr: Any,
+        use_cudnn: bool,
         act: str | None,
+        output_size: Any = None,
     ) -> None:
-        who, dtype = conv.layer, self._dtype
+        """`windows`: stride, padding, dilation and groups; the padding is a number for each axis, as in Fluid."""
+        who, kind, dtype = type(self).__name__, self._kind, self._dtype
+        stride, padding, dilation, groups = windows
+        padding = numbers(padding, int(kind[4]), "padding", who)
+        conv = Convolution(kind, stride, padding, dilation, groups, None, use_cudnn, output_size, who)
         if param_attr is False:
             raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
         conv.check_groups({"num_channels": num_channels, "num_filters": num_filters})
         self._num_channels, self._num_filters, self._groups = num_channels, num_filters, groups
-        self._filter_size, self._use_cudnn, self._act = filter_size, conv.use_cudnn, act
+        self._filter_size, self._use_cudnn, self._act = filter_size, use_cudnn, act
         self._stride, self._padding, self._dilation = conv.stride, conv.padding, conv.dilation
         self._attrs, self._l_type = conv.attrs, conv.operator(num_channels, num_filters)
         kernel = conv.numbers(filter_size, "filter_size")
@@ -89,8 +78,9 @@ class _Gathering(_Convolution):
         dtype: Any = "float32",
     ) -> None:
         super().__init__(self._kind, dtype)
-        conv = _described(self, stride, padding, dilation, groups, use_cudnn)
-        self._prepare(conv, num_channels, num_filters, filter_size, groups, param_attr, bias_attr, act)
+        windows = (stride, padding, dilation, groups)
+        sizes = (num_channels, num_filters, filter_size)
+        self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act)
 
 
 class Conv2D(_Gathering):
@@ -151,8 +141,9 @@ class Conv2DTranspose(_Convolution):
         super().__init__("conv2d_transpose", dtype)
         if output_size is not None and not isinstance(output_size, (int, list, tuple)):
             raise ValueError(f"output_size of Conv2DTranspose should be list or int, got {output_size!r}")
-        conv = _described(self, stride, padding, dilation, groups, use_cudnn, output_size)
-        self._prepare(conv, num_channels, num_filters, filter_size, groups, param_attr, bias_attr, act)
+        windows = (stride, padding, dilation, groups)
+        sizes = (num_channels, num_filters, filter_size)
+        self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act, output_size)
 
 
 class Conv3DTranspose(_Convolution):
@@ -176,5 +167,6 @@ class Conv3DTranspose(_Convolution):
         dtype: Any = "float32",
     ) -> None:
         super().__init__("conv3d_transpose", dtype)
-        conv = _described(self, stride, padding, dilation, groups, use_cudnn)
-        self._prepare(conv, num_channels, num_filters, filter_size, groups, param_attr, bias_attr, act)
+        windows = (stride, padding, dilation, groups)
+        sizes = (num_channels, num_filters, filter_size)
+        self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act)

@@ -11,6 +11,7 @@ from ...base.windows import resolve_pads
 from ...framework import Variable
 from ...initializer import NormalInitializer
 from ...layer_helper import LayerHelper
+from ...op_functions import of_kind
 from ..checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
 
 __all__ = ["conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
@@ -122,7 +123,8 @@ class Convolution:
         return [(out - (n - 1) * s + sum(side) - 1) // d + 1 for out, n, s, d, side in parts]
 
 
-def conv2d(
+def _convolution(
+    kind: str,
     input: Variable,
     num_filters: int,
     filter_size: Any,
@@ -137,6 +139,16 @@ def conv2d(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
+    check_dtype(input, "input", kind)
+    conv = Convolution(kind, stride, padding, dilation, groups, data_format, use_cudnn)
+    return _convolved(
+        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
+
+
+conv2d = of_kind(
+    _convolution,
+    "conv2d",
     """Convolves images with `num_filters` trainable filters (`fluid.layers.conv2d`).
 
     Args:
@@ -155,38 +167,18 @@ def conv2d(
 
     Raises:
         TypeError, ValueError: for arguments that do not fit; they name the argument.
-    """
-    check_dtype(input, "input", "conv2d")
-    conv = Convolution("conv2d", stride, padding, dilation, groups, data_format, use_cudnn)
-    return _convolved(
-        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
-    )
+    """,
+)
+conv3d = of_kind(
+    _convolution,
+    "conv3d",
+    """Convolves volumes [N, C, D, H, W] (or NDHWC); otherwise as `conv2d` (`fluid.layers.conv3d`).""",
+    data_format="NCDHW",
+)
 
 
-def conv3d(
-    input: Variable,
-    num_filters: int,
-    filter_size: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int | None = None,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    use_cudnn: bool = True,
-    act: str | None = None,
-    name: str | None = None,
-    data_format: str = "NCDHW",
-) -> Variable:
-    """Convolves volumes [N, C, D, H, W] (or NDHWC); otherwise as `conv2d` (`fluid.layers.conv3d`)."""
-    check_dtype(input, "input", "conv3d")
-    conv = Convolution("conv3d", stride, padding, dilation, groups, data_format, use_cudnn)
-    return _convolved(
-        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
-    )
-
-
-def conv2d_transpose(
+def _transpose(
+    kind: str,
     input: Variable,
     num_filters: int,
     output_size: Any = None,
@@ -202,6 +194,16 @@ def conv2d_transpose(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
+    check_dtype(input, "input", kind)
+    conv = Convolution(kind, stride, padding, dilation, groups, data_format, use_cudnn, output_size)
+    return _convolved(
+        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
+    )
+
+
+conv2d_transpose = of_kind(
+    _transpose,
+    "conv2d_transpose",
     """The transpose of a convolution: spreads images instead of gathering them
     (`fluid.layers.conv2d_transpose`).
 
@@ -210,42 +212,16 @@ def conv2d_transpose(
             out, which is then made to fit.
 
     The other arguments are those of `conv2d`. Raises ValueError if neither size is given or they do not fit.
-    """
-    check_dtype(input, "input", "conv2d_transpose")
-    conv = Convolution(
-        "conv2d_transpose", stride, padding, dilation, groups, data_format, use_cudnn, output_size
-    )
-    return _convolved(
-        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
-    )
-
-
-def conv3d_transpose(
-    input: Variable,
-    num_filters: int,
-    output_size: Any = None,
-    filter_size: Any = None,
-    padding: Any = 0,
-    stride: Any = 1,
-    dilation: Any = 1,
-    groups: int | None = None,
-    param_attr: Any = None,
-    bias_attr: Any = None,
-    use_cudnn: bool = True,
-    act: str | None = None,
-    name: str | None = None,
-    data_format: str = "NCDHW",
-) -> Variable:
+    """,
+)
+conv3d_transpose = of_kind(
+    _transpose,
+    "conv3d_transpose",
     """The transpose of a convolution of volumes; otherwise as `conv2d_transpose`
     (`fluid.layers.conv3d_transpose`).
-    """
-    check_dtype(input, "input", "conv3d_transpose")
-    conv = Convolution(
-        "conv3d_transpose", stride, padding, dilation, groups, data_format, use_cudnn, output_size
-    )
-    return _convolved(
-        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
-    )
+    """,
+    data_format="NCDHW",
+)
 
 
 def _convolved(

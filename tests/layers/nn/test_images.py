@@ -57,7 +57,7 @@ def test_depthwise_without_cudnn(image):
     assert layers.conv2d(image, 8, 3, groups=4).name == "conv2d_0.tmp_1"
 
 
-def test_one_channel_is_depthwise_only_by_groups():
+def test_one_channel_is_depthwise_only_by_groups(programs):
     """So that networks with and without cuDNN have the same names, as scripts that evaluate elsewhere rely on."""
     gray = data("gray", [None, 1, 8, 8], "float32")
     for build in (layers.conv2d, layers.conv2d_transpose):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ....layers.checks import FORMATS, check_choice, numbers
 from ....layers.nn.convolution import Convolution
+from ....op_functions import of_kind
 from ...run_mode import run
 from ...tensor.manipulation import squeeze, unsqueeze
 
@@ -23,47 +24,42 @@ __all__ = [
 ]
 
 
-def _run(conv: Convolution, x: Any, weight: Any, bias: Any, name: str | None = None) -> Any:
-    out = run(conv.kind, {"Input": x, "Filter": weight}, ("Output",), conv.attrs, name)
-    if bias is None:
-        return out
-    return run("elementwise_add", {"X": out, "Y": bias}, attrs={"axis": conv.channel_axis})
-
-
-def conv2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCHW",
-    name: str | None = None,
+def _convolved(
+    kind: str,
+    operands: tuple[Any, Any, Any],
+    windows: tuple[Any, Any, Any, int, str],
+    name: str | None,
+    output_padding: Any = 0,
+    output_size: Any = None,
 ) -> Any:
-    """Convolves images `x` [N, C, H, W] with filters `weight` [F, C / groups, h, w], plus `bias` [F]
-    (`paddle.nn.functional.conv2d`).
+    """What all of them compute; a sequence is convolved as an image of height 1.
 
-    `stride` and `dilation` are a number or one for each spatial axis.
+    `operands`: input, filters, bias; `windows`: stride, padding, dilation, groups, layout.
     """
-    conv = Convolution("conv2d", stride, padding, dilation, groups, data_format)
-    return _run(conv, x, weight, bias, name)
+    x, weight, bias = operands
+    axis = None
+    if kind.startswith("conv1d"):
+        stride, padding, dilation, groups, layout = windows
+        check_choice(layout, "data_format", FORMATS[1], kind)
+        last = layout == "NLC"
+        axis = 1 if last else 2
+        x, weight = unsqueeze(x, axis), unsqueeze(weight, 2)
+        stride, dilation = wide(stride, "stride", kind), wide(dilation, "dilation", kind)
+        windows = (stride, along_width(padding, kind), dilation, groups, FORMATS[2][last])
+        output_padding = [0, *numbers(output_padding or 0, 1, "output_padding", kind)]
+        output_size = None if output_size is None else wide(output_size, "output_size", kind)
+    conv = Convolution(kind.replace("1", "2"), *windows, layer=kind)
+    if conv.transposed:
+        _fix_size(conv, x, weight, output_padding, output_size)
+    out = run(conv.kind, {"Input": x, "Filter": weight}, ("Output",), conv.attrs, name)
+    if bias is not None:
+        out = run("elementwise_add", {"X": out, "Y": bias}, attrs={"axis": conv.channel_axis})
+    return out if axis is None else squeeze(out, axis)
 
 
-def conv3d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Any:
-    """Convolves volumes; arguments as in `conv2d` (`paddle.nn.functional.conv3d`)."""
-    conv = Convolution("conv3d", stride, padding, dilation, groups, data_format)
-    return _run(conv, x, weight, bias, name)
+def wide(value: Any, name: str, who: str) -> list[int]:
+    """Argument `name`, a number for sequences, as that for images of height 1."""
+    return [1, *numbers(value, 1, name, who)]
 
 
 def along_width(value: Any, who: str) -> Any:
@@ -77,64 +73,13 @@ def along_width(value: Any, who: str) -> Any:
     return [0, numbers(value, 1, "padding", who)[0]]
 
 
-def conv1d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-    data_format: str = "NCL",
-    name: str | None = None,
-) -> Any:
-    """Convolves sequences `x` [N, C, L] with filters `weight` [F, C / groups, l]; other arguments as in `conv2d`
-    (`paddle.nn.functional.conv1d`)."""
-    return _sequence("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format, name)
-
-
-def _sequence(
-    kind: str,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    data_format: str,
-    name: str | None,
-    output_padding: Any = 0,
-    output_size: Any = None,
-) -> Any:
-    """A sequence convolved as an image of height 1."""
-    check_choice(data_format, "data_format", FORMATS[1], kind)
-    last = data_format == "NLC"
-    axis = 1 if last else 2
-    step, spread = numbers(stride, 1, "stride", kind), numbers(dilation, 1, "dilation", kind)
-    conv = Convolution(
-        kind.replace("1", "2"),
-        [1, *step],
-        along_width(padding, kind),
-        [1, *spread],
-        groups,
-        FORMATS[2][last],
-        layer=kind,
-    )
-    image, filters = unsqueeze(x, axis), unsqueeze(weight, 2)
-    if conv.transposed:
-        more = [0, *numbers(output_padding or 0, 1, "output_padding", kind)]
-        size = None if output_size is None else [1, *numbers(output_size, 1, "output_size", kind)]
-        conv = _sized(conv, image, filters, more, size)
-    return squeeze(_run(conv, image, filters, bias, name), axis)
-
-
-def _sized(conv: Convolution, x: Any, weight: Any, output_padding: Any, output_size: Any) -> Convolution:
-    """The transposed `conv` with results of `output_size`, or with `output_padding` more at the end of each axis."""
+def _fix_size(conv: Convolution, x: Any, weight: Any, output_padding: Any, output_size: Any) -> None:
+    """Say of the transposed `conv` how large its results are: `output_size`, or `output_padding` more at the end of
+    each axis."""
     if output_size is None:
         more = conv.numbers(output_padding or 0, "output_padding")
         if not any(more):
-            return conv
+            return
         if conv.attrs["padding_algorithm"] != "EXPLICIT":
             raise ValueError(f"{conv.layer} takes output_padding with numbers as padding")
         sizes, sides = x.shape[1:-1] if conv.channels_last else x.shape[2:], conv.padding
@@ -149,7 +94,45 @@ def _sized(conv: Convolution, x: Any, weight: Any, output_padding: Any, output_s
             for size, reach, step, cut, spread, end in parts
         ]
     conv.attrs["output_size"] = conv.numbers(output_size, "output_size")
-    return conv
+
+
+def _convolution(
+    kind: str,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
+    return _convolved(kind, (x, weight, bias), (stride, padding, dilation, groups, data_format), name)
+
+
+conv2d = of_kind(
+    _convolution,
+    "conv2d",
+    """Convolves images `x` [N, C, H, W] with filters `weight` [F, C / groups, h, w], plus `bias` [F]
+    (`paddle.nn.functional.conv2d`).
+
+    `stride` and `dilation` are a number or one for each spatial axis.
+    """,
+)
+conv3d = of_kind(
+    _convolution,
+    "conv3d",
+    "Convolves volumes; arguments as in `conv2d` (`paddle.nn.functional.conv3d`).",
+    data_format="NCDHW",
+)
+conv1d = of_kind(
+    _convolution,
+    "conv1d",
+    """Convolves sequences `x` [N, C, L] with filters `weight` [F, C / groups, l]; other arguments as in `conv2d`
+    (`paddle.nn.functional.conv1d`).""",
+    data_format="NCL",
+)
 
 
 def conv2d_transpose(
@@ -169,11 +152,12 @@ def conv2d_transpose(
 
     `output_padding`: how much larger the result is at the end of each axis; `output_size`: its spatial size instead.
     """
-    conv = Convolution("conv2d_transpose", stride, padding, dilation, groups, data_format)
-    return _run(_sized(conv, x, weight, output_padding, output_size), x, weight, bias, name)
+    windows = (stride, padding, dilation, groups, data_format)
+    return _convolved("conv2d_transpose", (x, weight, bias), windows, name, output_padding, output_size)
 
 
-def conv3d_transpose(
+def _transpose(
+    kind: str,
     x: Any,
     weight: Any,
     bias: Any = None,
@@ -186,24 +170,18 @@ def conv3d_transpose(
     data_format: str = "NCDHW",
     name: str | None = None,
 ) -> Any:
-    """The transpose of `conv3d`; arguments as in `conv2d_transpose` (`paddle.nn.functional.conv3d_transpose`)."""
-    conv = Convolution("conv3d_transpose", stride, padding, dilation, groups, data_format)
-    return _run(_sized(conv, x, weight, output_padding, output_size), x, weight, bias, name)
+    windows = (stride, padding, dilation, groups, data_format)
+    return _convolved(kind, (x, weight, bias), windows, name, output_padding, output_size)
 
 
-def conv1d_transpose(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-    output_size: Any = None,
-    data_format: str = "NCL",
-    name: str | None = None,
-) -> Any:
-    """The transpose of `conv1d`; arguments as in `conv2d_transpose` (`paddle.nn.functional.conv1d_transpose`)."""
-    kind, described = "conv1d_transpose", (stride, padding, dilation, groups, data_format, name)
-    return _sequence(kind, x, weight, bias, *described, output_padding, output_size)
+conv3d_transpose = of_kind(
+    _transpose,
+    "conv3d_transpose",
+    "The transpose of `conv3d`; arguments as in `conv2d_transpose` (`paddle.nn.functional.conv3d_transpose`).",
+)
+conv1d_transpose = of_kind(
+    _transpose,
+    "conv1d_transpose",
+    "The transpose of `conv1d`; arguments as in `conv2d_transpose` (`paddle.nn.functional.conv1d_transpose`).",
+    data_format="NCL",
+)

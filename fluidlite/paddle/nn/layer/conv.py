@@ -33,29 +33,35 @@ class _Filters(Layer):
         ValueError: sizes that do not fit; names them.
     """
 
-    _dims: ClassVar[int]
-    _transposed: ClassVar[bool] = False
+    _kind: ClassVar[str]
+    """The function of `paddle.nn.functional` that computes it."""
 
     def _prepare(
         self,
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
-        groups: int,
         weight_attr: Any,
         bias_attr: Any,
-        data_format: str,
+        *,
+        groups: int,
+        data_format: str | None,
+        **windows: Any,
     ) -> None:
-        who = type(self).__name__
-        kind = f"conv{self._dims}d_transpose" if self._transposed else f"conv{self._dims}d"
-        conv = Convolution(kind, 1, 0, 1, groups, data_format, layer=who)
+        dims, who = int(self._kind[4]), type(self).__name__
+        super().__init__(self._kind)
+        data_format = FORMATS[dims][0] if data_format is None else data_format
+        conv = Convolution(self._kind, 1, 0, 1, groups, data_format, layer=who)
         conv.check_groups({"in_channels": in_channels, "out_channels": out_channels})
         size = conv.numbers(kernel_size, "kernel_size")
         self._in_channels, self._out_channels, self._kernel_size = in_channels, out_channels, size
-        self._groups, self._data_format = groups, data_format
+        self._windows = {"groups": groups, "data_format": data_format, **windows}
         dtype, create = get_default_dtype(), self.create_parameter
         self.weight = conv.create_filters(create, in_channels, out_channels, size, weight_attr, dtype)
         self.bias = self.create_parameter([out_channels], bias_attr, dtype, is_bias=True)
+
+    def _convolved(self, x: Any, **more: Any) -> Any:
+        return getattr(F, self._kind)(x, self.weight, self.bias, **self._windows, **more)
 
     def extra_repr(self) -> str:
         return f"{self._in_channels}, {self._out_channels}, kernel_size={self._kernel_size}"
@@ -79,77 +85,67 @@ class _Convolution(_Filters):
         bias_attr: Any = None,
         data_format: str | None = None,
     ) -> None:
-        dims, who = self._dims, type(self).__name__
-        super().__init__(f"conv{dims}d")
-        data_format = FORMATS[dims][0] if data_format is None else data_format
-        self._prepare(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, data_format)
-        check_choice(padding_mode, "padding_mode", _PADDING_MODES, who)
+        sizes, attrs = (in_channels, out_channels, kernel_size), (weight_attr, bias_attr)
+        windows = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        self._prepare(*sizes, *attrs, data_format=data_format, **windows)
+        check_choice(padding_mode, "padding_mode", _PADDING_MODES, type(self).__name__)
         self._padding_mode, self._around = padding_mode, []
         if padding_mode != "zeros":
-            sides = numbers(padding, dims, "padding", who)
+            sides = numbers(padding, int(self._kind[4]), "padding", type(self).__name__)
             self._around = [side for side in reversed(sides) for _ in range(2)]
-            padding = 0
-        self._stride, self._padding, self._dilation = stride, padding, dilation
+            self._windows["padding"] = 0
 
     def forward(self, x: Any) -> Any:
         """`x` is [N, in_channels, ...] (or channels last), the result [N, out_channels, ...]."""
         if self._around:
-            x = F.pad(x, self._around, self._padding_mode, data_format=self._data_format)
-        return _CONVOLVE[self._dims](
-            x,
-            self.weight,
-            self.bias,
-            self._stride,
-            self._padding,
-            self._dilation,
-            self._groups,
-            self._data_format,
-        )
+            x = F.pad(x, self._around, self._padding_mode, data_format=self._windows["data_format"])
+        return self._convolved(x)
 
 
 class Conv1D(_Convolution):
     __doc__ = f"Convolves sequences (`paddle.nn.Conv1D`). `padding_mode` is one of {_PADDING_MODES}."
-    _dims = 1
+    _kind = "conv1d"
 
 
 class Conv2D(_Convolution):
     __doc__ = f"Convolves images (`paddle.nn.Conv2D`). `padding_mode` is one of {_PADDING_MODES}."
-    _dims = 2
+    _kind = "conv2d"
 
 
 class Conv3D(_Convolution):
     __doc__ = f"Convolves volumes (`paddle.nn.Conv3D`). `padding_mode` is one of {_PADDING_MODES}."
-    _dims = 3
+    _kind = "conv3d"
 
 
 class _Transpose(_Filters):
-    _transposed = True
-
-    def _set(self, stride: Any, padding: Any, output_padding: Any, dilation: Any) -> None:
-        self._stride, self._padding, self._dilation = stride, padding, dilation
-        self._output_padding = output_padding
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str | None = None,
+    ) -> None:
+        sizes, attrs = (in_channels, out_channels, kernel_size), (weight_attr, bias_attr)
+        windows = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        self._prepare(*sizes, *attrs, data_format=data_format, output_padding=output_padding, **windows)
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """`x` is [N, in_channels, ...] (or channels last), the result [N, out_channels, ...], of `output_size` if
         given."""
-        return _TRANSPOSE[self._dims](
-            x,
-            self.weight,
-            self.bias,
-            self._stride,
-            self._padding,
-            self._output_padding,
-            groups=self._groups,
-            dilation=self._dilation,
-            output_size=output_size,
-            data_format=self._data_format,
-        )
+        return self._convolved(x, output_size=output_size)
 
 
 class Conv1DTranspose(_Transpose):
     """The transpose of a convolution of sequences (`paddle.nn.Conv1DTranspose`)."""
 
-    _dims = 1
+    _kind = "conv1d_transpose"
 
     def __init__(
         self,
@@ -165,46 +161,21 @@ class Conv1DTranspose(_Transpose):
         bias_attr: Any = None,
         data_format: str = "NCL",
     ) -> None:
-        super().__init__("conv1d_transpose")
-        self._prepare(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, data_format)
-        self._set(stride, padding, output_padding, dilation)
+        windows = (stride, padding, output_padding, dilation, groups)
+        attrs = (weight_attr, bias_attr, data_format)
+        super().__init__(in_channels, out_channels, kernel_size, *windows, *attrs)
 
 
-class _SpatialTranspose(_Transpose):
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str | None = None,
-    ) -> None:
-        super().__init__(f"conv{self._dims}d_transpose")
-        data_format = FORMATS[self._dims][0] if data_format is None else data_format
-        self._prepare(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, data_format)
-        self._set(stride, padding, output_padding, dilation)
-
-
-class Conv2DTranspose(_SpatialTranspose):
+class Conv2DTranspose(_Transpose):
     """The transpose of a convolution of images (`paddle.nn.Conv2DTranspose`).
 
     `output_padding`: how much larger the result is at the end of each axis.
     """
 
-    _dims = 2
+    _kind = "conv2d_transpose"
 
 
-class Conv3DTranspose(_SpatialTranspose):
+class Conv3DTranspose(_Transpose):
     """The transpose of a convolution of volumes (`paddle.nn.Conv3DTranspose`)."""
 
-    _dims = 3
-
-
-_CONVOLVE = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-_TRANSPOSE: dict[int, Any] = {1: F.conv1d_transpose, 2: F.conv2d_transpose, 3: F.conv3d_transpose}
+    _kind = "conv3d_transpose"
