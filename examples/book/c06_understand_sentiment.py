@@ -13,7 +13,7 @@ layers = fluid.layers
 
 
 def reviews(random, count):
-    """`count` reviews of 3 to 20 words. Words below 20 praise, those from 40 on blame; what there is more is the answer."""
+    """`count` reviews of 3 to 20 words. Words below 20 praise, those from 40 on blame; the answer is what is more."""
     made = []
     while len(made) < count:
         words = random.randint(0, WORDS, random.randint(3, 21))
