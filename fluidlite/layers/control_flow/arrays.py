@@ -74,7 +74,10 @@ def array_read(array: Any, i: Variable) -> Any:
     AssertionError too, and IndexError says that there is no such element.
     """
     if mode.in_dygraph_mode():
-        return _list(array, "array_read")[_position(i, "array_read")]
+        given, index = _list(array, "array_read"), _position(i, "array_read")
+        if index >= len(given):
+            raise IndexError(f"i in array_read is {index}, beyond the end of a list of {len(given)}")
+        return given[index]
     _check_array(array, "array_read")
     check_dtype(i, "i", "array_read", [VarType.INT64])
     helper = LayerHelper("array_read")

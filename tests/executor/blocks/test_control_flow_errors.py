@@ -152,3 +152,71 @@ def test_branches_that_return_different_things(other):
     x = fluid.data("x", [1], "float32")
     with pytest.raises(ValueError, match="Incompatible return values of true_fn and false_fn in cond"):
         layers.cond(x > 0, lambda: x, lambda: other(x))
+
+
+EAGER = {
+    "a condition of several elements": (
+        lambda x, at: layers.cond(x > 0, lambda: x, lambda: -x), AssertionError, "pred of cond has 2 elements"),
+    "a loop's condition of several elements": (
+        lambda x, at: layers.while_loop(lambda x: x < 3, lambda x: [x + 1], [x]), TypeError,
+        "returned by cond in while_loop should have one element"),
+    "one variable more after a turn": (
+        lambda x, at: layers.while_loop(lambda i: i < 3, lambda i: [i, x], [at(0)]), ValueError,
+        "body in while_loop should return the same arity"),
+    "an index beyond the end": (
+        lambda x, at: layers.array_read(layers.array_write(x, at(0)), at(5)), IndexError,
+        "i in array_read is 5, beyond the end of a list of 1"),
+    "an index below zero": (
+        lambda x, at: layers.array_read([x], at(-1)), IndexError, "i in array_read must not be negative, got -1"),
+    "a gap in a list": (
+        lambda x, at: layers.array_write(x, at(3)), AssertionError, "index 3 of a list of 0"),
+    "several branches at once": (
+        lambda x, at: layers.switch_case(layers.cast(x, "int32"), {0: lambda: x, 1: lambda: x}), AssertionError,
+        "numel should be 1"),
+    "no sequences": (
+        lambda x, at: layers.sequence_pool(x, "sum"), fluid.core.EnforceNotMet,
+        "operator sequence_pool: X has no LoD information"),
+    "a level that is not there": (
+        lambda x, at: layers.sequence_expand(x, x, ref_level=1), fluid.core.EnforceNotMet,
+        "operator sequence_expand: Y has no LoD information"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EAGER)
+def test_what_is_wrong_is_told_by_the_call_in_dygraph_mode(what):
+    call, error, message = EAGER[what]
+    with fluid.dygraph.guard():
+        x = fluid.dygraph.to_variable(np.ones(2, "float32"))
+        with pytest.raises(error, match=message):
+            call(x, lambda place: fluid.dygraph.to_variable(np.array([place])))
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_rows_of_a_choice_within_a_loop_are_those_of_the_batch(saved, tmp_path):
+    """Also where all rows of a turn go one way, and in another turn the other way."""
+    x = fluid.data("x", [None, 2], "float32")
+    i, last, state = number(0), number(3), layers.scale(x, 1.0)
+    going = layers.less_than(i, last)
+    with layers.While(going).block():
+        sums = layers.reduce_sum(state, dim=1, keep_dim=True)
+        limit = layers.fill_constant_batch_size_like(sums, [-1, 1], "float32", 0.6)
+        choice = layers.IfElse(layers.less_than(sums, limit))
+        with choice.true_block():
+            choice.output(layers.scale(choice.input(state), 1.5))
+        with choice.false_block():
+            choice.output(layers.scale(choice.input(state), 0.5, bias=0.1))
+        layers.assign(choice()[0], state)
+        layers.increment(i)
+        layers.less_than(i, last, cond=going)
+    exe, main, fetched = fluid.Executor(), None, [state]
+    exe.run(fluid.default_startup_program())
+    if saved:
+        fluid.io.save_inference_model(str(tmp_path), ["x"], [state], exe)
+        main, _, fetched = fluid.io.load_inference_model(str(tmp_path), exe)
+    for rows in ([[0.5, 0.2], [0.3, 0.3], [2, 3]], [[0.2, 0.2]], [[0.1, 0.2], [0.9, -0.4]]):
+        expected = given = np.array(rows, "float32")
+        for _ in range(3):
+            less = expected.sum(1, keepdims=True) < 0.6
+            expected = np.where(less, expected * 1.5, expected * 0.5 + 0.1)
+        (found,) = exe.run(main, feed={"x": given}, fetch_list=fetched)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
