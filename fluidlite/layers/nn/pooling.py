@@ -7,12 +7,14 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import run_op
+from ...op_functions import of_kind
 from ..checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
 
 __all__ = ["adaptive_pool2d", "adaptive_pool3d", "pool2d", "pool3d"]
 
 
-def pool2d(
+def _pool(
+    kind: str,
     input: Variable,
     pool_size: Any = -1,
     pool_type: str = "max",
@@ -25,6 +27,15 @@ def pool2d(
     exclusive: bool = True,
     data_format: str = "NCHW",
 ) -> Variable:
+    check_dtype(input, "input", kind)
+    window = (pool_size, pool_type, pool_stride, pool_padding, global_pooling)
+    attrs = pooling_attrs(kind, int(kind[4]), *window, use_cudnn, ceil_mode, exclusive, data_format)
+    return run_op(kind, {"X": input}, attrs=attrs, name=name)
+
+
+pool2d = of_kind(
+    _pool,
+    "pool2d",
     """The maximum or the mean of each window of an image (`fluid.layers.pool2d`).
 
     Args:
@@ -43,31 +54,14 @@ def pool2d(
 
     Raises:
         TypeError, ValueError: for arguments that do not fit; they name the argument.
-    """
-    check_dtype(input, "input", "pool2d")
-    window = (pool_size, pool_type, pool_stride, pool_padding)
-    attrs = pooling_attrs("pool2d", 2, *window, global_pooling, use_cudnn, ceil_mode, exclusive, data_format)
-    return run_op("pool2d", {"X": input}, attrs=attrs, name=name)
-
-
-def pool3d(
-    input: Variable,
-    pool_size: Any = -1,
-    pool_type: str = "max",
-    pool_stride: Any = 1,
-    pool_padding: Any = 0,
-    global_pooling: bool = False,
-    use_cudnn: bool = True,
-    ceil_mode: bool = False,
-    name: str | None = None,
-    exclusive: bool = True,
-    data_format: str = "NCDHW",
-) -> Variable:
-    """Pooling of volumes [N, C, D, H, W] (or NDHWC); otherwise as `pool2d` (`fluid.layers.pool3d`)."""
-    check_dtype(input, "input", "pool3d")
-    window = (pool_size, pool_type, pool_stride, pool_padding)
-    attrs = pooling_attrs("pool3d", 3, *window, global_pooling, use_cudnn, ceil_mode, exclusive, data_format)
-    return run_op("pool3d", {"X": input}, attrs=attrs, name=name)
+    """,
+)
+pool3d = of_kind(
+    _pool,
+    "pool3d",
+    """Pooling of volumes [N, C, D, H, W] (or NDHWC); otherwise as `pool2d` (`fluid.layers.pool3d`).""",
+    data_format="NCDHW",
+)
 
 
 def pooling_attrs(
@@ -105,13 +99,34 @@ def pooling_attrs(
     }
 
 
-def adaptive_pool2d(
+def _adaptive_pool(
+    kind: str,
     input: Variable,
     pool_size: Any,
     pool_type: str = "max",
     require_index: bool = False,
     name: str | None = None,
 ) -> Variable | tuple[Variable, Variable]:
+    check_dtype(input, "input", kind)
+    check_choice(pool_type, "pool_type", ("max", "avg"), kind)
+    check_switch(require_index, "require_index", kind)
+    if pool_type == "avg" and require_index:
+        raise ArgumentError("invalid setting 'require_index' true when 'pool_type' is 'avg'.")
+    op_type = kind.removeprefix("adaptive_")
+    ksize = numbers(pool_size, int(op_type[4]), "pool_size", kind)
+    attrs: dict[str, Any] = {"ksize": ksize, "adaptive": True, "pooling_type": pool_type}
+    if pool_type == "avg":
+        return run_op(op_type, {"X": input}, attrs=attrs, name=name)
+    # Fluid takes the operator that finds the places even where nobody asks for them.
+    made: tuple[Variable, Variable] = run_op(
+        f"max_{op_type}_with_index", {"X": input}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",)
+    )
+    return made if require_index else made[0]
+
+
+adaptive_pool2d = of_kind(
+    _adaptive_pool,
+    "adaptive_pool2d",
     """Pools images into `pool_size` bins, whatever their size (`fluid.layers.adaptive_pool2d`).
 
     Args:
@@ -122,46 +137,12 @@ def adaptive_pool2d(
 
     Raises:
         ValueError: for another `pool_type`, or `require_index` with 'avg'.
-    """
-    return _adaptive(2, "adaptive_pool2d", input, pool_size, pool_type, require_index, name)
-
-
-def adaptive_pool3d(
-    input: Variable,
-    pool_size: Any,
-    pool_type: str = "max",
-    require_index: bool = False,
-    name: str | None = None,
-) -> Variable | tuple[Variable, Variable]:
+    """,
+)
+adaptive_pool3d = of_kind(
+    _adaptive_pool,
+    "adaptive_pool3d",
     """Pools volumes [N, C, D, H, W] into bins; otherwise as `adaptive_pool2d`
     (`fluid.layers.adaptive_pool3d`).
-    """
-    return _adaptive(3, "adaptive_pool3d", input, pool_size, pool_type, require_index, name)
-
-
-def _adaptive(
-    dims: int,
-    layer: str,
-    input: Variable,
-    pool_size: Any,
-    pool_type: str,
-    require_index: bool,
-    name: str | None,
-) -> Variable | tuple[Variable, Variable]:
-    check_dtype(input, "input", layer)
-    check_choice(pool_type, "pool_type", ("max", "avg"), layer)
-    check_switch(require_index, "require_index", layer)
-    if pool_type == "avg" and require_index:
-        raise ArgumentError("invalid setting 'require_index' true when 'pool_type' is 'avg'.")
-    attrs: dict[str, Any] = {"ksize": numbers(pool_size, dims, "pool_size", layer), "adaptive": True}
-    if pool_type == "max":
-        # Fluid takes the operator that finds the places even where nobody asks for them.
-        op_type = f"max_pool{dims}d_with_index"
-        attrs["pooling_type"] = pool_type
-        made: tuple[Variable, Variable] = run_op(
-            op_type, {"X": input}, ("Out", "Mask"), attrs=attrs, stop_gradient=("Mask",), name=name
-        )
-        return made if require_index else made[0]
-    op_type = f"pool{dims}d"
-    attrs["pooling_type"] = pool_type
-    return run_op(op_type, {"X": input}, attrs=attrs, name=name)
+    """,
+)

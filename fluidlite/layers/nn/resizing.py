@@ -9,6 +9,7 @@ from ...base.errors import ArgumentError
 from ...eager import as_number_list, as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper
+from ...op_functions import of_kind
 from ..checks import FORMATS, check_choice, check_dtype
 from ..tensor.shape_arguments import has_variables, one_by_one
 
@@ -122,7 +123,8 @@ def _given_sizes(
 interpolate = image_resize
 
 
-def resize_bilinear(
+def _resize(
+    kind: str,
     input: Variable,
     out_shape: OutShape = None,
     scale: float | Variable | None = None,
@@ -132,24 +134,21 @@ def resize_bilinear(
     align_mode: int = 1,
     data_format: str = "NCHW",
 ) -> Variable:
-    """`image_resize` by linear interpolation along both axes (`fluid.layers.resize_bilinear`)."""
-    how = ("BILINEAR", actual_shape, align_corners, align_mode, data_format)
+    how = (kind.removeprefix("resize_").upper(), actual_shape, align_corners, align_mode, data_format)
     return image_resize(input, out_shape, scale, name, *how)
 
 
-def resize_trilinear(
-    input: Variable,
-    out_shape: OutShape = None,
-    scale: float | Variable | None = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-    data_format: str = "NCDHW",
-) -> Variable:
-    """`image_resize` of volumes by linear interpolation along all axes (`fluid.layers.resize_trilinear`)."""
-    how = ("TRILINEAR", actual_shape, align_corners, align_mode, data_format)
-    return image_resize(input, out_shape, scale, name, *how)
+resize_bilinear = of_kind(
+    _resize,
+    "resize_bilinear",
+    "`image_resize` by linear interpolation along both axes (`fluid.layers.resize_bilinear`).",
+)
+resize_trilinear = of_kind(
+    _resize,
+    "resize_trilinear",
+    "`image_resize` of volumes by linear interpolation along all axes (`fluid.layers.resize_trilinear`).",
+    data_format="NCDHW",
+)
 
 
 def resize_nearest(

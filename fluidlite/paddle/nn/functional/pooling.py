@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....layers.checks import FORMATS, check_choice, numbers, paddings
+from ....op_functions import of_kind
 from ...run_mode import run
 from ...tensor.manipulation import squeeze, unsqueeze
-from .conv import along_width
+from .conv import along_width, wide
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -29,12 +31,9 @@ __all__ = [
 
 
 def _pool(
-    dims: int,
     kind: str,
     x: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    windows: tuple[Any, Any, Any],
     ceil_mode: bool,
     data_format: str,
     name: str | None,
@@ -42,36 +41,44 @@ def _pool(
     divisor: float | None = None,
     mask: bool = False,
 ) -> Any:
-    who = f"{kind}_pool{dims}d"
-    check_choice(data_format, "data_format", FORMATS[dims], who)
-    around, algorithm = paddings(padding, dims, data_format == FORMATS[dims][1], who)
-    ksize = numbers(kernel_size, dims, "kernel_size", who)
+    """What those of windows compute; `windows`: size, stride, padding. Sequences are pooled as images of height 1."""
+    method, dims = kind[:3], int(kind[-2])
+    size, stride, padding = windows
+    if dims == 1:
+        stride = None if stride is None else wide(stride, "stride", kind)
+        windows = (wide(size, "kernel_size", kind), stride, along_width(padding, kind))
+        found = _pool(
+            f"{method}_pool2d", unsqueeze(x, 2), windows, ceil_mode, "NCHW", None, exclusive, mask=mask
+        )
+        return tuple(squeeze(part, 2) for part in found) if mask else squeeze(found, 2)
+    check_choice(data_format, "data_format", FORMATS[dims], kind)
+    around, algorithm = paddings(padding, dims, data_format == FORMATS[dims][1], kind)
+    ksize = numbers(size, dims, "kernel_size", kind)
     attrs: dict[str, Any] = {
         "ksize": ksize,
-        "strides": ksize if stride is None else numbers(stride, dims, "stride", who),
+        "strides": ksize if stride is None else numbers(stride, dims, "stride", kind),
         "paddings": around,
     }
     if mask:
-        return run(
-            f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",)
-        )
+        return _with_places(dims, x, attrs, name)
     attrs |= {
-        "pooling_type": kind,
+        "pooling_type": method,
         "padding_algorithm": algorithm,
         "ceil_mode": ceil_mode,
         "exclusive": exclusive and divisor is None,
         "data_format": data_format,
     }
     out = run(f"pool{dims}d", {"X": x}, attrs=attrs, name=name)
-    if divisor is None:
-        return out
-    count = 1
-    for size in ksize:
-        count *= size
-    return out * (count / divisor)
+    return out if divisor is None else out * (math.prod(ksize) / divisor)
 
 
-def max_pool2d(
+def _with_places(dims: int, x: Any, attrs: dict[str, Any], name: str | None) -> Any:
+    """The largest of each window and where they are."""
+    return run(f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",))
+
+
+def _max_pool(
+    kind: str,
     x: Any,
     kernel_size: Any,
     stride: Any = None,
@@ -81,67 +88,25 @@ def max_pool2d(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
+    windows = (kernel_size, stride, padding)
+    return _pool(kind, x, windows, ceil_mode, data_format, name, mask=return_mask)
+
+
+max_pool2d = of_kind(
+    _max_pool,
+    "max_pool2d",
     """The largest of each window of images (`paddle.nn.functional.max_pool2d`).
 
     `ceil_mode` keeps a last window that reaches beyond the image. With `return_mask` also the places, as numbers in
     the flattened image.
-    """
-    return _pool(2, "max", x, kernel_size, stride, padding, ceil_mode, data_format, name, mask=return_mask)
-
-
-def max_pool3d(
-    x: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    return_mask: bool = False,
-    ceil_mode: bool = False,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Any:
-    """The largest of each window of volumes; as `max_pool2d` (`paddle.nn.functional.max_pool3d`)."""
-    return _pool(3, "max", x, kernel_size, stride, padding, ceil_mode, data_format, name, mask=return_mask)
-
-
-def avg_pool2d(
-    x: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: float | None = None,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of images (`paddle.nn.functional.avg_pool2d`).
-
-    `exclusive`: only what lies inside of the image counts; `divisor_override`: divide the sums by this instead.
-    """
-    return _pool(
-        2, "avg", x, kernel_size, stride, padding, ceil_mode, data_format, name, exclusive, divisor_override
-    )
-
-
-def avg_pool3d(
-    x: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: float | None = None,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of volumes; as `avg_pool2d` (`paddle.nn.functional.avg_pool3d`)."""
-    return _pool(
-        3, "avg", x, kernel_size, stride, padding, ceil_mode, data_format, name, exclusive, divisor_override
-    )
-
-
-def _window(value: Any, who: str) -> list[int]:
-    return [1, numbers(value, 1, "kernel_size", who)[0]]
+    """,
+)
+max_pool3d = of_kind(
+    _max_pool,
+    "max_pool3d",
+    "The largest of each window of volumes; as `max_pool2d` (`paddle.nn.functional.max_pool3d`).",
+    data_format="NCDHW",
+)
 
 
 def max_pool1d(
@@ -154,16 +119,39 @@ def max_pool1d(
     name: str | None = None,
 ) -> Any:
     """The largest of each window of sequences [N, C, L]; as `max_pool2d` (`paddle.nn.functional.max_pool1d`)."""
-    who = "max_pool1d"
-    out = max_pool2d(
-        unsqueeze(x, 2),
-        _window(kernel_size, who),
-        None if stride is None else [1, numbers(stride, 1, "stride", who)[0]],
-        along_width(padding, who),
-        return_mask,
-        ceil_mode,
-    )
-    return tuple(squeeze(part, 2) for part in out) if return_mask else squeeze(out, 2)
+    return _max_pool("max_pool1d", x, kernel_size, stride, padding, return_mask, ceil_mode)
+
+
+def _avg_pool(
+    kind: str,
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: float | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
+    windows = (kernel_size, stride, padding)
+    return _pool(kind, x, windows, ceil_mode, data_format, name, exclusive, divisor_override)
+
+
+avg_pool2d = of_kind(
+    _avg_pool,
+    "avg_pool2d",
+    """The mean of each window of images (`paddle.nn.functional.avg_pool2d`).
+
+    `exclusive`: only what lies inside of the image counts; `divisor_override`: divide the sums by this instead.
+    """,
+)
+avg_pool3d = of_kind(
+    _avg_pool,
+    "avg_pool3d",
+    "The mean of each window of volumes; as `avg_pool2d` (`paddle.nn.functional.avg_pool3d`).",
+    data_format="NCDHW",
+)
 
 
 def avg_pool1d(
@@ -176,62 +164,73 @@ def avg_pool1d(
     name: str | None = None,
 ) -> Any:
     """The mean of each window of sequences [N, C, L]; as `avg_pool2d` (`paddle.nn.functional.avg_pool1d`)."""
-    who = "avg_pool1d"
-    step = None if stride is None else [1, numbers(stride, 1, "stride", who)[0]]
-    out = avg_pool2d(
-        unsqueeze(x, 2), _window(kernel_size, who), step, along_width(padding, who), ceil_mode, exclusive
-    )
-    return squeeze(out, 2)
+    return _avg_pool("avg_pool1d", x, kernel_size, stride, padding, ceil_mode, exclusive)
 
 
 def _adaptive(
-    dims: int, kind: str, x: Any, output_size: Any, data_format: str, name: str | None, mask: bool = False
+    kind: str, x: Any, output_size: Any, data_format: str, name: str | None, mask: bool = False
 ) -> Any:
-    who = f"adaptive_{kind}_pool{dims}d"
-    check_choice(data_format, "data_format", FORMATS[dims], who)
+    """What those of a given number of windows compute; sequences as images of height 1."""
+    method, dims = kind[9:12], int(kind[-2])
+    if dims == 1:
+        sizes = wide(output_size, "output_size", kind)
+        found = _adaptive(f"adaptive_{method}_pool2d", unsqueeze(x, 2), sizes, "NCHW", name, mask)
+        return tuple(squeeze(part, 2) for part in found) if mask else squeeze(found, 2)
+    check_choice(data_format, "data_format", FORMATS[dims], kind)
     spatial = list(x.shape[1:-1] if data_format == FORMATS[dims][1] else x.shape[2:])
     wanted = list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * dims
     sizes = [have if want is None else int(want) for have, want in zip(spatial, wanted, strict=True)]
     attrs: dict[str, Any] = {"ksize": sizes, "adaptive": True}
     if mask:
-        return run(
-            f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",)
-        )
-    return run(
-        f"pool{dims}d", {"X": x}, attrs=attrs | {"pooling_type": kind, "data_format": data_format}, name=name
-    )
+        return _with_places(dims, x, attrs, name)
+    attrs |= {"pooling_type": method, "data_format": data_format}
+    return run(f"pool{dims}d", {"X": x}, attrs=attrs, name=name)
 
 
-def adaptive_avg_pool2d(x: Any, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> Any:
+def _adaptive_avg(
+    kind: str, x: Any, output_size: Any, data_format: str = "NCHW", name: str | None = None
+) -> Any:
+    return _adaptive(kind, x, output_size, data_format, name)
+
+
+adaptive_avg_pool2d = of_kind(
+    _adaptive_avg,
+    "adaptive_avg_pool2d",
     """Means of windows such that the result has `output_size`, a number or [height, width], where None keeps a size
-    (`paddle.nn.functional.adaptive_avg_pool2d`)."""
-    return _adaptive(2, "avg", x, output_size, data_format, name)
-
-
-def adaptive_avg_pool3d(x: Any, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> Any:
-    """As `adaptive_avg_pool2d`, of volumes (`paddle.nn.functional.adaptive_avg_pool3d`)."""
-    return _adaptive(3, "avg", x, output_size, data_format, name)
-
-
-def adaptive_max_pool2d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """As `adaptive_avg_pool2d`, the largest; with `return_mask` also the places
-    (`paddle.nn.functional.adaptive_max_pool2d`)."""
-    return _adaptive(2, "max", x, output_size, "NCHW", name, return_mask)
-
-
-def adaptive_max_pool3d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """As `adaptive_max_pool2d`, of volumes (`paddle.nn.functional.adaptive_max_pool3d`)."""
-    return _adaptive(3, "max", x, output_size, "NCDHW", name, return_mask)
+    (`paddle.nn.functional.adaptive_avg_pool2d`).""",
+)
+adaptive_avg_pool3d = of_kind(
+    _adaptive_avg,
+    "adaptive_avg_pool3d",
+    "As `adaptive_avg_pool2d`, of volumes (`paddle.nn.functional.adaptive_avg_pool3d`).",
+    data_format="NCDHW",
+)
 
 
 def adaptive_avg_pool1d(x: Any, output_size: Any, name: str | None = None) -> Any:
     """As `adaptive_avg_pool2d`, of sequences [N, C, L] (`paddle.nn.functional.adaptive_avg_pool1d`)."""
-    size = numbers(output_size, 1, "output_size", "adaptive_avg_pool1d")
-    return squeeze(_adaptive(2, "avg", unsqueeze(x, 2), [1, *size], "NCHW", name), 2)
+    return _adaptive("adaptive_avg_pool1d", x, output_size, "NCL", name)
 
 
-def adaptive_max_pool1d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """As `adaptive_max_pool2d`, of sequences [N, C, L] (`paddle.nn.functional.adaptive_max_pool1d`)."""
-    size = numbers(output_size, 1, "output_size", "adaptive_max_pool1d")
-    out = _adaptive(2, "max", unsqueeze(x, 2), [1, *size], "NCHW", name, return_mask)
-    return tuple(squeeze(part, 2) for part in out) if return_mask else squeeze(out, 2)
+def _adaptive_max(
+    kind: str, x: Any, output_size: Any, return_mask: bool = False, name: str | None = None
+) -> Any:
+    return _adaptive(kind, x, output_size, FORMATS[int(kind[-2])][0], name, return_mask)
+
+
+adaptive_max_pool2d = of_kind(
+    _adaptive_max,
+    "adaptive_max_pool2d",
+    """As `adaptive_avg_pool2d`, the largest; with `return_mask` also the places
+    (`paddle.nn.functional.adaptive_max_pool2d`).""",
+)
+adaptive_max_pool3d = of_kind(
+    _adaptive_max,
+    "adaptive_max_pool3d",
+    "As `adaptive_max_pool2d`, of volumes (`paddle.nn.functional.adaptive_max_pool3d`).",
+)
+adaptive_max_pool1d = of_kind(
+    _adaptive_max,
+    "adaptive_max_pool1d",
+    "As `adaptive_max_pool2d`, of sequences [N, C, L] (`paddle.nn.functional.adaptive_max_pool1d`).",
+)
