@@ -1,6 +1,7 @@
 # make demo    trains the tutorial of the Fluid guide on real digits
 # make test    runs the tests, in two processes
 # make wheels  builds a manylinux wheel for every Python that it finds, and tries each without a compiler
+# make docs   builds the site of the documents in build/site/html, with the API and the examples as they run
 # make ci      all checks, as in .ci/run
 # make clean   removes what the others have made
 #
@@ -11,13 +12,17 @@ VENV ?= .venv
 SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.px[di]' -o -name '*.cc' -o -name '*.h')
 READY = $(VENV)/.ready
 
-.PHONY: demo test ci wheels clean
+.PHONY: demo test docs ci wheels clean
 
 demo: $(READY)
 	$(VENV)/bin/python -m fluidlite examples/mnist_dataloader.py
 
 test: $(READY)
 	$(VENV)/bin/python scripts/run_tests.py
+
+docs: $(READY)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(VENV)/bin/python scripts/site/build.py
 
 ci:
 	PYTHON=$(PYTHON) bash .ci/run

@@ -1,0 +1,143 @@
+"""Builds the site of the documents: `make docs`.
+
+usage: python scripts/site/build.py [--pages FOLDER]    (only these pages, without the examples and without mkdocs)
+
+The pages of docs/, the examples with what they print, and the API's reference become Markdown in build/site/pages, of
+which mkdocs makes build/site/html. A link that leads nowhere, a sample in a docstring that prints something else, or an
+example that fails stops the build. Nothing is read from the network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import reference
+
+import examples
+import fluidlite.as_paddle  # noqa: F401 - samples import paddle
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "build" / "site"
+PAGES = SITE / "pages"
+
+_FENCE = re.compile(r"^(```.*?^```|<.*?)$", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"(?<!\[)`([\w./]+)`(?!\])")
+
+
+def write(pages: dict[str, str], folder: Path) -> None:
+    """Write pages by their paths below a folder. Other pages and names of the API in text are links."""
+    api = reference.links({path: "" for path in pages if path.startswith("api/")})
+    api = {name.removeprefix("api."): path for name, path in api.items()}
+    for path, text in pages.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(_linked(text, path, pages, api), encoding="utf8")
+    shutil.copytree(Path(__file__).with_name("assets"), folder / "assets", dirs_exist_ok=True)
+
+
+def _linked(text: str, path: str, pages: dict[str, str], api: dict[str, str]) -> str:
+    up = "../" * path.count("/")
+
+    def link(found: re.Match[str]) -> str:
+        name = found[1]
+        page = re.sub(r"^examples/(\w+)\.py$", r"examples/\1.md", name.removeprefix("docs/"))
+        target = page if page in pages else api.get(name)
+        return f"[`{name}`]({up}{target})" if target and target != path else found[0]
+
+    pieces = _FENCE.split(text)
+    for place in range(0, len(pieces), 2):
+        # Lines that are indented after an empty one are code.
+        pieces[place] = "\n".join(
+            line if line.startswith(("    ", "#")) and not path.startswith("api/") else _NAMED.sub(link, line)
+            for line in pieces[place].split("\n")
+        )
+    return "".join(pieces)
+
+
+def documents() -> dict[str, str]:
+    """The pages that are kept as such: docs/, and those of the root."""
+    made = {path.name: path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))}
+    for name, page in (("README", "index"), ("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
+        made[f"{page}.md"] = (ROOT / f"{name}.md").read_text(encoding="utf8")
+    return {path: coloured(text) for path, text in made.items()}
+
+
+def coloured(text: str) -> str:
+    """Code that is indented, as it is not in lists, between fences that say what it is."""
+
+    def fenced(found: re.Match[str]) -> str:
+        code = textwrap.dedent(found[1]).strip("\n")
+        return f"\n\n```{_language(code)}\n{code}\n```\n"
+
+    pieces = _FENCE.split(text)
+    for place in range(0, len(pieces), 2):
+        pieces[place] = re.sub(
+            r"(?<=[^\n])\n\n((?: {4}.*\n|\n(?= {4}))+)", _unless_listed(fenced), pieces[place]
+        )
+    return "".join(pieces)
+
+
+def _unless_listed(fenced: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
+    """`fenced` of what belongs to no item of a list: the paragraph before it begins at the margin, without a mark."""
+
+    def chosen(found: re.Match[str]) -> str:
+        before = found.string[: found.start()].rpartition("\n\n")[2]
+        listed = re.match(r"\s|[*-] |\d+\. |: ", before) or before.rpartition("\n")[2].startswith(" ")
+        return found[0] if listed else fenced(found)
+
+    return chosen
+
+
+def _language(code: str) -> str:
+    if re.match(r"(make|pip|python|fluidlite|git|cd|export|scripts/|FLAGS_|FLUIDLITE_)\b", code):
+        return "sh"
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return "text"
+    return "python"
+
+
+def main() -> int:
+    """Build everything; the exit status."""
+    command = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    command.add_argument(
+        "--pages", type=Path, metavar="FOLDER", help="write the pages only, without the examples"
+    )
+    folder = command.parse_args().pages
+    if failures := reference.run_samples():
+        print(*failures, f"{len(failures)} samples in docstrings failed", sep="\n", file=sys.stderr)
+        return 1
+    pages = documents() | {f"api/{path}": text for path, text in reference.pages().items()}
+    if folder:
+        write(pages, folder)
+        return 0
+    if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
+        print("mkdocs and its theme are needed: pip install '.[docs]'", file=sys.stderr)
+        return 1
+    shutil.rmtree(PAGES, ignore_errors=True)
+    print("running the examples", flush=True)
+    made = examples.pages(PAGES / "drawings")
+    write(pages | {f"examples/{path}": text for path, text in made.items()}, PAGES)
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    if not done.returncode:
+        print(f"open {SITE / 'html' / 'index.html'}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

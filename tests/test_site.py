@@ -1,0 +1,60 @@
+"""The pages of the site: `scripts/site/build.py` without mkdocs and the examples."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from .test_docs import ROOT, source_tree
+
+BUILD = ROOT / "scripts" / "site" / "build.py"
+pytestmark = source_tree
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, BUILD, "--pages", folder], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr  # samples of docstrings, too
+    return folder
+
+
+def test_each_name_has_its_page(pages):
+    text = (pages / "api/fluid.layers/fc.md").read_text()
+    assert "fluid.layers.fc(\n    input: Variable | Sequence[Variable],\n    size: int,\n" in text
+    assert "`num_flatten_dims`\n:   dimensions from this one on" in text
+    run = (pages / "api/fluid/Executor.md").read_text().split("\n## run\n")[1]
+    assert "    feed_var_name: str = 'feed',\n" in run
+    assert "[`fc`](../fluid.layers/fc.md)" in (pages / "api/fluid.layers.nn/index.md").read_text()
+    assert (pages / "api/paddle.nn/Linear.md").exists() and (pages / "api/fluidlite.onnx/export.md").exists()
+
+
+def test_links_lead_somewhere(pages):
+    links = [
+        (page, target)
+        for page in pages.rglob("*.md")
+        for target in re.findall(r"\]\(([^)#:\s]+\.md)", page.read_text())
+    ]
+    assert len(links) > 5000
+    # Pages of examples are made by running them.
+    gone = [
+        (page.name, to) for page, to in links if "examples/" not in to and not (page.parent / to).exists()
+    ]
+    assert not gone
+
+
+def test_code_and_names_in_pages_are_marked(pages):
+    text = (pages / "index.md").read_text()
+    assert '```python\nx = fluid.data("x", [None, 13], "float32")\n' in text
+    assert "```sh\nmake demo " in text and "[`docs/onnx.md`](onnx.md)" in text
+    # Code in the items of lists stays where it is.
+    assert "\n       fluidlite train.py --num_epochs 1\n" in (pages / "migrating.md").read_text()
+
+
+def test_navigation_has_all_pages():
+    listed = set(re.findall(r"- (?:\w+: )?([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text()))
+    made = {"index.md", "changelog.md", "contributing.md", "api/index.md", "examples/index.md"}
+    assert listed == made | {path.name for path in (ROOT / "docs").glob("*.md")}
