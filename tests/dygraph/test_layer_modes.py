@@ -83,3 +83,21 @@ def test_a_guard_ends_with_its_block():
         assert not mode.layers_compute()
         raise ZeroDivisionError
     assert mode.layers_compute() is before
+
+
+@pytest.mark.parametrize(
+    ("make", "statistics"),
+    [
+        (lambda: dygraph.LayerNorm([3, 3]), ("Mean", "Variance")),
+        (lambda: dygraph.GroupNorm(4, 2), ("Mean", "Variance")),
+        (lambda: dygraph.InstanceNorm(4), ("SavedMean", "SavedVariance")),
+        (lambda: dygraph.BatchNorm(4), ("SavedMean", "SavedVariance")),
+    ],
+)
+def test_normalisations_name_their_statistics_before_their_results(programs, make, statistics):
+    """As in Fluid, whose programs call the result `layer_norm_0.tmp_2`."""
+    with fluid.unique_name.guard():
+        make()(fluid.data("x", [2, 4, 3, 3]))
+    op = fluid.default_main_program().global_block().ops[-1]
+    names = [op.output(slot)[0] for slot in (*statistics, "Y")]
+    assert names == [f"{op.type}_0.tmp_{place}" for place in range(3)]

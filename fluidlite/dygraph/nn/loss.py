@@ -92,16 +92,15 @@ class NLLLoss(_Loss):
         attrs = {"ignore_index": self.ignore_index, "reduction": self.reduction}
         shape, classes = list(label.shape), input.shape[1]
         if len(input.shape) not in (2, 4):
-            input = self._helper.run(
-                "reshape2", {"X": input}, ("Out", "XShape"), {"shape": [shape[0], classes, 1, -1]}
-            )[0]
-            label = self._helper.run(
-                "reshape2", {"X": label}, ("Out", "XShape"), {"shape": [shape[0], 1, -1]}
-            )[0]
+            input = self._reshaped(input, [shape[0], classes, 1, -1])
+            label = self._reshaped(label, [shape[0], 1, -1])
         inputs = {"X": input, "Label": label, "Weight": self.weight}
         loss, _ = self._helper.run(
             "nll_loss", inputs, ("Out", "Total_weight"), attrs, stop_gradient=("Total_weight",)
         )
         if self.reduction == "none" and list(loss.shape) != shape:
-            loss = self._helper.run("reshape2", {"X": loss}, ("Out", "XShape"), {"shape": shape})[0]
+            loss = self._reshaped(loss, shape)
         return loss
+
+    def _reshaped(self, x: Any, shape: list[int]) -> Any:
+        return self._helper.run("reshape2", {"X": x}, ("Out", "XShape"), {"shape": shape})[0]

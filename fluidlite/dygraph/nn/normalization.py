@@ -8,10 +8,11 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
 from ...layers.checks import FORMATS, check_choice
-from ...layers.nn.batch_normalization import create_moving_averages
+from ...layers.nn.batch_normalization import batch_normalized, create_moving_averages
 from ...layers.nn.normalization import (
     create_scale_and_bias,
     create_singular_vectors,
+    normalized,
     normalized_from,
 )
 from ..layers import Layer
@@ -91,21 +92,17 @@ class BatchNorm(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...] (or [N, ..., C]), two to five axes; the result has its shape."""
-        return self._helper.append_activation(self._normalised(input), self._act)
-
-    def _normalised(self, input: Any) -> Any:
-        mean, variance = self._mean, self._variance
-        inputs = {"X": input, "Scale": self.weight, "Bias": self.bias, "Mean": mean, "Variance": variance}
+        moving = {"Mean": self._mean, "Variance": self._variance}
+        parameters = {"Scale": self.weight, "Bias": self.bias, **moving}
         attrs = {
-            "momentum": self._momentum,
             "epsilon": self._epsilon,
             "is_test": not self.training and not self._trainable_statistics,
             "data_layout": self._data_layout,
             "use_global_stats": self._use_global_stats or (self._tested_with_gradients and not self.training),
         }
-        saved, moved = ("SavedMean", "SavedVariance"), {"MeanOut": mean, "VarianceOut": variance}
-        outputs = (*saved, "Y", *moved)
-        return self._helper.run("batch_norm", inputs, outputs, attrs, stop_gradient=saved, into=moved)[2]
+        run, momentum = self._helper.run, self._momentum
+        out = batch_normalized(run, "batch_norm", input, parameters, momentum, attrs)
+        return self._helper.append_activation(out, self._act)
 
     def extra_repr(self) -> str:
         return f"num_channels={self.weight.shape[0]}, momentum={self._momentum}, epsilon={self._epsilon}"
@@ -151,10 +148,8 @@ class LayerNorm(Layer):
     def forward(self, input: Any) -> Any:
         """`input` is [..., *normalized_shape], and so is the result. Raises ValueError for another shape."""
         begin = normalized_from(input.shape, self._normalized_shape)
-        inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
         attrs = {"epsilon": self._epsilon, "begin_norm_axis": begin}
-        saved = ("Mean", "Variance")
-        out, *_ = self._helper.run("layer_norm", inputs, ("Y", *saved), attrs, stop_gradient=saved)
+        out = normalized(self._helper.run, "layer_norm", input, self.weight, self.bias, attrs)
         return self._helper.append_activation(out, self._act)
 
     def extra_repr(self) -> str:
@@ -196,10 +191,8 @@ class GroupNorm(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...], and so is the result."""
-        inputs = {"X": input, "Scale": self.weight, "Bias": self.bias}
         attrs = {"epsilon": self._epsilon, "groups": self._groups}
-        saved = ("Mean", "Variance")
-        out, *_ = self._helper.run("group_norm", inputs, ("Y", *saved), attrs, stop_gradient=saved)
+        out = normalized(self._helper.run, "group_norm", input, self.weight, self.bias, attrs)
         return self._helper.append_activation(out, self._act)
 
     def extra_repr(self) -> str:
@@ -238,12 +231,8 @@ class InstanceNorm(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, ...], and so is the result."""
-        inputs = {"X": input, "Scale": self.scale, "Bias": self.bias}
-        saved = ("SavedMean", "SavedVariance")
-        out, *_ = self._helper.run(
-            "instance_norm", inputs, ("Y", *saved), {"epsilon": self._epsilon}, stop_gradient=saved
-        )
-        return out
+        attrs = {"epsilon": self._epsilon}
+        return normalized(self._helper.run, "instance_norm", input, self.scale, self.bias, attrs)
 
     def extra_repr(self) -> str:
         return f"num_channels={self.scale.shape[0]}, epsilon={self._epsilon}"

@@ -57,27 +57,10 @@ class SequenceConv(Layer):
             shape = [self._filter_size * input.shape[1], self._num_filters]
             self.weight = self.create_parameter(shape, self._param_attr, input.dtype)
             self.bias = self.create_parameter([self._num_filters], self._bias_attr, input.dtype, is_bias=True)
-        out = self._helper.create_variable_for_type_inference(input.dtype)
-        self._helper.append_op(
-            type="sequence_conv",
-            inputs={"X": [input], "Filter": [self.weight]},
-            outputs={"Out": [out]},
-            attrs={
-                "contextStride": 1,
-                "contextStart": -(self._filter_size // 2),
-                "contextLength": self._filter_size,
-            },
-        )
-        if self.bias is not None:
-            summed = self._helper.create_variable_for_type_inference(input.dtype)
-            self._helper.append_op(
-                type="elementwise_add",
-                inputs={"X": [out], "Y": [self.bias]},
-                outputs={"Out": [summed]},
-                attrs={"axis": 1},
-            )
-            out = summed
-        return self._helper.append_activation(out, act=self._act)
+        attrs = {"contextStart": -(self._filter_size // 2), "contextLength": self._filter_size}
+        inputs = {"X": input, "Filter": self.weight}
+        out = self._helper.run("sequence_conv", inputs, attrs={"contextStride": 1, **attrs})
+        return self._helper.append_activation(self._helper.add_bias(out, self.bias, 1), self._act)
 
 
 class RowConv(Layer):
@@ -101,8 +84,5 @@ class RowConv(Layer):
         if self.weight is None:
             shape = [self._future_context_size + 1, input.shape[1]]
             self.weight = self.create_parameter(shape, self._param_attr, input.dtype)
-        out = self._helper.create_variable_for_type_inference(input.dtype)
-        self._helper.append_op(
-            type="row_conv", inputs={"X": [input], "Filter": [self.weight]}, outputs={"Out": [out]}
-        )
-        return self._helper.append_activation(out, act=self._act)
+        out = self._helper.run("row_conv", {"X": input, "Filter": self.weight})
+        return self._helper.append_activation(out, self._act)

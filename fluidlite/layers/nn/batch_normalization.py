@@ -128,15 +128,34 @@ def _batch_norm(
     create = helper.create_parameter
     scale, bias = create_scale_and_bias(create, channels, helper.param_attr, helper.bias_attr, dtype)
     mean, variance = create_moving_averages(create, channels, moving_names, averaged, dtype)
-    inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
+    parameters = {"Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
+    made = batch_normalized(helper.run, op_type, input, parameters, momentum, attrs, out)
+    return helper.append_activation(made)
+
+
+def batch_normalized(
+    run: Callable[..., Any],
+    op_type: str,
+    x: Any,
+    parameters: dict[str, Any],
+    momentum: Any,
+    attrs: dict[str, Any],
+    out: Any = None,
+    **options: Any,
+) -> Any:
+    """`x`, or `out`, after the batch normalisation `op_type`, which moves the averages among its `parameters`.
+
+    `run` runs operators: `run_op`, or the method of a helper; it gets `options`. `momentum`: a number or a Variable.
+    """
+    inputs = {"X": x, **parameters}
     if isinstance(momentum, Variable):
         inputs["MomentumTensor"] = momentum
     else:
         attrs["momentum"] = momentum
-    saved, moved = ("SavedMean", "SavedVariance"), {"MeanOut": mean, "VarianceOut": variance}
+    moved = {"MeanOut": parameters["Mean"], "VarianceOut": parameters["Variance"]}
+    saved = ("SavedMean", "SavedVariance")
     outputs, into = (*saved, "Y", *moved), {**moved, "Y": out}
-    out = helper.run(op_type, inputs, outputs, attrs, stop_gradient=saved, into=into)[2]
-    return helper.append_activation(out)
+    return run(op_type, inputs, outputs, attrs, stop_gradient=saved, into=into, **options)[2]
 
 
 def create_moving_averages(

@@ -30,6 +30,30 @@ def create_scale_and_bias(
     return scale, create_parameter(attr=bias_attr, shape=[size], dtype=dtype, is_bias=True)
 
 
+_STATISTICS = {
+    "layer_norm": ("Mean", "Variance"),
+    "group_norm": ("Mean", "Variance"),
+    "instance_norm": ("SavedMean", "SavedVariance"),
+}
+
+
+def normalized(
+    run: Callable[..., Any],
+    op_type: str,
+    x: Any,
+    scale: Any,
+    bias: Any,
+    attrs: dict[str, Any],
+    **options: Any,
+) -> Any:
+    """`x` after the normalisation `op_type`, scaled and shifted by parameters unless these are None.
+
+    `run` runs operators: `run_op`, or the method of a helper; it gets `options`.
+    """
+    inputs, saved = {"X": x, "Scale": scale, "Bias": bias}, _STATISTICS[op_type]
+    return run(op_type, inputs, (*saved, "Y"), attrs, stop_gradient=saved, **options)[2]
+
+
 def create_singular_vectors(
     create_parameter: Callable[..., Any], shape: Sequence[int], dim: int, dtype: Any
 ) -> list[Any]:
@@ -94,15 +118,8 @@ def layer_norm(
     size = math.prod(input.shape[begin_norm_axis:])
     attrs = (helper.param_attr if scale else False, helper.bias_attr if shift else False)
     weight, bias = create_scale_and_bias(helper.create_parameter, size, *attrs, input.dtype)
-    inputs = {"X": input, "Scale": weight, "Bias": bias}
-    _, _, out = helper.run(
-        "layer_norm",
-        inputs,
-        ("Mean", "Variance", "Y"),
-        attrs={"epsilon": epsilon, "begin_norm_axis": begin_norm_axis},
-        stop_gradient=("Mean", "Variance"),
-    )
-    return helper.append_activation(out)
+    numbers = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
+    return helper.append_activation(normalized(helper.run, "layer_norm", input, weight, bias, numbers))
 
 
 def group_norm(
@@ -130,11 +147,9 @@ def group_norm(
         helper.create_parameter, channels, helper.param_attr, helper.bias_attr, input.dtype
     )
     attrs = {"epsilon": epsilon, "groups": groups, "data_layout": data_layout}
-    saved = ("Mean", "Variance")
     # Fluid gives these temporaries names that do not mention the layer.
-    made = {slot: helper.create_variable(dtype=input.dtype, like=input) for slot in (*saved, "Y")}
-    inputs = {"X": input, "Scale": scale, "Bias": bias}
-    out = helper.run("group_norm", inputs, tuple(made), attrs, stop_gradient=saved, into=made)[2]
+    made = {slot: helper.create_variable(dtype=input.dtype, like=input) for slot in ("Mean", "Variance", "Y")}
+    out = normalized(helper.run, "group_norm", input, scale, bias, attrs, into=made)
     return helper.append_activation(out)
 
 
@@ -155,16 +170,7 @@ def instance_norm(
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     attrs = (helper.param_attr, helper.bias_attr)
     scale, bias = create_scale_and_bias(helper.create_parameter, input.shape[1], *attrs, input.dtype)
-    saved = ("SavedMean", "SavedVariance")
-    _, _, out = helper.run(
-        "instance_norm",
-        {"X": input, "Scale": scale, "Bias": bias},
-        (*saved, "Y"),
-        attrs={"epsilon": epsilon},
-        stop_gradient=saved,
-    )
-    result: Variable = out
-    return result
+    return normalized(helper.run, "instance_norm", input, scale, bias, {"epsilon": epsilon})
 
 
 def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: str | None = None) -> Variable:

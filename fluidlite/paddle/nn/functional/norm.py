@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....layers.checks import check_choice
-from ....layers.nn.normalization import normalized_from
+from ....layers.nn.batch_normalization import batch_normalized
+from ....layers.nn.normalization import normalized, normalized_from
 from ...run_mode import constant, reshaped, run
 from ...tensor.manipulation import squeeze, unsqueeze
 
@@ -40,23 +41,19 @@ def batch_norm(
     """
     last = len(data_format) > 2 and data_format[-1] == "C"
     count = x.shape[-1 if last else 1]
-    inputs = {
-        "X": x,
+    parameters = {
         "Scale": _filled(weight, x, count, 1.0),
         "Bias": _filled(bias, x, count, 0.0),
         "Mean": running_mean,
         "Variance": running_var,
     }
     attrs = {
-        "momentum": momentum,
         "epsilon": epsilon,
         "is_test": not training,
         "data_layout": "NHWC" if last else "NCHW",
         "use_global_stats": not training if use_global_stats is None else use_global_stats,
     }
-    saved, moved = ("SavedMean", "SavedVariance"), {"MeanOut": running_mean, "VarianceOut": running_var}
-    outputs = ("Y", *saved, *moved)
-    return run("batch_norm", inputs, outputs, attrs, name, stop_gradient=saved, into=moved)[0]
+    return batch_normalized(run, "batch_norm", x, parameters, momentum, attrs, name=name)
 
 
 def layer_norm(
@@ -73,10 +70,9 @@ def layer_norm(
     """
     sizes: Sequence[int] = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     begin = normalized_from(x.shape, sizes)
-    flat = {slot: _flat(value, math.prod(sizes)) for slot, value in (("Scale", weight), ("Bias", bias))}
+    scale, shift = (_flat(value, math.prod(sizes)) for value in (weight, bias))
     attrs = {"epsilon": epsilon, "begin_norm_axis": begin}
-    saved = ("Mean", "Variance")
-    return run("layer_norm", {"X": x, **flat}, ("Y", *saved), attrs, name, stop_gradient=saved)[0]
+    return normalized(run, "layer_norm", x, scale, shift, attrs, name=name)
 
 
 def _flat(value: Any, count: int) -> Any:
@@ -102,9 +98,8 @@ def instance_norm(
     Running statistics and momentum are accepted and without effect, as in Paddle.
     """
     count = x.shape[1]
-    inputs = {"X": x, "Scale": _filled(weight, x, count, 1.0), "Bias": _filled(bias, x, count, 0.0)}
-    saved = ("SavedMean", "SavedVariance")
-    return run("instance_norm", inputs, ("Y", *saved), {"epsilon": eps}, name, stop_gradient=saved)[0]
+    scale, shift = _filled(weight, x, count, 1.0), _filled(bias, x, count, 0.0)
+    return normalized(run, "instance_norm", x, scale, shift, {"epsilon": eps}, name=name)
 
 
 def group_norm(
@@ -118,10 +113,8 @@ def group_norm(
 ) -> Any:
     """Each of `num_groups` groups of channels of each sample normalised (`paddle.nn.functional.group_norm`)."""
     check_choice(data_format, "data_format", ("NCHW", "NCL", "NCDHW"), "group_norm")
-    saved = ("Mean", "Variance")
     attrs = {"groups": num_groups, "epsilon": epsilon}
-    inputs = {"X": x, "Scale": weight, "Bias": bias}
-    return run("group_norm", inputs, ("Y", *saved), attrs, name, stop_gradient=saved)[0]
+    return normalized(run, "group_norm", x, weight, bias, attrs, name=name)
 
 
 def local_response_norm(
