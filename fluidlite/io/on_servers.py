@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..base.files import atomic_writer, make_folder
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.tensor_file import write_tensor
-from ..framework import Program
+from ..framework import Program, Variable
 
 _TOLD = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
 _REMOTE = ("RemotePrefetch", "Optimizer")
@@ -35,6 +36,20 @@ def save_remote(program: Program, folder: str | os.PathLike[str]) -> None:
         whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         with atomic_writer(Path(folder) / name) as file:
             write_tensor(file, LoDTensor.wrap(whole.reshape(parts[0].origin.shape)))
+
+
+def looked_up(variables: Iterable[Variable]) -> dict[str, LoDTensor]:
+    """Of tables whose rows trainers ask for, the values that servers have: what a trainer has is a name."""
+    found = {}
+    for var in variables:
+        for op in var.block.program.global_block().ops:
+            if op.type == "distributed_lookup_table" and op.input("W") == [var.name]:
+                from ..rpc.client import client
+
+                parts = client(op.attr("trainer_id")).get(op.attr("endpoints"), op.attr("table_names"))
+                found[var.name] = LoDTensor.wrap(np.concatenate(parts).reshape(var.shape))
+                break
+    return found
 
 
 def _trainer_of(program: Program) -> int:

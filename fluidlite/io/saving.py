@@ -38,13 +38,14 @@ def save_vars(
     `vars`: which; or `predicate`: Variable -> whether to save it. `dirname`: a folder, made if need be, that
     gets a file for each variable, of its name; with `filename` one file in that folder has them all, sorted
     by name. With `dirname=None` the bytes of the combined file are returned instead. `executor` is not needed
-    and there for Fluid's sake.
+    and there for Fluid's sake. Tables that a trainer looks up on parameter servers come from these, whole.
 
     Raises EnforceNotMet, with nothing written, if a variable has no value; ValueError for a name that leaves
     the folder; TypeError for a `main_program` that is no Program; OSError as `open` does.
     """
     chosen = _choose(main_program, vars, predicate)
-    tensors = {name: tensor_in(global_scope(), name) for name in chosen}
+    tensors = on_servers.looked_up(chosen.values())
+    tensors |= {name: tensor_in(global_scope(), name) for name in chosen if name not in tensors}
     if dirname is None:
         if filename is not None:
             raise TypeError("save_vars with a filename needs dirname, the folder for it; got None")

@@ -85,6 +85,7 @@ def run(load: Callable[[], Program]) -> int:
         return INTERRUPTED
     except BaseException as error:
         error.__traceback__ = _without_ours(error.__traceback__)
+        sys.last_value = error  # as the interpreter notes it
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0

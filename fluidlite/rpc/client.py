@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -113,14 +116,14 @@ class Client:
         asked = [Message("save", info={"dir": folder, "table": table}) for _ in endpoints]
         self._all(endpoints, f"save to {folder}", asked)
 
-    def complete(self) -> None:
+    def complete(self, command: str = "complete") -> None:
         """Tell the servers that this trainer is done, and hang up."""
         with self._lock:
             lines = dict(self._lines)
         try:
             self.flush()
             for endpoint in lines:
-                self._result(endpoint, "let it go", self._begin(endpoint, Message("complete")))
+                self._result(endpoint, "let it go", self._begin(endpoint, Message(command)))
         finally:
             self._lines = {}
             for line in lines.values():
@@ -147,3 +150,15 @@ def complete_all() -> None:
         _clients.clear()
     for one in found:
         one.complete()
+
+
+@atexit.register
+def _leave() -> None:
+    """Tell servers that nobody has told so that this process ends, and not of an error.
+
+    Many scripts end without `Executor.close()`; what others still want of the servers, as to save a model, goes on.
+    """
+    if getattr(sys, "last_value", None) is None:
+        for one in list(_clients.values()):
+            with suppress(RpcError):
+                one.complete("leave")

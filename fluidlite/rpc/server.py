@@ -44,8 +44,9 @@ class Store(Protocol):
 class ParameterServer:
     """Serves `store` to `trainers` trainers at `endpoint` until all of them are done.
 
-    `run` raises TrainerLost if one of them has ended without saying so; without barriers the others go on, and it may
-    come back until they are done, or, with FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time.
+    `run` raises TrainerLost if one of them has ended without saying so, or has left and another waits for it at a
+    barrier; without barriers the others go on, and it may come back until they are done, or, with
+    FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time.
     """
 
     def __init__(self, endpoint: str, trainers: int, store: Store, sync: bool) -> None:
@@ -56,6 +57,7 @@ class ParameterServer:
         self._steps = dict.fromkeys(range(trainers), 0)
         self._watching: dict[int, int] = {}
         self._done: set[int] = set()
+        self._ended: set[int] = set()
         self._gone: set[int] = set()
         self._failure: Exception | None = None
         self._told: set[int] = set()
@@ -68,6 +70,7 @@ class ParameterServer:
             "changes": self._changes,
             "save": self._save,
             "complete": self._complete,
+            "leave": self._leave,
         }
 
     def run(self) -> None:
@@ -91,8 +94,8 @@ class ParameterServer:
         return there <= self._told | self._done
 
     def _over(self) -> bool:
-        ended = self._done if self._return else self._done | self._gone
-        return len(ended) == self.trainers
+        over = self._done | self._ended
+        return len(over if self._return else over | self._gone) == self.trainers
 
     def _answer(self, data: bytes) -> bytes:
         try:
@@ -127,6 +130,7 @@ class ParameterServer:
             self._check()
             self._barriers[message.trainer] += 1
             self._update_if_due()
+            self._see_who_is_missed()
         return Message("ok")
 
     def _update_if_due(self) -> None:
@@ -189,26 +193,44 @@ class ParameterServer:
             self._state.notify_all()
         return Message("ok")
 
+    def _leave(self, message: Message) -> Message:
+        """A trainer's process has come to its end without `complete`: nothing is amiss unless somebody waits for it."""
+        with self._state:
+            self._ended.add(message.trainer)
+            self._see_who_is_missed()
+            self._state.notify_all()
+        return Message("ok")
+
+    def _see_who_is_missed(self) -> None:
+        if not self.sync or max(self._barriers.values()) <= self._rounds:
+            return
+        for trainer in self._ended - self._done:
+            if self._barriers[trainer] <= self._rounds:
+                self._failure = self._failure or self._loss(trainer)
+                self._state.notify_all()
+
     def _joined(self, trainer: int) -> None:
         with self._state:
             self._watching[trainer] = self._watching.get(trainer, 0) + 1
-            if trainer in self._gone:
-                self._gone.discard(trainer)
-                self._done.discard(trainer)
+            if trainer in self._gone | self._ended:
+                for noted in (self._gone, self._ended, self._done):
+                    noted.discard(trainer)
 
     def _left(self, trainer: int) -> None:
         """The connection of a trainer has ended."""
         with self._state:
             self._watching[trainer] -= 1
-            if self._watching[trainer] or trainer in self._done:
+            if self._watching[trainer] or trainer in self._done | self._ended:
                 return
-            text = (
-                f"parameter server {self.endpoint} has lost trainer {trainer} of {self.trainers}; the last step "
-                f"that it has told of is {self._steps.get(trainer, 0)}"
-            )
             self._gone.add(trainer)
             if self.sync:
-                self._failure = self._failure or TrainerLost(text)
+                self._failure = self._failure or self._loss(trainer)
             else:
-                print(text, file=sys.stderr, flush=True)
+                print(self._loss(trainer), file=sys.stderr, flush=True)
             self._state.notify_all()
+
+    def _loss(self, trainer: int) -> TrainerLost:
+        return TrainerLost(
+            f"parameter server {self.endpoint} has lost trainer {trainer} of {self.trainers}; the last step "
+            f"that it has told of is {self._steps.get(trainer, 0)}"
+        )

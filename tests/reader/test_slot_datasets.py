@@ -401,6 +401,7 @@ def test_generators_write_lines(capsys):
     generator = data_generator.MultiSlotDataGenerator()
     assert generator._gen_str([("ids", [1, 2]), ("dense", [0.5, 1])]) == "2 1 2 2 0.5 1\n"
     assert generator._proto_info == [("ids", "uint64"), ("dense", "float")]
+    assert generator._gen_str(zip(["ids", "dense"], [[3], [4]], strict=True)) == "1 3 1 4\n"
     for wrong, message in (
         ([("ids", [1]), ("other", [2])], "slot 1 was 'dense'"),
         ([("ids", [1])], "the samples before had the slots"),

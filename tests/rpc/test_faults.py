@@ -36,6 +36,14 @@ print("ready", flush=True)
 time.sleep(60)
 """
 
+LEAVING = """
+import sys, numpy as np
+from fluidlite.rpc.client import client
+one = client(1)
+one.barrier([sys.argv[1]])
+one.get([sys.argv[1]], ["w"])
+"""
+
 
 class Held:
     """A store of one variable, which an update adds 1 to."""
@@ -184,3 +192,34 @@ def test_a_killed_server_is_named_and_another_takes_its_place():
     other.complete()
     assert restarted.wait(5) == 0
     restarted.stdout.close()
+
+
+@pytest.mark.parametrize("last, missed", [("", True), ("raise ValueError", False)])
+def test_a_trainer_that_ends_is_missed_when_somebody_waits_for_it(last, missed):
+    """One that ends of an error is a loss at once."""
+    serving = Serving(2)
+    one = Client(0)
+    ends = subprocess.Popen(
+        [sys.executable, "-c", LEAVING + last, serving.endpoint], stderr=subprocess.DEVNULL
+    )
+    one.barrier([serving.endpoint])
+    one.get([serving.endpoint], ["w"])
+    assert ends.wait(10) == (0 if missed else 1)
+    if missed:
+        np.testing.assert_array_equal(one.get([serving.endpoint], ["w"])[0], [1, 1])
+    with pytest.raises(RpcError, match="has lost trainer 1 of 2; the last step that it has told of is 1"):
+        one.barrier([serving.endpoint])
+        one.get([serving.endpoint], ["w"])
+    serving.join(5)
+    assert isinstance(serving.error, TrainerLost)
+
+
+def test_a_server_ends_when_all_trainers_have():
+    serving = Serving(2)
+    with subprocess.Popen([sys.executable, "-c", LEAVING, serving.endpoint]) as ends:
+        one = Client(0)
+        one.barrier([serving.endpoint])
+        assert ends.wait(10) == 0
+    one.complete("leave")
+    serving.join(5)
+    assert not serving.is_alive() and serving.error is None

@@ -238,6 +238,21 @@ def test_servers_save_what_they_hold(tmp_path):
     np.testing.assert_array_equal(np.array(saved), cluster.table())
 
 
+def test_tables_that_trainers_look_up_are_saved_as_servers_have_them(tmp_path):
+    def save(number, scope):
+        if number == 0:
+            program = cluster.made[0][0].origin_program
+            with fluid.scope_guard(scope):
+                fluid.io.save_params(None, tmp_path, program)
+
+    cluster = Cluster(clicks, adagrad)
+    cluster.run(save)
+    with open(tmp_path / "emb", "rb") as file:
+        saved = read_tensors(file, ["emb"], "emb")["emb"]
+    np.testing.assert_array_equal(np.array(saved), cluster.table())
+    assert len(list(tmp_path.iterdir())) == 5
+
+
 def test_ids_out_of_range_are_named():
     cluster = Cluster(clicks, adagrad, trainers=1)
     t, startup, loss = cluster.made[0]
