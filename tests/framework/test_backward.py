@@ -196,3 +196,18 @@ def test_operators_name_the_gradients_of_parameters_they_make_the_last_ones_firs
     assert made.attr("op_role_var")[::2] == ["fc_0.b_0", "fc_0.w_1", "fc_0.w_0"]
     assert made.attr("op_role") == 1  # backward
     assert not any(op.type == "recurrent_grad" for op in main.clone(for_test=True).global_block().ops)
+
+
+def test_gradients_of_one_target_again_are_named_and_declared_as_in_fluid(main):
+    x = fluid.data("x", [-1, 4])
+    x.stop_gradient = False
+    y = fluid.layers.mean(fluid.layers.tanh(x))
+    found = [fluid.gradients(y, x)[0].name for _ in range(3)]
+    assert found == ["x@GRAD", "grad/grad/x@GRAD", "grad/grad/grad/x@GRAD"]
+    block = fluid.default_main_program().global_block()
+    filled = [op.output("Out") for op in block.ops if op.type == "fill_constant"]
+    assert filled == [[f"mean_0.tmp_0@GRAD{number}"] for number in ("", "_0", "_1")]
+    assert block.var("mean_0.tmp_0_shape").dtype == fluid.core.VarDesc.VarType.BOOL
+    given = np.array([[0.0, 1.0, -2.0, 0.5]], "float32")
+    for gradient in fluid.Executor().run(feed={"x": given}, fetch_list=found):
+        np.testing.assert_allclose(gradient, (1 - np.tanh(given) ** 2) / 4, rtol=1e-5)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from ...ops.registry import OpSpec, grad_name
@@ -130,6 +131,7 @@ def gradients(
     with program._backward_role_guard():
         tape = Tape(block, _names(no_grad_set))
         path = tape.path([v.name for v in target_list], [v.name for v in input_list])
+        shapes: list[str] = []
         for target, weight in zip(target_list, weights, strict=True):
             if weight is not None:
                 if weight.shape != target.shape and -1 not in (*weight.shape, *target.shape):
@@ -139,14 +141,18 @@ def gradients(
                     )
                 tape.give(target.name, weight.name)
             elif tape.wants(target.name):
-                shape = tape.temporary(target.name + "_shape", VarType.INT32)
-                tape.emit(OpSpec("shape", {"Input": [target.name]}, {"Out": [shape]}))
-                start = tape.fresh(grad_name(target.name))
+                shapes.append(tape.temporary(target.name + "_shape", VarType.INT32))
+                tape.emit(OpSpec("shape", {"Input": [target.name]}, {"Out": shapes[-1:]}))
+                start = grad_name(target.name)
+                if block._find_var_recursive(start) is not None:
+                    start = unique_name.generate(start)
                 fill = {"value": 1.0, "dtype": int(target.dtype), "shape": list(target.shape)}
-                tape.emit(OpSpec("fill_constant", {"ShapeTensor": [shape]}, {"Out": [start]}, fill))
+                tape.emit(OpSpec("fill_constant", {"ShapeTensor": shapes[-1:]}, {"Out": [start]}, fill))
                 tape.give(target.name, start)
         tape.run([Segment(path)])
         tape.append()
+        for name in shapes:
+            block.var(name)._dtype = VarType.BOOL  # as Fluid declares them, which hold integers
     found = [tape.gradient_of(var.name) for var in input_list]
     return [] if len(found) == 1 and found[0] is None else found
 

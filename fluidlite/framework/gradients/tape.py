@@ -148,7 +148,7 @@ class Tape:
 
     def temporary(self, name: str, dtype: VarType) -> str:
         if self.block._find_var_recursive(name) is None:
-            self.block.create_var(name=name, dtype=dtype, stop_gradient=True)
+            self.block.create_var(name=name, dtype=dtype)
         return name
 
     def emit(self, spec: OpSpec) -> None:

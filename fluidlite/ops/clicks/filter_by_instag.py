@@ -54,10 +54,10 @@ def _rows_of(places: Any) -> Any:
 
 
 @hosted
-def _filter_grad(xp: Any, Ins: Any, IndexMap: Any, Loss_weight: Any, Out_grad: Any, lod: Lods) -> Any:
+def _filter_grad(xp: Any, Ins: Any, IndexMap: Any, LossWeight: Any, Out_grad: Any, lod: Lods) -> Any:
     """Of a weight of 0 there is none: nothing was chosen."""
     made = np.zeros_like(Ins)
-    if Loss_weight.any():
+    if LossWeight.any():
         made[_rows_of(IndexMap)] = Out_grad
     return LodArray(made, input_lod(lod, "Ins")) if input_lod(lod, "Ins") else made
 
@@ -77,7 +77,7 @@ def _rule(op: OpView) -> list[OpSpec]:
     takes = {
         "IndexMap": op.names("IndexMap"),
         "Ins": op.names("Ins"),
-        "Loss_weight": op.names("LossWeight"),
+        "LossWeight": op.names("LossWeight"),
         grad_name("Out"): [grad_name(op.name("Out"))],
     }
     return [OpSpec("filter_by_instag_grad", takes, {DINS: [grad_name(op.name("Ins"))]}, dict(op.attrs))]
@@ -105,7 +105,7 @@ register(
 register(
     OpDef(
         "filter_by_instag_grad",
-        ("IndexMap", "Ins", "Loss_weight", grad_name("Out")),
+        ("IndexMap", "Ins", "LossWeight", grad_name("Out")),
         (DINS,),
         _ATTRS,
         infer=_infer_grad,
