@@ -7,7 +7,7 @@ groups, K...].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -35,22 +35,11 @@ def _as_given(xp: Any, x: Any, last: bool) -> Any:
     return xp.ascontiguousarray(xp.moveaxis(x, 1, -1) if last else x)
 
 
-def convolve(
-    xp: Any,
-    Input: Any,
-    Filter: Any,
-    Bias: Any,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    groups: int,
-    dilations: Sequence[int],
-    data_format: str,
-) -> Any:
+def convolve(xp: Any, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
     """The convolution of images with filters; the kernel of conv2d and conv3d."""
-    last = channels_last(data_format)
+    last, groups = channels_last(attrs["data_format"]), attrs["groups"]
     x = _first(xp, Input, last)
-    g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
+    g = _windows(x.shape[2:], Filter.shape[2:], attrs)
     patches = gather_patches(xp, x, g, groups)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
     out = matmul(xp, weights, patches).reshape(x.shape[0], Filter.shape[0], *g.out)
@@ -59,23 +48,11 @@ def convolve(
     return _as_given(xp, out, last)
 
 
-def convolve_grad(
-    xp: Any,
-    Input: Any,
-    Filter: Any,
-    Bias: Any,
-    Output_grad: Any,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    groups: int,
-    dilations: Sequence[int],
-    data_format: str,
-) -> Any:
+def convolve_grad(xp: Any, Input: Any, Filter: Any, Bias: Any, Output_grad: Any, **attrs: Any) -> Any:
     """The gradients of `convolve` for images, filters and bias."""
-    last = channels_last(data_format)
+    last, groups = channels_last(attrs["data_format"]), attrs["groups"]
     x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
-    g = forward_geometry(x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm)
+    g = _windows(x.shape[2:], Filter.shape[2:], attrs)
     dout = _grouped(dout, groups)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
     dx = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), dout), g)
@@ -85,25 +62,11 @@ def convolve_grad(
     return _as_given(xp, dx, last), dfilter, dbias
 
 
-def convolve_transposed(
-    xp: Any,
-    Input: Any,
-    Filter: Any,
-    Bias: Any,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    groups: int,
-    dilations: Sequence[int],
-    data_format: str,
-    output_size: Sequence[int],
-) -> Any:
+def convolve_transposed(xp: Any, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
     """The transposed convolution of images with filters."""
-    last = channels_last(data_format)
+    last, groups = channels_last(attrs["data_format"]), attrs["groups"]
     x = _first(xp, Input, last)
-    g = transposed_geometry(
-        x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm, output_size
-    )
+    g = _windows(x.shape[2:], Filter.shape[2:], attrs)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
     out = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), _grouped(x, groups)), g)
     if Bias is not None:
@@ -112,31 +75,27 @@ def convolve_transposed(
 
 
 def convolve_transposed_grad(
-    xp: Any,
-    Input: Any,
-    Filter: Any,
-    Bias: Any,
-    Output_grad: Any,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    padding_algorithm: str,
-    groups: int,
-    dilations: Sequence[int],
-    data_format: str,
-    output_size: Sequence[int],
+    xp: Any, Input: Any, Filter: Any, Bias: Any, Output_grad: Any, **attrs: Any
 ) -> Any:
     """The gradients of `convolve_transposed` for images, filters and bias."""
-    last = channels_last(data_format)
+    last, groups = channels_last(attrs["data_format"]), attrs["groups"]
     x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
-    g = transposed_geometry(
-        x.shape[2:], Filter.shape[2:], strides, paddings, dilations, padding_algorithm, output_size
-    )
+    g = _windows(x.shape[2:], Filter.shape[2:], attrs)
     patches = gather_patches(xp, dout, g, groups)
     weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
     dx = matmul(xp, weights, patches).reshape(x.shape)
     dfilter = matmul(xp, _grouped(x, groups), patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
     dbias = None if Bias is None else dout.sum(axis=(0, *range(2, dout.ndim))).reshape(Bias.shape)
     return _as_given(xp, dx, last), dfilter, dbias
+
+
+def _windows(sizes: Shape, kernel: Shape, attrs: Mapping[str, Any]) -> Geometry:
+    """Where the filters stand on images of `sizes`, by the attributes of a convolution or of a transposed one."""
+    given = {name: attrs[name] for name in ("strides", "paddings", "dilations")}
+    given["algorithm"] = attrs["padding_algorithm"]
+    if "output_size" in attrs:
+        return transposed_geometry(sizes, kernel, output_size=attrs["output_size"], **given)
+    return forward_geometry(sizes, kernel, **given)
 
 
 def _spatial(op: OpView, shape: Shape) -> tuple[int, Shape]:
@@ -151,16 +110,12 @@ def _layout(op: OpView, batch: int, channels: int, sizes: Shape) -> Shape:
     return (batch, *sizes, channels) if last else (batch, channels, *sizes)
 
 
-def _geometry(op: OpView, sizes: Shape, kernel: Shape, transposed: bool = False) -> Geometry:
-    strides, paddings, dilations = op.attr("strides"), op.attr("paddings"), op.attr("dilations")
-    algorithm = op.attr("padding_algorithm")
+def _geometry(op: OpView, sizes: Shape, kernel: Shape) -> Geometry:
+    strides, dilations = op.attr("strides"), op.attr("dilations")
     if min(strides) <= 0 or min(dilations) <= 0:
         raise op.fail(f"strides and dilations must be positive, got {list(strides)} and {list(dilations)}")
     try:
-        if transposed:
-            given = op.attr("output_size")
-            return transposed_geometry(sizes, kernel, strides, paddings, dilations, algorithm, given)
-        return forward_geometry(sizes, kernel, strides, paddings, dilations, algorithm)
+        return _windows(sizes, kernel, {name: op.attr(name) for name in op.definition.attrs})
     except ValueError as error:
         raise op.fail(str(error)) from None
 
@@ -192,7 +147,7 @@ def _infer_transposed(op: OpView) -> None:
     channels, sizes = _spatial(op, shape)
     if channels >= 0 and channels != weights[0]:
         raise op.fail(f"Input must have {weights[0]} channels for this Filter, got {channels}")
-    image = _geometry(op, sizes, weights[2:], transposed=True).image
+    image = _geometry(op, sizes, weights[2:]).image
     if any(n == 0 or n < -1 for n in image):
         raise op.fail(f"nothing is left of images of size {list(sizes)}: the output would be {list(image)}")
     op.set("Output", _layout(op, shape[0], weights[1] * groups, image), op.dtype("Input"))
@@ -207,7 +162,7 @@ def _sizes(op: OpView, transposed: bool) -> list[int] | None:
     plain = op.attr("data_format") not in ("NHWC", "NDHWC") and element(op, "Input", "Filter") == "f32"
     if len(shape) != 4 or not plain or op.has("Bias"):
         return None
-    g = _geometry(op, shape[2:], weights[2:], transposed)
+    g = _geometry(op, shape[2:], weights[2:])
     pads = [side for pair in g.pads for side in pair]
     images = (shape[0], weights[1] * groups, *g.image) if transposed else shape
     return [*images, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, groups]

@@ -6,7 +6,7 @@ index into the flattened image and `valid[o, k]` tells whether it lies inside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,15 +40,27 @@ def _windows(sizes: Shape, spans: tuple[tuple[Any, ...], ...]) -> tuple[np.ndarr
 
 
 class Pooling:
-    """What forward and gradient kernels share: the image with channels first, and its windows."""
+    """What forward and gradient kernels share: the image with channels first, and its windows.
 
-    def __init__(self, xp: Any, X: Any, data_format: str, **how: Any) -> None:
-        self.xp = xp
-        self.last = channels_last(data_format)
+    `attrs`: those of a pooling operator; what it does not have is as in `pool2d` by default.
+    """
+
+    def __init__(self, xp: Any, X: Any, attrs: Mapping[str, Any]) -> None:
+        self.xp, self.attrs = xp, attrs
+        self.last = channels_last(attrs.get("data_format", "NCHW"))
         self.x = xp.moveaxis(X, -1, 1) if self.last else X
         self.lead = self.x.shape[:2]
         self.sizes = self.x.shape[2:]
-        spans = window_spans(self.sizes, **how)
+        spans = window_spans(
+            self.sizes,
+            attrs["ksize"],
+            attrs["strides"],
+            attrs["paddings"],
+            attrs.get("padding_algorithm", "EXPLICIT"),
+            attrs["global_pooling"],
+            attrs["adaptive"],
+            attrs.get("ceil_mode", False),
+        )
         self.out = tuple(len(windows) for windows in spans)
         self.flat, self.valid = constant(xp, _windows, tuple(self.sizes), tuple(map(tuple, spans)))
 
@@ -57,11 +69,11 @@ class Pooling:
         rows = self.x.reshape(*self.lead, product(self.sizes))[:, :, self.flat]
         return self.xp.where(self.valid, rows, rows.dtype.type(fill))
 
-    def divisors(self, exclusive: bool, adaptive: bool, ksize: Sequence[int], global_pooling: bool) -> Any:
+    def divisors(self) -> Any:
         """What the sum over each place's window is divided by."""
         inside = self.valid.sum(axis=1)
-        if not (exclusive or adaptive or global_pooling):
-            inside = self.xp.full_like(inside, product(tuple(ksize)))
+        if not any(self.attrs[name] for name in ("exclusive", "adaptive", "global_pooling")):
+            inside = self.xp.full_like(inside, product(tuple(self.attrs["ksize"])))
         return self.xp.maximum(inside, 1).astype(self.x.dtype)
 
     def placed(self, values: Any, sizes: Shape | None = None) -> Any:
@@ -88,107 +100,30 @@ class Pooling:
         return self.placed(total, self.sizes)
 
 
-def _pool(
-    xp: Any,
-    X: Any,
-    pooling_type: str,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    exclusive: bool,
-    adaptive: bool,
-    ceil_mode: bool,
-    data_format: str,
-    padding_algorithm: str,
-) -> Any:
-    pooling = Pooling(
-        xp,
-        X,
-        data_format,
-        ksize=ksize,
-        strides=strides,
-        paddings=paddings,
-        padding_algorithm=padding_algorithm,
-        global_pooling=global_pooling,
-        adaptive=adaptive,
-        ceil_mode=ceil_mode,
-    )
+def _pool(xp: Any, X: Any, pooling_type: str, **attrs: Any) -> Any:
+    pooling = Pooling(xp, X, attrs)
     if pooling_type == "max":
         return pooling.placed(highest(pooling))
-    return pooling.placed(
-        pooling.gathered(0).sum(axis=3) / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
-    )
+    return pooling.placed(pooling.gathered(0).sum(axis=3) / pooling.divisors())
 
 
-def _pool_grad(
-    xp: Any,
-    X: Any,
-    Out_grad: Any,
-    pooling_type: str,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    exclusive: bool,
-    adaptive: bool,
-    ceil_mode: bool,
-    data_format: str,
-    padding_algorithm: str,
-) -> Any:
-    pooling = Pooling(
-        xp,
-        X,
-        data_format,
-        ksize=ksize,
-        strides=strides,
-        paddings=paddings,
-        padding_algorithm=padding_algorithm,
-        global_pooling=global_pooling,
-        adaptive=adaptive,
-        ceil_mode=ceil_mode,
-    )
+def _pool_grad(xp: Any, X: Any, Out_grad: Any, pooling_type: str, **attrs: Any) -> Any:
+    pooling = Pooling(xp, X, attrs)
     dout = pooling.rows(Out_grad)
     if pooling_type == "max":
         nothing = ~(pooling.gathered(-np.inf).max(axis=3) > -np.inf)  # padding alone, or not a number
         dout = xp.where(nothing, xp.zeros((), dtype=dout.dtype), dout)
         return pooling.scattered(winners(pooling), dout)
-    share = dout / pooling.divisors(exclusive, adaptive, ksize, global_pooling)
+    share = dout / pooling.divisors()
     spread = xp.where(pooling.valid, share[..., None], xp.zeros((), dtype=share.dtype))
     return pooling.scattered(pooling.flat, spread)
 
 
-def _pool_double_grad(
-    xp: Any,
-    X: Any,
-    DDX: Any,
-    pooling_type: str,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    exclusive: bool,
-    adaptive: bool,
-    ceil_mode: bool,
-    data_format: str,
-    padding_algorithm: str,
-) -> Any:
+def _pool_double_grad(xp: Any, X: Any, DDX: Any, pooling_type: str, **attrs: Any) -> Any:
     """What pooling X makes of DDX: the same places, or the same shares."""
     if pooling_type != "max":
-        how = (exclusive, adaptive, ceil_mode, data_format, padding_algorithm)
-        return _pool(xp, DDX, pooling_type, ksize, global_pooling, strides, paddings, *how)
-    pooling = Pooling(
-        xp,
-        X,
-        data_format,
-        ksize=ksize,
-        strides=strides,
-        paddings=paddings,
-        padding_algorithm=padding_algorithm,
-        global_pooling=global_pooling,
-        adaptive=adaptive,
-        ceil_mode=ceil_mode,
-    )
+        return _pool(xp, DDX, pooling_type, **attrs)
+    pooling = Pooling(xp, X, attrs)
     return pooling.placed(pooling.take_flat(DDX, winners(pooling)))
 
 

@@ -2,70 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..grad_pairs import double_grad, register_double_grad, register_pair
 from .pool import Pooling, highest, infer_pool, winners
 
 
-def _pool_with_index(
-    xp: Any,
-    X: Any,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    adaptive: bool,
-) -> Any:
-    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
+def _pool_with_index(xp: Any, X: Any, **attrs: Any) -> Any:
+    pooling = Pooling(xp, X, attrs)
     return pooling.placed(highest(pooling)), pooling.placed(winners(pooling).astype("int32"))
 
 
-def _pool_with_index_grad(
-    xp: Any,
-    X: Any,
-    Mask: Any,
-    Out_grad: Any,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    adaptive: bool,
-) -> Any:
-    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
+def _pool_with_index_grad(xp: Any, X: Any, Mask: Any, Out_grad: Any, **attrs: Any) -> Any:
+    pooling = Pooling(xp, X, attrs)
     return pooling.scattered(pooling.rows(Mask).astype("int64"), pooling.rows(Out_grad))
 
 
-def _indexed(
-    xp: Any, x: Any, ksize: Any, global_pooling: bool, strides: Any, paddings: Any, adaptive: bool
-) -> Pooling:
-    return Pooling(
-        xp,
-        x,
-        "NCHW",
-        ksize=ksize,
-        strides=strides,
-        paddings=paddings,
-        padding_algorithm="EXPLICIT",
-        global_pooling=global_pooling,
-        adaptive=adaptive,
-        ceil_mode=False,
-    )
-
-
-def _pool_with_index_double_grad(
-    xp: Any,
-    X: Any,
-    Mask: Any,
-    DDX: Any,
-    ksize: Sequence[int],
-    global_pooling: bool,
-    strides: Sequence[int],
-    paddings: Sequence[int],
-    adaptive: bool,
-) -> Any:
-    pooling = _indexed(xp, X, ksize, global_pooling, strides, paddings, adaptive)
+def _pool_with_index_double_grad(xp: Any, X: Any, Mask: Any, DDX: Any, **attrs: Any) -> Any:
+    pooling = Pooling(xp, X, attrs)
     return pooling.placed(pooling.take_flat(DDX, pooling.rows(Mask).astype("int64")))
 
 

@@ -24,9 +24,6 @@ def _levels(height: int, width: int, pyramid_height: int) -> list[dict[str, Any]
                 "global_pooling": False,
                 "exclusive": True,
                 "adaptive": False,
-                "ceil_mode": False,
-                "data_format": "NCHW",
-                "padding_algorithm": "EXPLICIT",
             }
         )
     return made
