@@ -218,3 +218,51 @@ def test_what_is_written_before_it_is_read_need_not_be_fed():
         np.testing.assert_array_equal(got, value * 4)
     with pytest.raises(fluid.core.EnforceNotMet, match="'before'.* was not fed"):
         exe.run(main, feed={"x": value}, fetch_list=[before])
+
+
+def test_what_is_fed_as_a_persistable_variable_lasts_and_is_trained(tmp_path):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = fluid.data("x", [None, 2], lod_level=1)
+        weight = layers.create_parameter([2, 1], "float32", name="w")
+        loss = layers.mean(layers.mul(x, weight))
+        fluid.optimizer.SGD(0.5).minimize(loss)
+    x.persistable = True
+    exe = fluid.Executor(PLACE)
+    exe.run(startup)
+    trained = np.zeros([2, 1], "float32")
+    for step in range(4):
+        rows = np.full([3 + step, 2], 1 + step, "float32")
+        feed = {"x": fluid.create_lod_tensor(rows, [[2, 1 + step]], PLACE)}
+        if step != 2:
+            feed["w"] = trained = np.full([2, 1], 10 * step, "float32")
+        (got,) = exe.run(main, feed=feed, fetch_list=[loss])
+        assert got.item() == (rows @ trained).mean()
+        trained = trained - 0.5 * np.full([2, 1], 1 + step, "float32")
+        np.testing.assert_array_equal(fluid.global_scope().find_var("w").get_tensor(), trained)
+        rows[:] = -1
+        kept = fluid.global_scope().find_var("x").get_tensor()
+        np.testing.assert_array_equal(kept, np.full([3 + step, 2], 1 + step))
+        assert kept.recursive_sequence_lengths() == [[2, 1 + step]]
+    fluid.io.save_persistables(exe, str(tmp_path), main)
+    assert {"w", "x"} <= {file.name for file in tmp_path.iterdir()}
+
+
+def test_a_persistable_variable_of_a_reader_is_saved(tmp_path):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = fluid.data("x", [None, 2])
+        loader = fluid.io.DataLoader.from_generator(feed_list=[x], capacity=2, iterable=False)
+        layers.fc(x, 1)
+    x.persistable = True
+    exe = fluid.Executor(PLACE)
+    exe.run(startup)
+    loader.set_batch_generator(lambda: ([np.full([2, 2], value, "float32")] for value in range(3)))
+    loader.start()
+    with pytest.raises(fluid.core.EOFException):
+        while True:
+            exe.run(main)
+    loader.reset()
+    fluid.io.save_persistables(exe, str(tmp_path), main)
+    np.testing.assert_array_equal(fluid.global_scope().find_var("x").get_tensor(), np.full([2, 2], 2))
+    assert (tmp_path / "x").is_file()

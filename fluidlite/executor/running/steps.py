@@ -14,6 +14,7 @@ from ...backend.cupy_ import faults
 from ...base import flags, profiling
 from ...base.dtypes import VarType
 from ...base.one_element import convertible
+from ...base.selected_rows import SelectedRows
 from ...framework import Program
 from ...ops.registry import GRAD
 from .. import failures
@@ -23,7 +24,7 @@ from ..host.two_phase import TwoPhasePlan
 from ..plan.shapes import CannotPlan
 from ..plan.step_plan import StepPlan, TwoPhases
 from ..reading import readers
-from ..tensors.lod_tensor import LoDTensorArray
+from ..tensors.lod_tensor import LoDTensorArray, overwrite
 from ..tensors.scope import Scope
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed
@@ -43,9 +44,10 @@ PLANS_KEPT = 32
 class PlanCache:
     """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("blocks", "plans", "refused", "runs", "started")
+    __slots__ = ("blocks", "fed", "plans", "refused", "runs", "started")
 
-    def __init__(self) -> None:
+    def __init__(self, fed: Mapping[str, bool]) -> None:
+        self.fed = fed  # feeds that are persistable, and whether the program changes them
         self.plans: list[StepPlan] = []
         self.blocks: Blocks | None = None  # where the program is run in pieces
         self.refused: str | None = None
@@ -108,6 +110,8 @@ def run_program(
         feed = readers.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names), device)
     cache.runs += 1
+    if cache.fed:
+        feed = _kept(program, feed, cache.fed, scope)
     if watched and flags.checks_finite():
         return _finished(FiniteOnly(program, scope, as_feed(program, feed), device), names, return_numpy)
     plan = cache.plans[0] if cache.plans else None
@@ -186,17 +190,40 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
     caches = by_scope.get(scope)
     if caches is None:
         caches = by_scope[scope] = {}
+    feeds, _ = key
     key = (program._version, key, device)
     cache = caches.get(key)
     if cache is None:
         for stale in [k for k in caches if k[0] != program._version]:
             del caches[stale]
-        cache = caches[key] = PlanCache()
+        kept = [v.name for v in program.global_block().vars.values() if v.persistable and v.type in _VALUES]
+        cache = caches[key] = PlanCache({name: _changes(program, name) for name in feeds if name in kept})
         # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.
-        for var in program.global_block().vars.values():
-            if var.persistable and var.type in _VALUES and scope.find_var(var.name) is None:
-                scope.var(var.name)
+        for name in kept:
+            if scope.find_var(name) is None:
+                scope.var(name)
     return cache
+
+
+def _changes(program: Program, name: str) -> bool:
+    ops = (op for block in program.blocks for op in block.ops)
+    return any(name in op.output_arg_names and op.type != "read" for op in ops)
+
+
+def _kept(
+    program: Program, feed: Mapping[str, Any], changed: Mapping[str, bool], scope: Scope
+) -> dict[str, Any]:
+    """Put what is fed as persistable variables into the scope, as Fluid does; the feed without those that change."""
+    for name, (value, lod) in as_feed(program, {name: feed[name] for name in changed}).items():
+        if type(value) is SelectedRows:
+            continue
+        tensor = scope.var(name).get_tensor()
+        if tensor.array is None or tensor.array.shape != value.shape or tensor.array.dtype != value.dtype:
+            tensor.replace(value.copy())
+        else:
+            overwrite(tensor.array, value)
+        tensor.hold_lod(lod)
+    return {name: value for name, value in feed.items() if not changed.get(name)}
 
 
 def _finish(plan: StepPlan, return_numpy: bool) -> list[Any]:
