@@ -176,10 +176,10 @@ def double_grad(out: str, wanted: Sequence[str]) -> Rule:
 def bilinear_double_grad(forward: Kernel, back: Kernel) -> Kernel:
     """The kernel of `<type>_grad_grad` for an operator that is linear in X and in Y, from its other kernels."""
 
-    def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any) -> Any:
+    def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, **attrs: Any) -> Any:
         ddx, ddy = or_zeros(xp, DDX, X), or_zeros(xp, DDY, Y)
-        dx, dy = back(xp, ddx, ddy, DOut)
-        return dx, dy, forward(xp, ddx, Y) + forward(xp, X, ddy)
+        dx, dy = back(xp, ddx, ddy, DOut, **attrs)
+        return dx, dy, forward(xp, ddx, Y, **attrs) + forward(xp, X, ddy, **attrs)
 
     return kernel
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...backend.products import matmul as dot
 from .. import by_row
+from ..grad_pairs import Kernel, bilinear_double_grad, double_grad, register_double_grad
 from ..infer import grads_like_inputs, product, require_same_dtype
 from ..native import typed
-from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 from .gemm import batched, gemm
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -78,73 +80,57 @@ def _mul_grad_native(op: OpView) -> list[Call] | None:
     return calls
 
 
-def _double_grad_rule(op: OpView) -> list[OpSpec]:
-    """The rule that makes `<type>_grad_grad` from a gradient operator."""
-    takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
-    takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
-    gives = {
-        "DX": [grad_name(op.name("X"))],
-        "DY": [grad_name(op.name("Y"))],
-        "DDOut": [grad_name(op.name(DOUT))],
-    }
-    return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
-
-
-def _infer_double_grad(op: OpView) -> None:
-    for out, like in (("DX", "X"), ("DY", "Y"), ("DDOut", "DOut")):
-        op.set(out, op.shape(like), op.dtype(like))
-
-
-def _mul_double_grad(
-    xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, x_num_col_dims: int, y_num_col_dims: int
-) -> Any:
-    split = (x_num_col_dims, y_num_col_dims)
-    ddx = xp.zeros_like(X) if DDX is None else DDX
-    ddy = xp.zeros_like(Y) if DDY is None else DDY
-    dx, dy = _mul_grad(xp, ddx, ddy, DOut, *split)
-    return dx, dy, _mul(xp, ddx, Y, *split) + _mul(xp, X, ddy, *split)
-
-
-register(
-    OpDef(
-        "mul",
-        inputs=("X", "Y"),
-        attrs=MUL_ATTRS,
-        infer=_infer_mul,
-        kernel=_mul,
-        grad=standard_grad(inputs=("X", "Y")),
-        native=_mul_native,
-        cuda="products.mul",
-        by_row=by_row.by_matrix,
-        role="product",
-        doc="The product of X and Y, each flattened to a matrix after its `num_col_dims` first dimensions.",
+def _register(
+    op_type: str,
+    attrs: dict[str, Any],
+    infer: Callable[[OpView], None],
+    kernels: tuple[Kernel, Kernel],
+    native: Callable[[OpView], Call | None],
+    native_grad: Callable[[OpView], list[Call] | None],
+    doc: str,
+) -> None:
+    """Declare a product, its gradient and the gradient of that, which both `kernels` together compute."""
+    register(
+        OpDef(
+            op_type,
+            inputs=("X", "Y"),
+            attrs=attrs,
+            infer=infer,
+            kernel=kernels[0],
+            grad=standard_grad(inputs=("X", "Y")),
+            native=native,
+            cuda=f"products.{op_type}",
+            by_row=by_row.by_matrix,
+            role="product",
+            doc=doc,
+        )
     )
-)
-register(
-    OpDef(
-        "mul_grad",
-        inputs=("X", "Y", DOUT),
-        outputs=(DX, DY),
-        attrs=MUL_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_mul_grad,
-        grad=_double_grad_rule,
-        native=_mul_grad_native,
-        cuda="products.mul_grad",
-        by_row=by_row.by_matrix,
-        doc="Gradients of mul.",
+    register(
+        OpDef(
+            op_type + "_grad",
+            inputs=("X", "Y", DOUT),
+            outputs=(DX, DY),
+            attrs=attrs,
+            infer=grads_like_inputs,
+            kernel=kernels[1],
+            grad=double_grad("Out", ("X", "Y")),
+            native=native_grad,
+            cuda=f"products.{op_type}_grad",
+            by_row=by_row.by_matrix,
+            doc=f"Gradients of {op_type}.",
+        )
     )
-)
-register(
-    OpDef(
-        "mul_grad_grad",
-        inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
-        outputs=("DX", "DY", "DDOut"),
-        attrs=MUL_ATTRS,
-        infer=_infer_double_grad,
-        kernel=_mul_double_grad,
-        doc="Gradients of mul_grad with respect to X, Y and Out@GRAD.",
-    )
+    register_double_grad(op_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(*kernels), attrs)
+
+
+_register(
+    "mul",
+    MUL_ATTRS,
+    _infer_mul,
+    (_mul, _mul_grad),
+    _mul_native,
+    _mul_grad_native,
+    "The product of X and Y, each flattened to a matrix after its `num_col_dims` first dimensions.",
 )
 
 MATMUL_ATTRS = {"transpose_X": False, "transpose_Y": False, "alpha": 1.0}
@@ -267,56 +253,14 @@ def _matmul_grad_native(op: OpView) -> list[Call] | None:
     return calls
 
 
-def _matmul_double_grad(
-    xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, transpose_X: bool, transpose_Y: bool, alpha: float
-) -> Any:
-    how = (transpose_X, transpose_Y, alpha)
-    ddx = xp.zeros_like(X) if DDX is None else DDX
-    ddy = xp.zeros_like(Y) if DDY is None else DDY
-    dx, dy = _matmul_grad(xp, ddx, ddy, DOut, *how)
-    return dx, dy, _matmul(xp, ddx, Y, *how) + _matmul(xp, X, ddy, *how)
-
-
-register(
-    OpDef(
-        "matmul",
-        inputs=("X", "Y"),
-        attrs=MATMUL_ATTRS,
-        infer=_infer_matmul,
-        kernel=_matmul,
-        grad=standard_grad(inputs=("X", "Y")),
-        native=_matmul_native,
-        cuda="products.matmul",
-        by_row=by_row.by_matrix,
-        role="product",
-        doc="alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
-    )
-)
-register(
-    OpDef(
-        "matmul_grad",
-        inputs=("X", "Y", DOUT),
-        outputs=(DX, DY),
-        attrs=MATMUL_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_matmul_grad,
-        grad=_double_grad_rule,
-        native=_matmul_grad_native,
-        cuda="products.matmul_grad",
-        by_row=by_row.by_matrix,
-        doc="Gradients of matmul.",
-    )
-)
-register(
-    OpDef(
-        "matmul_grad_grad",
-        inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
-        outputs=("DX", "DY", "DDOut"),
-        attrs=MATMUL_ATTRS,
-        infer=_infer_double_grad,
-        kernel=_matmul_double_grad,
-        doc="Gradients of matmul_grad with respect to X, Y and Out@GRAD.",
-    )
+_register(
+    "matmul",
+    MATMUL_ATTRS,
+    _infer_matmul,
+    (_matmul, _matmul_grad),
+    _matmul_native,
+    _matmul_grad_native,
+    "alpha times the product of X and Y, each transposed on demand; also batches and vectors.",
 )
 
 

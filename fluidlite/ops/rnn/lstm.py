@@ -91,22 +91,8 @@ def _lstmp(
     )
 
 
-def _lstm(
-    xp: Any,
-    Input: Any,
-    H0: Any,
-    C0: Any,
-    Weight: Any,
-    Bias: Any,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
-    lod: Lods,
-) -> Any:
-    acts = gate_activation, cell_activation, candidate_activation
-    return _lstmp(xp, Input, H0, C0, Weight, None, Bias, use_peepholes, is_reverse, *acts, lod)[:4]
+def _lstm(xp: Any, Input: Any, H0: Any, C0: Any, Weight: Any, Bias: Any, lod: Lods, **attrs: Any) -> Any:
+    return _lstmp(xp, Input, H0, C0, Weight, None, Bias, lod=lod, **attrs)[:4]
 
 
 def _lstmp_grad(
@@ -189,16 +175,11 @@ def _lstm_grad(
     BatchGate: Any,
     BatchCellPreAct: Any,
     Hidden_grad: Any,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
     lod: Lods,
+    **attrs: Any,
 ) -> Any:
-    acts = gate_activation, cell_activation, candidate_activation
     kept = Hidden, Cell, BatchGate, BatchCellPreAct, None, Hidden_grad
-    made = _lstmp_grad(xp, H0, C0, Weight, None, Bias, *kept, use_peepholes, is_reverse, *acts, lod)
+    made = _lstmp_grad(xp, H0, C0, Weight, None, Bias, *kept, lod=lod, **attrs)
     return *made[:4], made[5]
 
 

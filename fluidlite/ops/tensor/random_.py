@@ -14,6 +14,7 @@ from ...base.seeds import is_reseeded as is_reseeded
 from ...base.seeds import reseed as reseed
 from ...base.shapes import with_size_of
 from .. import dims
+from ..grad_pairs import Kernel
 from ..registry import OpDef, OpView, register
 from .fill import batch_size_like
 
@@ -23,23 +24,55 @@ def _is_double(dtype: int) -> bool:
 
 
 def _uniform(
-    xp: Any, size: list[int], dtype: int, seed: int, low: float, high: float, diag: tuple[int, int, float]
+    xp: Any,
+    size: list[int],
+    min: float,
+    max: float,
+    seed: int,
+    diag_num: int,
+    diag_step: int,
+    diag_val: float,
+    dtype: int,
 ) -> Any:
-    values = rng.uniform(seed or fresh_seed(), low, high, math.prod(size), _is_double(dtype))
-    count, step, value = diag
-    if count > 0:
-        places = np.arange(count) * (step + 1)
+    values = rng.uniform(seed or fresh_seed(), min, max, math.prod(size), _is_double(dtype))
+    if diag_num > 0:
+        places = np.arange(diag_num) * (diag_step + 1)
         if places[-1] >= values.size:
             raise ValueError(
-                f"diag_num {count} with diag_step {step} reaches beyond the {values.size} elements"
+                f"diag_num {diag_num} with diag_step {diag_step} reaches beyond the {values.size} elements"
             )
-        values[places] = value
+        values[places] = diag_val
     return xp.asarray(values.reshape(size), dtype=to_numpy(dtype))
 
 
-def _gaussian(xp: Any, size: list[int], dtype: int, seed: int, mean: float, std: float) -> Any:
+def _gaussian(xp: Any, size: list[int], mean: float, std: float, seed: int, dtype: int) -> Any:
     values = rng.normal(seed or fresh_seed(), mean, std, math.prod(size), _is_double(dtype))
     return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
+
+
+def _randint(xp: Any, size: list[int], low: int, high: int, seed: int, dtype: int) -> Any:
+    values = rng.randint(seed or fresh_seed(), low, high, math.prod(size))
+    return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
+
+
+def _of_shape(draw: Kernel) -> Kernel:
+    """The kernel of operators that are told the shape of what `draw` draws."""
+
+    def kernel(xp: Any, ShapeTensor: Any, ShapeTensorList: list[Any], shape: list[int], **attrs: Any) -> Any:
+        return draw(xp, dims.actual(shape, ShapeTensor, ShapeTensorList), **attrs)
+
+    return kernel
+
+
+def _of_batch(draw: Kernel) -> Kernel:
+    """The kernel of operators that take one dimension from Input."""
+
+    def kernel(
+        xp: Any, Input: Any, shape: list[int], input_dim_idx: int, output_dim_idx: int, **attrs: Any
+    ) -> Any:
+        return draw(xp, with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx), **attrs)
+
+    return kernel
 
 
 def _shaped(op: OpView) -> None:
@@ -57,30 +90,13 @@ _UNIFORM = {"min": -1.0, "max": 1.0, "seed": 0, "diag_num": 0, "diag_step": 0, "
 _GAUSSIAN = {"mean": 0.0, "std": 1.0, "seed": 0, **_DTYPE}
 
 
-def _uniform_random(
-    xp: Any,
-    ShapeTensor: Any,
-    ShapeTensorList: list[Any],
-    shape: list[int],
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    diag_step: int,
-    diag_val: float,
-    dtype: int,
-) -> Any:
-    size = dims.actual(shape, ShapeTensor, ShapeTensorList)
-    return _uniform(xp, size, dtype, seed, min, max, (diag_num, diag_step, diag_val))
-
-
 register(
     OpDef(
         "uniform_random",
         inputs=_SHAPED,
         attrs={"shape": [], **_UNIFORM},
         infer=_shaped,
-        kernel=_uniform_random,
+        kernel=_of_shape(_uniform),
         random=True,
         cuda="random.uniform_random",
         wire={"shape": "LONGS"},
@@ -91,31 +107,13 @@ register(
 )
 
 
-def _uniform_random_like(
-    xp: Any,
-    Input: Any,
-    shape: list[int],
-    input_dim_idx: int,
-    output_dim_idx: int,
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    diag_step: int,
-    diag_val: float,
-    dtype: int,
-) -> Any:
-    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
-    return _uniform(xp, size, dtype, seed, min, max, (diag_num, diag_step, diag_val))
-
-
 register(
     OpDef(
         "uniform_random_batch_size_like",
         inputs=("Input#",),
         attrs={**_LIKE, **_UNIFORM},
         infer=_like,
-        kernel=_uniform_random_like,
+        kernel=_of_batch(_uniform),
         random=True,
         cuda="random.uniform_random_like",
         doc="As uniform_random, with one dimension taken from Input.",
@@ -124,26 +122,13 @@ register(
 )
 
 
-def _gaussian_random(
-    xp: Any,
-    ShapeTensor: Any,
-    ShapeTensorList: list[Any],
-    shape: list[int],
-    mean: float,
-    std: float,
-    seed: int,
-    dtype: int,
-) -> Any:
-    return _gaussian(xp, dims.actual(shape, ShapeTensor, ShapeTensorList), dtype, seed, mean, std)
-
-
 register(
     OpDef(
         "gaussian_random",
         inputs=_SHAPED,
         attrs={"shape": [], **_GAUSSIAN},
         infer=_shaped,
-        kernel=_gaussian_random,
+        kernel=_of_shape(_gaussian),
         random=True,
         cuda="random.gaussian_random",
         wire={"shape": "LONGS"},
@@ -154,29 +139,13 @@ register(
 )
 
 
-def _gaussian_random_like(
-    xp: Any,
-    Input: Any,
-    shape: list[int],
-    input_dim_idx: int,
-    output_dim_idx: int,
-    mean: float,
-    std: float,
-    seed: int,
-    dtype: int,
-) -> Any:
-    return _gaussian(
-        xp, with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx), dtype, seed, mean, std
-    )
-
-
 register(
     OpDef(
         "gaussian_random_batch_size_like",
         inputs=("Input#",),
         attrs={**_LIKE, **_GAUSSIAN},
         infer=_like,
-        kernel=_gaussian_random_like,
+        kernel=_of_batch(_gaussian),
         random=True,
         cuda="random.gaussian_random_like",
         doc="As gaussian_random, with one dimension taken from Input.",
@@ -209,28 +178,13 @@ def _randint_infer(op: OpView) -> None:
     _shaped(op)
 
 
-def _randint(
-    xp: Any,
-    ShapeTensor: Any,
-    ShapeTensorList: list[Any],
-    shape: list[int],
-    low: int,
-    high: int,
-    seed: int,
-    dtype: int,
-) -> Any:
-    size = dims.actual(shape, ShapeTensor, ShapeTensorList)
-    values = rng.randint(seed or fresh_seed(), low, high, math.prod(size))
-    return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
-
-
 register(
     OpDef(
         "randint",
         inputs=_SHAPED,
         attrs={"shape": [], "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
         infer=_randint_infer,
-        kernel=_randint,
+        kernel=_of_shape(_randint),
         random=True,
         cuda="random.randint",
         wire={"shape": "LONGS"},
