@@ -1,6 +1,6 @@
 """ONNX models as programs."""
 
-from . import layers, numbers, shapes
+from . import layers, numbers, recurrent, shapes
 from .reading import load
 
-__all__ = ["layers", "load", "numbers", "shapes"]
+__all__ = ["layers", "load", "numbers", "recurrent", "shapes"]

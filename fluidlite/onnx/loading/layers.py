@@ -100,6 +100,16 @@ def _instance_norm(n: Node) -> None:
     n.out(n.op("squeeze2", {"X": y}, more=["XShape"], axes=[3]) if rank == 3 else y)
 
 
+@imports("GroupNormalization")
+def _group_norm(n: Node) -> None:
+    """Of opset 21; before that scale and bias belonged to groups."""
+    inputs = {"X": n.var(), "Scale": n.var(1), "Bias": n.var(2)}
+    if n.maker.opset < 21:
+        raise n.fail("has a scale for each group, as opsets before 21 have it")
+    attrs = {"epsilon": n.attr("epsilon", 1e-5), "groups": n.attr("num_groups")}
+    n.out(n.op("group_norm", inputs, "Y", more=["Mean", "Variance"], **attrs))
+
+
 @imports("PRelu")
 def _prelu(n: Node) -> None:
     slope = n.var(1)
@@ -131,6 +141,8 @@ def _depth_to_space(n: Node) -> None:
 def _resize(n: Node) -> None:
     how, mode = n.attr("coordinate_transformation_mode", "half_pixel"), n.attr("mode", "nearest")
     near = n.attr("nearest_mode", "round_prefer_floor")
+    if n.attr("antialias", 0) or n.attr("axes") or n.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise n.fail("has antialias, axes or keep_aspect_ratio_policy")
     table: dict[tuple[str, str], dict[str, Any] | None] = {
         ("linear", "align_corners"): {"align_corners": True},
         ("linear", "half_pixel"): {"align_corners": False, "align_mode": 0},

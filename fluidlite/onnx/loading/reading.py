@@ -22,7 +22,7 @@ _GROWING = frozenset("Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUn
 _DAMAGED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError)
 """What numbers, names and attributes that no sound model has may raise."""
 
-_OPSETS = range(13, 18)
+_OPSETS = range(13, 23)
 _LARGEST = 1 << 20
 """Elements of constants that are computed while a model is loaded."""
 
@@ -32,7 +32,7 @@ def load(
 ) -> tuple[Program, list[str], list[Variable]]:
     """A program for an ONNX model, the names of its feeds, and its fetches, as `load_inference_model` has them.
 
-    Convolutional and dense networks and transformers: what a model of opset 13 to 17 computes once, without inner
+    Convolutional, recurrent and dense networks and transformers: what a model of opset 13 to 22 computes once, without inner
     graphs.
     Its floating point constants are parameters, whose values go into `scope` (by default the global one). Open
     dimensions are -1. Results without dimensions have one, of size 1.
@@ -49,12 +49,12 @@ def load(
         raise FormatError(f"{os.fspath(path)} is not an ONNX model, or a damaged one: {error}") from None
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
     if opset not in _OPSETS:
-        raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 13 to 17 can be loaded")
+        raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 13 to 22 can be loaded")
     missing = sorted({node.op_type for node in model.graph.node} - IMPORTERS.keys() - {"Constant"})
     if missing:
         raise NotSupportedError(f"{os.fspath(path)} has nodes that have no counterpart: {', '.join(missing)}")
     program = Program()
-    maker = Maker(program, scope or global_scope())
+    maker = Maker(program, scope or global_scope(), opset)
     feeds = [_feed(maker, info) for info in model.graph.input if info.name not in constants]
     for name, array in constants.items():
         maker.values[name] = Value(array=array, scalar=array.ndim == 0)

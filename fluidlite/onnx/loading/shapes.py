@@ -252,10 +252,12 @@ def _tile(n: Node) -> None:
 def _pad(n: Node) -> None:
     pads, mode = n.list_of("pads", 1) or [], n.attr("mode", "constant")
     value = float(n.array(2)) if n.has(2) else float(n.attr("value", 0.0))
-    if n.has(3):
-        raise n.fail("names axes")
     half = len(pads) // 2
     pairs = [(pads[k], pads[k + half]) for k in range(half)]
+    if n.has(3):
+        named = {axis % n.rank(): pair for axis, pair in zip(n.ints(3), pairs, strict=True)}
+        pairs = [named.get(axis, (0, 0)) for axis in range(n.rank())]
+        half = len(pairs)
     if min(pads) < 0:
         raise n.fail("takes away what is on the sides")
     if mode == "constant":

@@ -53,7 +53,9 @@ def imports(*kinds: str) -> Callable[[Importer], Importer]:
 class Maker:
     """The program in the making, and the values that it has so far."""
 
-    def __init__(self, program: Program, scope: Scope) -> None:
+    def __init__(self, program: Program, scope: Scope, opset: int) -> None:
+        self.opset = opset
+        self.program = program
         self.block = program.global_block()
         self.scope = scope
         self.values: dict[str, Value] = {}
