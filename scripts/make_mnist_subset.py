@@ -11,6 +11,8 @@ import struct
 import sys
 from pathlib import Path
 
+import zopfli.gzip  # smaller than level 9
+
 STEPS = {"train": 6, "t10k": 5}
 
 
@@ -30,7 +32,7 @@ def main(source: str, target: str) -> None:
         for kind, dimensions in (("images-idx3", 3), ("labels-idx1", 1)):
             name = f"{split}-{kind}-ubyte.gz"
             picked = pick(gzip.decompress(Path(source, name).read_bytes()), dimensions, step)
-            Path(target, name).write_bytes(gzip.compress(picked, 9, mtime=0))
+            Path(target, name).write_bytes(zopfli.gzip.compress(picked))
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ def load(
 ) -> tuple[Program, list[str], list[Variable]]:
     """A program for an ONNX model, the names of its feeds, and its fetches, as `load_inference_model` has them.
 
-    Convolutional, recurrent and dense networks and transformers: what a model of opset 13 to 22 computes once, without inner
-    graphs.
+    Convolutional, recurrent and dense networks and transformers: what a model of opset 13 to 22 computes, without
+    inner graphs.
     Its floating point constants are parameters, whose values go into `scope` (by default the global one). Open
     dimensions are -1. Results without dimensions have one, of size 1.
 
