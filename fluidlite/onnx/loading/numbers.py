@@ -54,11 +54,6 @@ def _with_attrs(n: Node) -> None:
     n.out(n.op(kind, {"X": n.var()}, **attrs))
 
 
-@imports("Gelu")
-def _gelu(n: Node) -> None:
-    n.out(n.op("gelu", {"X": n.var()}, approximate=n.attr("approximate", "none") == "tanh"))
-
-
 @imports("Mish")
 def _mish(n: Node) -> None:
     n.out(n.op("elementwise_mul", {"X": n.var(), "Y": n.op("tanh", {"X": n.op("softplus", {"X": n.var()})})}))

@@ -75,7 +75,7 @@ def _direction(
         layers.squeeze(layers.slice(n.var(index), [0], [place], [place + 1]), [0]) if n.has(index) else None
         for index in ([5, 6] if n.kind == "LSTM" else [5])
     ]
-    zeros = {"shape": [-1, size], "batch_ref": x, "init_value": 0.0, "ref_batch_dim_idx": 1}
+    zeros: dict[str, Any] = {"shape": [-1, size], "batch_ref": x, "init_value": 0.0, "ref_batch_dim_idx": 1}
     loop = layers.StaticRNN()
     with loop.step():
         now = loop.step_input(x)
