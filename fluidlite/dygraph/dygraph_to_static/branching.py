@@ -17,6 +17,7 @@ from ...layers.control_flow.branching import select_input
 from ...layers.control_flow.conditional_block import ConditionalBlock
 from ..nested import replaced
 from . import values
+from .records import TensorRecords, growing
 from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 
@@ -156,14 +157,16 @@ def _join(label: str, yes: Any, no: Any, picks: list[_Pick]) -> Any:
     if yes is UNSET or no is UNSET:
 
         def one_sided(value: Any) -> Any:
-            if isinstance(value, values.TensorList):
+            if isinstance(value, (values.TensorList, TensorRecords)):
                 raise NotSupportedError(
                     f"list {label} is made in one branch only{here()}: make it before the condition"
                 )
             picks.append(_Pick(label, UNSET if yes is UNSET else value, UNSET if no is UNSET else value))
             return picks[-1]
 
-        return replaced(no if yes is UNSET else yes, lambda value: isinstance(value, Variable), one_sided)
+        return replaced(
+            no if yes is UNSET else yes, lambda value: isinstance(value, (Variable, TensorRecords)), one_sided
+        )
     tensors = (Variable,)
     if all(isinstance(value, tensors) or is_scalar(value) for value in (yes, no)):
         if is_scalar(yes) and type(yes) is type(no) and yes == no:
@@ -213,20 +216,10 @@ def branch(pred: Variable, yes: Thunk, no: Thunk, slots: Slots | None, what: str
 def grow(grown: Grows) -> None:
     """Have a list be a tensor array from here on, with what is in it now."""
     slot = grown.slot
-    every = [*slot.container, *grown.items]
-    if not isinstance(slot.container, list) or not all(is_tensor(v) or is_scalar(v) for v in every):
-        raise NotSupportedError(
-            f"{slot.label} changes its length under a condition or in a loop that tensors decide on{here()}: only "
-            "lists of tensors can do that, by append"
-        )
     if slot.holder.get() is not slot.container:
         raise NotSupportedError(f"list {slot.label} is not where it was{here()}")
-    first = next((v for v in every if isinstance(v, Variable)), None)
-    kind = first.dtype if first is not None else kind_of(every[0])
-    array = values.tensor_list(list(slot.container), kind)
-    if first is not None:
-        array._shape = tuple(first.shape)
-    slot.holder.put(array)
+    now = slot.container if isinstance(slot.container, list) else [slot.container]
+    slot.holder.put(growing(slot.label, list(now), grown.items))
 
 
 def _branch(

@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
-from ...base.dtypes import VarType
+import numpy as np
+
+from ...base.dtypes import VarType, to_vartype
 from ...base.errors import NotSupportedError
 from ...eager import Tensor
 from ...framework import Variable, tracing
-from ...layers import Print
+from ...layers import Print, fill_constant
 from ...layers import shape as shape_of
 from . import arrays, iterables, source, values
 from .branching import choose, deciding, given
+from .records import TensorRecords
 from .rewriting import Refusal
 from .values import here, is_tensor, scalar
 
@@ -109,7 +112,8 @@ def rewriting() -> Iterator[None]:
 
 def call(function: Any) -> Any:
     """What stands for `function` in a call."""
-    if isinstance(function, type) or isinstance(function, types.BuiltinFunctionType):
+    numpys = getattr(function, "__module__", None) == "numpy"
+    if numpys or isinstance(function, (type, types.BuiltinFunctionType)):
         return _BUILTIN.get(function, function)
     return rewritten(function)
 
@@ -133,7 +137,7 @@ def _zip(*several: Any, **options: Any) -> Any:
 
 
 def _len(value: Any) -> Any:
-    if isinstance(value, values.TensorList):
+    if isinstance(value, (values.TensorList, TensorRecords)):
         return value.length()
     if not is_tensor(value):
         return len(value)
@@ -186,7 +190,29 @@ def _map(function: Any, *several: Any) -> Any:
     return map(call(function), *[rows(items) for items in several])
 
 
+def _filled(function: Any, value: float | None) -> Any:
+    """`np.zeros` and the like, of sizes that may be Variables: then what is made is one, too."""
+
+    def made(shape: Any, *args: Any, **options: Any) -> Any:
+        sizes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+        if not any(is_tensor(size) for size in sizes):
+            return function(shape, *args, **options)
+        given = list(args)
+        fill = value if value is not None else (given.pop(0) if given else options.pop("fill_value"))
+        dtype = given[0] if given else options.pop("dtype", None)
+        if dtype is None:
+            dtype = "float64" if value is not None else np.asarray(fill).dtype
+        filled = fill_constant(sizes, to_vartype(np.dtype(dtype)), fill)
+        filled.stop_gradient = True
+        return filled
+
+    return made
+
+
 _BUILTIN: dict[Any, Any] = {
+    np.zeros: _filled(np.zeros, 0.0),
+    np.ones: _filled(np.ones, 1.0),
+    np.full: _filled(np.full, None),
     builtins.range: _range,
     builtins.enumerate: _enumerate,
     builtins.zip: _zip,

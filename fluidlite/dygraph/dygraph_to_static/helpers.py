@@ -3,10 +3,12 @@
 from .branching import and_, choose, compare, if_, not_, or_
 from .calls import assert_, call, known, numpy, raised, result, rows, shape
 from .looping import for_, while_
+from .records import at
 
 __all__ = [
     "and_",
     "assert_",
+    "at",
     "call",
     "choose",
     "compare",

@@ -7,8 +7,9 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.errors import NotSupportedError
 from ...framework import Variable
-from ...layers import array_length, array_read, cast, elementwise_min, shape
+from ...layers import cast, elementwise_min, shape
 from . import values
+from .records import TensorRecords
 from .values import here, is_tensor
 
 _ZERO = 0
@@ -89,17 +90,17 @@ class Rows(Source):
 class Elements(Source):
     """A list that has become a tensor array."""
 
-    def __init__(self, array: values.TensorList) -> None:
+    def __init__(self, array: values.TensorList | TensorRecords) -> None:
         self._array = array
 
     def known(self) -> int | None:
         return None
 
     def count(self) -> Variable:
-        return array_length(self._array)
+        return self._array.length()
 
     def item(self, index: Any) -> Any:
-        return array_read(self._array, index)
+        return self._array[index]
 
 
 class Numbered(Source):
@@ -156,7 +157,7 @@ def of(iterable: Any) -> Source | None:
     """The source that something is, None for what Python goes through."""
     if isinstance(iterable, Source):
         return iterable
-    if isinstance(iterable, values.TensorList):
+    if isinstance(iterable, (values.TensorList, TensorRecords)):
         return Elements(iterable)
     if is_tensor(iterable):
         return Rows(iterable)

@@ -15,6 +15,7 @@ from ..nested import replaced
 from . import values
 from .branching import Changes, Grows, Mark, Thunk, and_, branch, deciding, grow, known_truth, values_text
 from .iterables import Source, of
+from .records import TensorRecords
 from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 
@@ -217,7 +218,7 @@ class _Loop:
 
     def _enter(self, slot: Slot, value: Any) -> Any:
         """What a variable holds at the beginning of a turn: Variables of the loop's own for tensors, numbers."""
-        if value is UNSET or isinstance(value, values.TensorList):
+        if value is UNSET or isinstance(value, (values.TensorList, TensorRecords)):
             return value
         if not slot.carried:
             return UNSET if not slot.live else value
@@ -363,8 +364,8 @@ class _Loop:
         """Variables around the loop for what is first assigned inside of it."""
 
         def outside(item: Any) -> Variable:
-            var = values.variable(item)
-            if isinstance(var, values.TensorList):
+            var = item if isinstance(item, TensorRecords) else values.variable(item)
+            if isinstance(var, (values.TensorList, TensorRecords)):
                 raise NotSupportedError(
                     f"list {slot.label} is made inside of the loop{here()}: make it before"
                 )
@@ -376,7 +377,9 @@ class _Loop:
                 values.as_number(made)
             return made
 
-        return replaced(value, lambda item: isinstance(item, Variable) or is_scalar(item), outside)
+        return replaced(
+            value, lambda item: isinstance(item, (Variable, TensorRecords)) or is_scalar(item), outside
+        )
 
 
 def _never(value: Any) -> bool:

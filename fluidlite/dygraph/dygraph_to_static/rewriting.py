@@ -252,6 +252,12 @@ class Expressions(ast.NodeTransformer):
             return helper_call(node, "shape", node.value)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        named = isinstance(node.slice, (ast.Name, ast.Attribute, ast.BinOp, ast.Subscript, ast.Call))
+        load = isinstance(node.ctx, ast.Load)
+        return helper_call(node, "at", node.value, node.slice) if named and load else node
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         func = node.func
         if isinstance(func, ast.Name) and func.id == "super" and not node.args and not node.keywords:

@@ -11,7 +11,20 @@ from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentAssertion, NotSupportedError
 from ...eager import Tensor
 from ...framework import Block, Program, Variable, callsite, default_main_program, tracing
-from ...layers import array_length, array_read, array_write, assign, cast, create_array, fill_constant
+from ...layers import (
+    array_length,
+    array_read,
+    array_write,
+    assign,
+    cast,
+    create_array,
+    elementwise_max,
+    elementwise_min,
+    fill_constant,
+    increment,
+    less_than,
+)
+from ...layers.control_flow.loops import While
 
 UNSET: Any = type("Unset", (), {"__repr__": lambda self: "nothing"})()
 """What a variable holds that has not been assigned."""
@@ -77,11 +90,41 @@ class TensorList(Variable):
         """How many elements there are."""
         return as_number(array_length(self))
 
+    def part(self, wanted: slice) -> TensorList:
+        """A copy of some of the elements, as of lists."""
+        step = 1 if wanted.step is None else wanted.step
+        if isinstance(step, Variable) or step == 0:
+            raise NotSupportedError(
+                f"the step of a slice must be a number other than 0, got {step!r}{here()}"
+            )
+        count, zero = array_length(self), fill_constant([1], VarType.INT64, 0)
+        least, most = (zero, count) if step > 0 else (zero - 1, count - 1)
+
+        def bound(given: Any, missing: Variable) -> Variable:
+            if given is None:
+                return missing
+            place = variable(given, VarType.INT64)
+            place = cast(place, VarType.INT64) if place.dtype != VarType.INT64 else place
+            place = place + count * cast(less_than(place, zero), VarType.INT64)
+            return elementwise_max(elementwise_min(place, most), least)
+
+        start = bound(wanted.start, least if step > 0 else most)
+        stop = bound(wanted.stop, most if step > 0 else least)
+        distance = elementwise_max(stop - start if step > 0 else start - stop, zero)
+        turns = (distance + (abs(step) - 1)) // abs(step)
+        made = tensor_list([], self.dtype)
+        made._shape = self._shape
+        turn = fill_constant([1], VarType.INT64, 0)
+        more = less_than(turn, turns)
+        with While(more).block():
+            array_write(array_read(self, start + turn * step), turn, made)
+            increment(turn)
+            less_than(turn, turns, cond=more)
+        return made
+
     def __getitem__(self, index: Any) -> Variable:
         if isinstance(index, slice):
-            raise NotSupportedError(
-                f"slices of lists that grow in a loop over tensors are not translated{here()}"
-            )
+            return self.part(index)
         if isinstance(index, Variable):
             place = cast(variable(index), VarType.INT64)
         elif index < 0:

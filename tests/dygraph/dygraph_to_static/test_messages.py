@@ -73,9 +73,9 @@ def comprehension(x):
 
 
 def index_of_a_list(x):
-    names = [1, 2, 3]
+    names = ["a", "b", "c"]
     for i in range(layers.cast(layers.reduce_sum(x), "int32")):
-        x = x * names[i]  # here
+        x = x * len(names[i])  # here
     return x
 
 
