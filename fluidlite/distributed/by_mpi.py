@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
@@ -40,12 +41,14 @@ class ByMPI(Communicator):
     """See `Communicator`. There is one of it in a process (`communicator.world`)."""
 
     def __init__(self) -> None:
-        self._comm = MPI.COMM_WORLD.Dup()
-        self._farewells = MPI.COMM_WORLD.Dup()
-        self._comm.Set_errhandler(MPI.ERRORS_RETURN)
+        self._comm, self._beside, self._farewells = (MPI.COMM_WORLD.Dup() for _ in range(3))
+        for comm in (self._comm, self._beside):
+            comm.Set_errhandler(MPI.ERRORS_RETURN)
         self.rank, self.size = self._comm.rank, self._comm.size
         self.owner = os.getpid()
-        self._lock = threading.RLock()
+        self._lock, self._ears = threading.RLock(), threading.Lock()
+        self._thread: ThreadPoolExecutor | None = None
+        self._awaited = False
         self._left: dict[int, tuple[int, float]] = {}
         self._said = False
         self._previous_hook = sys.excepthook
@@ -54,16 +57,35 @@ class ByMPI(Communicator):
 
     def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
         check_reduction(reduction)
-        source = _plain(array)
         with self._lock:
-            self._agree("all_reduce", source, extra=list(_REDUCTIONS).index(reduction))
-            wide = source.astype(np.float32) if source.dtype == np.float16 else source
-            out = np.empty_like(wide)
-            sent, received = (wide.view(np.uint8), out.view(np.uint8)) if wide.dtype == bool else (wide, out)
-            if wide.dtype == bool:
-                reduction = {"sum": "max", "prod": "min"}.get(reduction, reduction)
-            self._wait(self._comm.Iallreduce(sent, received, _REDUCTIONS[reduction]))
+            return self._reduced(self._comm, _plain(array), reduction)
+
+    def _reduced(self, comm: Any, source: np.ndarray, reduction: str) -> np.ndarray:
+        self._agree("all_reduce", source, list(_REDUCTIONS).index(reduction), comm)
+        wide = source.astype(np.float32) if source.dtype == np.float16 else source
+        out = np.empty_like(wide)
+        sent, received = (wide.view(np.uint8), out.view(np.uint8)) if wide.dtype == bool else (wide, out)
+        if wide.dtype == bool:
+            reduction = {"sum": "max", "prod": "min"}.get(reduction, reduction)
+        self._wait(comm.Iallreduce(sent, received, _REDUCTIONS[reduction]))
         return out.astype(source.dtype, copy=False)
+
+    def _begin(self, array: np.ndarray) -> Callable[[], np.ndarray]:
+        """A thread makes these sums, one after the other, on a line of its own."""
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            return super()._begin(array)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "fluidlite-sums")
+        found = self._thread.submit(self._reduced, self._beside, _plain(array), "sum")
+
+        def total() -> np.ndarray:
+            self._awaited = True
+            try:
+                return found.result()
+            finally:
+                self._awaited = False
+
+        return total
 
     def broadcast(self, array: np.ndarray, root: int = 0) -> np.ndarray:
         self.check_root(root)
@@ -123,7 +145,7 @@ class ByMPI(Communicator):
         with self._lock:
             self._agree("barrier", np.empty(0, np.uint8))
 
-    def _agree(self, kind: str, array: np.ndarray, extra: int = 0) -> list[int]:
+    def _agree(self, kind: str, array: np.ndarray, extra: int = 0, comm: Any = None) -> list[int]:
         """Say what comes next, and hear it from the others; returns their `extra`s.
 
         Raises DistributedError if they are about to do something else. Of `all_gather` the extra may differ.
@@ -133,7 +155,7 @@ class ByMPI(Communicator):
         shape = array.shape[1:] if kind == "all_gather" else array.shape
         own[4 : 4 + len(shape)] = shape
         told = np.empty((self.size, len(own)), np.int64)
-        self._wait(self._comm.Iallgather(own, told))
+        self._wait((comm or self._comm).Iallgather(own, told))
         same = told.copy()
         if kind == "all_gather":
             same[same[:, 0] == own[0], 1] = 0
@@ -153,7 +175,8 @@ class ByMPI(Communicator):
         looked = begin
         while not request.Test():
             now = time.perf_counter()
-            if now - begin > _BUSY:
+            beside = not self._awaited and threading.current_thread() is not threading.main_thread()
+            if beside or now - begin > _BUSY:
                 time.sleep(_PAUSE)
             else:
                 os.sched_yield()
@@ -164,10 +187,11 @@ class ByMPI(Communicator):
     def _look(self, now: float) -> None:
         """Hear who has left; raise RankLost if somebody did so long enough ago."""
         status = MPI.Status()
-        while self._farewells.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG, status):
-            word = np.empty(1, np.int64)
-            self._farewells.Recv(word, status.Get_source(), status.Get_tag())
-            self._left[status.Get_source()] = int(word[0]), now
+        with self._ears:
+            while self._farewells.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG, status):
+                word = np.empty(1, np.int64)
+                self._farewells.Recv(word, status.Get_source(), status.Get_tag())
+                self._left[status.Get_source()] = int(word[0]), now
         for rank, (how, since) in sorted(self._left.items(), key=lambda item: -item[1][0]):
             if how == _FAILED or now - since > _GRACE:
                 raise RankLost(

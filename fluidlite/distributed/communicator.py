@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,6 +64,26 @@ class Communicator:
     def barrier(self) -> None:
         """Wait until all processes are here."""
         raise NotImplementedError
+
+    def begin_sums(self, arrays: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
+        """Begin to add arrays of one type up in one message; what is returned waits for the sums and gives them.
+
+        The arrays may change as soon as this returns. Processes begin in the same order; other calls may come between.
+        """
+        joined = np.concatenate([array.reshape(-1) for array in arrays])
+        waits = self._begin(joined)
+        shapes = [array.shape for array in arrays]
+        ends = np.cumsum([array.size for array in arrays])[:-1]
+
+        def sums() -> list[np.ndarray]:
+            parts = np.split(waits(), ends)
+            return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+        return sums
+
+    def _begin(self, array: np.ndarray) -> Callable[[], np.ndarray]:
+        total = self.all_reduce(array)
+        return lambda: total
 
     def check_root(self, root: int) -> None:
         """Raise DistributedError if there is no process of that rank."""

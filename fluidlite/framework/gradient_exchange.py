@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..base.dtypes import VarType, to_numpy
 from .operator import OpRole
 from .program import Program
+
+BUCKET = 4 << 20
+"""How many bytes of gradients travel in one message at least, but for the last one."""
 
 
 def scale_loss_gradients(program: Program, factor: float) -> None:
@@ -51,6 +57,63 @@ def reduce_gradients(program: Program, nrings: int = 1) -> None:
     )
     if update is not None:
         wait_for_all(block, update, gradient, nrings, OpRole.Backward)
+
+
+def exchange_gradients(program: Program, bucket: int = BUCKET) -> None:
+    """As `reduce_gradients`, with gradients in messages of `bucket` bytes that travel while others are made.
+
+    Sparse ones have a message each. The operators are none of Fluid's: the program is to be run here, and not saved.
+    """
+    block = program.global_block()
+    made: list[tuple[int, str]] = []
+    for at, op in enumerate(block.ops):
+        named = op.attrs.get("op_role_var") or []
+        if int(op.attrs.get("op_role", 0)) & OpRole.Backward:
+            for parameter, name in zip(named[::2], named[1::2], strict=True):
+                if not getattr(block.vars[parameter], "is_distributed", False):
+                    made.append((at, name))
+    update = next(
+        (at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) & OpRole.Optimize),
+        len(block.ops),
+    )
+    buckets: list[tuple[int, list[str]]] = []
+    rows: list[tuple[int, str]] = []
+    filling: dict[Any, tuple[int, list[str]]] = {}
+    for at, name in made:
+        var = block.vars[name]
+        if var.type == VarType.SELECTED_ROWS or -1 in var.shape:
+            rows.append((at, name))
+            continue
+        size, names = filling.get(var.dtype, (0, []))
+        size += int(np.prod(var.shape, dtype=np.int64)) * np.dtype(to_numpy(var.dtype)).itemsize
+        filling[var.dtype] = size, [*names, name]
+        if size >= bucket:
+            buckets.append((at, filling.pop(var.dtype)[1]))
+    begun = len(buckets)
+    buckets += [(made[-1][0], names) for _, names in filling.values()]
+    role = {"op_role": OpRole.Backward}
+    for key, (_, names) in reversed(list(enumerate(buckets))):
+        held = [block.vars[name] for name in names]
+        block._insert_op(
+            update,
+            type="gradient_sums",
+            inputs={"X": held},
+            outputs={"Out": held},
+            attrs={"bucket": key, **role},
+        )
+    begins = [(at, key, names) for key, (at, names) in enumerate(buckets[:begun])]
+    for at, key, names in sorted([*begins, *((at, -1, [name]) for at, name in rows)], reverse=True):
+        held = [block.vars[name] for name in names]
+        if key < 0:
+            _insert(block, at + 1, "c_allreduce_sum", held[0], OpRole.Backward)
+        else:
+            block._insert_op(
+                at + 1,
+                type="begin_gradient_sums",
+                inputs={"X": held},
+                outputs={},
+                attrs={"bucket": key, **role},
+            )
 
 
 def wait_for_all(block: Any, at: int, var: Any, nrings: int, role: int) -> None:

@@ -4,6 +4,8 @@ import os
 import signal
 import sys
 
+import numpy as np
+
 from fluidlite.distributed import world
 
 run = world()
@@ -18,4 +20,6 @@ if run.rank == 1:
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     sys.exit(0)
+if sys.argv[1] == "leaves, beside":
+    run.begin_sums([np.ones(2)])()
 run.barrier()

@@ -15,8 +15,9 @@ pytestmark = needs_mpi
 def found():
     """What `two_ranks.py` found out, by rank."""
     done = launch(
-        "two_ranks.py", "exchanging", "operators", "training", "fleet", "dygraph", "shuffling", timeout=300
-    )
+        "two_ranks.py", "exchanging", "operators", "training", "fleet", "buckets", "dygraph", "shuffling",
+        timeout=300,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     line = next(line for line in done.stdout.splitlines() if line.startswith("[0] FOUND "))
     return json.loads(line.partition("FOUND ")[2])
@@ -88,7 +89,8 @@ def alone(train, name):
 @pytest.mark.parametrize(
     "way",
     [f"GradAllReduce {name}" for name in networks.BUILT]
-    + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm"],
+    + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm"]
+    + [f"fleet {size}-byte buckets recompute {name}" for size in (1, 300) for name in networks.BUILT],
 )
 def test_programs_train_as_one_process_does_with_the_joined_batch(found, way):
     expected = alone(networks.train, way.split()[-1])

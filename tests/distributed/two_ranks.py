@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import networks
@@ -119,6 +120,30 @@ def fleet():
                 name, main_program, (run.rank, run.size), optimizer=optimizer, seed=7 + run.rank
             )
             together(f"fleet {mode} {name}", losses)
+
+
+def buckets():
+    """Gradients that travel in several messages while others are made; forward passes that are made twice."""
+    from fluidlite.executor.parallel import trainers
+    from fluidlite.framework import gradient_exchange
+    from fluidlite.incubate.fleet.collective import DistributedStrategy
+    from fluidlite.incubate.fleet.collective import fleet as workers
+
+    for size in (1, 300):
+        trainers.exchange_gradients = partial(gradient_exchange.exchange_gradients, bucket=size)
+        for name in networks.BUILT:
+
+            def optimizer(made):
+                strategy = DistributedStrategy()
+                strategy.forward_recompute = True
+                strategy.recompute_checkpoints = [networks.middle()]
+                return workers.distributed_optimizer(made, strategy)
+
+            losses = networks.train(
+                name, lambda *_: workers.main_program, (run.rank, run.size), optimizer=optimizer
+            )
+            together(f"fleet {size}-byte buckets recompute {name}", losses)
+    trainers.exchange_gradients = gradient_exchange.exchange_gradients
 
 
 def dygraph():

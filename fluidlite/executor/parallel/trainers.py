@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import NotSupportedError
 from ...distributed import DistributedError, world
 from ...framework import Program
-from ...framework.gradient_exchange import reduce_gradients, scale_loss_gradients
+from ...framework.gradient_exchange import exchange_gradients, scale_loss_gradients
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 
@@ -44,7 +44,7 @@ class Shared:
         self.program = program.clone()
         if strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice:
             scale_loss_gradients(self.program, 1.0 / count)
-        reduce_gradients(self.program)
+        exchange_gradients(self.program)
         _spread(program, scope)
 
     def fits(self, program: Program, scope: Scope) -> bool:

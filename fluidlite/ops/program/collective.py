@@ -175,6 +175,57 @@ register(
     )
 )
 
+_begun: dict[int, Callable[[], list[np.ndarray]]] = {}
+"""Sums that are on their way, by the number of the bucket."""
+
+
+@hosted
+def _begin_sums(xp: Any, X: list[Any], bucket: int) -> tuple[()]:
+    _begun[bucket] = world().begin_sums(X)
+    return ()
+
+
+@hosted
+def _sums(xp: Any, X: list[Any], bucket: int) -> list[np.ndarray]:
+    waits = _begun.pop(bucket, None)
+    if waits is not None:
+        return waits()
+    total = world().all_reduce(np.concatenate([array.reshape(-1) for array in X]))
+    parts = np.split(total, np.cumsum([array.size for array in X])[:-1])
+    return [part.reshape(array.shape) for part, array in zip(parts, X, strict=True)]
+
+
+def _sums_infer(op: OpView) -> None:
+    for index in range(op.count("X")):
+        op.set("Out", op.shape("X", index), op.dtype("X", index), index)
+
+
+register(
+    OpDef(
+        "begin_gradient_sums",
+        inputs=("X*",),
+        outputs=(),
+        attrs={"bucket": 0},
+        kernel=_begin_sums,
+        host=True,
+        doc="Begins to add X of all processes up, in one message, which travels while other operators run.",
+    )
+)
+register(
+    OpDef(
+        "gradient_sums",
+        inputs=("X*",),
+        outputs=("Out*",),
+        attrs={"bucket": 0},
+        infer=_sums_infer,
+        kernel=_sums,
+        stop_gradient=("Out",),
+        lod_from=None,
+        host=True,
+        doc="The sums of X over all processes: those that `begin_gradient_sums` of this bucket has begun, or made now.",
+    )
+)
+
 for _name in ("c_sync_calc_stream", "c_sync_comm_stream"):
     register(
         OpDef(

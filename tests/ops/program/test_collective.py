@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.framework.gradient_exchange import exchange_gradients
 from fluidlite.layers import collective
 
 
@@ -129,3 +130,33 @@ def test_several_processes_without_mpi(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fluidlite.distributed.by_mpi", None)
     with pytest.raises(fluid.core.EnforceNotMet, match=r"pip install 'fluidlite\[mpi\]'"):
         run(collective._c_allreduce, np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize("bucket, begun, whole", [(1, 4, 0), (20, 2, 0), (1000, 0, 1)])
+def test_gradients_travel_in_messages_of_several(bucket, begun, whole):
+    """A message begins when it is full, those that never are go before the update; sparse gradients have their own."""
+
+    def losses(change):
+        main, startup = fluid.Program(), fluid.Program()
+        main.random_seed = startup.random_seed = 5
+        with fluid.unique_name.guard(), fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+            rows = fluid.layers.embedding(fluid.data("ids", [4, 1], "int64"), [9, 3], is_sparse=True)
+            hidden = fluid.layers.fc(fluid.layers.reshape(rows, [4, 3]), 2)
+            loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(hidden, 1)))
+            fluid.optimizer.SGD(0.1).minimize(loss)
+            change(main)
+            exe = fluid.Executor(fluid.CPUPlace())
+            exe.run(startup)
+            fed = {"ids": np.array([[1], [3], [1], [8]])}
+            return main, [exe.run(main, fed, [loss])[0].item() for _ in range(3)]
+
+    _, expected = losses(lambda main: None)
+    main, found = losses(lambda main: exchange_gradients(main, bucket))
+    assert found == expected and expected[2] < expected[0]
+    types = [op.type for op in main.global_block().ops]
+    assert types.count("begin_gradient_sums") == begun and types.count("gradient_sums") == begun + whole
+    assert types.count("c_allreduce_sum") == 1
+    last = max(k for k, name in enumerate(types) if name == "gradient_sums")
+    assert last < types.index("sgd") and "mean_grad" not in types[types.index("gradient_sums") :]
+    if begun == 4:
+        assert types.index("begin_gradient_sums") < types.index("mul_grad", types.index("mul_grad") + 1)
