@@ -2,8 +2,11 @@
 
 import importlib
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 
 from fluidlite.base import missing
@@ -90,19 +93,31 @@ def test_operator_example_works(monkeypatch):
     for language, code in blocks(text_of("add_an_operator.md")):
         assert language == "python"
         path = re.match(r"# (\S+)\.py\n", code)[1]
-        package, _, name = path.replace("/", ".").rpartition(".")
-        spaces[package] = space = {"__name__": f"{package}.{name}", "__package__": package}
-        exec(compile(code, path, "exec"), space)
+        name = path.replace("/", ".")
+        spaces[name] = module = ModuleType(name)
+        module.__package__ = name.rpartition(".")[0]
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(compile(code, path, "exec"), vars(module))
 
     assert "hard_tanh" in registry.known_types()
-    layer = spaces["fluidlite.layers.nn"]["hard_tanh"]
-    tests = {name: test for name, test in spaces["tests.ops.nn"].items() if name.startswith("test_")}
-    tests["test_hard_tanh"](limit=0.5)
-    tests["test_limit_must_be_positive"]()
+    layer = spaces["fluidlite.layers.nn.hard_tanh"].hard_tanh
+    tests = spaces["tests.ops.nn.test_hard_tanh"]
+    tests.test_hard_tanh(limit=0.5)
+    tests.test_limit_must_be_positive()
     fluid = importlib.import_module("fluidlite")
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
         out = layer(fluid.data("x", [None, 3], "float32"), limit=2.0)
         assert out.shape == (-1, 3) and out.block.ops[-1].attr("limit") == 2.0
+        image = fluid.data("image", [None, 2, 4], "float32")
+        out = spaces["fluidlite.layers.nn.gain"].gain(image)
+        assert out.name == "gain_0.tmp_0" and out.block.ops[-1].input("Y") == ["gain_0.w_0"]
+    x = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
+    with fluid.dygraph.guard():
+        made = spaces["fluidlite.dygraph.nn.gain"].Gain(2)(fluid.dygraph.to_variable(x))
+        np.testing.assert_array_equal(made.numpy(), x)
+        weight = fluid.dygraph.to_variable(np.array([2, 3], np.float32))
+        made = spaces["fluidlite.paddle.nn.functional.gain"].gain(fluid.dygraph.to_variable(x), weight)
+        np.testing.assert_array_equal(made.numpy(), x * [[[2], [3]]])
 
 
 def test_examples_for_datasets_run(python):
