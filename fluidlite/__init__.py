@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from .core.constants import core_suffix, legacy_core
     from .data_feeder import DataFeeder
+    from .deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
     from .dygraph import (
         Layer,
         disable_dygraph,
@@ -107,7 +108,6 @@ if TYPE_CHECKING:
     )
     from .input import embedding, one_hot
     from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
-    from .no_longer import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
     from .parallel_executor import ParallelExecutor
     from .reader.feed_description import DataFeedDesc
     from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset

@@ -22,7 +22,7 @@ class Evaluator:
     Warns that `fluid.metrics` has newer ways, as Fluid does.
 
     Attributes:
-        states: variables that last, which each run of the program adds to.
+        states: persistable variables, which each run of the program adds to.
         metrics: variables with the figures of a batch, to be fetched.
     """
 
@@ -52,7 +52,7 @@ class Evaluator:
         raise NotImplementedError
 
     def _create_state(self, suffix: str, dtype: Any, shape: Sequence[int] | None) -> Variable:
-        """A variable that lasts, for the numbers of all batches."""
+        """A persistable variable, for the numbers of all batches."""
         state: Variable = self.helper.create_variable(
             name="_".join([unique_name.generate(self.helper.name), suffix]),
             persistable=True,

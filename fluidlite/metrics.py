@@ -293,7 +293,7 @@ class Auc(MetricBase):
 class DetectionMAP:
     """The mean average precision of found boxes, of a batch and of all batches (`fluid.metrics.DetectionMAP`).
 
-    Kept by the program itself, in variables that last: fetch what `get_map_var` returns.
+    Kept by the program itself, in persistable variables: fetch what `get_map_var` returns.
 
     Args:
         input: found boxes, as of `layers.detection.detection_map`, like all arguments that are not said here.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import generated
 
-from fluidlite.base import fluid_names, missing, never
+from fluidlite.base import fluid_names, missing, unsupported
 from fluidlite.base.stand_ins import is_stand_in, why_never
 
 PAGE = Path(__file__).parents[1] / "docs" / "names.md"
@@ -80,7 +80,7 @@ def _reasons(modules: list[str]) -> dict[str, set[str]]:
         for name in states(module)["never"]:
             origin = fluid_names.listed()[module][name]
             full = f"{origin.module}.{origin.name}"
-            found.setdefault(never.reason(full) or "", set()).add(full)
+            found.setdefault(unsupported.reason(full) or "", set()).add(full)
     return found
 
 

@@ -24,7 +24,7 @@ LAYERS = [
     {"reader"},
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
-        "annotations", "log_helper", "no_longer", "layer_helper_base",
+        "annotations", "log_helper", "deprecated", "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "op_functions", "optimizer", "layers",
         "nets", "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
         "default_scope_funcs", "distribute_lookup_table", "multiprocess_utils",

@@ -8,7 +8,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import core, distribute_lookup_table, multiprocess_utils, net_drawer
-from fluidlite.base import missing, never
+from fluidlite.base import missing, unsupported
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.base.stand_ins import why_never
 from fluidlite.layers import control_flow
@@ -24,14 +24,16 @@ def linear(programs):
 
 
 def test_what_never_comes_says_why():
-    for name in never._REASONS:
+    for name in unsupported._REASONS:
         module, _, last = name.rpartition(".")
         found = missing.found_or_stand_in(module, last)
-        assert why_never(found) == never.reason(name)
+        assert why_never(found) == unsupported.reason(name)
         with pytest.raises(missing.NotSupportedError, match=r"will not be in fluidlite: \w"):
             found()
-    assert never.reason("fluid.load_op_library") == never.reason("fluid.framework.load_op_library")
-    assert never.reason("fluid.layers.fc") is None and why_never(fluid.layers.fc) is None
+    assert unsupported.reason("fluid.load_op_library") == unsupported.reason(
+        "fluid.framework.load_op_library"
+    )
+    assert unsupported.reason("fluid.layers.fc") is None and why_never(fluid.layers.fc) is None
 
 
 def test_graphs(linear):

@@ -18,7 +18,7 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import fluid_names, never
+from . import fluid_names, unsupported
 from .errors import NotSupportedError
 from .fluid_modules import ADVICE, ALIASES, fluid_name, real_name
 from .fluid_names import Origin
@@ -37,7 +37,7 @@ def in_fluid(name: str) -> bool:
 
 def explain(name: str) -> str:
     """The message for a name that Fluid 1.8, or Paddle after it, has and this package does not."""
-    reason = never.reason(name)
+    reason = unsupported.reason(name)
     if reason:
         return f"{name} of Fluid 1.8 will not be in fluidlite: {reason}"
     if in_fluid(name):
@@ -91,7 +91,7 @@ def _in_place(origin: Origin) -> Any:
     """The one stand-in for what Fluid has under several names; it is known by the shortest."""
     module, name = min(fluid_names.places()[origin], key=lambda place: (len(place.module), place))
     full = f"{module}.{name}"
-    return stand_in(module, name, lambda: explain(full), never.reason(full))
+    return stand_in(module, name, lambda: explain(full), unsupported.reason(full))
 
 
 def _held(place: Origin, origin: Origin) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from .draws import Seed, as_generator
+from .random_source import Seed, as_generator
 
 T_co = TypeVar("T_co", covariant=True)
 

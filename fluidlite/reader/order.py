@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .draws import plain_state
+from .random_source import plain_state
 from .samplers import BatchSampler, SequenceSampler
 from .worker.random_state import RandomState
 

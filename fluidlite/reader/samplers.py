@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .dataset import Dataset, IterableDataset
-from .draws import Draws
+from .random_source import RandomSource
 
 
 def require(condition: bool, message: str) -> None:
@@ -91,7 +91,7 @@ class RandomSampler(Sampler):
         )
         self.replacement = replacement
         self._num_samples = num_samples
-        self._draws = Draws(generator)
+        self._draws = RandomSource(generator)
 
     @property
     def num_samples(self) -> int:
@@ -169,7 +169,7 @@ class WeightedRandomSampler(Sampler):
         self.weights = chances
         self.num_samples = int(num_samples)
         self.replacement = replacement
-        self._draws = Draws(generator)
+        self._draws = RandomSource(generator)
 
     def __iter__(self) -> Iterator[int]:
         chances = self.weights / self.weights.sum()

@@ -1,7 +1,7 @@
 """Programs changed for several machines (`fluid.transpiler`)."""
 
 from ..base import missing
-from ..no_longer import memory_optimize, release_memory
+from ..deprecated import memory_optimize, release_memory
 from . import details, distribute_transpiler, geo_sgd_transpiler, ps_dispatcher
 from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
 from .ps_dispatcher import HashName, RoundRobin

@@ -1,4 +1,4 @@
-#include "kernels/chosen.h"
+#include "kernels/class_scores.h"
 #include "kernels/topics.h"
 
 namespace fl {

@@ -106,7 +106,7 @@ class CudaDevice:
         source = np.asarray(array, order="C")
         if self.recording is not None:
             return self.recording.constant(source)
-        made = self.empty_lasting(source.shape, source.dtype)
+        made = self.empty_persistent(source.shape, source.dtype)
         with self.active(), library.errors(f"copying an array of {source.nbytes} bytes to GPU {self.number}"):
             made.set(source, stream=self.compute)
             if is_pinned(source):
@@ -147,7 +147,7 @@ class CudaDevice:
             self.compute.synchronize()
         return out
 
-    def empty_lasting(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def empty_persistent(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Uninitialised memory that may be kept: not from the pool of a plan, which its temporaries use again."""
         pool = self.xp.get_default_memory_pool()
         with self.xp.cuda.using_allocator(pool.malloc):

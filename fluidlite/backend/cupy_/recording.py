@@ -58,7 +58,7 @@ class Recording:
         It is copied at once, on a stream that does not record, into memory that no temporary of the graph has had.
         """
         device = self._device
-        made = device.empty_lasting(array.shape, array.dtype)
+        made = device.empty_persistent(array.shape, array.dtype)
         with device.diverted(device.copying), library.errors("copying a constant to the GPU"):
             device.chain(device.main, device.copying)  # whoever had the memory before may still be read there
             made.set(array, stream=device.copying)

@@ -13,8 +13,8 @@ guard; all other sizes are known to be 2 or more.
 from __future__ import annotations
 
 from .guards import INFINITE, Sizes, Undecided
+from .inspection import always_equal, atoms_of, current, current_shape, is_fixed, is_found, rebuilt, whole
 from .polynomials import Terms
-from .questions import always_equal, atoms_of, current, current_shape, is_fixed, is_found, rebuilt, whole
 from .reals import Real
 from .size import Size, formula
 

@@ -21,7 +21,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
         label: what was right, float32 [batch, 1], 0 or 1.
 
     Returns:
-        Float32 [1] variables that last: squared errors, absolute errors, predictions, sigmoids of them, clicks,
+        Float32 [1] persistable variables: squared errors, absolute errors, predictions, sigmoids of them, clicks,
         samples.
 
     Raises:

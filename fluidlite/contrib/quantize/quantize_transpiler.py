@@ -230,7 +230,7 @@ def _scale(var: Variable) -> Variable:
 
 
 def _held(kind: str, shape: list[int], var: Variable, value: float) -> Variable:
-    """A new variable that lasts, with its first value in the startup program."""
+    """A new persistable variable, with its first value in the startup program."""
     helper = LayerHelper("quantize")
     made = helper.create_global_variable(
         name=unique_name.generate(kind), persistable=True, dtype=var.dtype, shape=shape

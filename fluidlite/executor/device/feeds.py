@@ -83,7 +83,7 @@ class FeedSlots:
         self._device = device
         self._layouts = list(layouts.values())
         self._offsets, self._total = _offsets(self._layouts)
-        self._block = device.empty_lasting((self._total,), np.uint8)
+        self._block = device.empty_persistent((self._total,), np.uint8)
         self._address = self._block.data.ptr
         with device.active():
             self.arrays: dict[str, Any] = {

@@ -4,7 +4,7 @@ statistics, what can end with an activation, updates of one kind; and what it le
 
 from __future__ import annotations
 
-from ...ops import endings
+from ...ops import epilogues
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, grown, joined
@@ -16,7 +16,7 @@ def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction |
     call, last = before.action, after.action
     if not isinstance(call, Call) or not isinstance(last, Call):
         return None
-    end = endings.ending(call)
+    end = epilogues.epilogue_of(call)
     if end is None:
         return None
     result, read = (
@@ -26,9 +26,9 @@ def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction |
     if read[0] != result or read.count(result) != 1:
         return None
     action = (
-        endings.with_bias(call, last)
-        or endings.with_norm(call, last)
-        or endings.with_activation(call, last, after.op.definition.epilogue)
+        epilogues.with_bias(call, last)
+        or epilogues.with_norm(call, last)
+        or epilogues.with_activation(call, last, after.op.definition.epilogue)
     )
     if action is None:
         return None

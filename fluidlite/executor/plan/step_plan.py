@@ -68,7 +68,7 @@ class StepPlan(Protocol):
         return fusion.fuse(instructions, needed, self.passes, self._roots)
 
     def _persistables(self, instructions: Iterable[Instruction]) -> set[str]:
-        """The variables that last which instructions write."""
+        """The persistable variables which instructions write."""
         return {*filter(self.meta.is_persistable, {name for each in instructions for name in each.writes})}
 
     def _bind_first(self) -> None:

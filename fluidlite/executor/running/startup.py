@@ -24,7 +24,7 @@ from .driver import Driver
 
 
 def gives_first_values(program: Program, scope: Scope) -> bool:
-    """Whether a program gives variables that last their first values."""
+    """Whether a program gives persistable variables their first values."""
     block = program.global_block()
     for op in block.ops:
         for name in filter(block._is_persistable, op.output_arg_names):

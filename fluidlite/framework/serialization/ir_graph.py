@@ -249,7 +249,7 @@ class IrGraph:
     def create_persistable_node(
         self, name: str, var_type: VarType, shape: Sequence[int], var_dtype: VarType
     ) -> IrVarNode:
-        """A node of a new variable that lasts."""
+        """A node of a new persistable variable."""
         return self._create(name, var_type, shape, var_dtype, True)
 
     def create_var_node(

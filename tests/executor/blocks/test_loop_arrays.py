@@ -169,7 +169,7 @@ def local(x):
 
 
 def counted_in_the_scope(x):
-    """Turns are counted in a variable that lasts, so that none may be taken twice."""
+    """Turns are counted in a persistable variable, so that none may be taken twice."""
     total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
     out = layers.create_array("float32")
 

@@ -253,11 +253,11 @@ class GraphWrapper:
         )
 
     def save_persistables(self, path: str, exe: Any) -> None:
-        """Write all variables that last, but those of teachers, to files in the folder `path`."""
+        """Write all persistable variables, but those of teachers, to files in the folder `path`."""
         io.save_vars(exe.exe, path, main_program=self.program, vars=self._own())
 
     def load_persistables(self, path: str, exe: Any) -> None:
-        """Read those variables that last for which there are files in the folder `path`.
+        """Read those persistable variables for which there are files in the folder `path`.
 
         They may be of other shapes, as those of a pruned model are: the graph's variables get these. What an
         optimizer keeps of a parameter without a file of its own is cut to the parameter's shape.

@@ -72,7 +72,7 @@ def free_of(names: Sequence[str], persistable: Collection[str]) -> bool:
 
 
 class State:
-    """Makes variables that last, with their first values in a scope."""
+    """Makes persistable variables, with their first values in a scope."""
 
     def __init__(self, graph: IrGraph, scope: Scope | None, place: Any) -> None:
         if scope is None or place is None:

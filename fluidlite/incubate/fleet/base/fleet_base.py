@@ -146,7 +146,7 @@ class Fleet(metaclass=ABCMeta):
 
     @abstractmethod
     def save_persistables(self, executor: Executor, dirname: str, main_program: Any = None) -> Any:
-        """Save what lasts, as `fluid.io.save_persistables` does."""
+        """Save the persistable variables, as `fluid.io.save_persistables` does."""
 
 
 class DistributedOptimizer(metaclass=ABCMeta):

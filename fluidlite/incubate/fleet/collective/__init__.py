@@ -137,7 +137,7 @@ class Collective(Fleet):
         local_cache_path: str = ".cache",
         remain_all_checkpoint: bool = True,
     ) -> None:
-        """Save what lasts and how far the training is in a new folder below `path`, numbered from 0.
+        """Save the persistable variables and how far the training is in a new folder below `path`, numbered from 0.
 
         Args:
             executor: whose program it is.

@@ -1,4 +1,4 @@
-"""Checkpoints of workers: folders with what lasts, and how far the training was."""
+"""Checkpoints of workers: folders with persistable variables, and how far the training was."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from ....layer_helper import run_op
 from ....layers.checks import check_choice
 from ....layers.nn.dense import lookup_attrs
 from ....layers.nn.probability import DROPOUTS, dropout_attrs
+from ....op_functions import of_kind
 from ....ops.tensor.random_ import is_reseeded
 from ...run_mode import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat
@@ -280,7 +281,8 @@ def zeropad2d(x: Any, padding: Any, data_format: str = "NCHW", name: str | None 
 _RESAMPLERS = ("nearest", "linear", "bilinear", "bicubic", "trilinear")
 
 
-def interpolate(
+def _interpolate(
+    kind: str,
     x: Any,
     size: Any = None,
     scale_factor: Any = None,
@@ -290,23 +292,11 @@ def interpolate(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """Images, sequences or volumes of another size (`paddle.nn.functional.interpolate`).
-
-    Args:
-        x: [N, C, L], [N, C, H, W] or [N, C, D, H, W].
-        size: the spatial size of the result, or
-        scale_factor: how many times larger it is, a number or one for each axis.
-        mode: 'nearest', 'linear' (sequences), 'bilinear', 'bicubic' (images), 'trilinear' (volumes).
-        align_corners: whether the centres of the corners stay where they are.
-        align_mode: 0: pixels are squares around their centres; 1: they are at whole numbers.
-        data_format: where the channels are: 'NCL', 'NCHW', 'NCDHW', 'NLC', 'NHWC', 'NDHWC'.
-        name: what the result in a program is called.
-    """
-    check_choice(mode, "mode", _RESAMPLERS, "interpolate")
+    check_choice(mode, "mode", _RESAMPLERS, kind)
     dims = len(x.shape) - 2
     spatial = x.shape[1:-1] if data_format[-1] == "C" else x.shape[2:]
     if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate takes either size or scale_factor")
+        raise ValueError(f"{kind} takes either size or scale_factor")
     if size is None:
         factors = list(scale_factor) if isinstance(scale_factor, (list, tuple)) else [scale_factor] * dims
         size = [int(side * factor) for side, factor in zip(spatial, factors, strict=True)]
@@ -316,7 +306,7 @@ def interpolate(
     last = data_format[-1] == "C"
     if mode == "nearest" and dims == 1:
         axis = 1 if last else 2
-        wide = interpolate(unsqueeze(x, axis), [1, *size], data_format="NHWC" if last else "NCHW")
+        wide = _interpolate(kind, unsqueeze(x, axis), [1, *size], data_format="NHWC" if last else "NCHW")
         return squeeze(wide, axis)
     attrs = {
         "interp_method": mode,
@@ -328,15 +318,20 @@ def interpolate(
     return run(f"{mode}_interp", {"X": x}, attrs=attrs, name=name)
 
 
-def upsample(
-    x: Any,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool = False,
-    align_mode: int = 0,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Any:
-    """The same as `interpolate` (`paddle.nn.functional.upsample`)."""
-    return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format, name)
+interpolate = of_kind(
+    _interpolate,
+    "interpolate",
+    """Images, sequences or volumes of another size (`paddle.nn.functional.interpolate`).
+
+    Args:
+        x: [N, C, L], [N, C, H, W] or [N, C, D, H, W].
+        size: the spatial size of the result, or
+        scale_factor: how many times larger it is, a number or one for each axis.
+        mode: 'nearest', 'linear' (sequences), 'bilinear', 'bicubic' (images), 'trilinear' (volumes).
+        align_corners: whether the centres of the corners stay where they are.
+        align_mode: 0: pixels are squares around their centres; 1: they are at whole numbers.
+        data_format: where the channels are: 'NCL', 'NCHW', 'NCDHW', 'NLC', 'NHWC', 'NDHWC'.
+        name: what the result in a program is called.
+    """,
+)
+upsample = of_kind(_interpolate, "upsample", "The same as `interpolate` (`paddle.nn.functional.upsample`).")

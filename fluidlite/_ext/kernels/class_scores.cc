@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/chosen.h"
+#include "kernels/class_scores.h"
 
 namespace fl {
 namespace {
@@ -83,11 +83,11 @@ const Topic topic_drawing = {drawing, drawing, drawing};
 
 }  // namespace fl
 
-#define FL_SELF "kernels/chosen.cc"
+#define FL_SELF "kernels/class_scores.cc"
 #include "kernels/targets.h"
 
 namespace fl {
-const Topic topic_chosen = FL_TOPIC(chosen_table);
+const Topic topic_chosen = FL_TOPIC(class_scores_table);
 }
 
 #else
@@ -336,7 +336,7 @@ template <class T> int hierarchical_sigmoid_grad_rows(fl_call *call) {
 
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
 
-extern const fl_entry chosen_table[] = {
+extern const fl_entry class_scores_table[] = {
     FL_REAL("nce", nce, "xxnnnxxx|zzzdzzz||ae,de,d,a,d,abL,ab,a")
     FL_REAL("nce_grad", nce_grad, "xxnnnxxxnnn|zzzdzzz||ae,de,d,a,d,ab,abL,a,ae,de,d")
     FL_REAL("nce_grad_rows", nce_grad_rows, "xxnnnxxxnxxn|zzzdzzz||ae,de,d,a,d,ab,abL,a,ae,abL,abe,d")

@@ -28,7 +28,7 @@ def as_generator(generator: Any) -> Any:
         ) from None
 
 
-class Draws:
+class RandomSource:
     """The random numbers of one sampler.
 
     By default they are NumPy's global ones, as in Fluid, so that `np.random.seed` fixes them; after `set_state_dict`

@@ -1,4 +1,4 @@
-"""What native calls can do with their results on the way: add a bias, normalise, apply an activation.
+"""Epilogues: what native calls can do with their results on the way. They add a bias, normalise, apply an activation.
 
 Each function gives the one call that does what two do, the second on the result of the first, or None if there is none.
 """
@@ -11,7 +11,7 @@ from .registry import Call
 
 
 @dataclass(frozen=True)
-class Ending:
+class Epilogue:
     """Places in a call: of the result and of the bias among the operands, of the activation's number among the
     integers; None where it cannot end so.
     """
@@ -21,21 +21,21 @@ class Ending:
     act: int | None = None
 
 
-_ENDINGS = {
-    "gemm": Ending(2, bias=3, act=5),
-    "conv2d": Ending(3, bias=2),
-    "batch_norm": Ending(5, act=3),
-    "batch_norm_infer": Ending(5, act=3),
-    "elementwise_add_mid": Ending(2, act=3),
+_EPILOGUES = {
+    "gemm": Epilogue(2, bias=3, act=5),
+    "conv2d": Epilogue(3, bias=2),
+    "batch_norm": Epilogue(5, act=3),
+    "batch_norm_infer": Epilogue(5, act=3),
+    "elementwise_add_mid": Epilogue(2, act=3),
 }
 
 
-def ending(call: Call) -> Ending | None:
-    """How a call can end."""
-    return _ENDINGS.get(call.kernel.partition(".")[0])
+def epilogue_of(call: Call) -> Epilogue | None:
+    """Which epilogues a call takes."""
+    return _EPILOGUES.get(call.kernel.partition(".")[0])
 
 
-def _plain(call: Call, end: Ending, other: Call) -> bool:
+def _plain(call: Call, end: Epilogue, other: Call) -> bool:
     """Whether `call` is of the type of `other`, without an activation and, if it is a product, added to nothing."""
     kind, _, suffix = call.kernel.partition(".")
     return (
@@ -54,7 +54,7 @@ def _put(call: Call, changed: dict[int, str | None]) -> list[str | None]:
 
 def with_bias(call: Call, add: Call) -> Call | None:
     """A product and the addition of a row to each row, or a convolution and that of a number to each channel."""
-    end = ending(call)
+    end = epilogue_of(call)
     if end is None or end.bias is None or not add.kernel.startswith("elementwise_add_mid."):
         return None
     if not _plain(call, end, add) or call.operands[end.bias] is not None:
@@ -81,7 +81,7 @@ def with_norm(call: Call, norm: Call) -> Call | None:
 
 def with_activation(call: Call, activation: Call, epilogue: int) -> Call | None:
     """Whatever can end with an activation, and one, whose number is `epilogue`."""
-    end = ending(call)
+    end = epilogue_of(call)
     if not epilogue or end is None or end.act is None or not _plain(call, end, activation):
         return None
     operands = _put(call, {end.result: activation.operands[1]})

@@ -1,6 +1,6 @@
-/* The topics of chosen.cc. */
-#ifndef FLUIDLITE_KERNELS_CHOSEN_H
-#define FLUIDLITE_KERNELS_CHOSEN_H
+/* The topics of class_scores.cc. */
+#ifndef FLUIDLITE_KERNELS_CLASS_SCORES_H
+#define FLUIDLITE_KERNELS_CLASS_SCORES_H
 
 #include "kernels/common.h"
 
