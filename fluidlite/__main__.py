@@ -16,7 +16,7 @@ from .paddle import hook, script
 
 USAGE = """\
 usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
-       fluidlite launch -n PROCESSES [--hosts FILE] [--port PORT] [--log_dir DIRECTORY] SCRIPT [ARGS]
+       fluidlite launch -n PROCESSES [--hosts FILE] [--port PORT] [--log_dir DIRECTORY] [--restart N] SCRIPT [ARGS]
        fluidlite export MODEL_DIR MODEL.onnx [--model FILE] [--params FILE]
        fluidlite draw [-o FILE] (MODEL | SCRIPT [ARGS])
        fluidlite plot LOGDIR [-o FILE]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import socket
 import sys
 import threading
 import time
@@ -49,6 +50,7 @@ class ByMPI(Communicator):
         self._lock, self._ears = threading.RLock(), threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._awaited = False
+        self._messages, self._waited = 0, 0.0
         self._left: dict[int, tuple[int, float]] = {}
         self._said = False
         self._previous_hook = sys.excepthook
@@ -145,6 +147,18 @@ class ByMPI(Communicator):
         with self._lock:
             self._agree("barrier", np.empty(0, np.uint8))
 
+    def stats(self) -> dict[str, Any]:
+        messages, waited = self._messages, self._waited
+        name = np.frombuffer(socket.gethostname().encode()[:64].ljust(64), np.uint8)
+        hosts = [row.tobytes().decode().rstrip() for row in self.all_gather(name.reshape(1, -1))]
+        seconds = self.all_gather(np.array([waited]))
+        return {
+            "host": hosts,
+            "messages": self.all_gather(np.array([messages])).tolist(),
+            "waited": seconds.tolist(),
+            "slowest": int(seconds.argmin()),
+        }
+
     def _agree(self, kind: str, array: np.ndarray, extra: int = 0, comm: Any = None) -> list[int]:
         """Say what comes next, and hear it from the others; returns their `extra`s.
 
@@ -169,10 +183,10 @@ class ByMPI(Communicator):
 
     def _wait(self, request: Any) -> None:
         """Wait for the end of a message; RankLost if somebody has left who has not sent their part."""
+        self._messages += 1
         if request.Test():
             return
-        begin = time.perf_counter()
-        looked = begin
+        begin = looked = time.perf_counter()
         while not request.Test():
             now = time.perf_counter()
             beside = not self._awaited and threading.current_thread() is not threading.main_thread()
@@ -183,6 +197,7 @@ class ByMPI(Communicator):
             if now - looked > _LOOK:
                 looked = now
                 self._look(now)
+        self._waited += time.perf_counter() - begin
 
     def _look(self, now: float) -> None:
         """Hear who has left; raise RankLost if somebody did so long enough ago."""

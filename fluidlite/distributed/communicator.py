@@ -7,9 +7,10 @@ their numbers. Nothing is pickled.
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,6 +86,14 @@ class Communicator:
         total = self.all_reduce(array)
         return lambda: total
 
+    def stats(self) -> dict[str, Any]:
+        """Where the time of an exchange goes, of all processes; all call it.
+
+        "host": the machine of each rank; "messages": how many each has exchanged; "waited": for how many seconds each has
+        waited for others, or for messages to arrive; "slowest": the rank that has waited least, for which others wait.
+        """
+        raise NotImplementedError
+
     def check_root(self, root: int) -> None:
         """Raise DistributedError if there is no process of that rank."""
         if not 0 <= root < self.size:
@@ -115,6 +124,9 @@ class Alone(Communicator):
 
     def barrier(self) -> None:
         pass
+
+    def stats(self) -> dict[str, Any]:
+        return {"host": [socket.gethostname()], "messages": [0], "waited": [0.0], "slowest": 0}
 
 
 def check_reduction(reduction: str) -> None:

@@ -44,6 +44,7 @@ def launch(
     port: int = FIRST_PORT,
     log_dir: str | None = None,
     environ: Mapping[str, str] | None = None,
+    restarts: int = 0,
 ) -> int:
     """Run `command` once for each of `hosts`, and wait for the end; returns the exit status, 0 if all is well.
 
@@ -53,6 +54,7 @@ def launch(
         port: of the first process of each machine, in the addresses that scripts see.
         log_dir: where `workerlog.N` gets what process N prints, instead of the terminal.
         environ: further variables of the processes.
+        restarts: how often all are started again when one has failed, to go on from what the script has saved.
 
     Raises LaunchError for no process, NotSupportedError without mpiexec.
     """
@@ -76,7 +78,14 @@ def launch(
         started = list(command)
     else:
         started = [*_mpiexec(hosts, shared, environment), *command]
-    return _Run(len(hosts), log_dir).follow(started, environment)
+    for again in range(restarts + 1):
+        run = _Run(len(hosts), log_dir, "a" if again else "w")
+        status = run.follow(started, environment)
+        if not status or run.stopped:
+            break
+        if again < restarts:
+            print("fluidlite: all are started again", file=sys.stderr, flush=True)
+    return status
 
 
 def read_hosts(path: str, count: int | None) -> list[str]:
@@ -128,8 +137,9 @@ def _mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[
 class _Run:
     """One run: what its processes print, and which of them failed first."""
 
-    def __init__(self, count: int, log_dir: str | None) -> None:
+    def __init__(self, count: int, log_dir: str | None, mode: str = "w") -> None:
         self._count = count
+        self.stopped = False
         self._lock = threading.Lock()
         self._last: list[deque[str]] = [deque(maxlen=_KEPT) for _ in range(count)]
         self._said = ""
@@ -138,7 +148,7 @@ class _Run:
         if log_dir is not None:
             folder = Path(log_dir)
             folder.mkdir(parents=True, exist_ok=True)
-            self._logs = [(folder / f"workerlog.{k}").open("w", encoding="utf8") for k in range(count)]
+            self._logs = [(folder / f"workerlog.{k}").open(mode, encoding="utf8") for k in range(count)]
 
     def follow(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start, pass on what is printed, wait; returns the exit status."""
@@ -151,7 +161,12 @@ class _Run:
         ]
         for reader in readers:
             reader.start()
-        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate()) if _in_main_thread() else None
+
+        def stop(*_: object) -> None:
+            self.stopped = True
+            process.terminate()
+
+        before = signal.signal(signal.SIGTERM, stop) if _in_main_thread() else None
         try:
             status = process.wait()
         except KeyboardInterrupt:
@@ -169,6 +184,7 @@ class _Run:
 
     def _interrupt(self, process: subprocess.Popen[bytes]) -> int:
         """Hand Ctrl-C on, and see to it that everything ends."""
+        self.stopped = True
         for stop in (lambda: process.send_signal(signal.SIGINT), process.terminate, process.kill):
             stop()
             try:

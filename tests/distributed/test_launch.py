@@ -5,12 +5,14 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.distributed import environment, launching
 from fluidlite.paddle.distributed import command_line
 
+from . import networks
 from .ranks import HERE, launch, needs_mpi
 from .ranks import environment as of_a_run
 
@@ -37,6 +39,22 @@ def test_nobody_waits_for_one_that_is_gone(way, last):
     if way == "raises":
         assert told[-2] == "ValueError: this one is wrong" and told[-3].strip().startswith("raise ValueError")
         assert any(line.startswith("[1] Traceback") for line in told)
+
+
+@needs_mpi
+def test_a_run_that_is_started_again_goes_on_from_what_it_has_saved(tmp_path):
+    done = launch("--restart", "1", "resumed.py", tmp_path / "saved")
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    killed = told.index("fluidlite: rank 1 died of signal 9 (Killed), and the others were ended")
+    assert told[killed + 1] == "fluidlite: all are started again"
+    words = [line.split() for line in done.stdout.splitlines() if " LOSS " in line]
+    steps = [int(step) for rank, _, step, _ in words if rank == "[1]"]
+    assert steps[:3] == [0, 1, 2] and steps[-2:] == [3, 4] and 5 <= len(steps) <= 6
+    found = {(rank, int(step)): float(value) for rank, _, step, value in words}
+    together = [np.mean([found[rank, step] for rank in ("[0]", "[1]")]) for step in (0, 1, 3, 4)]
+    expected = networks.train("lenet")
+    np.testing.assert_allclose(together, [expected[step] for step in (0, 1, 3, 4)], rtol=0, atol=1e-5)
 
 
 @needs_mpi

@@ -69,6 +69,12 @@ def test_processes_that_do_not_do_the_same_are_told_so(found, what, told):
         assert told in got
 
 
+def test_a_slow_process_is_named(found):
+    for before, after, waited, slowest, hosts in found["stats"]:
+        assert before[0] < after[0] and before == before[::-1] and after == after[::-1]
+        assert slowest == 1 and waited[0] > 0.5 + waited[1] and hosts[0] == hosts[1]
+
+
 def test_operators(found):
     """The second run is of two plans that fetch something else than the first run of one of them did."""
     gathered = [[0, 1], [2, 3], [10, 11], [12, 13]]

@@ -3,6 +3,7 @@
 import json
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def exchanging():
     together("other call", refusal(run.barrier if rank else lambda: run.all_reduce(np.zeros(2))))
     together("other root", refusal(lambda: run.broadcast(np.zeros(2), rank)))
     together("no root", refusal(lambda: run.broadcast(np.zeros(2), 2)))
+    before = run.stats()
+    for _ in range(3):
+        time.sleep(0.3 * rank)
+        run.barrier()
+    after = run.stats()
+    together(
+        "stats", [before["messages"], after["messages"], after["waited"], after["slowest"], after["host"]]
+    )
     together("objects", refusal(lambda: run.all_reduce(np.array(["a"]))))
     together("not to be shared", refusal(lambda: run.reduce_scatter(np.zeros(3))))
 

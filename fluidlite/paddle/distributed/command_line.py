@@ -24,6 +24,13 @@ def start_processes(args: list[str]) -> int:
     parser.add_argument("--hosts", metavar="FILE", help="machines to run on, a line each: HOST slots=N")
     parser.add_argument("--port", type=int, default=FIRST_PORT, help="of the addresses that the script sees")
     parser.add_argument("--log_dir", help="where workerlog.N gets what process N prints")
+    parser.add_argument(
+        "--restart",
+        type=int,
+        default=0,
+        metavar="N",
+        help="start all again, N times at most, when one has failed",
+    )
     options, words = _divided(args)
     given = parser.parse_args(options)
     try:
@@ -35,7 +42,7 @@ def start_processes(args: list[str]) -> int:
             raise LaunchError("say how many processes to start, by -n, or where, by --hosts")
         if not words:
             raise LaunchError("no script was given")
-        return launch(fluidlite_command(words), hosts, given.port, given.log_dir)
+        return launch(fluidlite_command(words), hosts, given.port, given.log_dir, restarts=given.restart)
     except (LaunchError, NotSupportedError, OSError) as error:
         print(f"fluidlite launch: {error}", file=sys.stderr)
         return 2
