@@ -89,8 +89,8 @@ class Communicator:
     def stats(self) -> dict[str, Any]:
         """Where the time of an exchange goes, of all processes; all call it.
 
-        "host": the machine of each rank; "messages": how many each has exchanged; "waited": for how many seconds each has
-        waited for others, or for messages to arrive; "slowest": the rank that has waited least, for which others wait.
+        "host": the machine of each rank; "messages": how many each has exchanged; "waited": for how many seconds each
+        has waited for others, or for messages to arrive; "slowest": the rank that has waited least: others wait for it.
         """
         raise NotImplementedError
 
