@@ -53,6 +53,9 @@ from .serialization.ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
 from .serialization.op_protos import OpProtoHolder, get_all_op_protos
 from .variable import Parameter, Variable
 
+global_prog_seed = 0
+"""The seed of programs that are made from now on; scripts set it here, or by `Program.global_seed`."""
+
 VariableMetaClass = ParameterMetaClass = type(Variable)
 
 __all__ = [
@@ -94,6 +97,7 @@ __all__ = [
     "dygraph_not_support",
     "dygraph_only",
     "fake_interface_only",
+    "global_prog_seed",
     "grad_var_name",
     "in_dygraph_mode",
     "is_compiled_with_cuda",

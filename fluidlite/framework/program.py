@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from .sequences import Kept
     from .serialization.descs import ProgramDesc
 
-_SEED: Slot[int] = Slot("seed", 0)
-
 
 class Program:
     """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
@@ -39,7 +38,7 @@ class Program:
     def __init__(self) -> None:
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
-        self._seed = _SEED.get()
+        self._seed: int = getattr(sys.modules[__package__], "global_prog_seed", 0)
         self._version = 0
         self._op_role = OpRole.Forward
         self._op_role_vars: list[str] = []
@@ -93,7 +92,7 @@ class Program:
     def global_seed(self, seed: int = 0) -> None:
         """Set the seed of this program and of all that are made from now on."""
         self.random_seed = seed
-        _SEED.set(seed)
+        sys.modules[__package__].global_prog_seed = seed  # type: ignore[attr-defined]
 
     @property
     def num_blocks(self) -> int:

@@ -145,15 +145,22 @@ def _for_inference(program: Program, feeds: list[str], targets: list[Variable]) 
     for name in [*feeds, *(var.name for var in targets)]:
         block.var(name)
     outputs = [_scaled(copy, number, block.var(target.name)) for number, target in enumerate(targets)]
-    copy = copy._prune(outputs, feeds)
-    block = copy.global_block()
+    return with_ends(copy, feeds, outputs, [var.name for var in targets]), outputs
+
+
+def with_ends(
+    program: Program, feeds: Sequence[str], outputs: Sequence[str], targets: Sequence[str]
+) -> Program:
+    """A copy of `program` in test mode, cut down to what computes `outputs` from `feeds`, with its ends marked.
+
+    Messages call the outputs `targets`.
+    """
+    copy = program._prune(outputs, feeds)
     read = {name for every in copy.blocks for op in every.ops for name in op.input_arg_names}
     for name in feeds:
         if name not in read:
             raise ValueError(
-                f"feeded_var_names has {name!r}, but {', '.join(var.name for var in targets)} can be "
-                "computed without it; "
-                "leave it out"
+                f"feeded_var_names has {name!r}, but {', '.join(targets)} can be computed without it; leave it out"
             )
     for every in copy.blocks:
         for op in every.ops:
@@ -161,7 +168,7 @@ def _for_inference(program: Program, feeds: list[str], targets: list[Variable]) 
                 op._set_attr("is_test", True)
     prepend_feed_ops(copy, feeds)
     append_fetch_ops(copy, outputs)
-    return copy, outputs
+    return copy
 
 
 def _scaled(program: Program, number: int, target: Variable) -> str:

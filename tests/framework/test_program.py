@@ -122,6 +122,14 @@ def test_global_seed_is_for_programs_made_later():
     assert fluid.Program().random_seed == 0
 
 
+def test_global_prog_seed_is_what_new_programs_take(monkeypatch):
+    monkeypatch.setattr(fluid.framework, "global_prog_seed", 7)
+    program = fluid.Program()
+    assert [program.random_seed, program.clone().random_seed] == [7, 7]
+    program.global_seed(11)
+    assert [fluid.framework.global_prog_seed, fluid.Program().random_seed] == [11, 11]
+
+
 def test_random_seed_wants_an_integer():
     program = fluid.Program()
     with pytest.raises(ValueError, match="Seed must be a integer"):
