@@ -109,8 +109,8 @@ if TYPE_CHECKING:
     from .input import embedding, one_hot
     from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
     from .parallel_executor import ParallelExecutor
-    from .reader.feed_description import DataFeedDesc
-    from .reader.slot_datasets import DatasetFactory, InMemoryDataset, QueueDataset
+    from .reader.slots.datasets import DatasetFactory, InMemoryDataset, QueueDataset
+    from .reader.slots.feed_description import DataFeedDesc
 
 Tensor = LoDTensor
 __version__ = "0.2.0"

@@ -27,8 +27,8 @@ ALIASES = {
     "fluid": "fluidlite",
     "fluid.core.op_proto_and_checker_maker": "fluidlite.core.roles",
     "fluid.dataloader.dataloader_iter": "fluidlite.reader.watchdog",
-    "fluid.dataset": "fluidlite.reader.slot_datasets",
-    "fluid.data_feed_desc": "fluidlite.reader.feed_description",
+    "fluid.dataset": "fluidlite.reader.slots.datasets",
+    "fluid.data_feed_desc": "fluidlite.reader.slots.feed_description",
     **{
         f"fluid.dygraph.dygraph_to_static.{name}": "fluidlite.dygraph.dygraph_to_static.fluid_modules"
         for name in _REWRITING

@@ -17,8 +17,8 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".input": "embedding one_hot",
             ".lod_tensor": "create_lod_tensor create_random_int_lodtensor",
             ".parallel_executor": "ParallelExecutor",
-            ".reader.feed_description": "DataFeedDesc",
-            ".reader.slot_datasets": "DatasetFactory InMemoryDataset QueueDataset",
+            ".reader.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
+            ".reader.slots.feed_description": "DataFeedDesc",
         },
     ),
     "fluidlite.core": (

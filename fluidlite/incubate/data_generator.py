@@ -1,7 +1,7 @@
 """Programs that make slot files of raw lines: `fluid.incubate.data_generator`.
 
 Such a program is the pipe command of a data set: it reads lines on its standard input and writes a line of slots for
-each sample (see `reader/slot_files.py`).
+each sample (see `reader/slots/files.py`).
 """
 
 from __future__ import annotations

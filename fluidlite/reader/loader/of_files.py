@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...executor import LoDTensor
-from ..slot_datasets import DatasetBase
+from ..slots.datasets import DatasetBase
 from ..structure import rows_of
 from .base import BaseLoader
 from .epoch import BatchFormat, Epoch, Position

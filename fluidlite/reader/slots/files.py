@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._ext.slots import PROBLEMS, Parser
-from ..base.dtypes import VarType, to_numpy
-from ..base.errors import FormatError
-from ..executor import LoDTensor
+from ..._ext.slots import PROBLEMS, Parser
+from ...base.dtypes import VarType, to_numpy
+from ...base.errors import FormatError
+from ...executor import LoDTensor
 
 if TYPE_CHECKING:
     import subprocess

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .._ext.slots import Engine, Records
-from ..base import missing
-from ..base.context import Slot as Ambient
-from ..distributed import world
+from ..._ext.slots import Engine, Records
+from ...base import missing
+from ...base.context import Slot as Ambient
+from ...distributed import world
+from .exchange import dealt_out
 from .feed_description import FeedDescription, SlotDescription, whole
-from .slot_exchange import dealt_out
-from .slot_files import Slot, SlotReader
-from .slot_reading import Feed, Loading, Share, batches_of_files, feed_of
+from .files import Slot, SlotReader
+from .reading import Feed, Loading, Share, batches_of_files, feed_of
 
 __all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
 
@@ -42,7 +42,7 @@ class DatasetFactory:
 
 
 class DatasetBase:
-    """Files of samples for `Executor.train_from_dataset`; see `slot_files` for their format.
+    """Files of samples for `Executor.train_from_dataset`; see `files` for their format.
 
     `proto_desc`: what `desc` prints. `filelist`, `thread_num`: what was set.
     """

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._ext.queue import QueueClosed
-from .._ext.slots import Records
-from .background import Stream, join, spawn
-from .slot_files import Slot, SlotReader
+from ..._ext.queue import QueueClosed
+from ..._ext.slots import Records
+from ..background import Stream, join, spawn
+from .files import Slot, SlotReader
 
 BATCHES_AHEAD = 8
 """How many batches a thread reads ahead."""

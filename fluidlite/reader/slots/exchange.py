@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .._ext.slots import Records
-from ..distributed import world
-from .slot_files import Slot, SlotReader
-from .slot_reading import Loading
+from ..._ext.slots import Records
+from ...distributed import world
+from .files import Slot, SlotReader
+from .reading import Loading
 
 
 def dealt_out(records: Records, slots: Sequence[Slot], turn: int) -> Records:

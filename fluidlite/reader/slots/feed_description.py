@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..base import missing
-from ..base.errors import FormatError
-from ..base.messages import block, said
+from ...base import missing
+from ...base.errors import FormatError
+from ...base.messages import block, said
 
 __all__ = ["DataFeedDesc"]
 

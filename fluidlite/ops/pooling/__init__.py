@@ -1,0 +1,1 @@
+"""Pooling: windows, bins, and maxima put back."""
