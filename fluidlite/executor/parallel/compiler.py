@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class ReduceStrategy(IntEnum):
-    """How gradients of several places are brought together; both give the same numbers here."""
+    """How gradients of several places are brought together: with the same numbers.
+
+    With `Reduce` places of the host share what the forward pass writes (moving averages, counts of metrics); with
+    `AllReduce` each has its own.
+    """
 
     AllReduce = 0
     Reduce = 1
@@ -55,10 +59,12 @@ class _Options:
 class BuildStrategy(_Options):
     """Options of building a parallel program (`fluid.BuildStrategy`).
 
-    `gradient_scale_strategy` is obeyed; the switches for Fluid's graph passes are accepted and change no results.
+    `gradient_scale_strategy` and `reduce_strategy` are obeyed; the switches for graph passes are accepted and change no
+    results.
     """
 
     gradient_scale_strategy: GradientScaleStrategy
+    reduce_strategy: ReduceStrategy
     num_trainers: int
     ReduceStrategy = ReduceStrategy
     GradientScaleStrategy = GradientScaleStrategy
@@ -225,7 +231,8 @@ class CompiledProgram:
         runner = self._runner
         if runner is None or runner.scope is not scope or runner.version != program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
-            runner = self._runner = parallel(program, places, scope, average)
+            reduced = self._build_strategy.reduce_strategy == ReduceStrategy.Reduce
+            runner = self._runner = parallel(program, places, scope, average, reduced)
         run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
         recorder = profiling.active
         return run() if recorder is None else recorder.timed(profiling.STEP, run)

@@ -36,13 +36,16 @@ class DataParallel:
 
     Every place computes the gradients of its own batch; their mean (or sum) drives one update of the shared parameters.
     Other persistable variables that the forward pass writes (moving averages) are kept for each place, the first one's
-    in the scope itself, as Fluid does.
+    in the scope itself, as Fluid does. With `shared`, as with Fluid's ReduceStrategy.Reduce, all places write the same
+    ones: then they take turns, where Fluid leaves to chance which of them comes first.
     """
 
     devices: tuple[CudaDevice | None, ...]
     """Where each place computes; None: on the host."""
 
-    def __init__(self, program: Program, places: Sequence[Place], scope: Scope, average: bool) -> None:
+    def __init__(
+        self, program: Program, places: Sequence[Place], scope: Scope, average: bool, shared: bool = False
+    ) -> None:
         self.program = program
         self.version = program._version
         self.places = list(places)
@@ -59,7 +62,8 @@ class DataParallel:
         self.sparse = [n for n in self.exchanged if block._var_recursive(n).type == VarType.SELECTED_ROWS]
         self.gradients = _gradients(self.forward)
         self.private = [name for name in made if block._is_persistable(name) and name not in self.updated]
-        self.scopes = self._make_scopes()
+        self.in_turns = shared and bool(self.private)
+        self.scopes = [scope] * len(self.places) if self.in_turns else self._make_scopes()
         self._pool: ThreadPoolExecutor | None = None
         self._owner = os.getpid()
 
@@ -81,7 +85,8 @@ class DataParallel:
             for part, scope, device in zip(feeds, self.scopes, self.devices, strict=False)
         ]
         try:
-            results = list(self._threads().map(self._one, jobs)) if len(jobs) > 1 else [self._one(jobs[0])]
+            each = map if self.in_turns or len(jobs) == 1 else self._threads().map
+            results = list(each(self._one, jobs))
         except failures.NotFed as error:
             raise error.among(feed if isinstance(feed, Mapping) else feed[0] if feed else ()) from None
         count = len(given)
@@ -157,7 +162,7 @@ class DataParallel:
 
     def _prepare(self) -> None:
         """Give each place but the first its own copy of what only the forward pass writes."""
-        for scope in self.scopes[1:]:
+        for scope in () if self.in_turns else self.scopes[1:]:
             for name in self.private:
                 if name not in scope._vars:
                     found = self.scope.find_var(name)

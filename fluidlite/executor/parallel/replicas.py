@@ -138,10 +138,12 @@ class Replicas(DataParallel):
         return gradients[0], values
 
 
-def parallel(program: Program, places: Sequence[Place], scope: Scope, average: bool) -> DataParallel:
-    """What runs `program` on these places: GPUs if all of them are, else threads of the host."""
+def parallel(
+    program: Program, places: Sequence[Place], scope: Scope, average: bool, shared: bool
+) -> DataParallel:
+    """What runs `program` on these places: GPUs if all of them are, else threads of the host; see there."""
     devices = [device_at(place) for place in places]
     gpus = [device for device in devices if device is not None]
     if len(gpus) < len(devices):
-        return DataParallel(program, places, scope, average)
+        return DataParallel(program, places, scope, average, shared)
     return Replicas(program, gpus, scope, average)

@@ -95,6 +95,38 @@ def test_moving_averages_follow_the_first_place():
     np.testing.assert_allclose(parameter("batch_norm_0.w_1"), np.full(3, 3.0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("trained", [True, False])
+def test_with_reduce_the_places_share_what_the_forward_pass_writes(trained):
+    """Which of them comes first real Paddle 1.8.5 leaves to chance; there as well the count is that of all places."""
+    x, label = fluid.data("x", [None, 2]), fluid.data("label", [None, 1], "int64")
+    normal = L.batch_norm(L.scale(L.fc(x, 2), 1.0), moving_mean_name="mean", momentum=0.5)
+    chances = L.fc(normal, 2, act="softmax")
+    auc, _, [*_, positive, negative] = L.auc(chances, label, slide_steps=0)
+    count = L.create_global_var([1], 0, "float32", persistable=True, name="count")
+    L.increment(count)
+    loss = L.mean(L.cross_entropy(chances, label))
+    hidden = fluid.default_main_program().global_block().ops[2].input("X")[0]
+    if trained:
+        fluid.optimizer.SGD(0.0).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    strategy = fluid.BuildStrategy()
+    strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
+    program = compiled(loss, build_strategy=strategy)
+    rng = np.random.RandomState(0)
+    mean, labels = np.zeros(2), []
+    for step in range(3):
+        labels.append(rng.randint(0, 2, (8, 1)))
+        feed = {"x": rng.normal(size=(8, 2)).astype("float32"), "label": labels[-1]}
+        counts, rows, areas = exe.run(program, feed=feed, fetch_list=[count, hidden, auc])
+        assert counts.tolist() == [2 * step + 1, 2 * step + 2] and areas.shape == (2,)
+        for part in (rows[:4], rows[4:]):
+            mean = 0.5 * mean + 0.5 * part.mean(axis=0)
+        np.testing.assert_allclose(parameter("mean"), mean, rtol=1e-5, atol=1e-6)
+    assert parameter(positive.name).sum() == np.sum(labels)
+    assert parameter(negative.name).sum() == 24 - np.sum(labels)
+
+
 def test_a_test_program_shares_parameters_and_needs_them_to_exist():
     exe, _, loss = network()
     test = fluid.default_main_program().clone(for_test=True)
