@@ -64,6 +64,11 @@ FLAGS = [
     *(["-Werror"] if switch("FLUIDLITE_WERROR") else []),
 ]
 
+# What Cython makes is for the most part calls of Python's interface, which more than this makes no faster, only twice
+# as long to compile; the extensions named have loops of their own.
+GLUE = "-O1"
+LOOPS = {"collate": "-O3", "eager": "-O2", "engine": "-O2"}
+
 # What single extensions need beyond the common flags.
 OPTIONS: dict[str, dict[str, Any]] = {
     "dnn": {"include_dirs": onednn_headers(), "libraries": ["dl"] if sys.platform == "linux" else []},
@@ -109,7 +114,9 @@ class BuildAtOnce(build_ext):
 
                 def compile_one(made: str) -> None:
                     source, kind = build[made]
-                    compiler._compile(made, source, kind, arguments, flags, options)
+                    level = LOOPS.get(Path(source).stem, GLUE) if kind == ".cpp" else "-O3"
+                    own = [level if flag == "-O3" else flag for flag in flags]
+                    compiler._compile(made, source, kind, arguments, own, options)
 
                 largest = sorted(build, key=lambda made: -os.path.getsize(build[made][0]))
                 for done in [pool.submit(compile_one, made) for made in largest]:

@@ -17,7 +17,18 @@ ARITHMETIC = {
     "elementwise_min": np.minimum,
     "elementwise_pow": np.power,
 }
-MIDDLES = [(3, 5, 1), (2, 3, 4), (1, 1, 17), (4, 33, 1), (0, 3, 2), (2, 70, 9)]
+MIDDLES = [
+    (3, 5, 1),
+    (2, 3, 4),
+    (1, 1, 17),
+    (4, 33, 1),
+    (0, 3, 2),
+    (2, 70, 9),
+    (5, 1, 7),
+    (5, 1, 1),
+    (3, 300, 1),
+    (2, 3, 600),
+]
 
 
 def sides(name: str, kind: str, x_shape: tuple, y_shape: tuple) -> tuple:

@@ -2,49 +2,37 @@
 #ifndef FLUIDLITE_KERNELS_BY_ROWS_H
 #define FLUIDLITE_KERNELS_BY_ROWS_H
 
-#include <atomic>
-
 #include "kernels/common.h"
 #include "parallel.h"
 
 namespace fl {
 
-/* What a row of an operand is: i[I] * i[J] * ... elements of T. */
-template <class T, int... I> struct Each {
-    static int64_t bytes(const int64_t *i) { return (static_cast<int64_t>(sizeof(T)) * ... * i[I]); }
+/* What a row of an operand is: bytes times the ints that `factors` names, of which -1 is none. */
+struct Row {
+    int64_t bytes;
+    int factors[3];
+};
+
+/* i[I] * i[J] * i[K] elements of T. */
+template <class T, int I = -1, int J = -1, int K = -1> struct Each {
+    static constexpr Row row = {sizeof(T), {I, J, K}};
 };
 
 /* An operand that all rows share. */
 struct Whole {
-    static int64_t bytes(const int64_t *) { return 0; }
+    static constexpr Row row = {0, {-1, -1, -1}};
 };
+
+constexpr int most_row_operands = 8;
+
+/* `run` on parts of the rows of its `count` operands. */
+int run_by_rows(fl_call *call, fl_kernel run, const Row *operands, int count);
 
 /* RUN on parts of the rows; it must keep no state, and if it fails, say nothing of where. */
 template <fl_kernel RUN, class... Operands> int by_rows(fl_call *call) {
-    constexpr int count = sizeof...(Operands), most_ints = 16;
-    const int64_t rows = call->i[0];
-    const int64_t each[] = {Operands::bytes(call->i)...};
-    int64_t bytes = 0;
-    for (const int64_t size : each) bytes += size;
-    if (rows * bytes < 2 * piece_bytes || call->n_p > count || call->n_i > most_ints) return RUN(call);
-    std::atomic<int> failed{FL_OK};
-    in_ranges(rows, bytes, [call, &each, &failed](int64_t begin, int64_t end) {
-        fl_call part = *call;
-        void *operands[count];
-        int64_t ints[most_ints];
-        for (int k = 0; k < part.n_p; ++k) {
-            char *whole = static_cast<char *>(call->p[k]);
-            operands[k] = whole == nullptr ? nullptr : whole + begin * each[k];
-        }
-        for (int k = 0; k < part.n_i; ++k) ints[k] = call->i[k];
-        ints[0] = end - begin;
-        part.p = operands;
-        part.i = ints;
-        const int code = RUN(&part);
-        int none = FL_OK;
-        if (code != FL_OK && failed.compare_exchange_strong(none, code)) std::memcpy(call->err, part.err, sizeof part.err);
-    });
-    return failed.load();
+    static constexpr Row operands[] = {Operands::row...};
+    static_assert(sizeof...(Operands) <= most_row_operands, "run_by_rows has no room for so many");
+    return run_by_rows(call, RUN, operands, sizeof...(Operands));
 }
 
 }  // namespace fl

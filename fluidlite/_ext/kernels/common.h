@@ -13,9 +13,11 @@
 
 #if defined(__GNUC__)
 #define FL_INLINE inline __attribute__((always_inline))
+#define FL_NOINLINE __attribute__((noinline))
 #define FL_RESTRICT __restrict__
 #else
 #define FL_INLINE inline
+#define FL_NOINLINE
 #define FL_RESTRICT
 #endif
 

@@ -8,6 +8,7 @@
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/cudnn_lstm.cc"
 #include "kernels/targets.h"
 

@@ -7,6 +7,7 @@
 #include "kernels/vec_math.h"
 #include "parallel.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/gemm.cc"
 #include "kernels/targets.h"
 

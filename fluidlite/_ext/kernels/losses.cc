@@ -5,6 +5,7 @@
 #include "parallel.h"
 #include "kernels/vec_math.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/losses.cc"
 #include "kernels/targets.h"
 

@@ -4,6 +4,7 @@
 #include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/pool.cc"
 #include "kernels/targets.h"
 

@@ -35,6 +35,7 @@ template <class I> using Places __attribute__((vector_size(4 * sizeof(I)))) = I;
 }
 #endif
 
+#define FL_WIDE
 #define FL_SELF "kernels/product.cc"
 #include "kernels/targets.h"
 

@@ -3,6 +3,7 @@
 
 #include "kernels/topics.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/sequence_conv.cc"
 #include "kernels/targets.h"
 

@@ -5,6 +5,7 @@
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/softmax.cc"
 #include "kernels/targets.h"
 

@@ -2,21 +2,28 @@
  *
  * A file of kernels has two halves: outside (FL_NS undefined) it includes this header and lists its tables; inside
  * (FL_NS defined) it defines the kernels in namespace fl::FL_NS. No include guard: every file of kernels needs it.
+ *
+ * AVX-512 pays for elementary functions and products alone (the rest waits for memory): files with these define FL_WIDE, others
+ * are compiled for AVX2 in its place.
  */
 #if FL_MULTITARGET
+#ifdef FL_WIDE
 #pragma GCC push_options
 #pragma GCC target("prefer-vector-width=256,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi,bmi2")
 #define FL_NS avx512
 #include FL_SELF
 #undef FL_NS
 #pragma GCC pop_options
+#define FL_TOPIC(name) {baseline::name, avx2::name, avx512::name}
+#else
+#define FL_TOPIC(name) {baseline::name, avx2::name, avx2::name}
+#endif
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,bmi,bmi2")
 #define FL_NS avx2
 #include FL_SELF
 #undef FL_NS
 #pragma GCC pop_options
-#define FL_TOPIC(name) {baseline::name, avx2::name, avx512::name}
 #else
 #define FL_TOPIC(name) {baseline::name, baseline::name, baseline::name}
 #endif

@@ -1,9 +1,10 @@
-/* Operators with one operand whose loops vectorise. */
+/* Operators with one operand whose loops vectorise, in the type that networks compute in. */
 #ifndef FL_NS
 
 #include "kernels/topics.h"
 #include "kernels/unary_ops.h"
 
+#define FL_WIDE
 #define FL_SELF "kernels/unary.cc"
 #include "kernels/targets.h"
 
@@ -19,38 +20,38 @@ namespace fl {
 namespace FL_NS {
 
 extern const fl_entry unary_table[] = {
-    FL_UNARY("relu", Relu)
-    FL_UNARY("sigmoid", Sigmoid)
-    FL_UNARY("tanh", Tanh)
-    FL_UNARY("exp", Exp)
-    FL_UNARY("log", Log)
-    FL_UNARY("sqrt", Sqrt)
-    FL_UNARY("rsqrt", Rsqrt)
-    FL_UNARY("reciprocal", Reciprocal)
-    FL_UNARY("relu6", Relu6)
-    FL_UNARY("square", Square)
-    FL_UNARY("abs", Abs)
-    FL_UNARY("sign", Sign)
-    FL_UNARY("softsign", Softsign)
-    FL_UNARY("softplus", Softplus)
-    FL_UNARY("logsigmoid", LogSigmoid)
-    FL_UNARY("tanh_shrink", TanhShrink)
-    FL_UNARY("leaky_relu", LeakyRelu)
-    FL_UNARY("elu", Elu)
-    FL_UNARY("swish", Swish)
-    FL_UNARY("stanh", Stanh)
-    FL_UNARY("hard_sigmoid", HardSigmoid)
-    FL_UNARY("clip", Clip)
-    FL_UNARY("brelu", Clip)
-    FL_UNARY("gelu", Gelu)
-    FL_UNARY("erf", Erf)
-    FL_UNARY("silu", Silu)
-    FL_UNARY("mish", Mish)
-    FL_UNARY("selu", Selu)
-    FL_UNARY("softshrink", SoftShrink)
-    FL_UNARY("hard_shrink", HardShrink)
-    FL_UNARY("hard_swish", HardSwish)
-    FL_UNARY("thresholded_relu", ThresholdedRelu)
+    FL_UNARY("relu", Relu, ".f32", float)
+    FL_UNARY("sigmoid", Sigmoid, ".f32", float)
+    FL_UNARY("tanh", Tanh, ".f32", float)
+    FL_UNARY("exp", Exp, ".f32", float)
+    FL_UNARY("log", Log, ".f32", float)
+    FL_UNARY("sqrt", Sqrt, ".f32", float)
+    FL_UNARY("rsqrt", Rsqrt, ".f32", float)
+    FL_UNARY("reciprocal", Reciprocal, ".f32", float)
+    FL_UNARY("relu6", Relu6, ".f32", float)
+    FL_UNARY("square", Square, ".f32", float)
+    FL_UNARY("abs", Abs, ".f32", float)
+    FL_UNARY("sign", Sign, ".f32", float)
+    FL_UNARY("softsign", Softsign, ".f32", float)
+    FL_UNARY("softplus", Softplus, ".f32", float)
+    FL_UNARY("logsigmoid", LogSigmoid, ".f32", float)
+    FL_UNARY("tanh_shrink", TanhShrink, ".f32", float)
+    FL_UNARY("leaky_relu", LeakyRelu, ".f32", float)
+    FL_UNARY("elu", Elu, ".f32", float)
+    FL_UNARY("swish", Swish, ".f32", float)
+    FL_UNARY("stanh", Stanh, ".f32", float)
+    FL_UNARY("hard_sigmoid", HardSigmoid, ".f32", float)
+    FL_UNARY("clip", Clip, ".f32", float)
+    FL_UNARY("brelu", Clip, ".f32", float)
+    FL_UNARY("gelu", Gelu, ".f32", float)
+    FL_UNARY("erf", Erf, ".f32", float)
+    FL_UNARY("silu", Silu, ".f32", float)
+    FL_UNARY("mish", Mish, ".f32", float)
+    FL_UNARY("selu", Selu, ".f32", float)
+    FL_UNARY("softshrink", SoftShrink, ".f32", float)
+    FL_UNARY("hard_shrink", HardShrink, ".f32", float)
+    FL_UNARY("hard_swish", HardSwish, ".f32", float)
+    FL_UNARY("thresholded_relu", ThresholdedRelu, ".f32", float)
     {nullptr, nullptr, nullptr}};
 
 #undef FL_UNARY

@@ -50,8 +50,6 @@ template <template <class> class Rule> constexpr const char *backward_takes() {
 }  // namespace FL_NS
 }  // namespace fl
 
-#define FL_UNARY(NAME, RULE)                                                                \
-    {NAME ".f32", (by_rows<forward<RULE, float>, Each<float>, Each<float>>), forward_takes<RULE>()},     \
-    {NAME ".f64", (by_rows<forward<RULE, double>, Each<double>, Each<double>>), forward_takes<RULE>()},  \
-    {NAME "_grad.f32", (by_rows<backward<RULE, float>, Each<float>, Each<float>, Each<float>, Each<float>>), backward_takes<RULE>()}, \
-    {NAME "_grad.f64", (by_rows<backward<RULE, double>, Each<double>, Each<double>, Each<double>, Each<double>>), backward_takes<RULE>()},
+#define FL_UNARY(NAME, RULE, TYPE, T)                                                                                \
+    {NAME TYPE, (by_rows<forward<RULE, T>, Each<T>, Each<T>>), forward_takes<RULE>()},                              \
+    {NAME "_grad" TYPE, (by_rows<backward<RULE, T>, Each<T>, Each<T>, Each<T>, Each<T>>), backward_takes<RULE>()},

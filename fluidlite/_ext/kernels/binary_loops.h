@@ -1,0 +1,271 @@
+/* The loops of the elementwise operators with two operands; included once for every instruction set, hence no guard.
+ *
+ * A few loops over rows make all the kernels of an operator: a kernel walks over the rows of Fluid's middle broadcast.
+ */
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+using namespace fl::binary;
+
+/* Whether the operator refuses 0 as its second operand. */
+template <class Op, class T>
+constexpr bool divides = std::is_integral<T>::value && (std::is_same<Op, Div>::value || std::is_same<Op, Mod>::value);
+
+template <class T> int64_t first_zero(const T *y, int64_t n) {
+    int64_t k = 0;
+    while (k < n && y[k] != 0) ++k;
+    return k;
+}
+
+/* Rows of n, each with all of Y. */
+template <class Op, class T, class R> FL_NOINLINE void rows_of_all(const T *x, const T *y, R *out, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; ++r, x += n, out += n) {
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) out[k] = Op::f(x[k], y[k]);
+    }
+}
+
+/* Rows of n, each with one element of Y. */
+template <class Op, class T, class R> FL_NOINLINE void rows_of_one(const T *x, const T *y, R *out, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; ++r, x += n, out += n) {
+        const T value = y[r];
+        FL_LOOP
+        for (int64_t k = 0; k < n; ++k) out[k] = Op::f(x[k], value);
+    }
+}
+
+template <class Op, class T, class R = T> int same(fl_call *call) {
+    const T *y = at<T>(call, 1);
+    const int64_t n = call->i[0];
+    if constexpr (divides<Op, T>) {
+        const int64_t zero = first_zero(y, n);
+        if (zero < n) return zero_divisor(call, zero);
+    }
+    rows_of_all<Op>(at<T>(call, 0), y, at<R>(call, 2), int64_t(1), n);
+    return FL_OK;
+}
+
+template <int ACT, class T> FL_NOINLINE void activate_row(T *out, int64_t n) {
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) out[k] = vm::activate<ACT>(out[k]);
+}
+
+/* Additions of real numbers, as in biases, take an activation. */
+template <class Op, class T, class R = T> int mid(fl_call *call) {
+    const T *x = at<T>(call, 0), *y = at<T>(call, 1);
+    R *out = at<R>(call, 2);
+    int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    if constexpr (divides<Op, T>) {
+        const int64_t zero = first_zero(y, n);
+        if (zero < n) return zero_divisor(call, zero);
+    }
+    if (n == 1) {
+        post *= pre;
+        pre = 1;
+    }
+    void (*activation_of)(T *, int64_t) = nullptr;
+    if constexpr (std::is_same<Op, Add>::value && std::is_floating_point<T>::value) {
+        switch (activation(call, 3)) {
+            case act_relu: activation_of = activate_row<act_relu, T>; break;
+            case act_sigmoid: activation_of = activate_row<act_sigmoid, T>; break;
+            case act_tanh: activation_of = activate_row<act_tanh, T>; break;
+        }
+    }
+    const bool of_all = post == 1 && n > 1;
+    const int64_t length = of_all ? n : post, rows = of_all ? pre : n;
+    /* An activation comes while what it is applied to is still in the first cache. */
+    int64_t most = rows;
+    if (activation_of != nullptr) most = length < 2048 ? 2048 / (length + 1) + 1 : 1;
+    for (int64_t p = 0; p < (of_all ? 1 : pre); ++p) {
+        for (int64_t r = 0; r < rows; r += most) {
+            const int64_t count = rows - r < most ? rows - r : most;
+            if (of_all) {
+                rows_of_all<Op>(x, y, out, count, length);
+            } else {
+                rows_of_one<Op>(x, y + r, out, count, length);
+            }
+            if constexpr (std::is_same<T, R>::value) {
+                if (activation_of != nullptr) activation_of(out, count * length);
+            }
+            x += count * length, out += count * length;
+        }
+    }
+    return FL_OK;
+}
+
+/* The operands of a gradient; what the rule does not read is never touched, so it may be NULL. */
+template <class T> struct Operands {
+    const T *x, *y, *out, *g;
+
+    /* Those from element k on, of Y from element ky on. */
+    Operands from(int64_t k, int64_t ky) const {
+        return {x == nullptr ? x : x + k, y == nullptr ? y : y + ky, out == nullptr ? out : out + k, g + k};
+    }
+};
+
+/* DX (or DY, before it is summed) of a row; with ONE the whole row has the same element of Y. */
+template <class Op, bool OF_X, bool ONE, class T> FL_NOINLINE void row_grad(const Operands<T> o, T *to, int64_t n) {
+    constexpr int reads = OF_X ? Op::dx_reads : Op::dy_reads;
+    T y = 0;
+    if constexpr (ONE) y = o.y[0];
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) {
+        T x = 0, out = 0;
+        if constexpr ((reads & reads_x) != 0) x = o.x[k];
+        if constexpr ((reads & reads_y) != 0 && !ONE) y = o.y[k];
+        if constexpr ((reads & reads_out) != 0) out = o.out[k];
+        to[k] = OF_X ? Op::dx(x, y, out, o.g[k]) : Op::dy(x, y, out, o.g[k]);
+    }
+}
+
+template <class Op, bool OF_X, bool ONE, class T> void gradient(const Operands<T> &o, T *to, int64_t n) {
+    row_grad<Op, OF_X, ONE && ((OF_X ? Op::dx_reads : Op::dy_reads) & reads_y) != 0>(o, to, n);
+}
+
+template <class T> Operands<T> operands(const fl_call *call) {
+    return {at<T>(call, 0), at<T>(call, 1), at<T>(call, 2), at<T>(call, 3)};
+}
+
+/* Whether all is there that the wanted gradients read; which operands those are depends on the operator. */
+template <class Op> int check_operands(fl_call *call) {
+    const int reads = (call->p[4] != nullptr ? Op::dx_reads : 0) | (call->p[5] != nullptr ? Op::dy_reads : 0);
+    if ((reads & reads_x) != 0 && call->p[0] == nullptr) return missing(call, 0);
+    if ((reads & reads_y) != 0 && call->p[1] == nullptr) return missing(call, 1);
+    if ((reads & reads_out) != 0 && call->p[2] == nullptr) return missing(call, 2);
+    return FL_OK;
+}
+
+template <class Op, class T> int same_grad(fl_call *call) {
+    if (const int code = check_operands<Op>(call)) return code;
+    const Operands<T> o = operands<T>(call);
+    T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
+    const int64_t n = call->i[0];
+    /* The gradient that overwrites DOut comes last. */
+    const bool y_last = dy == o.g;
+    if (dy != nullptr && !y_last) gradient<Op, false, false>(o, dy, n);
+    if (dx != nullptr) gradient<Op, true, false>(o, dx, n);
+    if (dy != nullptr && y_last) gradient<Op, false, false>(o, dy, n);
+    return FL_OK;
+}
+
+/* What is to be summed is `factor` times DOut (1, -1), or made for a part of a row at a time. */
+template <class Op> constexpr double factor_of_grad = std::is_same<Op, Add>::value ? 1 : std::is_same<Op, Sub>::value ? -1 : 0;
+
+/* `factor` times the sums of `count` columns of a matrix with rows of n; `strip` columns have theirs in registers. */
+constexpr int64_t strip = 32;
+template <class T> FL_NOINLINE void strip_sums(const T *g, T *dy, int64_t pre, int64_t n, int64_t count, double factor) {
+    double sum[strip] = {};
+    if (count == strip) {
+        for (int64_t p = 0; p < pre; ++p) {
+            FL_LOOP
+            for (int64_t t = 0; t < strip; ++t) sum[t] += g[p * n + t];
+        }
+        for (int64_t t = 0; t < strip; ++t) dy[t] = static_cast<T>(factor * sum[t]);
+        return;
+    }
+    for (int64_t p = 0; p < pre; ++p) {
+        FL_LOOP
+        for (int64_t t = 0; t < count; ++t) sum[t] += g[p * n + t];
+    }
+    for (int64_t t = 0; t < count; ++t) dy[t] = static_cast<T>(factor * sum[t]);
+}
+
+template <class T> FL_NOINLINE void add_row(const T *row, double *sum, int64_t n) {
+    FL_LOOP
+    for (int64_t t = 0; t < n; ++t) sum[t] += row[t];
+}
+
+template <class T> FL_NOINLINE double row_sum(const T *row, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; ++k) sum += row[k];
+    return sum;
+}
+
+/* DY summed over rows, some columns at a time. */
+template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64_t pre, int64_t n) {
+    constexpr double factor = factor_of_grad<Op>;
+    constexpr int64_t width = factor != 0 ? strip : 8 * strip;
+    in_ranges((n + width - 1) / width, pre * width * static_cast<int64_t>(sizeof(T)), [=](int64_t first, int64_t last) {
+        for (int64_t begin = first * width; begin < n && begin < last * width; begin += width) {
+            const int64_t count = n - begin < width ? n - begin : width;
+            if constexpr (factor != 0) {
+                strip_sums(o.g + begin, dy + begin, pre, n, count, factor);
+            } else {
+                double sum[width] = {};
+                T terms[width];
+                for (int64_t p = 0; p < pre; ++p) {
+                    gradient<Op, false, false>(o.from(p * n + begin, begin), terms, count);
+                    add_row(terms, sum, count);
+                }
+                for (int64_t t = 0; t < count; ++t) dy[begin + t] = static_cast<T>(sum[t]);
+            }
+        }
+    });
+}
+
+/* DY where every element of Y stands for rows of `post`. */
+template <class Op, class T> void row_sums(const Operands<T> &o, T *dy, int64_t pre, int64_t n, int64_t post) {
+    constexpr double factor = factor_of_grad<Op>;
+    constexpr int64_t width = 256;
+    in_ranges(n, pre * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; ++j) {
+            double sum = 0;
+            for (int64_t p = 0; p < pre; ++p) {
+                const int64_t first = (p * n + j) * post;
+                if constexpr (factor != 0) {
+                    sum += row_sum(o.g + first, post);
+                } else {
+                    T terms[width];
+                    for (int64_t q = 0; q < post; q += width) {
+                        const int64_t count = post - q < width ? post - q : width;
+                        gradient<Op, false, true>(o.from(first + q, j), terms, count);
+                        sum += row_sum(terms, count);
+                    }
+                }
+            }
+            dy[j] = static_cast<T>(factor != 0 ? factor * sum : sum);
+        }
+    });
+}
+
+template <class Op, class T> int mid_grad(fl_call *call) {
+    if (const int code = check_operands<Op>(call)) return code;
+    const Operands<T> o = operands<T>(call);
+    T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
+    const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
+    if (dy != nullptr && post == 1) {
+        column_sums<Op>(o, dy, pre, n);
+    } else if (dy != nullptr) {
+        row_sums<Op>(o, dy, pre, n, post);
+    }
+    if (dx == nullptr) return FL_OK;
+    in_ranges(pre, 2 * n * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+            if (post == 1) {
+                gradient<Op, true, false>(o.from(p * n, 0), dx + p * n, n);
+                continue;
+            }
+            for (int64_t j = 0; j < n; ++j) {
+                const int64_t first = (p * n + j) * post;
+                gradient<Op, true, true>(o.from(first, j), dx + first, post);
+            }
+        }
+    });
+    return FL_OK;
+}
+
+}  // namespace
+}  // namespace FL_NS
+}  // namespace fl
+
+#define FL_FORWARD(NAME, OP, TYPE, T) \
+    {NAME TYPE, same<OP, T>, "xxx|z||a,a,a"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]||abc,b,abc"},
+#define FL_REAL(NAME, OP, TYPE, T)                                                                                  \
+    {NAME TYPE, (by_rows<same<OP, T>, Each<T>, Each<T>, Each<T>>), "xxx|z||a,a,a"},                                 \
+    {NAME "_mid" TYPE, (by_rows<mid<OP, T>, Each<T, 1, 2>, Whole, Each<T, 1, 2>>), "xxx|zzz[i]||abc,b,abc"},        \
+    {NAME "_grad" TYPE, (by_rows<same_grad<OP, T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>>),          \
+     "nnnxnn|z||a,a,a,a,a,a"},                                                                                      \
+    {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
