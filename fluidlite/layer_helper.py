@@ -299,4 +299,10 @@ def check_variable(value: Any, name: str, layer: str) -> None:
         )
 
 
+def check_variables(layer: str, **given: Any) -> None:
+    """`check_variable` for several arguments of `layer` by their names."""
+    for name, value in given.items():
+        check_variable(value, name, layer)
+
+
 __getattr__ = missing.reporter(__name__)

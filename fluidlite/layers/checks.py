@@ -29,6 +29,12 @@ def check_dtype(
         )
 
 
+def check_dtypes(layer: str, **given: Variable) -> None:
+    """`check_dtype` for several float arguments of `layer` by their names."""
+    for name, var in given.items():
+        check_dtype(var, name, layer)
+
+
 def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
     """`value`, an integer or `count` of them, as a list of `count` integers.
 

@@ -175,8 +175,7 @@ class Normal(_Located):
         """The entropy, 1/2 + log(2 pi) / 2 + log(scale)."""
         batch = list((self.loc + self.scale).shape)
         zero = fill_constant_batch_size_like(self.loc + self.scale, batch, self.loc.dtype, 0.0)
-        found: Variable = log(self.scale + zero) + (0.5 + 0.5 * math.log(2 * math.pi))
-        return found
+        return log(self.scale + zero) + (0.5 + 0.5 * math.log(2 * math.pi))
 
     def log_prob(self, value: Variable) -> Variable:
         """The logarithm of the density at `value`."""
@@ -193,8 +192,7 @@ class Normal(_Located):
         ratio = ratio * ratio
         apart = (self.loc - other.loc) / other.scale
         apart = apart * apart
-        found: Variable = 0.5 * (ratio + apart - 1.0 - log(ratio))
-        return found
+        return 0.5 * (ratio + apart - 1.0 - log(ratio))
 
 
 class Categorical(Distribution):
@@ -215,8 +213,7 @@ class Categorical(Distribution):
         exponentials = exp(logits)
         total = reduce_sum(exponentials, dim=-1, keep_dim=True)
         shares = exponentials / total
-        found: Variable = -1.0 * reduce_sum(shares * (logits - log(total)), dim=-1, keep_dim=True)
-        return found
+        return -1.0 * reduce_sum(shares * (logits - log(total)), dim=-1, keep_dim=True)
 
     def kl_divergence(self, other: Categorical) -> Variable:
         """The Kullback-Leibler divergence from another Categorical, [batch, 1]."""
@@ -264,8 +261,7 @@ class MultivariateNormalDiag(Distribution):
     def entropy(self) -> Variable:
         """The entropy of the whole vector, [1]."""
         constant = self.scale.shape[0] * (1.0 + math.log(2 * math.pi))
-        found: Variable = 0.5 * (constant + log(self._det(self.scale)))
-        return found
+        return 0.5 * (constant + log(self._det(self.scale)))
 
     def kl_divergence(self, other: MultivariateNormalDiag) -> Variable:
         """The Kullback-Leibler divergence from another MultivariateNormalDiag."""
@@ -274,8 +270,7 @@ class MultivariateNormalDiag(Distribution):
         leads = matmul(other.loc - self.loc, self._inv(other.scale))
         apart = matmul(leads, other.loc - self.loc)
         logs = log(self._det(other.scale)) - log(self._det(self.scale))
-        found: Variable = 0.5 * (trace + apart - self.scale.shape[0] + logs)
-        return found
+        return 0.5 * (trace + apart - self.scale.shape[0] + logs)
 
 
 __getattr__ = missing.reporter(__name__)

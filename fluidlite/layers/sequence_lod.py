@@ -11,7 +11,7 @@ from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..base.errors import ArgumentError
 from ..framework import Variable
-from ..layer_helper import LayerHelper, check_variable, run_op
+from ..layer_helper import LayerHelper, check_variable, check_variables, run_op
 from .checks import INTEGERS, check_choice, check_dtype
 
 __all__ = [
@@ -58,8 +58,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
     if pool_type.lower() == "max":
         index.stop_gradient = True
     out.lod_level = max(input.lod_level - 1, 0)
-    result: Variable = out
-    return result
+    return out
 
 
 def sequence_first_step(input: Variable) -> Variable:
@@ -97,8 +96,7 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
 
     `ref_level` is the level of `y` that is looked at, -1 for the last.
     """
-    check_variable(x, "x", "sequence_expand")
-    check_variable(y, "y", "sequence_expand")
+    check_variables("sequence_expand", x=x, y=y)
     out = _applied("sequence_expand", {"X": x, "Y": y}, x, "Out", name, ref_level=ref_level)
     out.lod_level = x.lod_level
     return out
@@ -180,8 +178,7 @@ def sequence_pad(
     Raises:
         EnforceNotMet: when it runs, `x` has no sequences, or one that is longer than `maxlen`.
     """
-    check_variable(x, "x", "sequence_pad")
-    check_variable(pad_value, "pad_value", "sequence_pad")
+    check_variables("sequence_pad", x=x, pad_value=pad_value)
     out, length = run_op(
         "sequence_pad",
         {"X": x, "PadValue": pad_value},
@@ -239,8 +236,7 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
     `y` has one level of sequences, which are also those of the result.
     """
-    check_variable(x, "x", "sequence_expand_as")
-    check_variable(y, "y", "sequence_expand_as")
+    check_variables("sequence_expand_as", x=x, y=y)
     return _applied("sequence_expand_as", {"X": x, "Y": y}, x, "Out", name)
 
 

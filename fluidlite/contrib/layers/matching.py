@@ -8,7 +8,7 @@ from typing import Any
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...layer_helper_base import is_eager
-from ...layers.checks import check_dtype, numbers
+from ...layers.checks import check_dtype, check_dtypes, numbers
 
 __all__ = ["match_matrix_tensor", "sequence_topk_avg_pooling", "var_conv_2d"]
 
@@ -39,8 +39,7 @@ def match_matrix_tensor(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(x, "x", "match_matrix_tensor")
-    check_dtype(y, "y", "match_matrix_tensor")
+    check_dtypes("match_matrix_tensor", x=x, y=y)
     helper = LayerHelper("match_matrix_tensor", param_attr=param_attr, act=act, name=name)
     weight = helper.create_parameter(
         attr=helper.param_attr, shape=[x.shape[-1], channel_num, y.shape[-1]], dtype=dtype, is_bias=False
@@ -73,10 +72,7 @@ def sequence_topk_avg_pooling(
     helper = LayerHelper("sequence_topk_avg_pooling")
     attrs = {"topks": list(topks), "channel_num": channel_num}
     inputs = {"X": input, "ROW": row, "COLUMN": col}
-    out: Variable = helper.run(
-        "sequence_topk_avg_pooling", inputs, ("Out", "pos"), attrs, stop_gradient=("pos",)
-    )[0]
-    return out
+    return helper.run("sequence_topk_avg_pooling", inputs, ("Out", "pos"), attrs, stop_gradient=("pos",))[0]
 
 
 def var_conv_2d(

@@ -7,7 +7,7 @@ from typing import Any
 from ...base import missing, unique_name
 from ...framework import Variable
 from ...initializer import ConstantInitializer
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variables
 
 __all__ = ["ctr_metric_bundle"]
 
@@ -28,8 +28,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
         TypeError: for arguments that are no Variables.
         AssertionError: if their shapes differ.
     """
-    check_variable(input, "input", "ctr_metric_bundle")
-    check_variable(label, "label", "ctr_metric_bundle")
+    check_variables("ctr_metric_bundle", input=input, label=label)
     if tuple(input.shape) != tuple(label.shape):
         raise AssertionError(
             f"input and label of ctr_metric_bundle must have one shape, got {input.shape} and {label.shape}"

@@ -10,7 +10,7 @@ import numpy as np
 from ...base import missing, unique_name
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variables, run_op
 from ...layers.checks import INTEGERS, check_dtype
 from ...layers.detection.suppression import multiclass_nms2
 from .matching import match_matrix_tensor, sequence_topk_avg_pooling, var_conv_2d
@@ -63,10 +63,8 @@ def fused_elemwise_activation(
         raise ValueError(
             f"functor_list should be a list of str, and the length should be 2, got {functor_list!r}"
         )
-    check_variable(x, "x", "fused_elemwise_activation")
-    check_variable(y, "y", "fused_elemwise_activation")
+    check_variables("fused_elemwise_activation", x=x, y=y)
     helper = LayerHelper("fused_elemwise_activation")
-    out: Variable
     out, _ = helper.run(
         "fused_elemwise_activation",
         {"X": x, "Y": y},
@@ -87,8 +85,7 @@ def _of_columns(
     given: list[Variable] = [input] if isinstance(input, Variable) else list(input)
     for one in given:
         check_dtype(one, "input", op_type, (VarType.FP32, VarType.FP64, *INTEGERS))
-    out: Variable = run_op(op_type, {"X": given}, attrs={"start_index": start_index, "length": length})
-    return out
+    return run_op(op_type, {"X": given}, attrs={"start_index": start_index, "length": length})
 
 
 def partial_concat(input: Variable | Sequence[Variable], start_index: int = 0, length: int = -1) -> Variable:
@@ -146,12 +143,11 @@ def fused_embedding_seq_pool(
     helper = LayerHelper("fused_embedding_seq_pool", param_attr=param_attr)
     table = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=dtype, is_bias=False)
     padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
-    out: Variable = helper.run(
+    return helper.run(
         "fused_embedding_seq_pool",
         {"W": table, "Ids": input},
         attrs={"is_sparse": is_sparse, "combiner": combiner, "padding_idx": padding},
     )
-    return out
 
 
 def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
@@ -177,8 +173,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
         )
     outputs = ("Out", "ShuffleIdx", "SeedOut")
     made = helper.run("shuffle_batch", {"X": x, "Seed": seed}, outputs, attrs, into={"SeedOut": seed})
-    out: Variable = made[0]
-    return out
+    return made[0]
 
 
 __getattr__ = missing.reporter(__name__)

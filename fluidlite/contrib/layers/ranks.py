@@ -38,9 +38,8 @@ def rank_attention(
     helper = LayerHelper("rank_attention")
     table = helper.create_parameter(rank_param_attr, list(rank_param_shape), input.dtype)
     table.stop_gradient = False
-    out: Variable = helper.run(
+    return helper.run(
         "rank_attention",
         {"X": input, "RankOffset": rank_offset, "RankParam": table},
         attrs={"MaxRank": max_rank},
     )
-    return out

@@ -83,14 +83,13 @@ def tdm_child(
         default_initializer=ConstantInitializer(0),
     )
     tree.stop_gradient = True
-    made: tuple[Variable, Variable] = helper.run(
+    return helper.run(
         "tdm_child",
         {"X": x, "TreeInfo": tree},
         ("Child", "LeafMask"),
         attrs={"child_nums": child_nums, "dtype": int(kind)},
         stop_gradient=True,
     )
-    return made
 
 
 def tdm_sampler(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...base import unique_name
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
 
 __all__ = ["reorder_lod_tensor_by_rank"]
 
@@ -32,8 +32,7 @@ def lod_rank_table(x: Variable, level: int = 0) -> Variable:
 
 
 def _table(helper: LayerHelper, name: str) -> Variable:
-    made: Variable = helper.create_variable(name=name, type=VarType.LOD_RANK_TABLE)
-    return made
+    return helper.create_variable(name=name, type=VarType.LOD_RANK_TABLE)
 
 
 def max_sequence_len(rank_table: Variable) -> Variable:
@@ -131,8 +130,7 @@ def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
 
     Follows `fluid.layers.control_flow.shrink_memory`.
     """
-    check_variable(x, "x", "shrink_memory")
-    check_variable(i, "i", "shrink_memory")
+    check_variables("shrink_memory", x=x, i=i)
     check_table(table, "shrink_memory")
     helper = LayerHelper("shrink_memory")
     out: Variable = helper.run("shrink_rnn_memory", {"X": x, "I": i, "RankTable": table})

@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.gradients.blocks import names_from_outside
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variable, check_variables
 from .blocks import GuardOf
 
 __all__ = ["StaticRNN"]
@@ -177,8 +177,7 @@ class StaticRNN:
 
         Raises TypeError for anything but Variables, ValueError if `mem` is no memory of this network.
         """
-        check_variable(mem, "mem", "fluid.layers.StaticRNN.update_memory")
-        check_variable(var, "var", "fluid.layers.StaticRNN.update_memory")
+        check_variables("fluid.layers.StaticRNN.update_memory", mem=mem, var=var)
         if mem.name not in self._memories:
             raise ArgumentError(
                 f"{mem.name!r} is no memory of this StaticRNN: update_memory takes what memory gave"

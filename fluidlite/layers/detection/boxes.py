@@ -7,7 +7,7 @@ from typing import Any
 
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
-from ..checks import check_dtype
+from ..checks import check_dtype, check_dtypes
 
 __all__ = [
     "box_clip",
@@ -26,8 +26,7 @@ def iou_similarity(
     Of pixels, with `box_normalized=False`, the last one belongs to the box. The result has the sequences of `x`.
     Follows `fluid.layers.iou_similarity`.
     """
-    check_dtype(x, "x", "iou_similarity")
-    check_dtype(y, "y", "iou_similarity")
+    check_dtypes("iou_similarity", x=x, y=y)
     attrs = {"box_normalized": box_normalized}
     return run_op("iou_similarity", {"X": x, "Y": y}, attrs=attrs, name=name)
 
@@ -62,8 +61,7 @@ def box_coder(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(prior_box, "prior_box", "box_coder")
-    check_dtype(target_box, "target_box", "box_coder")
+    check_dtypes("box_coder", prior_box=prior_box, target_box=target_box)
     inputs = {"PriorBox": prior_box, "TargetBox": target_box}
     attrs: dict[str, Any] = {"code_type": code_type, "box_normalized": box_normalized, "axis": axis}
     if isinstance(prior_box_var, Variable):
@@ -117,8 +115,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
     `input`: floats [N, ..., 4] with sequences, one for each image. `im_info` [images, 3]: height, width and scale
     of each image; boxes are of the image before it was scaled.
     """
-    check_dtype(input, "input", "box_clip")
-    check_dtype(im_info, "im_info", "box_clip")
+    check_dtypes("box_clip", input=input, im_info=im_info)
     made: Variable = run_op("box_clip", {"Input": input, "ImInfo": im_info}, ("Output",), name=name)
     made.lod_level = input.lod_level
     return made

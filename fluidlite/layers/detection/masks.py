@@ -50,11 +50,10 @@ def generate_mask_labels(
     }
     for slot, given in inputs.items():
         check_variable(given, slot, "generate_mask_labels")
-    made: tuple[Variable, Variable, Variable] = run_op(
+    return run_op(
         "generate_mask_labels",
         inputs,
         ("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
         attrs={"num_classes": num_classes, "resolution": resolution},
         stop_gradient=True,
     )
-    return made

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper, check_variables
 
 __all__ = ["detection_map"]
 
@@ -46,8 +46,7 @@ def detection_map(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_variable(detect_res, "detect_res", "detection_map")
-    check_variable(label, "label", "detection_map")
+    check_variables("detection_map", detect_res=detect_res, label=label)
     helper = LayerHelper("detection_map")
     mean = helper.create_variable_for_type_inference("float32")
     if out_states is None:

@@ -85,8 +85,7 @@ def roi_align(
         "spatial_scale": spatial_scale,
         "sampling_ratio": sampling_ratio,
     }
-    made: Variable = _pooled("roi_align", {"X": input, "ROIs": rois, "RoisLod": rois_lod}, attrs, name)
-    return made
+    return _pooled("roi_align", {"X": input, "ROIs": rois, "RoisLod": rois_lod}, attrs, name)
 
 
 def roi_pool(
@@ -103,8 +102,7 @@ def roi_pool(
     """
     attrs = {"pooled_height": pooled_height, "pooled_width": pooled_width, "spatial_scale": spatial_scale}
     inputs = {"X": input, "ROIs": rois, "RoisLod": rois_lod}
-    made: Variable = _pooled("roi_pool", inputs, attrs, None, ("Out", "Argmax"))[0]
-    return made
+    return _pooled("roi_pool", inputs, attrs, None, ("Out", "Argmax"))[0]
 
 
 def psroi_pool(
@@ -127,8 +125,7 @@ def psroi_pool(
         "pooled_height": pooled_height,
         "pooled_width": pooled_width,
     }
-    made: Variable = _pooled("psroi_pool", {"X": input, "ROIs": rois}, attrs, name)
-    return made
+    return _pooled("psroi_pool", {"X": input, "ROIs": rois}, attrs, name)
 
 
 def prroi_pool(
@@ -148,10 +145,7 @@ def prroi_pool(
     check_dtype(input, "input", "prroi_pool", _REAL)
     check_dtype(rois, "rois", "prroi_pool", _REAL)
     attrs = {"spatial_scale": spatial_scale, "pooled_height": pooled_height, "pooled_width": pooled_width}
-    made: Variable = _pooled(
-        "prroi_pool", {"X": input, "ROIs": rois, "BatchRoINums": batch_roi_nums}, attrs, name
-    )
-    return made
+    return _pooled("prroi_pool", {"X": input, "ROIs": rois, "BatchRoINums": batch_roi_nums}, attrs, name)
 
 
 def roi_perspective_transform(
@@ -334,5 +328,4 @@ def deformable_roi_pooling(
         },
         name=name,
     )
-    made: Variable = out
-    return made
+    return out

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ..checks import check_dtype
+from ..checks import check_dtypes
 
 __all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
@@ -29,8 +29,7 @@ def detected(
 
     `layer`: what the results are named after, unless it is the operator.
     """
-    check_dtype(bboxes, "bboxes", op_type)
-    check_dtype(scores, "scores", op_type)
+    check_dtypes(op_type, bboxes=bboxes, scores=scores)
     for number in ("score_threshold", "nms_threshold", "nms_eta"):
         if not isinstance(attrs.get(number, 0.0), (int, float)):
             raise TypeError(f"'{number}' of {op_type} must be a number, got {attrs[number]!r}")
@@ -104,8 +103,7 @@ def multiclass_nms(
     """
     limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
     attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
-    made: Variable = detected("multiclass_nms", bboxes, scores, attrs, name)
-    return made
+    return detected("multiclass_nms", bboxes, scores, attrs, name)
 
 
 def multiclass_nms2(
@@ -128,10 +126,7 @@ def multiclass_nms2(
     """
     limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
     attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
-    made: Variable | tuple[Variable, Variable] = detected(
-        "multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index
-    )
-    return made
+    return detected("multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index)
 
 
 def matrix_nms(
@@ -175,10 +170,7 @@ def matrix_nms(
         "keep_top_k": keep_top_k,
         "normalized": normalized,
     }
-    made: Variable | tuple[Variable, Variable] = detected(
-        "matrix_nms", bboxes, scores, attrs, name, indexed=return_index
-    )
-    return made
+    return detected("matrix_nms", bboxes, scores, attrs, name, indexed=return_index)
 
 
 def locality_aware_nms(
@@ -203,5 +195,4 @@ def locality_aware_nms(
         raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(shape)}")
     limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
     attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
-    made: Variable = detected("locality_aware_nms", bboxes, scores, attrs, name)
-    return made
+    return detected("locality_aware_nms", bboxes, scores, attrs, name)

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import run_op
-from ..checks import check_dtype
+from ..checks import check_dtype, check_dtypes
 
 __all__ = ["yolo_box", "yolov3_loss"]
 
@@ -57,8 +57,7 @@ def yolov3_loss(
         TypeError, OperatorError: for arguments that do not fit.
     """
     layer = "yolov3_loss"
-    check_dtype(x, "x", layer)
-    check_dtype(gt_box, "gt_box", layer)
+    check_dtypes(layer, x=x, gt_box=gt_box)
     check_dtype(gt_label, "gt_label", layer, (VarType.INT32,))
     for what, numbers in (("anchors", anchors), ("anchor_mask", anchor_mask)):
         _check(numbers, what, layer, (list, tuple), "a list")
@@ -82,8 +81,7 @@ def yolov3_loss(
         },
         name=name,
     )
-    made: Variable = loss
-    return made
+    return loss
 
 
 def yolo_box(

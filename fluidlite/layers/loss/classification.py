@@ -7,8 +7,8 @@ from typing import Any
 from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ..checks import check_choice, check_dtype
+from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ..checks import check_choice, check_dtype, check_dtypes
 
 __all__ = [
     "bpr_loss",
@@ -104,8 +104,7 @@ def softmax_with_cross_entropy(
 
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """(input - label) squared, element by element (`fluid.layers.square_error_cost`)."""
-    check_variable(input, "input", "square_error_cost")
-    check_variable(label, "label", "square_error_cost")
+    check_variables("square_error_cost", input=input, label=label)
     helper = LayerHelper("square_error_cost")
     difference = helper.run("elementwise_sub", {"X": input, "Y": label})
     return helper.run("square", {"X": difference})
@@ -151,7 +150,6 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     """Half the squared difference, linear where it is beyond `delta` (`fluid.layers.huber_loss`)."""
     check_dtype(input, "input", "huber_loss")
     check_variable(label, "label", "huber_loss")
-    out: Variable
     _, out = run_op("huber_loss", {"X": input, "Y": label}, ("Residual", "Out"), attrs={"delta": delta})
     return out
 
@@ -188,9 +186,7 @@ def margin_rank_loss(
     label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
 ) -> Variable:
     """max(0, -label * (left - right) + margin), for labels 1 or -1 (`fluid.layers.margin_rank_loss`)."""
-    for var, what in ((label, "label"), (left, "left"), (right, "right")):
-        check_variable(var, what, "margin_rank_loss")
-    out: Variable
+    check_variables("margin_rank_loss", label=label, left=left, right=right)
     out, _ = run_op(
         "margin_rank_loss",
         {"Label": label, "X1": left, "X2": right},
@@ -229,8 +225,7 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     `anchor` and `positive` are floats [N, width], `labels` floats [N]; `l2_reg` weighs the embeddings' mean
     squared length. Unlike Fluid's, it leaves `labels` as they are.
     """
-    for var, what in ((anchor, "anchor"), (positive, "positive"), (labels, "labels")):
-        check_dtype(var, what, "npair_loss")
+    check_dtypes("npair_loss", anchor=anchor, positive=positive, labels=labels)
     rows = labels.shape[0]
     helper = LayerHelper("npair_loss")
     column, _ = helper.run("reshape2", {"X": labels}, ("Out", "XShape"), attrs={"shape": [rows, 1]})

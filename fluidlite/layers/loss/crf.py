@@ -49,8 +49,7 @@ def linear_chain_crf(
     }
     outputs = ("Alpha", "EmissionExps", "TransitionExps", "LogLikelihood")
     *_, cost = helper.run("linear_chain_crf", inputs, outputs)
-    result: Variable = cost
-    return result
+    return cost
 
 
 def crf_decoding(

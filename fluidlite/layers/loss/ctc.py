@@ -49,7 +49,6 @@ def warpctc(
         "LabelLength": label_length,
     }
     attrs = {"blank": blank, "norm_by_times": norm_by_times}
-    loss: Variable
     loss, _ = run_op("warpctc", inputs, ("Loss", "WarpCTCGrad"), attrs=attrs)
     return loss
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
-from ..checks import INTEGERS, check_dtype
+from ..checks import INTEGERS, check_dtype, check_dtypes
 from ..nn.probability import one_hot
 
 __all__ = ["dice_loss", "label_smooth", "log_loss", "smooth_l1"]
@@ -18,8 +18,7 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
     `input` holds probabilities, `label` zeros and ones as floats, both [N, 1].
     """
-    check_dtype(input, "input", "log_loss")
-    check_dtype(label, "label", "log_loss")
+    check_dtypes("log_loss", input=input, label=label)
     return run_op(
         "log_loss", {"Predicted": input, "Labels": label}, ("Loss",), attrs={"epsilon": epsilon}, name=name
     )
@@ -40,7 +39,6 @@ def smooth_l1(
     """
     check_dtype(x, "X", "smooth_l1_loss")
     check_variable(y, "Y", "smooth_l1_loss")
-    out: Variable
     _, out = run_op(
         "smooth_l1_loss",
         {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight},

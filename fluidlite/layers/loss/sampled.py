@@ -148,8 +148,7 @@ def nce(
     create = helper.create_parameter
     weight, bias = nce.create_weights(create, input.shape[1], param_attr, bias_attr, input.dtype)
     inputs = {"Input": input, "Label": label, "Weight": weight, "Bias": bias, "SampleWeight": sample_weight}
-    result: Variable = nce.cost(helper, {**inputs, **nce.create_distribution(create)})
-    return result
+    return nce.cost(helper, {**inputs, **nce.create_distribution(create)})
 
 
 def hsigmoid(
@@ -204,8 +203,7 @@ def hsigmoid(
         ("Out", "PreOut"),
         attrs={"num_classes": num_classes, "is_sparse": is_sparse, "remote_prefetch": is_sparse},
     )
-    result: Variable = out
-    return result
+    return out
 
 
 def sampled_softmax_with_cross_entropy(
@@ -277,8 +275,7 @@ def sampled_softmax_with_cross_entropy(
         ("Loss", "Softmax"),
         attrs={"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False},
     )
-    result: Variable = loss / num_true
-    return result
+    return loss / num_true
 
 
 def _given(inputs: dict[str, Any]) -> dict[str, Any]:

@@ -181,7 +181,6 @@ def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: st
     check_dtype(x, "x", "l2_normalize")
     helper = LayerHelper("l2_normalize", name=name)
     along = 0 if len(x.shape) == 1 else 1 if axis is None else axis
-    out: Variable
     out, _ = helper.run("norm", {"X": x}, ("Out", "Norm"), attrs={"axis": along, "epsilon": epsilon})
     return out
 

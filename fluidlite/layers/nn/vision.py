@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ..checks import check_choice, check_dtype, numbers
+from ...layer_helper import LayerHelper, check_variables, run_op
+from ..checks import check_choice, check_dtype, check_dtypes, numbers
 
 __all__ = [
     "im2sequence",
@@ -143,8 +143,7 @@ def affine_channel(
 ) -> Variable:
     """Each channel of `x` times its `scale` plus its `bias`, both of shape [C] (`fluid.layers.affine_channel`)."""
     check_dtype(x, "x", "affine_channel")
-    check_variable(scale, "scale", "affine_channel")
-    check_variable(bias, "bias", "affine_channel")
+    check_variables("affine_channel", scale=scale, bias=bias)
     check_choice(data_layout, "data_layout", ("NCHW", "NHWC"), "affine_channel")
     helper = LayerHelper("affine_channel", name=name, act=act)
     inputs = {"X": x, "Scale": scale, "Bias": bias}
@@ -185,8 +184,7 @@ def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variab
     Returns:
         [N, C, height, width].
     """
-    check_dtype(x, "x", "grid_sampler")
-    check_dtype(grid, "grid", "grid_sampler")
+    check_dtypes("grid_sampler", x=x, grid=grid)
     return run_op("grid_sampler", {"X": x, "Grid": grid}, ("Output",), attrs={"use_cudnn": True}, name=name)
 
 
@@ -206,6 +204,5 @@ def lrn(
     check_dtype(input, "input", "lrn")
     check_choice(data_format, "data_format", ("NCHW", "NHWC"), "lrn")
     attrs = {"n": n, "k": float(k), "alpha": float(alpha), "beta": float(beta), "data_format": data_format}
-    out: Variable
     _, out = run_op("lrn", {"X": input}, ("MidOut", "Out"), attrs=attrs, stop_gradient=("MidOut",), name=name)
     return out

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import check_variable, run_op
+from ...layer_helper import check_variables, run_op
 from ..checks import check_dtype
 from ..nn.activations import log
 from ..nn.probability import softmax, topk
@@ -212,8 +212,7 @@ def beam_search(
         TypeError: for arguments of other types.
     """
     check_dtype(pre_ids, "pre_ids", "beam_search", [VarType.INT64])
-    check_variable(pre_scores, "pre_scores", "beam_search")
-    check_variable(scores, "scores", "beam_search")
+    check_variables("beam_search", pre_scores=pre_scores, scores=scores)
     inputs = {"pre_ids": pre_ids, "pre_scores": pre_scores, "scores": scores}
     if ids is not None:
         check_dtype(ids, "ids", "beam_search", [VarType.INT64])
@@ -241,8 +240,7 @@ def beam_search_decode(
         Tokens, int64 [tokens], and for each its score, with two levels of sequences: the hypotheses of a source,
         best first, and the tokens of a hypothesis.
     """
-    check_variable(ids, "ids", "beam_search_decode")
-    check_variable(scores, "scores", "beam_search_decode")
+    check_variables("beam_search_decode", ids=ids, scores=scores)
     tokens, values = run_op(
         "beam_search_decode",
         {"Ids": ids, "Scores": scores},

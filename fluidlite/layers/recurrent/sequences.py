@@ -7,7 +7,7 @@ from typing import Any
 from ...base.errors import ArgumentAssertion, StaticModeError
 from ...framework import Variable, mode
 from ...layer_helper import LayerHelper
-from ..checks import check_dtype
+from ..checks import check_dtype, check_dtypes
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "lstm"]
 
@@ -261,8 +261,7 @@ def lstm(
     Raises:
         TypeError, EnforceNotMet: for arguments that do not fit.
     """
-    for var, what in ((input, "input"), (init_h, "init_h"), (init_c, "init_c")):
-        check_dtype(var, what, "lstm")
+    check_dtypes("lstm", input=input, init_h=init_h, init_c=init_c)
     helper = LayerHelper("cudnn_lstm", name=name)
     ways = 2 if is_bidirec else 1
     widths = [input.shape[-1]] * ways + [hidden_size * ways] * (ways * (num_layers - 1))
@@ -298,8 +297,7 @@ def _check(input: Variable, bias_attr: Any, layer: str) -> None:
 
 def _bias(helper: LayerHelper, width: int, use_peepholes: bool, dtype: Any) -> Variable:
     shape = [1, (7 if use_peepholes else 4) * width]
-    bias: Variable = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
-    return bias
+    return helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
 
 
 def _initial(

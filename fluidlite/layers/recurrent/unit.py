@@ -10,7 +10,7 @@ from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper, run_op
 from ...ops.rnn.unit import ACTIVATIONS
-from ..checks import check_choice, check_dtype
+from ..checks import check_choice, check_dtype, check_dtypes
 from ..nn.dense import fc
 from ..tensor.joining import concat
 
@@ -47,8 +47,7 @@ def gru_unit(
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "gru_unit")
-    check_dtype(hidden, "hidden", "gru_unit")
+    check_dtypes("gru_unit", input=input, hidden=hidden)
     gru_attrs("gru_unit", activation, gate_activation)
     if (activation, gate_activation) != ("tanh", "sigmoid"):
         warnings.warn(

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.errors import ArgumentAssertion
 from ...eager import as_number_list, as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
 from ..checks import check_choice
 from .shape_arguments import check_list, has_variables, known, one_by_one
 
@@ -52,8 +52,7 @@ def expand(
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
     """`x` repeated until it has the shape of `target_tensor` (`fluid.layers.expand_as`)."""
-    check_variable(x, "x", "expand_as")
-    check_variable(target_tensor, "target_tensor", "expand_as")
+    check_variables("expand_as", x=x, target_tensor=target_tensor)
     return run_op("expand_as", {"X": x, "target_tensor": target_tensor}, name=name)
 
 
@@ -126,7 +125,6 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
 
     Follows `fluid.layers.pad_constant_like`.
     """
-    check_variable(x, "x", "pad_constant_like")
-    check_variable(y, "y", "pad_constant_like")
+    check_variables("pad_constant_like", x=x, y=y)
     attrs = {"pad_value": float(pad_value)}
     return run_op("pad_constant_like", {"X": x, "Y": y}, attrs=attrs, name=name)

@@ -8,7 +8,7 @@ from typing import Any
 from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper, run_op
-from ..checks import check_dtype
+from ..checks import check_dtype, check_dtypes
 
 __all__ = ["bilinear_tensor_product", "fsp_matrix", "matmul", "mul"]
 
@@ -97,8 +97,7 @@ def bilinear_tensor_product(
     Returns:
         [N, size].
     """
-    check_dtype(x, "x", "bilinear_tensor_product")
-    check_dtype(y, "y", "bilinear_tensor_product")
+    check_dtypes("bilinear_tensor_product", x=x, y=y)
     helper = LayerHelper("bilinear_tensor_product", name=name, act=act)
     sizes = (size, x.shape[1], y.shape[1])
     weight, bias = create_bilinear(helper.create_parameter, sizes, param_attr, bias_attr, x.dtype)
@@ -132,7 +131,6 @@ def fsp_matrix(x: Variable, y: Variable) -> Variable:
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    check_dtype(x, "x", "fsp_matrix")
-    check_dtype(y, "y", "fsp_matrix")
+    check_dtypes("fsp_matrix", x=x, y=y)
     helper = LayerHelper("fsp_matrix")
     return helper.run("fsp", {"X": x, "Y": y})

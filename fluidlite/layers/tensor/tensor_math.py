@@ -6,8 +6,8 @@ from typing import Any
 
 from ...base.errors import ArgumentAssertion
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ..checks import check_dtype
+from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ..checks import check_dtype, check_dtypes
 
 __all__ = [
     "addcmul",
@@ -27,8 +27,7 @@ __all__ = [
 def _pair(
     op_type: str, x: Variable, y: Variable, name: str | None = None, attrs: dict[str, Any] | None = None
 ) -> Variable:
-    check_variable(x, "x", op_type)
-    check_variable(y, "y", op_type)
+    check_variables(op_type, x=x, y=y)
     return run_op(op_type, {"X": x, "Y": y}, attrs=attrs, name=name)
 
 
@@ -46,8 +45,7 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
     """The Kronecker product of `x` and `y`, written to `out` if given (`fluid.layers.kron`)."""
     if out is None:
         return _pair("kron", x, y, name)
-    check_variable(x, "x", "kron")
-    check_variable(y, "y", "kron")
+    check_variables("kron", x=x, y=y)
     LayerHelper("kron", name=name).append_op(type="kron", inputs={"X": [x], "Y": [y]}, outputs={"Out": [out]})
     return out
 
@@ -59,8 +57,7 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
 
 def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
     """The `p`-norm of `x` - `y`, which broadcast, of shape [1] (`fluid.layers.dist`)."""
-    check_dtype(x, "x", "dist")
-    check_dtype(y, "y", "dist")
+    check_dtypes("dist", x=x, y=y)
     return _pair("dist", x, y, attrs={"p": float(p)})
 
 
@@ -68,10 +65,8 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     """The cosines of the angles between the rows of `X` [N, k] and of `Y` [N or 1, k]: [N, 1]
     (`fluid.layers.cos_sim`).
     """
-    check_variable(X, "X", "cos_sim")
-    check_variable(Y, "Y", "cos_sim")
+    check_variables("cos_sim", X=X, Y=Y)
     outputs = ("Out", "XNorm", "YNorm")
-    out: Variable
     out, _, _ = run_op("cos_sim", {"X": X, "Y": Y}, outputs)
     return out
 
@@ -85,8 +80,7 @@ def addmm(
     name: str | None = None,
 ) -> Variable:
     """`beta` * `input` + `alpha` * `x` @ `y` for matrices (`fluid.layers.addmm`)."""
-    for var, what in ((input, "input"), (x, "x"), (y, "y")):
-        check_variable(var, what, "addmm")
+    check_variables("addmm", input=input, x=x, y=y)
     attrs = {"Alpha": float(alpha), "Beta": float(beta)}
     return run_op("addmm", {"Input": input, "X": x, "Y": y}, attrs=attrs, name=name)
 
@@ -100,8 +94,7 @@ def addcmul(
     name: str | None = None,
 ) -> Variable:
     """`input` + `value` * `tensor1` * `tensor2`, written to `out` if given (`fluid.layers.addcmul`)."""
-    for var, what in ((input, "input"), (tensor1, "tensor1"), (tensor2, "tensor2")):
-        check_variable(var, what, "addcmul")
+    check_variables("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     product = _pair("elementwise_mul", tensor1, tensor2) * float(value)
     total = _pair("elementwise_add", input, product, name)
     if out is None:
@@ -150,8 +143,7 @@ def allclose(
 
     That is |input - other| <= atol + rtol * |other|; `equal_nan`: NaN equals NaN.
     """
-    check_dtype(input, "input", "allclose")
-    check_dtype(other, "other", "allclose")
+    check_dtypes("allclose", input=input, other=other)
     attrs = {"rtol": float(rtol), "atol": float(atol), "equal_nan": equal_nan}
     return run_op("allclose", {"Input": input, "Other": other}, attrs=attrs, name=name)
 

@@ -58,8 +58,7 @@ def create_parameter(
     shape = known_shape(shape, "create_parameter")
     helper = LayerHelper("create_parameter", name=name)
     attr = ParamAttr(name=name) if attr is None else attr
-    param: Parameter = helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
-    return param
+    return helper.create_parameter(attr, shape, dtype, is_bias, default_initializer)
 
 
 def create_global_var(

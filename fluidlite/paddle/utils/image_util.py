@@ -65,8 +65,7 @@ def preprocess_img(
 ) -> np.ndarray:
     """A square of an image less its mean, flat float32 (`paddle.utils.image_util.preprocess_img`)."""
     part = crop_img(im.astype("float32"), crop_size, color, test=not is_train)
-    flat: np.ndarray = (part - img_mean).flatten()
-    return flat
+    return (part - img_mean).flatten()
 
 
 def load_meta(meta_path: str, mean_img_size: int, crop_size: int, color: bool = True) -> np.ndarray:
