@@ -41,9 +41,7 @@ class ServedParameters:
         decay = op.attr("lr_decay_block_id")
         self._decay = self._program.block(decay) if decay >= 0 else None
         self._arriving: list[str] = list(op.inputs.get("X", []))
-        self.merges = (
-            any(".trainer_" in name for name in self._arriving) and op.attr("distributed_mode") == _SYNC
-        )
+        self.merges = op.attr("distributed_mode") == _SYNC
         self._received: dict[str, Any] = {}
         self._rounds = 0
         self._tables: dict[str, str] = {}

@@ -190,6 +190,14 @@ def test_with_barriers_it_is_as_in_one_process(net, optimizer):
         )
 
 
+def test_rates_decay_for_one_trainer_as_in_one_process():
+    def decaying():
+        return fluid.optimizer.SGD(layers.exponential_decay(0.1, 1, 0.3))
+
+    cluster = Cluster(images, decaying, trainers=1, servers=1).run()
+    np.testing.assert_allclose(cluster.losses[0], alone(images, decaying)[0], rtol=0, atol=1e-5)
+
+
 def test_one_trainer_without_barriers_is_as_in_one_process():
     def sgd():
         return fluid.optimizer.SGD(0.1)
