@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...base.dtypes import VarType
 from ...framework import Variable
 from ..nn.probability import softmax
 from ..tensor.comparison import equal, less_equal
@@ -133,4 +134,4 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 def _as_int32(x: Any) -> Any:
-    return cast(x, "int32")
+    return x if x.dtype == VarType.INT32 else cast(x, "int32")

@@ -215,3 +215,16 @@ def test_refuses():
             getattr(layers.Decoder(), name)(*[None] * given)
     with pytest.raises(NotImplementedError, match="must define call"):
         layers.RNNCell()(None, None)
+
+
+@pytest.mark.parametrize(("dtype", "casts"), [("int32", [3]), ("int64", [3, 3]), ("float32", [3, 5])])
+def test_training_helper_casts_what_is_no_int32(dtype, casts):
+    """The operators of real Paddle 1.8.5, with the types that are converted."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, lengths = fluid.data("x", [-1, 5, 4]), fluid.data("lengths", [-1], dtype)
+        helper, time = layers.TrainingHelper(x, lengths), layers.fill_constant([1], "int64", 0)
+        helper.next_inputs(time, x, [x], time)
+        ops = fluid.default_main_program().global_block().ops
+        assert [op.attr("in_dtype") for op in ops if op.type == "cast"] == casts
+        others = [op.type for op in ops if op.type != "cast"]
+        assert others == ["pad", "fill_constant", "scale", "less_equal", "scale", "slice", "squeeze2"]
