@@ -8,6 +8,7 @@ and defaults. `help`, `inspect.signature` and type checkers see the signature of
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable
@@ -48,8 +49,8 @@ def of_kind(
     `doc` is what `help` says of it, `defaults` are those of its arguments that differ from the family's.
     """
     assert isinstance(family, FunctionType)
-    _, *taken = inspect.signature(family).parameters.values()
-    taken = [one.replace(default=defaults.get(one.name, one.default)) for one in taken]
+    _, *taken = _signature(family).parameters.values()
+    taken = [one.replace(default=defaults[one.name]) if one.name in defaults else one for one in taken]
     own = FunctionType(
         family.__code__,
         family.__globals__,
@@ -66,6 +67,9 @@ def of_kind(
     function.__module__, function.__doc__ = family.__module__, doc
     function.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return function
+
+
+_signature = functools.cache(inspect.signature)
 
 
 class Unary(Protocol):
