@@ -277,8 +277,9 @@ class DistributedBatchSampler(BatchSampler):
     Of each `num_replicas * batch_size` samples every process reads its `batch_size`; samples from the beginning fill up
     the end, so that all have as many. With `shuffle` the order depends on the epoch alone (`set_epoch`), which is
     counted up with each pass. `num_replicas` and `rank` are those of the environment (PADDLE_TRAINERS_NUM,
-    PADDLE_TRAINER_ID) by default, 1 and 0 outside of it. Raises AssertionError for other types and numbers. Follows
-    `paddle.io.DistributedBatchSampler`.
+    PADDLE_TRAINER_ID) by default, 1 and 0 outside of it. A loader's state goes on in another number of processes, too,
+    without reading a sample twice, if `num_replicas * batch_size` is the same and both numbers divide that of samples.
+    Raises AssertionError for other types and numbers. Follows `paddle.io.DistributedBatchSampler`.
     """
 
     def __init__(

@@ -20,6 +20,7 @@ from fluidlite.reader import (
     BatchSampler,
     DataLoader,
     Dataset,
+    DistributedBatchSampler,
     IterableDataset,
     PyReader,
     RandomSampler,
@@ -345,3 +346,33 @@ def test_states_of_something_else(variable) -> None:
             generator.set_state_dict(state)
     with pytest.raises(ValueError, match=r"got the keys \['batches', 'epoch'\]"):
         PaddleLoader(Numbers(3)).set_state_dict({"epoch": 0, "batches": 1})
+
+
+@pytest.mark.parametrize(
+    "before, after, batches", [((2, 4), (4, 2), 2), ((4, 2), (1, 8), 3), ((1, 8), (2, 4), 0)]
+)
+def test_processes_go_on_as_another_number_of_them(before, after, batches):
+    """As many samples of all in a step: each is read once, in the order of one process."""
+
+    def loaders(ranks, size):
+        found = []
+        for rank in range(ranks):
+            sampler = DistributedBatchSampler(Numbers(40), size, ranks, rank, shuffle=True)
+            found.append(PaddleLoader(Numbers(40), batch_sampler=sampler))
+        return found
+
+    def steps(found):
+        for turn in zip(*found, strict=True):
+            yield np.concatenate([np.ravel(fields[0].numpy()) for fields in turn]).tolist()
+
+    expected = list(steps(loaders(1, 8)))
+    first = loaders(*before)
+    running = steps(first)
+    read = [next(running) for _ in range(batches)]
+    states = [through_json(loader.state_dict()) for loader in first]
+    later = loaders(*after)
+    for loader in later:
+        loader.set_state_dict(states[0])
+    assert states == states[:1] * before[0]
+    assert read + list(steps(later)) == expected
+    assert sorted(sum(expected, [])) == list(range(40))
