@@ -23,6 +23,12 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
 
     Raises:
         TypeError: an argument is of another type.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x = fluid.data("x", [None, 3], "float32")
+        >>> x.shape
+        (-1, 3)
     """
     if not isinstance(name, (str, bytes)):
         raise TypeError(f"The type of 'name' in data must be a string, but received {name!r}")

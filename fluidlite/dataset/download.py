@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import queue
-import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from ..base import progress
 from ..base.files import atomic_writer
 
 CONNECT_SECONDS = 5
@@ -77,7 +76,7 @@ def _copy(url: str, name: str, file: Any) -> str:
         expected = answer.headers.get("Content-Length")
         size = int(expected) if expected else None
         done = 0
-        with _progress(name, size) as bar:
+        with progress.bar(size, name, unit="B", unit_scale=True) as bar:
             while block := answer.read(_BLOCK):
                 file.write(block)
                 digest.update(block)
@@ -116,14 +115,3 @@ def _open(url: str) -> Any:
     if isinstance(answer, Exception):
         raise answer if isinstance(answer, OSError) else OSError(str(answer)) from answer
     return answer
-
-
-def _progress(name: str, size: int | None) -> AbstractContextManager[Any]:
-    """A progress bar for people who watch and have tqdm; else None."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return nullcontext()
-    return tqdm(total=size, unit="B", unit_scale=True, desc=name)

@@ -186,6 +186,17 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     Raises:
         AssertionError, as in Fluid: outside of dygraph mode. TypeError: `value` is neither array nor tensor. FeedError
         (an EnforceNotMet and TypeError): its elements are of a type that Fluid does not have.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     x = fluid.dygraph.to_variable(np.array([1.0, 2.0], "float32"))
+        ...     x.stop_gradient = False
+        ...     fluid.layers.reduce_sum(x * x).backward()
+        ...     print(x.gradient())
+        [2. 4.]
     """
     if not in_dygraph_mode() and tracing.current() is None:
         if tracing.rewriter.get() is not None:

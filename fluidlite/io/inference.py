@@ -46,6 +46,22 @@ def save_inference_model(
     Returns the names that the outputs have in the saved program. Raises ValueError for names or targets that
     are none, or that the program does not have, and for a fed variable that the targets do not need;
     EnforceNotMet, with nothing written, if a parameter has no value.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> import tempfile
+        >>> x = fluid.data("x", [None, 2], "float32")
+        >>> y = fluid.layers.fc(x, 1)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(fluid.default_startup_program())
+        []
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = fluid.io.save_inference_model(folder, ["x"], [y], exe)
+        ...     program, feeds, fetches = fluid.io.load_inference_model(folder, exe)
+        >>> feeds, fetches[0].shape
+        (['x'], (-1, 1))
     """
     program = as_program(main_program)
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)

@@ -45,6 +45,18 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
 
     Returns:
         A variable with one level less.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [None, 1], "float32", lod_level=1)
+        >>> total = fluid.layers.sequence_pool(x, "sum")
+        >>> rows = np.array([[1], [2], [3]], "float32")
+        >>> sequences = fluid.create_lod_tensor(rows, [[2, 1]], fluid.CPUPlace())
+        >>> fluid.Executor(fluid.CPUPlace()).run(feed={"x": sequences}, fetch_list=[total])
+        [array([[3.],
+               [3.]], dtype=float32)]
     """
     check_dtype(input, "input", "sequence_pool")
     kinds = ("average", "sum", "sqrt", "max", "last", "first")

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from ..base import progress
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
 from ..base.files import atomic_writer
@@ -72,7 +73,7 @@ def _model(program: Program, inputs: list[str], wanted: list[str], scope: Scope)
         given += _input(var)
         graph.set(name, name, name + LENGTHS if var.lod_level else None)
     _parameters(graph, program, set(inputs), scope)
-    graph.write(block.ops)
+    graph.write(progress.over(block.ops, "nodes of ONNX"))
     outputs = []
     for name in wanted:
         value, lengths = graph.value(name), graph.lengths.get(name)

@@ -14,6 +14,21 @@ class AdamOptimizer(Optimizer):
     """Adam (Kingma and Ba 2015; `fluid.optimizer.Adam`).
 
     `beta1` and `beta2` may be Variables of one element. `lazy_mode` concerns sparse gradients only.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [None, 1], "float32")
+        >>> loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(x, 1) - x))
+        >>> steps, pairs = fluid.optimizer.Adam(learning_rate=0.1).minimize(loss)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(fluid.default_startup_program())
+        []
+        >>> feed = {"x": np.array([[1], [2]], "float32")}
+        >>> losses = [exe.run(feed=feed, fetch_list=[loss])[0].item() for _ in range(60)]
+        >>> losses[-1] < 0.1 * losses[0]
+        True
     """
 
     type = "adam"

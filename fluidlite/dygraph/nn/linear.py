@@ -24,6 +24,16 @@ class Linear(Layer):
         dtype: 'float32' or 'float64', which inputs must have too.
 
     `weight` is [input_dim, output_dim], `bias` [output_dim].
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     layer = fluid.dygraph.Linear(3, 2)
+        ...     out = layer(fluid.dygraph.to_variable(np.ones([4, 3], "float32")))
+        ...     print(out.shape, [tuple(one.shape) for one in layer.parameters()])
+        [4, 2] [(3, 2), (2,)]
     """
 
     def __init__(

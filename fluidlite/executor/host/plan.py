@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._ext import engine
-from ...base import profiling
+from ...base import profiling, progress
 from ...base.dtypes import to_numpy
 from ...base.sizes import Real, Size, always_equal, current, current_shape
 from ...framework import Block, Operator, Program
@@ -219,7 +219,7 @@ class Plan(StepPlan):
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._views: dict[str, np.ndarray] = {}
         self._generation = -1
-        for at, instruction in enumerate(instructions):
+        for at, instruction in enumerate(progress.over(instructions, "instructions of the plan")):
             op, action = instruction.op, instruction.action
             if isinstance(action, Call) and action.kernel == FIND:
                 pairs = zip(action.ints[::2], action.ints[1::2], strict=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ...base import progress
 from ...base.errors import EnforceNotMet
 from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
@@ -82,7 +83,7 @@ class Analysis:
         once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
         steps: list[Step] = []
         around: list[Operator] = []  # the branches that an operator is in
-        for op in ops:
+        for op in progress.over(ops, "shapes of the program"):
             if op.definition is branching.BEGIN:
                 around.append(op)
             try:

@@ -304,6 +304,15 @@ def create_lod_tensor(
         ValueError: the last lengths are not those of the lists.
         EnforceNotMet: the lengths do not add up to the rows.
         TypeError: for other data.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> rows = np.array([[1], [2], [3]])
+        >>> tensor = fluid.create_lod_tensor(rows, [[2, 1]], fluid.CPUPlace())
+        >>> tensor.recursive_sequence_lengths(), tensor.lod()
+        ([[2, 1]], [[0, 2, 3]])
     """
     if isinstance(data, LoDTensor):
         return create_lod_tensor(np.array(data), recursive_seq_lens, place)

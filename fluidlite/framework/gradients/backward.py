@@ -114,6 +114,16 @@ def gradients(
     `target_gradients` weigh the targets (None: ones). Returns one gradient per input, None where there is no path; an
     empty list for a single input without one. Raises ValueError if the weights do not match the targets. Follows
     `fluid.gradients`.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [2], "float32")
+        >>> x.stop_gradient = False
+        >>> slope, = fluid.gradients(fluid.layers.reduce_sum(x * x), x)
+        >>> fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.array([1, 2], "float32")}, fetch_list=[slope])
+        [array([2., 4.], dtype=float32)]
     """
     target_list = _variables(targets, "targets")
     input_list = _variables(inputs, "inputs")

@@ -48,6 +48,15 @@ def cond(
         TypeError: `pred` is no bool variable, a branch is no function or returns something else than Variables.
         ValueError: the functions return different structures.
         EnforceNotMet: in a run: `pred` has several elements. For eager tensors AssertionError.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [1], "float32")
+        >>> size = fluid.layers.cond(x < 0, lambda: -x, lambda: x)
+        >>> fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.array([-2.5], "float32")}, fetch_list=[size])
+        [array([2.5], dtype=float32)]
     """
     if mode.in_dygraph_mode() or isinstance(pred, Tensor):
         chosen = true_fn if _eager_truth(pred) else false_fn

@@ -143,6 +143,15 @@ def while_loop(
         TypeError: `cond` or `body` cannot be called, `loop_vars` is no list or tuple, or the condition is not a bool of
             one element.
         ValueError: there are no loop variables, or `body` returns something of another structure.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> i = fluid.layers.fill_constant([1], "int64", 0)
+        >>> last, = fluid.layers.while_loop(lambda i: i < 10, lambda i: [i + 3], [i])
+        >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[last])
+        [array([12])]
     """
     for function, what in ((cond, "cond"), (body, "body")):
         if not callable(function):

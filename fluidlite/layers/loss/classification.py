@@ -45,6 +45,16 @@ def cross_entropy(
 
     Raises:
         TypeError: unless both are Variables. A label that is no class raises an error when the program runs.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> p, label = fluid.data("p", [1, 2], "float32"), fluid.data("label", [1, 1], "int64")
+        >>> cost = fluid.layers.cross_entropy(p, label)
+        >>> feed = {"p": np.array([[0.5, 0.5]], "float32"), "label": np.array([[1]])}
+        >>> fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[cost])
+        [array([[0.6931472]], dtype=float32)]
     """
     check_dtype(input, "input", "cross_entropy")
     check_variable(label, "label", "cross_entropy")

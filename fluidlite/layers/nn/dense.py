@@ -40,6 +40,19 @@ def fc(
     Raises:
         TypeError: if `input` is something else.
         ValueError: if a dimension to be flattened is not known.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [None, 3], "float32")
+        >>> y = fluid.layers.fc(x, size=2, act="relu")
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(fluid.default_startup_program())
+        []
+        >>> value, = exe.run(feed={"x": np.ones([4, 3], "float32")}, fetch_list=[y])
+        >>> value.shape
+        (4, 2)
     """
     helper = LayerHelper("fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = helper.input_dtype()
@@ -93,6 +106,14 @@ def embedding(
     Raises:
         TypeError: if `input` is not an int64 Variable. ValueError: if `padding_idx` lies outside of the
             table.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> ids = fluid.data("ids", [None, 1], "int64")
+        >>> fluid.layers.embedding(ids, size=[100, 16]).shape
+        (-1, 16)
     """
     return looked_up(
         "lookup_table",

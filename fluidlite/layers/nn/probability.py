@@ -102,6 +102,15 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
 
     Returns:
         A variable of shape `input.shape[:-1] + [depth]` without gradient.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     print(fluid.layers.one_hot(fluid.dygraph.to_variable(np.array([[1], [0]])), depth=3).numpy())
+        [[0. 1. 0.]
+         [1. 0. 0.]]
     """
     out = encoded("one_hot", input, depth, allow_out_of_range)
     out.stop_gradient = True

@@ -40,6 +40,15 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
     Raises:
         TypeError: `input` holds something else.
         OperatorError: the shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     x = fluid.dygraph.to_variable(np.array([[1, 2]]))
+        ...     print(fluid.layers.concat([x, x], axis=1).numpy())
+        [[1 2 1 2]]
     """
     array = _array(input)
     if array is not None:

@@ -62,6 +62,14 @@ def reshape(
     Raises:
         TypeError: `shape` is no list, tuple or Variable.
         ValueError: `shape` cannot fit `x`.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [None, 4, 6], "float32")
+        >>> fluid.layers.reshape(x, [-1, 24]).shape
+        (-1, 24)
     """
     check_variable(x, "x", "reshape")
     shape = as_number_list(shape)

@@ -57,6 +57,15 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
 
     Raises:
         ValueError: the lists are ragged, or there is no such place. TypeError: elements that are no numbers.
+
+    Example:
+        >>> import paddle
+        >>> paddle.disable_static()
+        >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> (x @ x).numpy()
+        array([[ 7., 10.],
+               [15., 22.]], dtype=float32)
+        >>> paddle.enable_static()
     """
     if isinstance(data, Variable) and not isinstance(data, Tensor):
         return data
