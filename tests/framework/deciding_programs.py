@@ -1,6 +1,6 @@
 """Random programs that decide: conditions, loops and arrays in each other, which replace each other's variables.
 
-`check` compares the gradients of one with finite differences, and those of the two ways to run it with each other.
+`check` compares the gradients of one with finite differences, and those of the three ways to run it with each other.
 `scripts/fuzz_gradients.py` tries as many as are wanted.
 """
 
@@ -15,6 +15,8 @@ import numpy as np
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
+from fluidlite.executor.plan.shapes import CannotPlan
+from fluidlite.executor.running import driver, steps
 from fluidlite.framework import Program, Variable, program_guard
 
 EXE = fluid.Executor(fluid.CPUPlace())
@@ -29,6 +31,9 @@ FEEDS = (
     {"n": 2, "p": False, "q": False},
 )
 
+STYLES = ("everything", "branches", "turns")
+"""What is built: all there is; branches in each other, one plan mostly; loops of branches, one plan for all turns."""
+
 Values = list[Variable]
 
 
@@ -42,11 +47,31 @@ def constant(value: float, fixed: bool) -> Variable:
     return made
 
 
+@contextmanager
+def ways(engine: str) -> Iterator[None]:
+    """How programs run meanwhile: by "plan", by "interpret", or in "pieces" of one operator each."""
+    kept = driver.Pieces.stretch, steps.planned
+    flags.set_engine("interpret" if engine == "interpret" else "plan")
+    try:
+        if engine == "pieces":
+            driver.Pieces.stretch = lambda self, begin: begin + (not self.alone[begin])
+            steps.planned = refused
+        yield
+    finally:
+        driver.Pieces.stretch, steps.planned = kept
+        flags._engine = None
+
+
+def refused(*others: object) -> None:
+    raise CannotPlan("it is cut into pieces")
+
+
 class Writer:
     """Appends random operators to the current program; `text` says which, in a line for each statement."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.style = STYLES[seed % len(STYLES)]
         self.text: list[str] = []
         self.depth = 0
         self.x, self.w = (fluid.data(name, SIZE, "float64") for name in "xw")
@@ -73,7 +98,7 @@ class Writer:
             made = constant(0.3, self.random.random() < 0.5)
         elif kind == 7:
             ids = layers.fill_constant([2, 1], "int64", self.random.randrange(4))
-            sparse = self.random.random() < 0.7
+            sparse = self.random.random() < 0.7 and self.style == "everything"
             made = layers.embedding(ids, [4, 2], is_sparse=sparse, param_attr="table", dtype="float64")
         else:
             made = (
@@ -112,7 +137,7 @@ class Writer:
     def statements(self, values: Values, arrays: list[tuple[Variable, Variable]], most: int) -> Values:
         values = list(values)
         for _ in range(self.random.randrange(1, most + 1)):
-            kind = self.random.randrange(16)
+            kind = self.random.randrange(18)
             if kind <= 2:
                 values.append(self.expression(values))
             elif kind <= 5:
@@ -120,21 +145,22 @@ class Writer:
             elif kind <= 7:
                 self.array(values, arrays, reads=kind == 6)
             elif self.depth < DEEPEST:
-                build = (
-                    self.while_block,
-                    self.while_loop,
-                    self.cond,
-                    self.cond,
-                    self.cond_without_results,
-                    self.switch,
-                    self.case,
-                    self.if_else,
-                )[kind - 8]
+                build = self.blocks()[kind - 8]
                 with self.inside(build.__name__):
                     values += build(values, arrays)
         return values
 
+    def blocks(self) -> list[Callable[[Values, list], Values]]:
+        """What may stand here, ten of them."""
+        loops = [self.while_block, self.while_loop, self.static_rnn]
+        branches = [self.cond, self.cond_without_results, self.switch, self.case, self.cond]
+        if self.style == "everything":
+            return [*loops, *branches, self.if_else, self.cond]
+        return [*loops, *loops, *branches[:4]] if self.style == "turns" and not self.depth else branches * 2
+
     def array(self, values: Values, arrays: list[tuple[Variable, Variable]], reads: bool) -> None:
+        if self.style != "everything":
+            return
         array, index = self.random.choice(arrays)
         if reads:
             values.append(layers.array_read(array, index))
@@ -169,6 +195,24 @@ class Writer:
 
         return layers.while_loop(lambda i, *_: layers.less_than(i, last), body, [number(0), *start])[1:]
 
+    def static_rnn(self, values: Values, arrays: list) -> Values:
+        """Two steps, which may replace what is their own only."""
+        inputs = layers.stack([self.random.choice(values) for _ in range(2)])
+        start, around = layers.scale(self.random.choice(values), 1.0), self.fixed
+        self.fixed = around | {var.name for var in values}
+        rnn = layers.StaticRNN()
+        with rnn.step():
+            word, state = rnn.step_input(inputs), rnn.memory(init=start)
+            self.fixed |= {word.name, state.name}
+            if self.style == "everything":
+                index = number(0)
+                arrays = [(layers.array_write(layers.scale(word, 0.7), index), index)]
+            made = self.statements([*values, word, state, layers.scale(state, 0.9)], arrays, 4)
+            rnn.update_memory(state, layers.tanh(self.expression([*made, state])))
+            rnn.step_output(self.expression([*made, word]))
+        self.fixed = around
+        return [layers.reduce_sum(rnn(), dim=0)]
+
     def branch(self, values: Values, arrays: list, target: Variable | None = None) -> Callable[[], Variable]:
         def build() -> Variable:
             with self.inside("branch"):
@@ -185,12 +229,17 @@ class Writer:
 
     def cond_without_results(self, values: Values, arrays: list) -> Values:
         """Branches that only write, to a variable of their own or to those around; or only one of them."""
-        target = layers.create_tensor("float64") if self.random.random() < 0.5 else None
+        target = self.target()
         build = [self.branch(values, arrays, target) for _ in range(2)]
         both = target is not None or self.random.random() < 0.5
         condition = self.condition(values)
         layers.cond(condition, lambda: build[0]() and None, (lambda: build[1]() and None) if both else None)
         return self.declared(target)
+
+    def target(self) -> Variable | None:
+        """A variable for branches to write to. Who says that one has done so? Plans do not rely on that."""
+        wanted = self.random.random() < (0.5 if self.style == "everything" else 0.1)
+        return layers.create_tensor("float64") if wanted else None
 
     def declared(self, target: Variable | None) -> Values:
         if target is None:
@@ -198,7 +247,7 @@ class Writer:
         return [layers.reshape(target, SIZE)]
 
     def switch(self, values: Values, arrays: list) -> Values:
-        target = layers.create_tensor("float64") if self.random.random() < 0.5 else None
+        target = self.target()
         conditions = [self.condition(values) for _ in range(self.random.randrange(1, 3))]
         with layers.Switch() as switch:
             for condition in conditions:
@@ -235,20 +284,26 @@ class Decider:
         with program_guard(self.main, startup), fluid.unique_name.guard():
             writer = Writer(seed)
             ids = layers.fill_constant([2, 1], "int64", 1)
-            rows = layers.embedding(ids, [4, 2], is_sparse=True, param_attr="table", dtype="float64")
-            index = number(0)
-            array = layers.array_write(layers.scale(writer.x, 0.5), index)
-            persistable = layers.create_global_var(SIZE, 0.0, "float64", persistable=True, name="persistable")
-            persistable.stop_gradient = False
-            layers.assign(layers.cos(writer.w), persistable)
-            first = [writer.x, writer.w, layers.scale(writer.x, 1.0), layers.sin(writer.w), rows, persistable]
-            values = writer.statements(first, [(array, index)], 6)
-            values = writer.statements(values, [(array, index)], 6)
+            sparse = writer.style == "everything"
+            rows = layers.embedding(ids, [4, 2], is_sparse=sparse, param_attr="table", dtype="float64")
+            first = [writer.x, writer.w, layers.scale(writer.x, 1.0), layers.sin(writer.w), rows]
+            arrays = []
+            if sparse:
+                index = number(0)
+                arrays.append((layers.array_write(layers.scale(writer.x, 0.5), index), index))
+                first.append(
+                    layers.create_global_var(SIZE, 0.0, "float64", persistable=True, name="persistable")
+                )
+                first[-1].stop_gradient = False
+                layers.assign(layers.cos(writer.w), first[-1])
+            values = writer.statements(first, arrays, 6)
+            values = writer.statements(values, arrays, 6)
             parts = [layers.reduce_sum(var) for var in (values[-1], *first[2:])]
-            parts.append(layers.reduce_sum(layers.array_read(array, index)))
+            parts += [layers.reduce_sum(layers.array_read(*each)) for each in arrays]
             self.loss = layers.sums(parts)
             self.gradients = self._differentiate(writer)
         self.text = "\n".join(writer.text)
+        self.in_pieces = self.main.clone()
         self.scope = fluid.Scope()
         EXE.run(startup, scope=self.scope)
         values = np.random.RandomState(seed)
@@ -281,14 +336,10 @@ class Decider:
         at = {name: value + step * self.direction[name] for name, value in self.at.items()}
         self.scope.find_var("table").get_tensor().set(at.pop("table"), fluid.CPUPlace())
         feed = {name: np.array([value]) for name, value in feed.items()}
-        flags.set_engine(engine)
-        try:
-            return [
-                np.array(value)
-                for value in EXE.run(self.main, feed={**feed, **at}, fetch_list=fetch, scope=self.scope)
-            ]
-        finally:
-            flags._engine = None
+        with ways(engine):
+            main = self.in_pieces if engine == "pieces" else self.main
+            names = [var.name for var in fetch]
+            return [*map(np.array, EXE.run(main, {**feed, **at}, names, scope=self.scope))]
 
     def slopes(self, feed: dict, engine: str) -> tuple[float, list[dict[str, np.ndarray]]]:
         """The loss, and what each pass says about its gradients."""
@@ -315,23 +366,25 @@ def check(seed: int, feeds: Sequence[dict] = FEEDS) -> tuple[str, int]:
     """
     program = Decider(seed)
     compared = 0
-    for feed in feeds:
+    for at, feed in enumerate(feeds):
         loss, planned = program.slopes(feed, "plan")
-        found, interpreted = program.slopes(feed, "interpret")
         told = f"seed {seed}, {feed}:\n{program.text}\n"
-        if not np.allclose(loss, found, rtol=1e-9, equal_nan=True):
-            return f"{told}loss {loss} and, interpreted, {found}", compared
-        for one, other in zip(planned, interpreted, strict=True):
-            for name in ARGUMENTS:
-                if not np.allclose(one[name], other[name], rtol=1e-7, atol=1e-9, equal_nan=True):
-                    return f"{told}{name}@GRAD {one[name]} and, interpreted, {other[name]}", compared
+        slow = ["pieces"] if at == seed % len(feeds) else []  # making those takes a while
+        for way in ("interpret", *slow):
+            found, others = program.slopes(feed, way)
+            if not np.allclose(loss, found, rtol=1e-9, equal_nan=True):
+                return f"{told}loss {loss} and, by {way}, {found}", compared
+            for one, other in zip(planned, others, strict=True):
+                for name in ARGUMENTS:
+                    if not np.allclose(one[name], other[name], rtol=1e-7, atol=1e-9, equal_nan=True):
+                        return f"{told}{name}@GRAD {one[name]} and, by {way}, {other[name]}", compared
         wide, narrow = program.numeric(feed, 1e-5), program.numeric(feed, 3e-6)
         tolerance = 1e-6 * max(1.0, abs(loss), abs(narrow) * 100)
         if not abs(wide - narrow) <= tolerance:
             continue
         compared += 1
-        for number_, grads in enumerate(planned):
+        for grads in planned:
             slope = sum(float((grads[name] * program.direction[name]).sum()) for name in ARGUMENTS)
             if not abs(slope - narrow) <= 2 * tolerance:
-                return f"{told}pass {number_}: slope {slope}, by finite differences {narrow}", compared
+                return f"{told}slope {slope}, by finite differences {narrow}", compared
     return "", compared

@@ -281,6 +281,14 @@ template <class T> int expand_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* Out, Mask, and arrays of so many bytes, of which Mask says the one that Out is a copy of. */
+int choose(fl_call *call) {
+    const int64_t place = *at<int32_t>(call, 1), count = call->n_p - 2;
+    if (place < 0 || place >= count) return out_of_range(call, place, 0, count);
+    if (call->i[0] > 0) std::memcpy(at<char>(call, 0), at<char>(call, static_cast<int>(2 + place)), static_cast<size_t>(call->i[0]));
+    return FL_OK;
+}
+
 /* Operands of what reads or writes an element: Elements, an index, the element, the offsets of its levels; ints: the bytes
  * of the element, and of the offsets of each level. */
 struct Levels {
@@ -360,6 +368,7 @@ const fl_entry table[] = {
     {"slice", slice, "xx|dr(zzz)||?"},
     {"slice_grad", slice_grad, "xx|dr(zzz)||?"},
     {"expand", expand, "xx|dr(zz)||?"},
+    {"choose", choose, "xx(x)|z||aB,1I,(aB)"},
     {"element_read", element_read, "xx(x)|(z)||1B,1L,(@B)"},
     {"element_write", element_write, "xx(x)|(z)||1B,1L,(@B)"},
     {"element_keep", element_keep, "x(x)|(z)||1B,(@B)"},

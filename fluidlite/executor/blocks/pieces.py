@@ -12,11 +12,10 @@ import numpy as np
 from ...base.lod import Lod
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator, Program
-from ...framework.gradients.blocks import names_read
 from ...ops.registry import LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
 from ..host.plan import Plan
-from ..plan.branching import in_line
+from ..plan.branching import in_pieces, read_before, reads, results
 from ..plan.shapes import CannotPlan, live, takes_no_part, works_alone
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
@@ -130,7 +129,7 @@ class Pieces:
         self.counted: Counted | None = None
         self.odd = ""  # why the turns of a loop of this block cannot be taken at once
         self.turns: dict[Any, TurnPlans] = {}  # the same for loops whose turns have a number
-        self.alone = [works_alone(op) and not in_line(op) for op in ops]
+        self.alone = [works_alone(op) and not in_pieces(op) for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
         self._last: dict[str, int] = {}
@@ -147,10 +146,7 @@ class Pieces:
 
     def needed(self, begin: int, end: int) -> list[str]:
         """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
-        ops = [
-            op for op in self.ops[begin:end] if not op.sub_blocks()
-        ]  # branches in plans change what lasts only
-        written = dict.fromkeys(name for op in ops for name in op.output_arg_names)
+        written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
         return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
 
     def keep(self, begin: int, piece: Piece) -> None:
@@ -277,7 +273,7 @@ def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[s
     found: dict[str, int | None] = {}
     written: set[str] = set()
     for op in ops:
-        for name in (*op.reads(), *(name for block in op.sub_blocks() for name in names_read(block))):
+        for name in (*reads(op), *read_before(op)):
             if name in found or name in written:
                 continue
             holder = environment.holder(name)

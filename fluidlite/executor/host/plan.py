@@ -85,6 +85,7 @@ class Plan(StepPlan):
         )
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
+        self._unset = analysis.unset
         self._later = list(later or ())
         self._fed = frozenset([*self.feed_names, *self._later])
         self._registers = Registers(self.meta.sizes)

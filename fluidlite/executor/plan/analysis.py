@@ -14,7 +14,7 @@ from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, float16, sparse
+from . import branching, float16, selecting, sparse
 from .shapes import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
@@ -62,16 +62,29 @@ class Analysis:
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
         mattering = live(list(everything), sparse.wholes(fetches))
-        straight = list((branching.expanded if branches else branching.chosen)(mattering))
-        kept = [op for op in straight if not takes_no_part(op)]
-        self.steps = self._analyse([versions.renamed(op) for op in kept])
+        self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
+        kept = self._in_line(mattering) if branches else selecting.chosen(mattering)
+        self.steps = self._analyse([versions.renamed(op) for op in kept if not takes_no_part(op)])
+        for name in fetches:
+            if name in self.unset:
+                raise CannotPlan(
+                    f"variable {name!r} has no value where a branch is not taken", self.unset[name]
+                )
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
+
+    def _in_line(self, ops: Sequence[Operator]) -> list[Operator]:
+        """Operators with the blocks of branches in their places."""
+        perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
+        lines = branching.InLine({*self.meta.shapes, *perhaps})
+        made = [*lines.of(ops)]
+        self.unset = lines.unset
+        return made
 
     def _check_fed(self, ops: Sequence[Operator]) -> None:
         """Raise NotFed if an operator, needed or not, reads what is to be fed and was not, nor written before."""
         written: set[str] = set()
         for op in ops:
-            for name in op.reads():
+            for name in branching.reads(op):
                 var = op.block._find_var_recursive(name)
                 if var is not None and var.is_data and name not in written and not self.meta.has(name):
                     raise failures.missing_value(op, name, self.feed_names)
@@ -154,10 +167,12 @@ class Versions:
         again = [
             name
             for name in op.output_arg_names
-            if name in self._written and not self._meta.is_persistable(name)
+            if name in self._written
+            and not self._meta.is_persistable(name)
+            and op.definition is not branching.MERGE
         ]
         self._written.update(op.output_arg_names)
-        if not again and (not reads or reads.keys().isdisjoint(op.input_arg_names)):
+        if not again and (not reads or reads.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names))):
             return op
         made = copy.copy(op)
         made.inputs = {slot: [reads.get(name, name) for name in names] for slot, names in op.inputs.items()}

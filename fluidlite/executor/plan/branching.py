@@ -1,17 +1,33 @@
-"""Branches in plans: the operators of a conditional block stand in line with the others, behind a jump past them."""
+"""Branches in plans: the operators of a conditional block stand in line with the others, behind a jump past them.
+
+    conditional_block(c) -> y         begin_branch(c)     past the block unless c
+      fc(x) -> h                      fc(x) -> h@VB2      what the block declares has names of its own
+      assign(h) -> y                  assign(h@VB2) -> y@VB2
+                                      merge(y@VB2) -> y   what others read, in one place whether the block runs or not
+                                      end_branch
+
+A variable that held something before is copied to that place in front (`hold`). The gradient of a block stands behind
+a jump by the same condition: what the condition was (`@RAN`) takes the place of the environments that are kept of
+blocks that run through Python.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
-from ...framework import Operator
+from ...framework import Block, Operator, Program
 from ...framework.gradients.blocks import kept_names
-from ...ops.registry import EMPTY, OpDef, OpView
-from .shapes import CannotPlan, in_place_of, takes_no_part
+from ...ops.native import itemsize, numel
+from ...ops.registry import EMPTY, VERSION, Call, OpDef, OpView, grad_name
+from .shapes import CannotPlan, in_place_of, takes_no_part, works_alone
+
+RAN = "@RAN"
+"""Stands behind the name of the environments that a branch keeps: whether it has run."""
 
 
 def _infer(op: OpView) -> None:
@@ -20,83 +36,359 @@ def _infer(op: OpView) -> None:
         raise CannotPlan(f"the condition {op.name('Cond')!r} is not one bool")
 
 
+def _infer_same(op: OpView) -> None:
+    source, out = op.name("X"), op.name("Out")
+    meta: Any = op.meta
+    if meta.has(out) and meta.lod(out) != meta.lod(source):
+        raise CannotPlan(f"variable {out!r} gets other sequences in a branch")
+    op.set("Out", op.shape("X"), op.dtype("X"))
+    op.carry("Out", op.lod("X"))
+
+
+def _infer_chosen(op: OpView) -> None:
+    shape = op.shape("Mask")
+    if op.dtype("Mask") != VarType.INT32 or not is_fixed(shape) or math.prod(shape) != 1:
+        raise CannotPlan(f"the mask {op.name('Mask')!r} is not one int32")
+    for k in range(op.count("X")):
+        if op.lod("X", k) != op.lod("X"):
+            raise CannotPlan(f"variable {op.name('Out')!r} gets other sequences from another branch")
+        op.set("Out", op.shape("X", k), op.dtype("X", k))
+    op.carry("Out", op.lod("X"))
+
+
+def _copied(op: OpView) -> Call:
+    return Call("copy", [op.name("X"), op.name("Out")], [numel(op, "X") * itemsize(op, "X")])
+
+
+def _by_hand(xp: Any, **slots: Any) -> Any:
+    raise NotImplementedError("branches in plans are the engine's")
+
+
 BEGIN = OpDef(
-    "branch", inputs=("Cond",), outputs=(), infer=_infer, doc="Goes on behind `branch_end` unless Cond."
+    "branch",
+    inputs=("Cond",),
+    outputs=(),
+    infer=_infer,
+    kernel=_by_hand,
+    host=True,
+    doc="Goes on behind `branch_end` unless Cond.",
 )
-END = OpDef("branch_end", inputs=(), outputs=(), infer=lambda op: None, doc="Where a branch ends.")
+END = OpDef(
+    "branch_end",
+    inputs=(),
+    outputs=(),
+    infer=lambda op: None,
+    kernel=_by_hand,
+    host=True,
+    doc="Where a branch ends.",
+)
+HOLD = OpDef("hold", inputs=("X",), infer=_infer_same, native=_copied, lod_from=None, doc="A copy of X.")
+MERGE = OpDef(
+    "merge",
+    inputs=("X",),
+    infer=_infer_same,
+    native=_copied,
+    lod_from=None,
+    doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
+)
+CHOOSE = OpDef(
+    "select_input",
+    inputs=("X*", "Mask"),
+    infer=_infer_chosen,
+    native=lambda op: Call(
+        "choose",
+        [op.name("Out"), op.name("Mask"), *op.names("X")],
+        [numel(op, "Out") * itemsize(op, "Out")],
+    ),
+    lod_from=None,
+    doc="The one of X that Mask numbers; the others may hold anything.",
+)
+MARKS = (BEGIN, END)
+
+_BRANCHES = ("conditional_block", "conditional_block_grad")
 
 
 def in_line(op: Operator) -> bool:
-    """Whether an operator is a branch that may be in a plan, as far as can be said without knowing what varies.
-
-    That is if it has one condition and no gradient, and changes no variables of outside but those that last: these
-    are in their places whether the block runs or not.
+    """Whether an operator is a branch, or belongs to one, and may be in a plan, as far as can be said without knowing
+    what varies.
     """
-    if not op.definition.may_skip or not op.attr("is_scalar_condition") or kept_names(op) is not None:
+    if op.type == "select_input":
+        return True
+    if op.type == "select_output":
+        return _for_branches_only(op)
+    if op.type not in _BRANCHES or not op.attr("is_scalar_condition") or len(op.inputs.get("Cond", ())) != 1:
+        return False
+    if op.type == "conditional_block_grad" and not _gradient_in_line(op):
         return False
     block = op.attrs["sub_block"]
-    for inner in block.ops:
-        if inner.definition.control and not in_line(inner):
+    if any(works_alone(each) and not takes_no_part(each) and not in_line(each) for each in block.ops):
+        return False
+    lasting = any(var.persistable for var in block.vars.values())
+    return not lasting and {*op.writes()}.issuperset(written_outside(op))
+
+
+def in_pieces(op: Operator) -> bool:
+    """Whether a branch may be in the plan of a part of a block.
+
+    Not if it has a gradient: that may be in another part, and finds then that the branch has kept no environments.
+    """
+    return in_line(op) and op.type != "conditional_block_grad" and kept_names(op) is None
+
+
+def _gradient_in_line(op: Operator) -> bool:
+    block = op.attrs["sub_block"]
+    if _forward(op) is None:
+        return False
+    for name, out in _gradients(op):
+        var = op.block._find_var_recursive(name)
+        if var is None or any(
+            each.type != VarType.LOD_TENSOR for each in (var, op.block._var_recursive(out))
+        ):
             return False
-        for name in inner.writes():
-            if name == EMPTY or name in block.vars:
+        if (
+            name in op.inputs.get("Out", ())
+            and grad_name(name) in block.vars
+            and _arriving(op).get(name, EMPTY) != EMPTY
+        ):
+            return False
+    return True
+
+
+def _for_branches_only(op: Operator) -> bool:
+    """Whether only gradients of branches read what a `select_output` makes: then the others may get it as well."""
+    outs = {*op.outputs["Out"]}
+    for other in op.block.ops:
+        if other is not op and not outs.isdisjoint(other.writes()):
+            return False
+        if other.type != "conditional_block_grad" and not outs.isdisjoint(other.reads()):
+            return False
+    return all(name in op.block.vars for name in outs)
+
+
+def written_outside(op: Operator) -> list[str]:
+    """The variables outside of its block that a branch may write and that do not last."""
+    block: Block = op.attrs["sub_block"]
+    found: dict[str, None] = {}
+    for inner in block.ops:
+        names = written_outside(inner) if inner.type in _BRANCHES else inner.writes()
+        for name in names:
+            if name != EMPTY and name not in block.vars and not block._is_persistable(name):
+                found[name] = None
+    if op.type == "conditional_block_grad":
+        inside = {grad_name(name) for name, _ in _gradients(op)}
+        found = {name: None for name in found if name not in inside}
+        found.update(dict.fromkeys(out for _, out in _gradients(op)))
+    return list(found)
+
+
+def results(op: Operator) -> list[str]:
+    """What an operator of a plan may make, but for what lasts and the environments of blocks."""
+    return written_outside(op) if op.type in _BRANCHES else [*op.writes()]
+
+
+def read_before(op: Operator) -> list[str]:
+    """What an operator needs of what was before: what it writes perhaps stays as it was."""
+    return written_outside(op) if op.type in _BRANCHES else []
+
+
+def reads(op: Operator) -> list[str]:
+    """What an operator of a plan reads of what is around it."""
+    if op.type not in _BRANCHES:
+        return [*op.reads()]
+    block = op.attrs["sub_block"]
+    found = [name for inner in block.ops for name in reads(inner) if name not in block.vars]
+    if op.type == "conditional_block":
+        return [*op.inputs["Cond"], *found]
+    arriving = [name for name in _arriving(op).values() if name != EMPTY]
+    return [*(name for name, _ in _gradients(op)), *arriving, *found]
+
+
+def _arriving(op: Operator) -> dict[str, str]:
+    outs = op.inputs.get("Out", ())
+    return dict(zip(outs, op.inputs.get("Out@GRAD", (EMPTY,) * len(outs)), strict=True))
+
+
+def _gradients(op: Operator) -> list[tuple[str, str]]:
+    """Each of Input with its gradient, as far as there is one."""
+    pairs = zip(op.inputs.get("Input", ()), op.outputs.get("Input@GRAD", ()), strict=True)
+    return [(n, out) for n, out in pairs if out != EMPTY and op.block._find_var_recursive(out) is not None]
+
+
+def _forward(op: Operator) -> Operator | None:
+    """The branch of which `op` is the gradient; None if there are several by that name."""
+    program: Program = op.block.program
+    every = (other for block in program.blocks for other in block.ops if other.type == "conditional_block")
+    found = [other for other in every if other.outputs.get("Scope") == op.inputs["Scope"]]
+    return found[0] if len(found) == 1 else None
+
+
+def own_names(block: Block) -> dict[str, str]:
+    """What the variables of a branch's block are called in line."""
+    return {name: f"{name}{VERSION}B{block.idx}" for name in block.vars}
+
+
+def _nested(block: Block) -> set[int]:
+    """The numbers of the blocks of branches in a block."""
+    found: set[int] = set()
+    for op in block.ops:
+        if op.type in _BRANCHES:
+            found |= {op.attrs["sub_block"].idx, *_nested(op.attrs["sub_block"])}
+    return found
+
+
+def _is_within(name: str, block: Block, nested: Collection[int]) -> bool:
+    """Whether a name in line is that of something that nobody outside of the block knows."""
+    for mark in ("B", "S"):
+        head, found, number = name.removesuffix(RAN).rpartition(VERSION + mark)
+        if found and number.isdigit():
+            return int(number) in nested or (mark == "B" and int(number) == block.idx)
+    return False
+
+
+class InLine:
+    """Operators with the blocks of branches in their places.
+
+    `given`: the variables that have a value before.
+    `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may.
+    """
+
+    def __init__(self, given: Collection[str]) -> None:
+        self.unset: dict[str, Operator] = {}
+        self._known = set(given)
+
+    def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
+        """The operators, by the `names` that variables have here."""
+        names = names or {}
+        for op in ops:
+            if takes_no_part(op):
                 continue
-            var = block._find_var_recursive(name)
-            if (var is None or not var.persistable) and not inner.definition.control:
-                return False
-    return all(op.block._find_var_recursive(name) is None for name in block.vars)
+            if not in_line(op):
+                made = _renamed(op, names)
+                if op.definition not in MARKS:
+                    for name in made.reads():
+                        if name in self.unset:
+                            raise CannotPlan(
+                                f"variable {name!r} has no value where a branch is not taken",
+                                self.unset[name],
+                            )
+                    self._set(made.writes())
+                yield made
+            elif op.type == "select_input":
+                made = _renamed(op, names)
+                for name in made.inputs["X"]:
+                    if name not in self._known and name not in self.unset:
+                        raise CannotPlan(f"variable {name!r} has no value where a branch is not taken", op)
+                yield in_place_of(op, CHOOSE, made.inputs, made.outputs, {})
+                self._set(made.writes())
+            elif op.type == "select_output":
+                made = _renamed(op, names)
+                for name in made.outputs["Out"]:
+                    yield in_place_of(op, HOLD, {"X": made.inputs["X"]}, {"Out": [name]}, {})
+                self._set(made.writes())
+            else:
+                in_place = self._branch if op.type == "conditional_block" else self._gradient
+                try:
+                    yield from [*in_place(op, names)]
+                except CannotPlan as refusal:
+                    raise CannotPlan(str(refusal), op) from None
 
+    def _set(self, names: Iterable[str]) -> None:
+        self._known.update(names)
+        for name in names:
+            self.unset.pop(name, None)
 
-def expanded(ops: Iterable[Operator]) -> Iterator[Operator]:
-    """Operators with the blocks of branches in their places."""
-    for op in ops:
-        if not in_line(op):
-            yield op
-            continue
-        yield in_place_of(op, BEGIN, {"Cond": list(op.inputs["Cond"])}, {})
-        yield from expanded(inner for inner in op.attrs["sub_block"].ops if not takes_no_part(inner))
+    def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        block = op.attrs["sub_block"]
+        (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
+        if kept_names(op) is not None:
+            (scope,) = op.outputs["Scope"]
+            ran = names.get(scope, scope) + RAN
+            yield in_place_of(op, HOLD, {"X": [condition]}, {"Out": [ran]}, {})
+            self._set([ran])
+            condition = ran
+        yield from self._jump(op, condition, self._body(block, {**names, **own_names(block)}))
+
+    def _body(self, block: Block, names: Mapping[str, str]) -> list[Operator]:
+        """The operators of a branch; what they set is set where it has run only."""
+        known, unset = set(self._known), dict(self.unset)
+        made = [*self.of(block.ops, names)]
+        self._known, self.unset = known, unset
+        return made
+
+    def _jump(self, op: Operator, condition: str, body: list[Operator]) -> Iterator[Operator]:
+        """Operators that run if a condition holds, and what they write in places where it is found in any case."""
+        block = op.attrs["sub_block"]
+        nested = _nested(block)
+        outside = dict.fromkeys(
+            name
+            for each in body
+            for name in each.writes()
+            if name != EMPTY and not block._is_persistable(name) and not _is_within(name, block, nested)
+        )
+        beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
+        for name in outside:
+            if name in self._known:
+                yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
+        yield in_place_of(op, BEGIN, {"Cond": [condition]}, {})
+        latest: dict[str, str] = {}
+        for each in body:
+            made = _renamed(each, latest, outputs=False)
+            latest.update((name, beside[name]) for name in each.writes() if name in beside)
+            yield _renamed(made, latest, inputs=False)
+        for name, source in beside.items():
+            yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
+            if name not in self._known:
+                self.unset.setdefault(name, op)
         yield in_place_of(op, END, {}, {})
 
+    def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        forward, block = _forward(op), op.attrs["sub_block"]
+        assert forward is not None
+        (scope,) = op.inputs["Scope"]
+        scope = names.get(scope, scope)
+        if not names and scope + RAN not in self._known:
+            raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
+        inner = {**names, **own_names(forward.attrs["sub_block"]), **own_names(block)}
+        arriving, states = _arriving(op), {}
+        pairs = [(name, names.get(name, name), names.get(out, out)) for name, out in _gradients(op)]
+        for name, _, _ in pairs:
+            source, inside = arriving.get(name, EMPTY), grad_name(name)
+            inner[inside] = f"{inside}{VERSION}S{block.idx}"  # not what may be known by this name outside
+            if source != EMPTY:
+                states[inside], source = inner[inside], names.get(source, source)
+                if source in self.unset or source not in self._known:
+                    raise CannotPlan(f"perhaps nothing computes {source!r}", op)
+                yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [states[inside]]}, {})
+                self._set([states[inside]])
+        spared = {
+            name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
+        }
+        body = self._body(block, inner)
+        self.unset.update(spared)
+        made = {name for each in body for name in each.writes()}
+        ends = []
+        for name, value, out in pairs:
+            inside = grad_name(name)
+            if inside in states:
+                ends.append((states[inside], out))
+                continue
+            zeros = in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [out]}, {})
+            yield zeros
+            self._set([out])
+            if inner[inside] in made:
+                body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
+        yield from self._jump(op, scope + RAN, body)
+        for source, out in ends:
+            yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
+            self._set([out])
 
-def chosen(ops: Iterable[Operator]) -> Iterator[Operator]:
-    """Operators with those of small branches in their places, run whether the condition holds or not.
 
-    What these would change is made beside it, and then the one or the other chosen. That goes without a jump, for
-    branches of operators on single elements, like those of learning rates.
-    """
-    for number, op in enumerate(ops):
-        if in_line(op) and _is_small(op):
-            yield from _chosen(op, f"@BRANCH{number}")
-        else:
-            yield op
-
-
-def _is_small(op: Operator) -> bool:
-    for inner in op.attrs["sub_block"].ops:
-        definition = inner.definition
-        if definition.control or definition.random or definition.host or definition.kernel is None:
-            return False
-        if not all(_is_single(inner, name) for name in (*inner.reads(), *inner.writes())):
-            return False
-    return _is_single(op, op.inputs["Cond"][0])
-
-
-def _is_single(op: Operator, name: str) -> bool:
-    var = op.block._find_var_recursive(name)
-    return var is not None and var.type == VarType.LOD_TENSOR and var._shape == (1,)
-
-
-def _chosen(op: Operator, suffix: str) -> Iterator[Operator]:
-    block = op.attrs["sub_block"]
-    beside: dict[str, str] = {}
-    for inner in block.ops:
-        made = copy.copy(inner)
-        made.inputs = {slot: [beside.get(n, n) for n in names] for slot, names in inner.inputs.items()}
-        beside.update((name, name + suffix) for name in inner.writes() if name not in block.vars)
-        made.outputs = {slot: [beside.get(n, n) for n in names] for slot, names in inner.outputs.items()}
-        yield made
-    for name, new in beside.items():
-        takes = {"Condition": list(op.inputs["Cond"]), "X": [new], "Y": [name]}
-        picked = name + suffix + "@CHOSEN"
-        yield in_place_of(op, "where", takes, {"Out": [picked]}, {})
-        yield in_place_of(op, "assign", {"X": [picked]}, {"Out": [name]}, {})
+def _renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs: bool = True) -> Operator:
+    if not names or names.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names)):
+        return op
+    made = copy.copy(op)
+    if inputs:
+        made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
+    if outputs:
+        made.outputs = {slot: [names.get(n, n) for n in each] for slot, each in op.outputs.items()}
+    return made

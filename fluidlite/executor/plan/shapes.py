@@ -12,6 +12,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.sizes import Size, Sizes, current, is_fixed
 from ...framework import Block, Operator, sequences
+from ...framework.gradients.blocks import names_read
 from ...ops import kernel_types
 from ...ops.program.feed_fetch import ENDS
 from ...ops.registry import LEVEL, OpDef, OpView, Shape, check_result, find
@@ -245,7 +246,9 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
             continue  # feeds and fetches go by name
         if _acts(op) or not needed.isdisjoint(op.writes()):
             kept.append(op)
-            needed.update(op.reads())
+            needed.update(
+                op.reads(), *map(names_read, op.sub_blocks())
+            )  # those of gradients need not name all
     return kept[::-1]
 
 

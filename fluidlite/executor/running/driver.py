@@ -27,6 +27,8 @@ from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_
 from ..control import control_function
 from ..host.plan import Plan
 from ..plan.branching import in_line
+from ..plan.branching import results as written
+from ..plan.kept_branches import kept_inside
 from ..plan.shapes import CannotPlan, in_place_of, works_alone
 from ..tensors.scope import Scope
 from ..turns.counted import Counted, Odd
@@ -161,8 +163,7 @@ class Driver(Interpreter):
         if not ops or any(works_alone(each) and not in_line(each) for each in ops):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
-        plain = [each for each in ops if not each.sub_blocks()]  # branches in plans change what lasts only
-        for name in dict.fromkeys(name for each in plain for name in each.output_arg_names):
+        for name in dict.fromkeys(name for each in ops for name in written(each)):
             if name == EMPTY or name in block.vars or block._is_persistable(name):
                 continue
             if block._find_var_recursive(name) is None:
@@ -172,6 +173,7 @@ class Driver(Interpreter):
         if kept is not None:
             # If nothing is kept, the condition is: that says how many turns there are.
             names = kept_within(block, pieces.ops, kept) or list(op.inputs["Condition"])
+            names += kept_inside(pieces.ops)
             ops += [in_place_of(ops[-1], KEEP, {"X": [n]}, {}, {"array": f"{n}@TURNS"}) for n in names]
         around = with_samples(arrays_in(ops, READ), environment)
         inputs = inputs_of(ops, around)

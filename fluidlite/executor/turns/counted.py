@@ -12,12 +12,15 @@ fwd  word = read_from_array(words, i)        each turn is given an element: a st
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
+from ..plan.branching import in_line, read_before, reads, results
+from ..plan.kept_branches import kept_inside
 from ..plan.shapes import works_alone
 
 INTEGERS = (VarType.INT32, VarType.INT64)
@@ -94,7 +97,7 @@ class Counted:
                 self._comparisons.pop(condition, None)
                 if copy[0] in self._comparisons:
                     self._comparisons[condition] = self._comparisons[copy[0]]
-            elif works_alone(op):
+            elif works_alone(op) and not in_line(op):
                 raise Odd(f"operator {op.type} runs blocks, or works on what is no tensor")
             elif condition in [*op.writes()]:
                 raise Odd("its condition is no comparison with a counter")
@@ -119,7 +122,7 @@ class Counted:
             raise Odd("how many turns there are is not known beforehand")
         if len({*self.counters.values()}) > 1 or abs(self.step) != 1:
             raise Odd("its counters do not go on by one")
-        read = {name for op in self.ops for name in op.reads()}
+        read = {name for op in self.ops for name in reads(op)}
         if not read.isdisjoint([condition, *self.counters, *self._comparisons]):
             raise Odd("it computes something with its counters")
         if any(access.variable in self.counters for access in self.writes):
@@ -148,6 +151,12 @@ class Counted:
         """1 if the counters go up, -1 if they go down."""
         return next(iter(self.counters.values()), 1)
 
+    @cached_property
+    def inside(self) -> list[str]:
+        """What the gradients of its branches read of them."""
+        return kept_inside(self.ops)
+
+    @cached_property
     def outer(self) -> tuple[list[str], list[str]]:
         """Variables of blocks around that the operators replace: those that they read first, and the others."""
         own, block = self.block.vars, self.block
@@ -155,8 +164,8 @@ class Counted:
         only: list[str] = []
         seen: set[str] = set()
         for op in self.ops:
-            seen.update(op.reads())
-            for name in op.writes():
+            seen.update((*reads(op), *read_before(op)))
+            for name in results(op):
                 if (
                     name != EMPTY
                     and name not in own

@@ -31,6 +31,7 @@ from ..blocks.array_elements import begin as elements_there
 from ..blocks.environment import Environment
 from ..blocks.pieces import Piece
 from ..host.plan import Plan
+from ..plan.branching import MARKS, RAN
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, in_place_of
 from ..tensors.scope import Scope
@@ -104,6 +105,9 @@ class LoopPlan(Plan):
     def _check(self) -> None:
         """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
         meta = self.meta
+        for name in self._unset:
+            if name in self.wanted and name not in self.carried:
+                raise CannotPlan(f"variable {name!r} has no value where a branch is not taken")
         for name, result in self._results.items():
             if any(map(is_found, meta.shapes[result])):
                 raise CannotPlan(f"the size of variable {name!r} is found by each turn")
@@ -124,6 +128,7 @@ class LoopPlan(Plan):
 
     def _check_elements(self, steps: Sequence[tuple[Operator, OpView]]) -> None:
         """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
+        branches = any(name.endswith(RAN) for name in self._kept.values())
         for op, view in steps:
             if op.definition in _TOUCHING:
                 slot = "Out" if op.definition in (READ, FOUND) else "X"
@@ -135,12 +140,14 @@ class LoopPlan(Plan):
                 elif op.definition is KEEP:
                     if not kind[0] or any(n == 0 for n in kind[0][1:]):
                         raise CannotPlan(f"variable {op.inputs['X'][0]!r}, which is kept, has no rows")
+                    if branches and view.lod(slot):
+                        raise CannotPlan("it keeps sequences, and branches")
                 elif view.lod(slot):
                     raise CannotPlan("elements of an array have sequences")
                 if self._kinds.setdefault(op.attrs["array"], kind) != kind:
                     raise CannotPlan("elements of an array get another shape or type")
             elif self._undoes and (
-                op.definition.random or (op.definition.host and op.definition is not TURN)
+                op.definition.random or (op.definition.host and op.definition not in (TURN, *MARKS))
             ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
             elif self._undoes and any(map(self.meta.is_persistable, op.output_arg_names)):

@@ -132,7 +132,7 @@ def take_while(run: Run, op: Operator, environment: Environment) -> bool:
             else:
                 loop.given[read.variable] = _stack_of(array, start, count)
         loop.shorten()
-        before, only = form.outer()
+        before, only = form.outer
         loop.carry(before)
         arrays = {name: _array_of(environment, name) for name in written}
     except _Unfit:
@@ -141,7 +141,7 @@ def take_while(run: Run, op: Operator, environment: Environment) -> bool:
     block = form.block
     found = [*loop.given, *loop.carried, *loop.shortened]
     within = [name for name in found if name in (kept or ()) and name in block.vars]
-    within += kept_within(block, form.ops, kept)
+    within += [*kept_within(block, form.ops, kept), *form.inside]
     taken = loop.take(run, [*(access.variable for access in form.writes), *only, *within])
     if taken is None:
         return False
@@ -190,7 +190,7 @@ def take_while_grad(
         for read in form.reads:
             _give_gradient(loop, read, written.get(read.array), arrays)
         loop.shorten()
-        before, only = form.outer()
+        before, only = form.outer
         if only or not {*before} <= state.values.keys():
             raise _Unfit
         loop.carry(before)

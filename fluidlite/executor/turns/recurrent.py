@@ -11,6 +11,7 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import grad_name
 from ..blocks.environment import Environment, Run
+from ..plan.kept_branches import kept_inside
 from .form import Carried, Turns
 from .stacks import Listed, Stack, Turned, kept_within, same_rows, steps_of
 
@@ -48,14 +49,19 @@ def take_recurrent(run: Run, op: Operator, environment: Environment) -> Steps | 
         carried[before] = Carried(after, np.ascontiguousarray(first), same_rows(count, len(first)))
     block, outputs = op.attrs["sub_block"], list(op.outputs.get("outputs", ()))
     kept = kept_names(op) or frozenset()
+    inside = kept_inside(block.ops) if kept else []
     wanted = list(
-        dict.fromkeys([*outputs, *kept_within(block, block.ops, kept), *sorted(kept.intersection(carried))])
+        dict.fromkeys(
+            [*outputs, *kept_within(block, block.ops, kept), *inside, *sorted(kept.intersection(carried))]
+        )
     )
     turns = Turns(block, block.ops, count, bool(op.attr("reverse")), given, carried, wanted)
     taken = run.turns(turns, environment)
     if taken is None:
         return None
-    saved = {name: stack for name, stack in {**given, **taken.stacks}.items() if name in kept}
+    saved = {
+        name: stack for name, stack in {**given, **taken.stacks}.items() if name in kept or name in inside
+    }
     turned = Turned(block, environment.world, saved, count, turns.back)
     return Steps({name: _steps(taken.stacks[name], count) for name in outputs}, {}, [], turned)
 

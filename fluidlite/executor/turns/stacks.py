@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from ..._ext import engine
 from ..._ext.engine import address
 from ...framework import Block, Operator
 from ..blocks.environment import Environment, World
+from ..plan.branching import results
+from ..plan.kept_branches import with_environments
 
 
 class Stack:
@@ -197,7 +200,7 @@ def kept_within(block: Block, ops: Iterable[Operator], kept: Collection[str] | N
     """Which variables of a turn, of those that its gradient reads, the operators of its block make."""
     if not kept:
         return []
-    made = {name for op in ops for name in op.writes() if name in kept}
+    made = {name for op in ops for name in results(op) if name in kept}
     return sorted(n for n in made if n in block.vars or block._find_var_recursive(n) is None)
 
 
@@ -223,8 +226,14 @@ class Turned(Sequence[Environment]):
         turn = range(self._count)[number]
         place = self._count - 1 - turn if self.back else turn
         kept = Environment(self._block, None, self._world)
-        kept.values = {name: stack.element(place) for name, stack in self.stacks.items()}
+        values = {name: stack.element(place) for name, stack in self.stacks.items()}
+        kept.values = with_environments(self._block, values, self._environment)
         return kept
+
+    def _environment(self, block: Block, values: dict[str, Any]) -> Environment:
+        made = Environment(block, None, self._world)
+        made.values = values
+        return made
 
 
 __all__ = [

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from ..plan.shapes import CannotPlan, live
+from ..plan.branching import MERGE, InLine, in_line
+from ..plan.shapes import CannotPlan, live, works_alone
 
 
 class Stages(NamedTuple):
@@ -59,12 +60,18 @@ def stages(
         sums: what is wanted as a sum over the turns.
         apart: whether operators may run before and after the turns.
 
-    Raises CannotPlan if one of them runs blocks.
+    Raises CannotPlan if one of them runs blocks that are no branches.
     """
     ends = [*carried.values(), *wanted, *sums]
-    if any(op.sub_blocks() for op in ops):
+    if any(works_alone(op) and not in_line(op) for op in ops):
         raise CannotPlan("it runs blocks")
-    single, renamed = _renamed(block, live(list(ops), ends), {*given, *carried})
+    mattering = live(list(ops), ends)
+    if any(map(in_line, mattering)):
+        lines = InLine({*given, *carried})
+        mattering, apart = [*lines.of(mattering)], False
+        if not lines.unset.keys().isdisjoint(ends):
+            raise CannotPlan("what it makes has no value where a branch is not taken")
+    single, renamed = _renamed(block, mattering, {*given, *carried})
     single = _without_copies(block, single, renamed, carried)
     found = _Sorting(block, single, given, carried)
     last = {renamed.get(name, name) for name in carried.values()}
@@ -81,7 +88,10 @@ def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[O
         again = [
             name
             for name in op.writes()
-            if name in taken and name != EMPTY and not _is_persistable(block, name)
+            if name in taken
+            and name != EMPTY
+            and not _is_persistable(block, name)
+            and op.definition is not MERGE
         ]
         taken.update(op.writes())
         inputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.inputs.items()}
@@ -98,6 +108,7 @@ def _without_copies(
     """The operators without those that make the same values under another name, which is put into `renamed`."""
     same: dict[str, str] = {}
     found = []
+    again = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
     for op in ops:
         op = _like(op, _put(op.inputs, same), op.outputs)
         copies = _copies(block, op)
@@ -106,6 +117,7 @@ def _without_copies(
             out = op.outputs[slot][0]
             if (
                 source not in carried
+                and again.isdisjoint((source, out))
                 and not _is_persistable(block, out)
                 and not _is_persistable(block, source)
             ):

@@ -8,6 +8,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite._ext.engine import Elements
 from fluidlite.base import flags
+from fluidlite.executor.control import loops
 
 layers = fluid.layers
 
@@ -103,8 +104,64 @@ def read_from_outside(x, n):
     return loop(n, lambda i, a: [step(a) * also + x], layers.scale(x, 0.5))
 
 
+def a_branch(x, n):
+    def body(i, x):
+        return [layers.cond(layers.less_than(i, number(2)), lambda: step(x), lambda: step(x, "b") * x)]
+
+    return loop(n, body, x)
+
+
+def a_branch_by_the_data(x, n):
+    def body(i, x):
+        small = layers.less_than(total(x), number(2.0, "float64"))
+        return [layers.cond(small, lambda: step(x) + 0.5, lambda: x * 0.4)]
+
+    return loop(n, body, x)
+
+
+def branches_of_branches(x, n):
+    """Some of which are never taken, and of which some make several results."""
+
+    def inner(i, a, b):
+        return layers.cond(
+            layers.less_than(i, number(1)), lambda: (step(a), b), lambda: (b * 0.5, step(a, "c"))
+        )
+
+    def body(i, a, b):
+        return layers.cond(
+            layers.less_than(i, number(3)), lambda: inner(i, a, b), lambda: (a * b, step(b, "b"))
+        )
+
+    return loop(n, body, x, layers.scale(x, 2.0))
+
+
+def cases(x, n):
+    """A variable of outside that some of the turns replace, with what was read of it before and behind."""
+    rate = number(1.0, "float64")
+
+    def body(i, x):
+        before = rate * 2.0
+        with layers.Switch() as switch:
+            with switch.case(layers.less_than(i, number(1))):
+                layers.assign(number(0.5, "float64"), rate)
+            with switch.case(layers.less_than(i, number(3))):
+                layers.assign(rate * 0.9, rate)
+        return [layers.elementwise_mul(step(x), rate) + before]
+
+    return loop(n, body, x)
+
+
+def case_numbers(x, n):
+    def body(i, x):
+        cases = {0: lambda: step(x), 2: lambda: x * 0.5}
+        return [layers.switch_case(layers.cast(i, "int32"), cases, default=lambda: step(x, "b"))]
+
+    return loop(n, body, x)
+
+
 LOOPS = [one, a_parameter_twice, two_variables, swapped, with_one_that_stops, nothing_kept, by_the_counter,
-         what_the_data_say, by_hand, through_an_array, read_from_outside]  # fmt: skip
+         what_the_data_say, by_hand, through_an_array, read_from_outside, a_branch, a_branch_by_the_data,
+         branches_of_branches, cases, case_numbers]  # fmt: skip
 
 
 def program(build):
@@ -141,10 +198,12 @@ def feeds():
 
 
 @pytest.mark.parametrize("build", LOOPS, ids=lambda build: build.__name__)
-def test_as_operator_by_operator(build):
+def test_as_operator_by_operator(build, monkeypatch):
     main, startup, loss, gradients = program(build)
     slow, scope = executor(startup, "interpret")
     expected = [slow.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope) for feed in feeds()]
+    backwards, counts = loops._turn_by_turn, []
+    monkeypatch.setattr(loops, "_turn_by_turn", lambda *given: counts.append(feed["n"]) or backwards(*given))
     exe, scope = executor(startup, "plan")
     for feed, values in zip(feeds(), expected, strict=True):
         found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
@@ -152,8 +211,9 @@ def test_as_operator_by_operator(build):
             assert one.shape == other.shape and one.dtype == other.dtype
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12, err_msg=str(name))
     text = exe.describe(main, scope)
-    assert "loop of" in text and "turns of" in text
+    assert "turns of" in text
     assert "turn by turn" not in text
+    assert all(count.item() == 0 for count in counts)  # there is nothing to go through
 
 
 @pytest.mark.parametrize("build", LOOPS, ids=lambda build: build.__name__)
@@ -184,7 +244,7 @@ def test_gradients_are_slopes(build):
 
 
 def test_one_plan_serves_all_batches():
-    main, startup, loss, gradients = program(by_the_counter)
+    main, startup, loss, gradients = program(a_branch)
     exe, scope = executor(startup, "plan")
     random = np.random.default_rng(1)
     sizes = [2, 10000, *random.integers(2, 3000, 40).tolist()]

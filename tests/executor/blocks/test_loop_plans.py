@@ -252,7 +252,7 @@ LOOPS = [
     growing,
     by_python,
 ]
-TURN_BY_TURN = {branch_inside, growing}
+TURN_BY_TURN = {growing}
 
 
 def data():

@@ -146,6 +146,22 @@ def across_rows(rnn, x, start, still, also):
     rnn.step_output(layers.softmax(new, axis=0))
 
 
+@static
+def branches(rnn, x, start, still, also):
+    """Steps that decide, one of them within a branch."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    flat = layers.reshape(layers.reduce_sum(word), [1])
+
+    def shrunk():
+        small = layers.less_than(flat, layers.fill_constant([1], "float32", -1.0))
+        return layers.cond(small, lambda: state * 0.5, lambda: fc([state], 4, "shrunk"))
+
+    less = layers.less_than(flat, layers.fill_constant([1], "float32", 0.0))
+    new = layers.cond(less, shrunk, lambda: fc([word, state], 4, "grown"))
+    rnn.update_memory(state, new)
+    rnn.step_output(layers.scale(new, 2.0))
+
+
 def deeper(x, start, still):
     """Steps of more dimensions."""
     words, begin = layers.stack([x, x * 0.5], axis=2), layers.stack([start, still], axis=1)
@@ -195,7 +211,7 @@ def two_layers(x, start, still):
     return [one_memory(x, start, still)[0], gates(x, still, start)[1]]
 
 
-STATIC = [one_memory, swapped_memories, gates, joined, halved, a_weight_double_grad, still_inputs, no_memory,
+STATIC = [branches, one_memory, swapped_memories, gates, joined, halved, a_weight_double_grad, still_inputs, no_memory,
           without_gradient, across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
 STEP_BY_STEP = {by_python, across_rows}
 
@@ -254,7 +270,20 @@ def last_ones(rnn, words, still, also):
     rnn.output(layers.elementwise_mul(state, word))
 
 
-DYNAMIC = [from_zero, from_start, with_still, last_ones]
+@dynamic
+def chosen(rnn, words, still, also):
+    """Steps that decide; fewer rows each time."""
+    word, state = rnn.step_input(words), rnn.memory(shape=[4], value=0.1)
+    zero = layers.fill_constant([1], "float32", 0.0)
+    less = layers.less_than(layers.reshape(layers.reduce_sum(word), [1]), zero)
+    new = layers.cond(
+        less, lambda: fc([word, state], 4, "less"), lambda: layers.tanh(fc(word, 4, "more") - state)
+    )
+    rnn.update_memory(state, new)
+    rnn.output(new)
+
+
+DYNAMIC = [chosen, from_zero, from_start, with_still, last_ones]
 
 
 def run(main, startup, fetched, feeds, engine):
