@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
 largest=6000000
-tests=${TESTS:-tests/executor tests/io tests/dygraph tests/test_packaging.py}
+tests=${TESTS:-tests/io tests/dygraph tests/test_packaging.py}
 
 pythons=("$@")
 if [ ${#pythons[@]} = 0 ]; then
@@ -42,10 +42,26 @@ import pathlib
 import sys
 import zipfile
 
-import zopfli.zipfile
+import zopfli.zlib
+
+
+class Packer:
+    """What `zipfile` asks for deflated data: those of a zlib stream, without its head and its sum."""
+
+    def __init__(self):
+        self.data = b""
+
+    def compress(self, data):
+        self.data += data
+        return b""
+
+    def flush(self):
+        return zopfli.zlib.compress(self.data)[2:-4]
+
 
 old = pathlib.Path(sys.argv[1])
-with zipfile.ZipFile(old) as before, zopfli.zipfile.ZipFile(pathlib.Path(sys.argv[2], old.name), "w", zipfile.ZIP_DEFLATED) as after:
+with zipfile.ZipFile(old) as before, zipfile.ZipFile(pathlib.Path(sys.argv[2], old.name), "w", zipfile.ZIP_DEFLATED) as after:
+    zipfile._get_compressor = lambda *kind: Packer()
     for entry in before.infolist():
         after.writestr(entry, before.read(entry))
 EOF

@@ -43,9 +43,13 @@ def _kept(program: Program) -> dict[str, frozenset[str]]:
     return found
 
 
-def names_read(block: Block) -> set[str]:
-    """The names of all variables that the operators of a block read, and those of the blocks in it."""
+def names_read(block: Block, seen: set[int] | None = None) -> set[str]:
+    """The names of all variables that the operators of a block read, and those of the blocks in it.
+
+    `seen`: blocks whose names are known already; several operators may run the same.
+    """
     names: set[str] = set()
+    seen = {id(block)} if seen is None else seen
     for op in block.ops:
         slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
         if slot is not None:
@@ -56,7 +60,9 @@ def names_read(block: Block) -> set[str]:
         else:
             names.update(op.reads())
         for inner in op.sub_blocks():
-            names |= names_read(inner)
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                names |= names_read(inner, seen)
     return names
 
 

@@ -334,3 +334,27 @@ def test_operators_of_inference_programs():
     for feed, expected in zip(feeds("p"), ([[2.0], [1.0]], [[0.0], [0.0]]), strict=True):
         feed = {**feed, "x": np.array([[1.0], [2.0]], "float32"), "m": np.array([[True], [False]])}
         assert exe.run(feed=feed, fetch_list=[merged])[0].tolist() == expected
+
+
+def test_blocks_that_two_operators_run_are_looked_at_once():
+    """At each of 30 levels: what looked at them once for each operator would not come to an end."""
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        condition = fluid.layers.fill_constant([1], "bool", False)
+        x = fluid.layers.fill_constant([1], "float32", 2.0)
+    blocks = [program.global_block(), *(program._create_block() for _ in range(30))]
+    for block, inner in zip(blocks, blocks[1:], strict=False):
+        for _ in range(2):
+            block.append_op(
+                type="conditional_block",
+                inputs={"Cond": [condition], "Input": []},
+                outputs={
+                    "Out": [x],
+                    "Scope": [block.create_var(type=fluid.core.VarDesc.VarType.STEP_SCOPES)],
+                },
+                attrs={"sub_block": inner, "is_scalar_condition": True},
+            )
+    blocks[-1].append_op(type="scale", inputs={"X": [x]}, outputs={"Out": [x]}, attrs={"scale": 3.0})
+    program.current_block_idx = 0
+    (found,) = fluid.Executor(fluid.CPUPlace()).run(program, fetch_list=[x])
+    assert found == 2
