@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
@@ -106,6 +108,8 @@ CHOOSE = OpDef(
 MARKS = (BEGIN, END)
 
 _BRANCHES = ("conditional_block", "conditional_block_grad")
+_OfBlocks = dict[int, dict[str, None]]
+"""Names, by the number of the block, which several operators may run."""
 
 
 def in_line(op: Operator) -> bool:
@@ -121,10 +125,27 @@ def in_line(op: Operator) -> bool:
     if op.type == "conditional_block_grad" and not _gradient_in_line(op):
         return False
     block = op.attrs["sub_block"]
+    if block.idx in _shared(
+        block.program
+    ):  # each of its operators would put it in its place, and those in it theirs
+        return False
     if any(works_alone(each) and not takes_no_part(each) and not in_line(each) for each in block.ops):
         return False
     lasting = any(var.persistable for var in block.vars.values())
     return not lasting and {*op.writes()}.issuperset(written_outside(op))
+
+
+def _shared(program: Program) -> frozenset[int]:
+    """The numbers of the blocks that several operators run."""
+    version, found = _shared_blocks.get(program, (None, frozenset()))
+    if version != program._version:
+        runs = Counter(inner.idx for block in program.blocks for op in block.ops for inner in op.sub_blocks())
+        found = frozenset(number for number, count in runs.items() if count > 1)
+        _shared_blocks[program] = program._version, found
+    return found
+
+
+_shared_blocks: WeakKeyDictionary[Program, tuple[int, frozenset[int]]] = WeakKeyDictionary()
 
 
 def in_pieces(op: Operator) -> bool:
@@ -165,15 +186,18 @@ def _for_branches_only(op: Operator) -> bool:
     return all(name in op.block.vars for name in outs)
 
 
-def written_outside(op: Operator) -> list[str]:
-    """The variables outside of its block that a branch may write and that do not last."""
+def written_outside(op: Operator, known: _OfBlocks | None = None) -> list[str]:
+    """The variables outside of its block that a branch may write and that do not last; `known`: of blocks."""
     block: Block = op.attrs["sub_block"]
-    found: dict[str, None] = {}
-    for inner in block.ops:
-        names = written_outside(inner) if inner.type in _BRANCHES else inner.writes()
-        for name in names:
-            if name != EMPTY and name not in block.vars and not block._is_persistable(name):
-                found[name] = None
+    known = {} if known is None else known
+    found = known.get(block.idx)
+    if found is None:
+        found = known[block.idx] = {}
+        for inner in block.ops:
+            names = written_outside(inner, known) if inner.type in _BRANCHES else inner.writes()
+            for name in names:
+                if name != EMPTY and name not in block.vars and not block._is_persistable(name):
+                    found[name] = None
     if op.type == "conditional_block_grad":
         inside = {grad_name(name) for name, _ in _gradients(op)}
         found = {name: None for name in found if name not in inside}
@@ -191,12 +215,16 @@ def read_before(op: Operator) -> list[str]:
     return written_outside(op) if op.type in _BRANCHES else []
 
 
-def reads(op: Operator) -> list[str]:
-    """What an operator of a plan reads of what is around it."""
+def reads(op: Operator, known: _OfBlocks | None = None) -> list[str]:
+    """What an operator of a plan reads of what is around it; `known`: what operators of blocks read."""
     if op.type not in _BRANCHES:
         return [*op.reads()]
     block = op.attrs["sub_block"]
-    found = [name for inner in block.ops for name in reads(inner) if name not in block.vars]
+    known = {} if known is None else known
+    found = known.get(block.idx)
+    if found is None:
+        every = (name for inner in block.ops for name in reads(inner, known) if name not in block.vars)
+        found = known[block.idx] = dict.fromkeys(every)
     if op.type == "conditional_block":
         return [*op.inputs["Cond"], *found]
     arriving = [name for name in _arriving(op).values() if name != EMPTY]
