@@ -243,8 +243,9 @@ def test_gradients_are_slopes(build):
             assert slope == pytest.approx((gradient * way).sum(), rel=1e-5, abs=1e-6), name
 
 
-def test_one_plan_serves_all_batches():
-    main, startup, loss, gradients = program(a_branch)
+@pytest.mark.parametrize("build", [by_the_counter, a_branch], ids=lambda build: build.__name__)
+def test_one_plan_serves_all_batches(build):
+    main, startup, _, _ = program(build)
     exe, scope = executor(startup, "plan")
     random = np.random.default_rng(1)
     sizes = [2, 10000, *random.integers(2, 3000, 40).tolist()]
