@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy
+from .block import Block
 from .operator import OpRole
 from .program import Program
 
@@ -35,28 +36,37 @@ def reduce_gradients(program: Program, nrings: int = 1) -> None:
     `nrings`: how many of NCCL's connections they are shared out among.
     """
     block = program.global_block()
-    ring, gradient = -1, None
-    for at, op in reversed(list(enumerate(block.ops))):
-        if not int(op.attrs.get("op_role", 0)) & OpRole.Backward:
-            continue
-        named = op.attrs.get("op_role_var") or []
-        place = at + 1
-        for parameter, name in zip(named[::2], named[1::2], strict=True):
-            if getattr(block.vars[parameter], "is_distributed", False):
-                continue
-            gradient = block.vars[name]
-            if place == at + 1:
-                _insert(block, place, "c_sync_calc_stream", gradient, OpRole.Backward)
-                place += 1
+    found, ring = _gradients(block), -1
+    for at, names in reversed(found):
+        _insert(block, at + 1, "c_sync_calc_stream", block.vars[names[0]], OpRole.Backward)
+        for name in names:  # the last one in front
             ring = (ring + 1) % nrings
-            _insert(block, place, "c_allreduce_sum", gradient, OpRole.Backward, ring_id=ring)
-    if gradient is None:
-        return
-    update = next(
-        (at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) & OpRole.Optimize), None
-    )
-    if update is not None:
-        wait_for_all(block, update, gradient, nrings, OpRole.Backward)
+            _insert(block, at + 2, "c_allreduce_sum", block.vars[name], OpRole.Backward, ring_id=ring)
+    update = _update(block)
+    if found and update < len(block.ops):
+        wait_for_all(block, update, block.vars[found[0][1][-1]], nrings, OpRole.Backward)
+
+
+def _gradients(block: Block) -> list[tuple[int, list[str]]]:
+    """The gradients of parameters that processes exchange, by the place of the operator that completes them."""
+    found = []
+    for at, op in enumerate(block.ops):
+        if int(op.attrs.get("op_role", 0)) & OpRole.Backward:
+            named = op.attrs.get("op_role_var") or []
+            names = [
+                name
+                for parameter, name in zip(named[::2], named[1::2], strict=True)
+                if not getattr(block.vars[parameter], "is_distributed", False)
+            ]
+            if names:
+                found.append((at, names))
+    return found
+
+
+def _update(block: Block) -> int:
+    """Where the first operator stands that updates parameters; the end if there is none."""
+    places = (at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) & OpRole.Optimize)
+    return next(places, len(block.ops))
 
 
 def exchange_gradients(program: Program, bucket: int = BUCKET) -> None:
@@ -65,17 +75,8 @@ def exchange_gradients(program: Program, bucket: int = BUCKET) -> None:
     Sparse ones have a message each. The operators are none of Fluid's: the program is to be run here, and not saved.
     """
     block = program.global_block()
-    made: list[tuple[int, str]] = []
-    for at, op in enumerate(block.ops):
-        named = op.attrs.get("op_role_var") or []
-        if int(op.attrs.get("op_role", 0)) & OpRole.Backward:
-            for parameter, name in zip(named[::2], named[1::2], strict=True):
-                if not getattr(block.vars[parameter], "is_distributed", False):
-                    made.append((at, name))
-    update = next(
-        (at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) & OpRole.Optimize),
-        len(block.ops),
-    )
+    made = [(at, name) for at, names in _gradients(block) for name in names]
+    update = _update(block)
     buckets: list[tuple[int, list[str]]] = []
     rows: list[tuple[int, str]] = []
     filling: dict[Any, tuple[int, list[str]]] = {}

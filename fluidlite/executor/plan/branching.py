@@ -125,9 +125,8 @@ def in_line(op: Operator) -> bool:
     if op.type == "conditional_block_grad" and not _gradient_in_line(op):
         return False
     block = op.attrs["sub_block"]
-    if block.idx in _shared(
-        block.program
-    ):  # each of its operators would put it in its place, and those in it theirs
+    # Each operator would put a shared block in its place, and those in it the ones that they share.
+    if block.idx in _shared(block.program):
         return False
     if any(works_alone(each) and not takes_no_part(each) and not in_line(each) for each in block.ops):
         return False

@@ -246,9 +246,8 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
             continue  # feeds and fetches go by name
         if _acts(op) or not needed.isdisjoint(op.writes()):
             kept.append(op)
-            needed.update(
-                op.reads(), *map(names_read, op.sub_blocks())
-            )  # those of gradients need not name all
+            # Operators of gradients need not name all that their blocks read.
+            needed.update(op.reads(), *map(names_read, op.sub_blocks()))
     return kept[::-1]
 
 

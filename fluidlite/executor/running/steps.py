@@ -24,7 +24,7 @@ from ..host.two_phase import TwoPhasePlan
 from ..plan.shapes import CannotPlan
 from ..plan.step_plan import StepPlan, TwoPhases
 from ..reading import readers
-from ..tensors.lod_tensor import LoDTensorArray, overwrite
+from ..tensors.lod_tensor import LoDTensorArray
 from ..tensors.scope import Scope
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed
@@ -218,10 +218,7 @@ def _kept(
         if type(value) is SelectedRows:
             continue
         tensor = scope.var(name).get_tensor()
-        if tensor.array is None or tensor.array.shape != value.shape or tensor.array.dtype != value.dtype:
-            tensor.replace(value.copy())
-        else:
-            overwrite(tensor.array, value)
+        tensor.set(value)
         tensor.hold_lod(lod)
     return {name: value for name, value in feed.items() if not changed.get(name)}
 
