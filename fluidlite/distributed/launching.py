@@ -27,10 +27,12 @@ _SIGNALLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited o
 _SIGNAL = re.compile(r"signal (\d+(?: \([^)]*\))?)")
 _EXITED = re.compile(r"Process name: \[[^\]]*,(\d+)\]")
 _CODE = re.compile(r"Exit code: +(\d+)")
-_KEPT = 200
+KEPT = 200
 """How many lines of each process are kept, for the end."""
 
-_INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status after Ctrl-C."""
+
 _PATIENCE = 5.0
 
 
@@ -141,7 +143,7 @@ class _Run:
         self._count = count
         self.stopped = False
         self._lock = threading.Lock()
-        self._last: list[deque[str]] = [deque(maxlen=_KEPT) for _ in range(count)]
+        self._last: list[deque[str]] = [deque(maxlen=KEPT) for _ in range(count)]
         self._said = ""
         self._failed: tuple[int, str] | None = None
         self._logs: list[IO[str]] | None = None
@@ -178,7 +180,7 @@ class _Run:
             reader.join(_PATIENCE)
         for log in self._logs or ():
             log.close()
-        if status and status != _INTERRUPTED:
+        if status and status != INTERRUPTED:
             self._tell()
         return status if status >= 0 else 128 - status
 
@@ -192,7 +194,7 @@ class _Run:
                 break
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 continue
-        return _INTERRUPTED
+        return INTERRUPTED
 
     def _read(self, pipe: IO[bytes], name: str) -> None:
         for raw in pipe:
@@ -240,13 +242,13 @@ class _Run:
         else:
             print(self._said, end="", file=sys.stderr)
             return
-        traceback = _traceback(self._last[rank]) if rank < self._count else []
+        traceback = last_traceback(self._last[rank]) if rank < self._count else []
         for line in traceback:
             print(line, file=sys.stderr)
         print(f"fluidlite: {reason}", file=sys.stderr, flush=True)
 
 
-def _traceback(lines: Sequence[str]) -> list[str]:
+def last_traceback(lines: Sequence[str]) -> list[str]:
     """The last traceback among what a process has printed, to its end."""
     starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     return list(lines)[starts[-1] :] if starts else []

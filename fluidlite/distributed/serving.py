@@ -1,4 +1,7 @@
-"""Starting parameter servers and workers on this machine, and telling what becomes of them."""
+"""Starting parameter servers and workers on this machine, and telling what becomes of them.
+
+What they print comes with their kind and number in front; the error of the one that failed first stands last.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-TRAINERS_RETURN = "FLUIDLITE_TRAINERS_RETURN"
-"""The variable by which servers without barriers know that trainers which have ended will come back."""
+from ..rpc.server import TRAINERS_RETURN, WITH_BARRIERS
+from .launching import INTERRUPTED, KEPT, last_traceback
 
 _LOOKS, _PATIENCE = 0.05, 5.0
 
@@ -22,32 +27,61 @@ class _Process:
     """A server or worker."""
 
     def __init__(
-        self, kind: str, number: int, command: Sequence[str], environ: dict[str, str], log: str | None
+        self, kind: str, number: int, command: Sequence[str], environ: dict[str, str], log: IO[str] | None
     ):
-        self.name = f"{kind} {number}"
-        self._command, self._environ = command, environ
-        self._log: IO[str] | None = None
-        if log is not None:
-            Path(log).mkdir(parents=True, exist_ok=True)
-            self._log = (Path(log) / f"{kind}log.{number}").open("w", encoding="utf8")
+        self.kind, self.name = kind, f"{kind} {number}"
+        self._command, self._environ, self._log = command, environ, log
+        self._last: deque[str] = deque(maxlen=KEPT)
+        self.with_barriers = False
         self.start()
 
     def start(self) -> None:
         """Start it, for the first time or again."""
         self.running = subprocess.Popen(
-            self._command, env=self._environ, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL
+            self._command,
+            env=self._environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
         )
+        self._readers = [
+            threading.Thread(target=self._read, args=(pipe, target), daemon=True)
+            for pipe, target in ((self.running.stdout, sys.stdout), (self.running.stderr, sys.stderr))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, pipe: IO[bytes], target: IO[str]) -> None:
+        for raw in pipe:
+            text = raw.decode("utf8", "replace").rstrip("\n")
+            if target is sys.stderr:
+                self._last.append(text)
+                if text == WITH_BARRIERS:
+                    self.with_barriers = True
+                    continue
+            if self._log is not None:
+                self._log.write(f"{text}\n")
+                self._log.flush()
+            else:
+                target.write(f"[{self.name}] {text}\n")
+                target.flush()
 
     def end(self) -> None:
-        """End it if it has not ended."""
+        """End it if it has not ended, and print what it has still to say."""
         self.running.terminate()
         try:
             self.running.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self.running.kill()
             self.running.wait()
-        if self._log is not None:
-            self._log.close()
+        for reader in self._readers:
+            reader.join(_PATIENCE)
+
+    def tell(self) -> None:
+        """Say what has become of it, with its traceback."""
+        for line in last_traceback(self._last) if self.running.returncode > 0 else []:
+            print(line, file=sys.stderr)
+        print(f"fluidlite: {self.fate()}", file=sys.stderr, flush=True)
 
     def fate(self) -> str:
         """What has become of it."""
@@ -72,10 +106,11 @@ def run(
         servers: `IP:PORT` of each server.
         workers: how many there are.
         log_dir: where `serverlog.N` and `workerlog.N` get what they print, instead of the terminal.
-        restarts: how often a worker that fails is started again.
+        restarts: how often what has failed is started again: a worker of servers without barriers alone, otherwise all
+            servers and workers, to go on from what the script has saved.
 
     When a process fails, the others have 5 seconds to say so, too, and are ended then. Servers are ended when all
-    workers have ended.
+    workers have ended, and everything at Ctrl-C.
     """
     base = {
         **os.environ,
@@ -84,46 +119,86 @@ def run(
         "PYTHONUNBUFFERED": "1",
         TRAINERS_RETURN: "1" if restarts else "0",
     }
-    serving, training = [], []
+    told = []
+    for number, endpoint in enumerate(servers):
+        host, _, port = endpoint.rpartition(":")
+        told.append(
+            ("server", number, {**base, "TRAINING_ROLE": "PSERVER", "POD_IP": host, "PADDLE_PORT": port})
+        )
+    for number in range(workers):
+        told.append(
+            ("worker", number, {**base, "TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(number)})
+        )
+    logs = _logs(log_dir, [f"{kind}log.{number}" for kind, number, _ in told])
     try:
-        for number, endpoint in enumerate(servers):
-            host, _, port = endpoint.rpartition(":")
-            told = {**base, "TRAINING_ROLE": "PSERVER", "POD_IP": host, "PADDLE_PORT": port}
-            serving.append(_Process("server", number, command, told, log_dir))
-        for number in range(workers):
-            told = {**base, "TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(number)}
-            training.append(_Process("worker", number, command, told, log_dir))
-        failed = _follow(serving, training, restarts)
-        if failed is not None:
-            print(f"fluidlite: {failed.fate()}", file=sys.stderr, flush=True)
-            return abs(failed.running.returncode) or 1
-        until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until and any(one.running.poll() is None for one in serving):
-            time.sleep(_LOOKS)  # those that all workers have told that they are done end by themselves
-        return 0
+        while True:
+            group = _Group()
+            try:
+                for (kind, number, environ), log in zip(told, logs, strict=True):
+                    group.processes.append(_Process(kind, number, command, environ, log))
+                failed, restarts = group.follow(restarts)
+            finally:
+                group.end()
+            if failed is None:
+                return 0
+            failed.tell()
+            if not restarts:
+                return abs(failed.running.returncode) or 1
+            restarts -= 1
+            print("fluidlite: all are started again", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     finally:
-        for one in (*training, *serving):
+        for log in logs:
+            if log is not None:
+                log.close()
+
+
+def _logs(folder: str | None, names: Sequence[str]) -> list[IO[str] | None]:
+    if folder is None:
+        return [None] * len(names)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return [Path(folder, name).open("w", encoding="utf8") for name in names]
+
+
+class _Group:
+    """The servers and workers of one attempt."""
+
+    def __init__(self) -> None:
+        self.processes: list[_Process] = []
+
+    def _of(self, kind: str) -> list[_Process]:
+        return [one for one in self.processes if one.kind == kind]
+
+    def follow(self, restarts: int) -> tuple[_Process | None, int]:
+        """Wait for the workers; the first process that has failed, if any has, and how many restarts are left."""
+        failed: _Process | None = None
+        since = 0.0
+        training = self._of("worker")
+        while any(one.running.poll() is None for one in training):
+            time.sleep(_LOOKS)
+            if failed is not None:
+                if time.monotonic() - since > _PATIENCE:
+                    return failed, restarts
+                continue
+            for one in self.processes:
+                if one.running.poll() in (None, 0):
+                    continue
+                alone = one.kind == "worker" and not any(each.with_barriers for each in self._of("server"))
+                if restarts and alone:
+                    restarts -= 1
+                    print(f"fluidlite: {one.fate()} and is started again", file=sys.stderr, flush=True)
+                    one.start()
+                    continue
+                failed, since = failed or one, time.monotonic()
+        failed = failed or next((one for one in training if one.running.returncode), None)
+        until = time.monotonic() + (_PATIENCE if failed is None else 0.0)
+        while time.monotonic() < until and any(one.running.poll() is None for one in self.processes):
+            time.sleep(_LOOKS)  # servers that all workers have told that they are done end by themselves
+        return failed, restarts
+
+    def end(self) -> None:
+        """End all that run: at Ctrl-C in the terminal they have heard of it themselves."""
+        for one in reversed(self.processes):
             with suppress(OSError):
                 one.end()
-
-
-def _follow(serving: list[_Process], training: list[_Process], restarts: int) -> _Process | None:
-    """Wait for the workers; the first process that has failed, if any has."""
-    failed: _Process | None = None
-    since = 0.0
-    while any(one.running.poll() is None for one in training):
-        time.sleep(_LOOKS)
-        if failed is not None:
-            if time.monotonic() - since > _PATIENCE:
-                return failed
-            continue
-        for one in (*serving, *training):
-            if one.running.poll() in (None, 0):
-                continue
-            if restarts and one in training:
-                restarts -= 1
-                print(f"fluidlite: {one.fate()} and is started again", file=sys.stderr, flush=True)
-                one.start()
-                continue
-            failed, since = failed or one, time.monotonic()
-    return failed or next((one for one in training if one.running.returncode), None)

@@ -141,13 +141,14 @@ def load_persistables(
 
 def _load_parts(folder: Path, program: Program) -> None:
     """Load what a server's program holds, or what a trainer's does and no server, from files of whole variables."""
-    chosen = _choose(program, None, is_persistable)
     here = on_servers.on_this_server(program) if on_servers.is_server(program) else None
     gone = on_servers.held_elsewhere(program)
+
+    def wanted(var: Variable) -> bool:
+        return is_persistable(var) and (var.name in here if here is not None else var.name not in gone)
+
     found = {}
-    for name, var in chosen.items():
-        if name not in here if here is not None else name in gone:
-            continue
+    for name, var in _choose(program, None, wanted).items():
         part = here[name] if here is not None else None
         whole = part[0] if part else name
         path = _inside(folder, whole)

@@ -15,6 +15,12 @@ from typing import Any, Protocol
 from .messages import Message, RpcError, TrainerLost
 from .transport import Listener
 
+TRAINERS_RETURN = "FLUIDLITE_TRAINERS_RETURN"
+"""The variable by which a launcher says that trainers which have ended will come back."""
+
+WITH_BARRIERS = "fluidlite: trainers of this server wait for each other"
+"""What a server with barriers tells such a launcher: one of its trainers cannot come back alone."""
+
 _TELLS_FOR = 3.0
 """Seconds for which a server that has failed stays to tell those trainers why that have not asked yet."""
 
@@ -61,7 +67,7 @@ class ParameterServer:
         self._gone: set[int] = set()
         self._failure: Exception | None = None
         self._told: set[int] = set()
-        self._return = os.environ.get("FLUIDLITE_TRAINERS_RETURN") == "1"
+        self._return = os.environ.get(TRAINERS_RETURN) == "1"
         self._commands: Mapping[str, Callable[[Message], Message]] = {
             "send": self._send,
             "send_barrier": self._send_barrier,
@@ -75,6 +81,8 @@ class ParameterServer:
 
     def run(self) -> None:
         """Serve until all trainers are done."""
+        if self._return and self.sync:
+            print(WITH_BARRIERS, file=sys.stderr, flush=True)
         threads = 4 * self.trainers + 8
         listener = Listener(self.endpoint, threads, self._answer, self._joined, self._left)
         try:

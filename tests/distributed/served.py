@@ -55,9 +55,12 @@ def main(model, strategy, *more):
     loss = loss_of({"clicks": clicks, "words": words}[model])
     made = getattr(StrategyFactory, f"create_{strategy}_strategy")(*([2] if strategy == "geo" else []))
     fleet.distributed_optimizer(fluid.optimizer.Adam(0.01, lazy_mode=True), made).minimize(loss)
+    folder = Path(more[-1]) if more else Path()
+    saved = max(folder.glob("step*.done"), default=None) if "resumes" in more else None
     if fleet.is_server():
-        fleet.init_server()
-        print("SERVING", os.getpid(), flush=True)
+        fleet.init_server(*([str(saved.with_suffix(""))] if saved else []))
+        if "resumes" in more:
+            folder.joinpath(f"server{fleet.server_index()}").write_text(str(os.getpid()))
         fleet.run_server()
         return
     fleet.init_worker()
@@ -66,12 +69,20 @@ def main(model, strategy, *more):
     number, losses = fleet.worker_index(), []
     share = 8 // fleet.worker_num()
     for step, feed in enumerate(batches(number * share, (number + 1) * share)):
+        if saved and step <= int(saved.stem[4:]):
+            continue
         (value,) = exe.run(fleet.main_program, feed=feed, fetch_list=[loss])
         losses.append(float(np.ravel(value)[0]))
+        print("LOSS", step, losses[-1])
+        if "resumes" in more and number == 0:
+            fleet.save_persistables(exe, str(folder / f"step{step}"))
+            folder.joinpath(f"step{step}.done").touch()
+            if step == 2 and not saved:
+                os.kill(int(folder.joinpath("server0").read_text()), signal.SIGKILL)
         if "dies" in more and number == 1 and step == 2 and not Path(more[-1]).exists():
             Path(more[-1]).touch()
             os.kill(os.getpid(), signal.SIGKILL)
-    print("LOSSES", number, losses, flush=True)
+    print("LOSSES", number, losses)
     if "saves" in more and fleet.is_first_worker():
         fleet.save_persistables(exe, more[-1])
     fleet.stop_worker()

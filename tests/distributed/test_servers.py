@@ -1,6 +1,9 @@
 """Parameter servers and workers in processes of their own, started by Fluid's command."""
 
 import ast
+import os
+import re
+import signal
 import subprocess
 import sys
 
@@ -37,7 +40,7 @@ def launched(*words, servers=2, workers=2, options=()):
 
 
 def losses(text):
-    found = [line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("LOSSES")]
+    found = [line.split(" LOSSES ")[1].split(" ", 1) for line in text.splitlines() if " LOSSES " in line]
     return [ast.literal_eval(values) for _, values in sorted(found)]
 
 
@@ -78,6 +81,41 @@ def test_a_worker_comes_back_where_nobody_waits_for_it(tmp_path):
     assert "worker 1 died of signal 9 (SIGKILL) and is started again" in done.stderr
     assert "has lost trainer 1 of 2" in done.stderr
     assert [len(one) for one in losses(done.stdout)] == [served.STEPS] * 2
+
+
+def test_a_server_that_is_killed_is_named_and_all_go_on_from_what_was_saved(tmp_path):
+    done = launched("clicks", "sync", "resumes", tmp_path, options=["--restart", "1"])
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    killed = told.index("fluidlite: server 0 died of signal 9 (SIGKILL)")
+    assert told[killed + 1] == "fluidlite: all are started again"
+    lost = r"\[worker 0\] .*ServerLost: .*trainer 0 has lost parameter server 127.0.0.1:\d+ at step 3, when it wanted"
+    assert any(re.match(lost, line) for line in told)
+    words = [line.split() for line in done.stdout.splitlines() if " LOSS " in line]
+    found = {(worker, int(step)): float(loss) for _, worker, _, step, loss in words}
+    together = [np.mean([found[worker, step] for worker in ("0]", "1]")]) for step in range(served.STEPS)]
+    np.testing.assert_allclose(together, alone("clicks")[0], rtol=0, atol=1e-5)
+    assert [len(one) for one in losses(done.stdout)] == [2, 2]
+
+
+def test_ctrl_c_ends_servers_and_workers(tmp_path):
+    """The launcher alone hears of it, as of one that a script sends."""
+    script = tmp_path / "waits.py"
+    script.write_text("import os, time\nprint('PID', os.getpid())\ntime.sleep(60)\n")
+    command = [sys.executable, "-m", "fluidlite", "-m", "paddle.distributed.launch_ps"]
+    command += ["--worker_num", "1", "--server_num", "1", str(script)]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as run:
+        pids = []
+        while len(pids) < 2:
+            line = run.stdout.readline()
+            if "PID" in line:
+                assert line.startswith(("[server 0] ", "[worker 0] "))
+                pids.append(int(line.split()[-1]))
+        run.send_signal(signal.SIGINT)
+        assert run.wait(30) == 130
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_a_server_that_waits_does_not_keep_its_process():
