@@ -72,7 +72,7 @@ class Message:
             command, trainer, info, listed = json.loads(data[8 : 8 + size])
             told = [(str(n), str(t), tuple(map(int, s)), h if h is None else int(h)) for n, t, s, h in listed]
             message = cls(str(command), int(trainer), dict(info))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise FormatError(f"the header of a message cannot be read: {error}") from None
         at = 8 + size
         for name, kind, shape, height in told:

@@ -218,6 +218,8 @@ class ParameterServer:
                 self._state.notify_all()
 
     def _joined(self, trainer: int) -> None:
+        if trainer >= self.trainers:
+            return  # its first call is refused
         with self._state:
             self._watching[trainer] = self._watching.get(trainer, 0) + 1
             if trainer in self._gone | self._ended:
@@ -226,6 +228,8 @@ class ParameterServer:
 
     def _left(self, trainer: int) -> None:
         """The connection of a trainer has ended."""
+        if trainer >= self.trainers:
+            return
         with self._state:
             self._watching[trainer] -= 1
             if self._watching[trainer] or trainer in self._done | self._ended:

@@ -16,6 +16,7 @@ from ..base.errors import NotSupportedError
 
 CALL, WATCH = "Call", "Watch"
 _SERVICE = "fluidlite.ParameterServer"
+_DIGITS = 9
 _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -89,6 +90,8 @@ class Listener:
         self._over = threading.Event()
 
         def watch(number: bytes, context: Any) -> Iterator[bytes]:
+            if not number.isdigit() or len(number) > _DIGITS:
+                return
             trainer = int(number)
             joined(trainer)
             context.add_callback(lambda: left(trainer))

@@ -58,6 +58,7 @@ class ServedParameters:
         if name.startswith(_COUNTER) and self._decay is not None:
             if self.merges:
                 return  # rounds are counted here
+            self._fits(name, value)
             held = self._variable(name).get_tensor()
             held.set(held.numpy() + np.asarray(value))
             self._run([self._decay], {})
@@ -100,11 +101,12 @@ class ServedParameters:
     def _fits(self, name: str, value: Any) -> None:
         var = self._home.var(name)
         rows = isinstance(value, SelectedRows)
-        if rows != (var.type == VarType.SELECTED_ROWS) or tuple(value.shape) != tuple(var.shape):
-            kind = "SelectedRows" if rows else "an array"
+        kind, expected = value.values.dtype if rows else value.dtype, to_numpy(var.dtype)
+        fits = kind == expected and tuple(value.shape) == tuple(var.shape)
+        if not fits or rows != (var.type == VarType.SELECTED_ROWS):
             raise EnforceNotMet(
-                f"gradient {name!r} must be of shape {list(var.shape)} and type {var.type}, got {kind} of shape "
-                f"{list(value.shape)}"
+                f"gradient {name!r} must be {expected} of shape {list(var.shape)} and type {var.type}, got "
+                f"{'SelectedRows' if rows else 'an array'} of {kind} and shape {list(value.shape)}"
             )
 
     def _nothing(self, name: str) -> Any:
@@ -155,7 +157,9 @@ class ServedParameters:
     def rows(self, table: str, ids: np.ndarray) -> np.ndarray:
         """See `Store`; EnforceNotMet for ids that the table does not have."""
         held = to_host(self._variable(table).get_tensor().array)
-        if len(ids) and not 0 <= ids.min() <= ids.max() < len(held):
+        if ids.dtype != np.int64:
+            raise EnforceNotMet(f"ids of rows of {table!r} must be int64, got {ids.dtype}")
+        if ids.size and not 0 <= ids.min() <= ids.max() < len(held):
             raise EnforceNotMet(
                 f"{table!r} has the rows 0 to {len(held) - 1}, asked for {ids.min()} to {ids.max()}"
             )
