@@ -7,6 +7,7 @@ import ast
 import copy
 import functools
 import linecache
+import sys
 import textwrap
 import threading
 import types
@@ -50,7 +51,7 @@ def node_of(function: types.FunctionType) -> Any:
             _files.pop(next(iter(_files)))
         known = _files[code.co_filename, updated] = hash(text), found
     fitting = [node for node in known[1].get(code.co_firstlineno, ()) if _fits(node, code)]
-    if len(fitting) > 1 and hasattr(code, "co_positions"):
+    if len(fitting) > 1:
         fitting = [node for node in fitting if _covers(node, code)]
     if len(fitting) != 1:
         raise Refusal(
@@ -70,7 +71,9 @@ def _fits(node: Any, code: types.CodeType) -> bool:
 
 
 def _covers(node: Any, code: types.CodeType) -> bool:
-    """Whether the instructions of a lambda stand where the tree says that it is."""
+    """Whether the instructions of a lambda stand where the tree says that it is, if Python knows where."""
+    if sys.version_info < (3, 11):
+        return True
     body = node.body
     places = [(line, column) for line, _, column, end in code.co_positions() if line and end]
     first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Self
 
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
@@ -55,7 +54,7 @@ class Switch:
             raise ArgumentError("there should be at least one condition")
         return ConditionalBlock([self.pre_not_conditions[-1]], is_scalar_condition=True).block()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Switch:
         self.inside_scope = True
         return self
 

@@ -18,7 +18,7 @@ def _window(xp: Any, x: Any, n: int, axis: int) -> Any:
     size = x.shape[axis]
     total = xp.zeros_like(x)
     for step in range(n):
-        total += padded[(*before, slice(step, step + size))]
+        total += padded[before + (slice(step, step + size),)]
     return total
 
 

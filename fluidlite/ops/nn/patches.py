@@ -37,7 +37,7 @@ def gather_patches(xp: Any, x: Any, g: Geometry, groups: int) -> Any:
     widths = [(b, total - b - s) for (b, _), total, s in zip(g.pads, room, g.image, strict=True)]
     if any(low or high for low, high in widths):
         x = xp.pad(x, [(0, 0), (0, 0), *widths])
-    patches = xp.stack([x[(slice(None), slice(None), *place)] for place in _places(g)], axis=2)
+    patches = xp.stack([x[(slice(None),) * 2 + place] for place in _places(g)], axis=2)
     return patches.reshape(n, groups, c // groups * product(g.kernel), product(g.out))
 
 
@@ -52,6 +52,6 @@ def scatter_patches(xp: Any, patches: Any, g: Geometry) -> Any:
     if n and min(g.out, default=1) > 0:
         patches = patches.reshape(n, c, k, *g.out)
         for index, place in enumerate(_places(g)):
-            padded[(slice(None), slice(None), *place)] += patches[:, :, index]
+            padded[(slice(None),) * 2 + place] += patches[:, :, index]
     inner = tuple(slice(before, before + size) for (before, _), size in zip(g.pads, g.image, strict=True))
-    return padded[(slice(None), slice(None), *inner)]
+    return padded[(slice(None),) * 2 + inner]

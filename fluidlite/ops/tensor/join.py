@@ -75,7 +75,7 @@ def _pieces(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
     found, start = [], 0
     before = (slice(None),) * (axis % whole.ndim)
     for size in sizes:
-        found.append(xp.ascontiguousarray(whole[(*before, slice(start, start + size))]))
+        found.append(xp.ascontiguousarray(whole[before + (slice(start, start + size),)]))
         start += size
     return found
 
