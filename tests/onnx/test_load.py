@@ -19,13 +19,8 @@ STAYS = {
     "assigned_eye_diag": "ScatterND",
     "gathered": "ScatterND",
     "order": "TopK",
-    "where": "If",
     "conv2d_transpose": "output_padding",
     "detector": "NonMaxSuppression",
-    "static_rnn": "Scan",
-    "loops": "Loop",
-    "arrays": "SequenceAt",
-    "switched": "If",
 }
 """Exported programs that do not come back, with what the error names."""
 

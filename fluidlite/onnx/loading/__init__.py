@@ -1,6 +1,6 @@
 """ONNX models as programs."""
 
-from . import layers, numbers, recurrent, shapes
+from . import control, layers, numbers, recurrent, sequences, shapes
 from .reading import load
 
-__all__ = ["layers", "load", "numbers", "recurrent", "shapes"]
+__all__ = ["control", "layers", "load", "numbers", "recurrent", "sequences", "shapes"]

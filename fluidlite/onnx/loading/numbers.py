@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def _same(n: Node) -> None:
 
 @imports("Identity", "Dropout")
 def _identity(n: Node) -> None:
-    n.maker.values[n.node.output[0]] = n.value()
+    n.maker.values[n.node.output[0]] = replace(n.value(), own=False)
 
 
 @imports("LeakyRelu", "Elu", "Selu", "HardSigmoid", "ThresholdedRelu")

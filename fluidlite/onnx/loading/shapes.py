@@ -21,7 +21,7 @@ def shaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
     shape = [size if isinstance(size, int) else -1 for size in sizes]
     inputs = {"X": x}
     if open_sizes:
-        inputs["ShapeTensor"] = [n.size(size) for size in sizes]  # type: ignore[assignment]
+        inputs["ShapeTensor"] = [n.maker.size(size) for size in sizes]  # type: ignore[assignment]
     return n.op("reshape2", inputs, more=["XShape"], shape=shape)
 
 
@@ -174,17 +174,19 @@ def _gather(n: Node) -> None:
             scalar=n.rank() == 1,
         )
         return
-    if index.scalar:
-        raise n.fail("takes a place that it computes")
-    if axis == 0 and n.rank() == 2:
+    if axis == 0 and n.rank() == 2 and not index.scalar:
         ids = n.op("cast", {"X": n.var(1)}, in_dtype=n.var(1).dtype, out_dtype=to_vartype("int64"))
         n.out(n.op("lookup_table_v2", {"W": n.var(), "Ids": ids}, padding_idx=-1))
         return
-    if n.rank(1) != 1:
+    if n.rank(1) > 1:
         raise n.fail(f"takes places of shape {n.shape(1)} out of {n.shape()} along axis {axis}")
     order = [axis, *(k for k in range(n.rank()) if k != axis)]
     x = n.var() if axis == 0 else n.op("transpose2", {"X": n.var()}, more=["XShape"], axis=order)
     out = n.op("gather", {"X": x, "Index": n.var(1)})
+    if index.scalar:
+        alone = n.rank() == 1
+        n.out(out if alone else n.op("squeeze2", {"X": out}, more=["XShape"], axes=[0]), scalar=alone)
+        return
     back = [int(k) for k in np.argsort(order)]
     n.out(out if axis == 0 else n.op("transpose2", {"X": out}, more=["XShape"], axis=back))
 
@@ -195,7 +197,11 @@ def _filled_shape(n: Node, index: int) -> tuple[dict[str, Any], list[int]]:
     if value.sizes is None and value.array is None:
         return {"ShapeTensor": n.var(index)}, [-1] * n.shape(index)[0]
     sizes = value.sizes if value.sizes is not None else list(n.ints(index))
-    inputs = {} if all(isinstance(k, int) for k in sizes) else {"ShapeTensorList": [n.size(k) for k in sizes]}
+    inputs = (
+        {}
+        if all(isinstance(k, int) for k in sizes)
+        else {"ShapeTensorList": [n.maker.size(k) for k in sizes]}
+    )
     return inputs, [size if isinstance(size, int) else -1 for size in sizes]
 
 

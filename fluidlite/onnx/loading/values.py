@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, helper
 
 from ...base import unique_name
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.errors import FormatError, NotSupportedError
 from ...executor import LoDTensor, Scope
-from ...framework import Program, Variable
+from ...framework import Block, Program, Variable
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,18 @@ class Size:
 
 @dataclass
 class Value:
-    """One of the three: a variable, an array, or a list of sizes. `scalar`: no dimensions, where Fluid has one of 1."""
+    """One of the three: a variable, an array, or a list of sizes. `scalar`: no dimensions, where Fluid has one of 1.
+
+    A sequence is a variable, a tensor array, and `scalar` is about its elements. `own`: no other value is the same
+    array, which may then be written to. `without`: the name of the place whose element has been taken out.
+    """
 
     var: Variable | None = None
     array: np.ndarray | None = None
     sizes: list[int | Size] | None = None
     scalar: bool = False
+    own: bool = False
+    without: str = ""
 
 
 Importer = Callable[["Node"], None]
@@ -50,29 +58,97 @@ def imports(*kinds: str) -> Callable[[Importer], Importer]:
     return add
 
 
+def inner_graphs(node: NodeProto) -> list[GraphProto]:
+    """The graphs that a node runs."""
+    return [attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH]
+
+
+def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph and those of the graphs inside."""
+    for node in graph.node:
+        yield node
+        for inner in inner_graphs(node):
+            yield from all_nodes(inner)
+
+
 class Maker:
     """The program in the making, and the values that it has so far."""
 
-    def __init__(self, program: Program, scope: Scope, opset: int) -> None:
+    def __init__(self, program: Program, scope: Scope, model: ModelProto, opset: int) -> None:
+        self.model = model
         self.opset = opset
         self.program = program
-        self.block = program.global_block()
         self.scope = scope
         self.values: dict[str, Value] = {}
+        self.makers = {name: node for node in all_nodes(model.graph) for name in node.output}
+        self.uses = Counter(name for node in all_nodes(model.graph) for name in node.input)
+        self._kept: dict[str, tuple[np.ndarray, Variable]] = {}
+
+    @property
+    def block(self) -> Block:
+        """Where operators go."""
+        return self.program.current_block()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Values of an inner graph, which sees those around it; variables that it makes of them are its own."""
+        around = self.values
+        self.values = {name: replace(value, own=False) for name, value in around.items()}
+        try:
+            yield
+        finally:
+            self.values = around
+
+    def value(self, name: str, reader: str) -> Value:
+        if name not in self.values:
+            raise FormatError(f"{reader} reads {name!r}, which nothing before it makes")
+        return self.values[name]
+
+    def var(self, name: str, reader: str) -> Variable:
+        """A value as a variable; known numbers become parameters."""
+        value = self.value(name, reader)
+        if value.without:
+            raise NotSupportedError(
+                f"{reader} reads {name!r}, a sequence with an element less: that is only replaced"
+            )
+        if value.var is None:
+            if value.array is not None:
+                value.var = self.parameter(name, value.array)
+            else:
+                value.var = self._of_sizes(value.sizes or [])
+        return value.var
 
     def parameter(self, name: str, array: np.ndarray) -> Variable:
-        """A variable that keeps its value; one for each name."""
-        if self.block.has_var(name):
-            return self.block.var(name)
-        array = np.atleast_1d(array)
+        """A variable that keeps its value; one for each array."""
+        if name in self._kept and self._kept[name][0] is array:
+            return self._kept[name][1]
+        block, given, whole = self.program.global_block(), name, np.atleast_1d(array)
+        while block.has_var(name):
+            name = unique_name.generate(given)
         kind = to_vartype(array.dtype)
         var: Variable
         if array.dtype.kind == "f":
-            var = self.block.create_parameter(name=name, shape=list(array.shape), dtype=kind)
+            var = block.create_parameter(name=name, shape=list(whole.shape), dtype=kind)
         else:
-            var = self.block.create_var(name=name, shape=list(array.shape), dtype=kind, persistable=True)
-        self.scope.var(name).set(LoDTensor.wrap(np.ascontiguousarray(array)))
+            var = block.create_var(name=name, shape=list(whole.shape), dtype=kind, persistable=True)
+        self.scope.var(name).set(LoDTensor.wrap(np.ascontiguousarray(whole)))
+        self._kept[given] = array, var
         return var
+
+    def _of_sizes(self, sizes: list[int | Size]) -> Variable:
+        parts = [self.size(size, "int64") for size in sizes]
+        return parts[0] if len(parts) == 1 else self.op("concat", {"X": parts}, axis=0)
+
+    def size(self, size: int | Size, dtype: str = "int32") -> Variable:
+        """A size as a tensor of one number."""
+        kind = to_vartype(dtype)
+        if isinstance(size, int):
+            return self.op("fill_constant", {}, shape=[1], value=float(size), dtype=kind)
+        shape = self.op("shape", {"Input": self.block._var_recursive(size.of)})
+        one = self.op("slice", {"Input": shape}, axes=[0], starts=[size.axis], ends=[size.axis + 1])
+        if kind == VarType.INT32:
+            return one
+        return self.op("cast", {"X": one}, in_dtype=VarType.INT32, out_dtype=kind)
 
     def op(
         self, kind: str, inputs: dict[str, Any], slot: str = "Out", more: Sequence[str] = (), **attrs: Any
@@ -105,35 +181,11 @@ class Node:
         return index < len(self.node.input) and self.node.input[index] != ""
 
     def value(self, index: int = 0) -> Value:
-        name = self.node.input[index]
-        if name not in self.maker.values:
-            raise FormatError(f"node {self.kind} reads {name!r}, which nothing before it makes")
-        return self.maker.values[name]
+        return self.maker.value(self.node.input[index], f"node {self.kind}")
 
     def var(self, index: int = 0) -> Variable:
         """An input as a variable; known numbers become parameters."""
-        value = self.value(index)
-        if value.var is None:
-            if value.array is not None:
-                value.var = self.maker.parameter(self.node.input[index], value.array)
-            else:
-                value.var = self._of_sizes(value.sizes or [])
-        return value.var
-
-    def _of_sizes(self, sizes: list[int | Size]) -> Variable:
-        parts = [self.size(size, "int64") for size in sizes]
-        return parts[0] if len(parts) == 1 else self.op("concat", {"X": parts}, axis=0)
-
-    def size(self, size: int | Size, dtype: str = "int32") -> Variable:
-        """A size as a tensor of one number."""
-        kind = to_vartype(dtype)
-        if isinstance(size, int):
-            return self.op("fill_constant", {}, shape=[1], value=float(size), dtype=kind)
-        shape = self.op("shape", {"Input": self.maker.block.var(size.of)})
-        one = self.op("slice", {"Input": shape}, axes=[0], starts=[size.axis], ends=[size.axis + 1])
-        if kind == VarType.INT32:
-            return one
-        return self.op("cast", {"X": one}, in_dtype=VarType.INT32, out_dtype=kind)
+        return self.maker.var(self.node.input[index], f"node {self.kind}")
 
     def array(self, index: int) -> np.ndarray:
         """An input whose numbers are known."""
@@ -173,9 +225,9 @@ class Node:
     ) -> Variable:
         return self.maker.op(kind, inputs, slot, more, **attrs)
 
-    def out(self, var: Variable, index: int = 0, scalar: bool = False) -> None:
+    def out(self, var: Variable, index: int = 0, scalar: bool = False, own: bool = False) -> None:
         if index < len(self.node.output) and self.node.output[index]:
-            self.maker.values[self.node.output[index]] = Value(var=var, scalar=scalar)
+            self.maker.values[self.node.output[index]] = Value(var=var, scalar=scalar, own=own)
 
     def known(
         self, sizes: list[int | Size] | None = None, array: np.ndarray | None = None, scalar: bool = False

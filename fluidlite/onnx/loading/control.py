@@ -1,0 +1,238 @@
+"""If, Loop and Scan: inner graphs as blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx import GraphProto
+
+from ... import layers
+from ...base.dtypes import VarType
+from ...dygraph.dygraph_to_static.branching import Mark
+from ...framework import Variable
+from .graphs import follow
+from .sequences import copied
+from .values import Maker, Node, Value, imports
+
+_FOREVER = 2**62
+"""Turns that nobody waits for: exporters write the largest integer where only the condition ends a loop."""
+
+
+class _Held(NamedTuple):
+    """A value that has a variable; `array`: its numbers if they are known."""
+
+    var: Variable
+    scalar: bool
+    array: np.ndarray | None = None
+
+    @property
+    def sequence(self) -> bool:
+        return bool(self.var.type == VarType.LOD_TENSOR_ARRAY)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Nothing for a sequence, whose elements may have any."""
+        return () if self.scalar or self.sequence else tuple(self.var.shape)
+
+
+def _results(maker: Maker, graph: GraphProto) -> list[_Held]:
+    """What a graph makes, each as a variable of the current block or one around it."""
+    names = [(info.name, f"graph {graph.name!r}") for info in graph.output]
+    return [_Held(maker.var(*name), maker.value(*name).scalar, maker.value(*name).array) for name in names]
+
+
+def _opened(n: Node, name: str, one: _Held, other: _Held) -> tuple[int, ...]:
+    """The shape of what is one or the other: sizes that differ are open. Other numbers of dimensions are refused."""
+    if one.sequence:
+        return tuple(one.var.shape)
+    if len(one.shape) != len(other.shape):
+        raise n.fail(f"gives {name!r} shapes {one.shape} and {other.shape}, of other numbers of dimensions")
+    return tuple(a if a == b else -1 for a, b in zip(one.var.shape, other.var.shape, strict=True))
+
+
+@imports("If")
+def _if(n: Node) -> None:
+    graphs = [n.attr("then_branch"), n.attr("else_branch")]
+    known, taken_out = n.value().array, _taken_out(n, *graphs)
+    if taken_out is not None:
+        n.maker.values[n.node.output[0]] = taken_out
+        return
+    if known is not None:
+        with n.maker.inside():
+            follow(n.maker, graphs[0 if bool(known) else 1])
+            made = [n.maker.value(info.name, "the graph") for info in graphs[0 if bool(known) else 1].output]
+        n.maker.values.update(zip(n.node.output, made, strict=True))
+        return
+    sides: list[list[_Held]] = []
+
+    def build(graph: GraphProto) -> Any:
+        with n.maker.inside():
+            follow(n.maker, graph)
+            sides.append(_results(n.maker, graph))
+        return [held.var for held in sides[-1]]
+
+    condition = layers.reshape(n.var(), [1]) if n.shape() not in ((), (1,)) else n.var()
+    chosen = layers.cond(condition, lambda: build(graphs[0]), lambda: build(graphs[1]))
+    for index, (var, yes, no) in enumerate(zip(chosen, *sides, strict=True)):
+        var._shape = _opened(n, n.node.output[index], yes, no)
+        n.out(var, index, scalar=yes.scalar, own=True)
+
+
+def _taken_out(n: Node, then: GraphProto, other: GraphProto) -> Value | None:
+    """The sequence without the element at a place if it has one there, as exporters write that an element is replaced;
+    None for other branches."""
+    if [[node.op_type for node in graph.node] for graph in (then, other)] != [
+        ["SequenceErase"],
+        ["Identity"],
+    ]:
+        return None
+    name, place = then.node[0].input[0], (*then.node[0].input, "")[1]
+    condition = n.maker.makers.get(n.node.input[0])
+    if condition is None or condition.op_type != "Less" or condition.input[0] != place:
+        return None
+    length = n.maker.makers.get(condition.input[1])
+    if length is None or length.op_type != "SequenceLength":
+        return None
+    if length.input[0] != name or other.node[0].input[0] != name:
+        return None
+    value = n.maker.value(name, "node SequenceErase")
+    # Read in both branches and for its length: if that is all, nobody else knows the sequence.
+    return replace(value, own=value.own and n.maker.uses[name] == 3, without=place)
+
+
+@imports("Loop")
+def _loop(n: Node) -> None:
+    """Turns as long as the count and the condition say: inputs and outputs of the body follow each other from turn to
+    turn; what else it makes is stacked."""
+    maker, body = n.maker, n.attr("body")
+    count = len(n) - 2
+    most = n.value(0) if n.has(0) else None
+    if most is not None and most.array is not None and int(most.array) >= _FOREVER:
+        most = None
+    start = n.value(1) if n.has(1) else Value(array=np.array(True))
+    limit = None if most is None else n.var(0)
+    first = [_Held(copied(n.var(k)), n.value(k).scalar) for k in range(2, len(n))]
+    turn = layers.fill_constant([1], "int64", 0)
+    asked = start.array is None or not bool(start.array)
+    goes_on = layers.assign(n.var(1)) if asked else layers.fill_constant([1], "bool", True)
+    if limit is not None:
+        counted = layers.less_than(turn, limit)
+        goes_on = layers.logical_and(goes_on, counted) if asked else counted
+    mark = Mark(maker.program)
+    while True:
+        loop = layers.While(goes_on)
+        with loop.block():
+            made = _turn(n, body, turn, first)
+            shapes = [
+                _opened(n, name, *both) for name, *both in zip(n.node.output, first, made[1:], strict=False)
+            ]
+            fits = all(shape == tuple(held.var.shape) for shape, held in zip(shapes, first, strict=True))
+            stacks = _turn_ends(n, made, first, turn, limit, goes_on) if fits else []
+        if fits:
+            break
+        mark.undo()
+        for shape, held in zip(shapes, first, strict=True):
+            held.var._shape = shape
+    for index, held in enumerate(first):
+        n.out(held.var, index, held.scalar, own=True)
+    for index, (array, scalar) in enumerate(stacks, count):
+        n.out(layers.tensor_array_to_tensor(array, 0, use_stack=not scalar)[0], index)
+
+
+def _turn(n: Node, body: GraphProto, turn: Variable, first: list[_Held]) -> list[_Held]:
+    """The results of the body in the current block: whether to go on, what goes to the next turn, what is stacked."""
+    names = [info.name for info in body.input]
+    with n.maker.inside():
+        n.maker.values[names[0]] = Value(var=turn, scalar=True)
+        n.maker.values[names[1]] = Value(array=np.array(True), scalar=True)  # or there would be no such turn
+        for name, held in zip(names[2:], first, strict=True):
+            n.maker.values[name] = Value(held.var, scalar=held.scalar, own=held.sequence)
+        follow(n.maker, body)
+        return _results(n.maker, body)
+
+
+def _turn_ends(
+    n: Node, made: list[_Held], first: list[_Held], turn: Variable, limit: Variable | None, goes_on: Variable
+) -> list[tuple[Variable, bool]]:
+    """Let the next turn have what this one made. The arrays of what is stacked, and whether these are scalars."""
+    stacks = []
+    for held in made[1 + len(first) :]:
+        outside = n.maker.program.block(n.maker.block.parent_idx)
+        array = outside.create_var(type=VarType.LOD_TENSOR_ARRAY, dtype=held.var.dtype)
+        layers.array_write(held.var, turn, array)
+        stacks.append((array, held.scalar))
+    befores = [held.var for held in first]
+    # What another one was before is copied first: that one changes as well.
+    afters = [
+        copied(held.var) if held.var is not before and any(held.var is var for var in befores) else held.var
+        for before, held in zip(befores, made[1:], strict=False)
+    ]
+    for before, after in zip(befores, afters, strict=True):
+        if after is not before:
+            layers.assign(after, before)
+    layers.increment(turn, 1)
+    says = made[0].array
+    conditions = [] if says is not None and bool(says) else [made[0].var]
+    if limit is not None:
+        conditions.append(layers.less_than(turn, limit))
+    if not conditions:
+        raise n.fail("never ends")
+    layers.assign(
+        conditions[0] if len(conditions) == 1 else layers.logical_and(conditions[0], conditions[1]), goes_on
+    )
+    return stacks
+
+
+@imports("Scan")
+def _scan(n: Node) -> None:
+    """The steps of a StaticRNN: its states, and the steps of what is scanned."""
+    maker, body, scanned = n.maker, n.attr("body"), n.attr("num_scan_inputs")
+    states = len(n) - scanned
+    outputs = len(body.output) - states
+
+    def along(name: str, count: int) -> list[int]:
+        return list(n.attr(name) or [0] * count)
+
+    axes, turned = along("scan_input_axes", scanned), along("scan_input_directions", scanned)
+    first = [n.value(k) for k in range(states)]
+    starts = [n.var(k) for k in range(states)]
+    inputs = []
+    for k, (axis, backward) in enumerate(zip(axes, turned, strict=True), states):
+        x, rank = n.var(k), n.rank(k)
+        if axis % rank:
+            order = [axis % rank, *(other for other in range(rank) if other != axis % rank)]
+            x = layers.transpose(x, order)
+        x = layers.unsqueeze(x, [1]) if rank == 1 else x
+        inputs.append(layers.reverse(x, [0]) if backward else x)
+    scalars = [n.rank(k) == 1 for k in range(states, len(n))]
+    loop = layers.StaticRNN()
+    with loop.step():
+        memories = [loop.memory(init=start) for start in starts]
+        given = [Value(var=var, scalar=value.scalar) for var, value in zip(memories, first, strict=True)]
+        given += [Value(var=loop.step_input(x), scalar=one) for x, one in zip(inputs, scalars, strict=True)]
+        with maker.inside():
+            maker.values.update(zip((info.name for info in body.input), given, strict=True))
+            follow(maker, body)
+            made = _results(maker, body)
+        for memory, held in zip(memories, made, strict=False):
+            loop.update_memory(memory, held.var)
+        for held in made:
+            loop.step_output(held.var)
+    whole = loop()
+    steps = list(whole) if isinstance(whole, (list, tuple)) else [whole]
+    for k in range(states):
+        last = layers.slice(steps[k], [0], [-1], [2**31 - 1])
+        n.out(layers.squeeze(last, [0]) if len(last.shape) > 1 else last, k, first[k].scalar)
+    for k, (axis, backward) in enumerate(
+        zip(along("scan_output_axes", outputs), along("scan_output_directions", outputs), strict=True), states
+    ):
+        x = layers.reverse(steps[k], [0]) if backward else steps[k]
+        x = layers.squeeze(x, [1]) if made[k].scalar else x
+        rank = len(x.shape)
+        if axis % rank:
+            order = list(range(1, rank))
+            order.insert(axis % rank, 0)
+            x = layers.transpose(x, order)
+        n.out(x, k)

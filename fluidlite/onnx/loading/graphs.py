@@ -1,0 +1,83 @@
+"""Following a graph: its constants, and its nodes one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from ...base.errors import EnforceNotMet, FormatError, NotSupportedError
+from .values import IMPORTERS, Maker, Node, Value, inner_graphs
+
+_LATER = frozenset(
+    "Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUniform Shape Dropout SequenceEmpty SequenceConstruct "
+    "SequenceInsert SequenceErase SequenceAt SequenceLength SplitToSequence ConcatFromSequence".split()
+)
+"""Nodes that a program computes, not its loading: sequences, and what may be far larger than its operands."""
+
+DAMAGED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError)
+"""What numbers, names and attributes that no sound model has may raise."""
+
+_LARGEST = 1 << 20
+"""Elements of constants that are computed while a model is loaded."""
+
+
+def follow(maker: Maker, graph: onnx.GraphProto) -> None:
+    """Append the operators of a graph's nodes to the current block.
+
+    Raises FormatError for a node whose inputs or attributes do not fit, NotSupportedError for what of one has no
+    counterpart.
+    """
+    for tensor in graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        maker.values[tensor.name] = Value(array=array, scalar=array.ndim == 0)
+    for node in graph.node:
+        try:
+            if not _computed(maker, node):
+                IMPORTERS[node.op_type](Node(maker, node))
+        except (EnforceNotMet, NotSupportedError, FormatError):
+            raise
+        except DAMAGED as error:
+            raise FormatError(
+                f"node {node.op_type} that makes {list(node.output)} has inputs or attributes that do not fit "
+                f"({type(error).__name__}: {error})"
+            ) from error
+
+
+def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
+    """Whether the results follow from constants alone; they are then known."""
+    given = [maker.values.get(name) for name in node.input if name]
+    if node.op_type == "Constant":
+        pass
+    elif not given or node.op_type in _LATER or inner_graphs(node):
+        return False
+    elif any(value is None or not _array_of(value) for value in given):
+        return False
+    from onnx.reference import ReferenceEvaluator
+
+    arrays = {name: maker.values[name].array for name in node.input if name}
+    if sum(array.size for array in arrays.values() if array is not None) > _LARGEST:
+        return False
+    if node.op_type in ("ConstantOfShape", "Expand"):
+        goal = arrays[node.input[-1]]
+        if goal is not None and np.prod(goal.astype(float)) > _LARGEST:
+            return False
+    inputs = [helper.make_tensor_value_info(name, 1, None) for name in arrays]
+    outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output if name]
+    graph = helper.make_graph([node], "constants", inputs, outputs)
+    alone = helper.make_model(
+        graph, opset_imports=maker.model.opset_import, ir_version=maker.model.ir_version
+    )
+    results = ReferenceEvaluator(alone).run(None, arrays)
+    for name, result in zip((name for name in node.output if name), results, strict=True):
+        array = np.asarray(result)
+        maker.values[name] = Value(array=array, scalar=array.ndim == 0)
+    return True
+
+
+def _array_of(value: Value) -> bool:
+    """Whether the numbers are known; a list of known sizes becomes an array."""
+    if value.array is None and value.sizes is not None and all(isinstance(size, int) for size in value.sizes):
+        array = np.array(value.sizes, "int64")
+        value.array = array.reshape(()) if value.scalar else array
+    return value.array is not None
