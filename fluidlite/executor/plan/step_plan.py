@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from .instructions import Instruction
 from .shapes import CannotPlan, ExactMeta
 
 
-class StepPlan(Protocol):
+class StepPlan(ABC):
     """Runs operators of a program on arrays that fit, on whatever device; holds its scope weakly.
 
     Whoever runs one holds its `lock`, from `accepts` to `fetch`.
@@ -93,9 +94,9 @@ class StepPlan(Protocol):
         self._scope_version = scope._cell.version
         return tensors
 
+    @abstractmethod
     def bind_scope(self) -> bool:
         """Use the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
-        ...
 
     def ready(self, program: Program) -> bool:
         """Whether the plan still says what the program does; follows the scope if that has changed."""
@@ -104,12 +105,12 @@ class StepPlan(Protocol):
         scope = self._scope()
         return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
 
+    @abstractmethod
     def follow(self, names: Sequence[str]) -> None:
         """Have `accepts` take the arrays of these persistable variables as well, after those of the feeds.
 
         For variables whose memory belongs to somebody else, who may replace it from one step to the next.
         """
-        ...
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
         """Take what the user feeds, if it is arrays of the planned dtypes, and shapes that fit; False otherwise."""
@@ -133,10 +134,10 @@ class StepPlan(Protocol):
         """What is fed and is no array of NumPy, as an array that `accepts` takes; None if there is none."""
         return None
 
+    @abstractmethod
     def accepts(self, arrays: list[Any]) -> bool:
         """Bind the arrays of the feeds, in the order of `feed_names`; False, with none of them bound, if one does not
         fit."""
-        ...
 
     def take(self, arrays: list[Any]) -> None:
         """`accepts` for arrays that have to fit; raises ValueError naming the first that does not."""
@@ -158,21 +159,21 @@ class StepPlan(Protocol):
         """Whether other threads of Python run meanwhile; for little work, waiting to be let back in costs more."""
         return None  # where a step is only given to somebody else there is nothing to do
 
+    @abstractmethod
     def run(self) -> None:
         """Run one step on what is bound; errors name the operator and the user's line."""
-        ...
 
+    @abstractmethod
     def fetch(self) -> list[np.ndarray]:
         """Copies of the variables to fetch, then those of the offsets of their sequences."""
-        ...
 
+    @abstractmethod
     def fetch_tensors(self) -> list[LoDTensor]:
         """Copies of the variables to fetch, where they are, with their sequences."""
-        ...
 
+    @abstractmethod
     def describe(self) -> str:
         """The instructions of a step, one a line."""
-        ...
 
     def _for_feeds(self) -> str:
         """The feeds with their shapes, for descriptions."""
@@ -180,7 +181,7 @@ class StepPlan(Protocol):
         return ", ".join(shapes) or "no feeds"
 
 
-class TwoPhases(StepPlan, Protocol):
+class TwoPhases(StepPlan):
     """A plan that stops before its first backward operator: the others run later, on gradients that come in between."""
 
     _cut: int
@@ -195,21 +196,21 @@ class TwoPhases(StepPlan, Protocol):
         self._cut = len(first)
         return [*first, *super()._fused(instructions[cut:], needed)]
 
+    @abstractmethod
     def run_first(self) -> list[Any]:
         """Run the forward operators on what `accepts` has taken; returns copies of the fetches."""
-        ...
 
+    @abstractmethod
     def run_second(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the backward operators with the late feeds `arrays`; returns copies of the late fetches."""
-        ...
 
+    @abstractmethod
     def snapshot(self) -> Any:
         """All temporaries as they are now, for `restore`."""
-        ...
 
+    @abstractmethod
     def restore(self, snapshot: Any) -> None:
         """Put the temporaries back, so that the second phase can run once more."""
-        ...
 
     def rest(self) -> None:
         """Let go of what a call has computed, unless its memory is kept for the next one anyway."""

@@ -66,7 +66,7 @@ def _lookup_infer(op: OpView) -> None:
     table = op.shape("W")
     if len(table) != 2:
         raise op.fail(f"W must have 2 dimensions, got {len(table)}")
-    if op.attr("padding_idx") >= table[0]:
+    if 0 <= table[0] <= op.attr("padding_idx"):
         raise op.fail(f"padding_idx must be below the {table[0]} rows of W, got {op.attr('padding_idx')}")
     op.set("Out", (*_check_ids(op, "Ids"), table[1]), op.dtype("W"))
 
