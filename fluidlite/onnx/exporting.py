@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,9 @@ from ..executor import Scope, global_scope
 from ..framework import Program, Variable
 from ..ops.program.feed_fetch import ENDS
 from .graph import EXPORTERS, LENGTHS, OPSET, Graph, element_type
+
+_SMALL = 256
+"""Elements of constants that sizes may be computed from."""
 
 
 def missing_operators(program: Program) -> list[str]:
@@ -71,6 +75,7 @@ def _model(program: Program, inputs: list[str], wanted: list[str], scope: Scope)
     for name in inputs:
         var = block.var(name)
         given += _input(var)
+        graph.fed.add(name + LENGTHS)
         graph.set(name, name, name + LENGTHS if var.lod_level else None)
     _parameters(graph, program, set(inputs), scope)
     graph.write(progress.over(block.ops, "nodes of ONNX"))
@@ -79,14 +84,50 @@ def _model(program: Program, inputs: list[str], wanted: list[str], scope: Scope)
         value, lengths = graph.value(name), graph.lengths.get(name)
         if value is None:
             raise ValueError(f"nothing in the program makes {name!r}")
-        outputs += [_output(graph, block.var(name), value)]
+        outputs += [_output(graph, block.var(name), value, lengths)]
         if lengths is not None:
             outputs += [_named(graph, lengths, name + LENGTHS, VarType.INT64, [f"{name}.sequences"])]
     held = _used_only(graph, [info.name for info in outputs])
-    made = helper.make_graph(graph.nodes, "fluid", given, outputs, held)
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="fluidlite")
+    _name_sizes(graph, given, outputs, held)
+    return _of_opset(helper.make_graph(graph.nodes, "fluid", given, outputs, held))
+
+
+def _of_opset(graph: onnx.GraphProto) -> onnx.ModelProto:
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="fluidlite"
+    )
     model.ir_version = 8  # that of the release which brought the opset
     return model
+
+
+def _name_sizes(
+    graph: Graph,
+    given: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    held: list[onnx.TensorProto],
+) -> None:
+    """Give the open sizes of outputs that are sizes of inputs the names they have there, as far as ONNX can tell."""
+    bare = [
+        helper.make_tensor_value_info(info.name, info.type.tensor_type.elem_type, None) for info in outputs
+    ]
+    small = [tensor for tensor in held if math.prod(tensor.dims) <= _SMALL]
+    large = [
+        helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in held
+        if math.prod(tensor.dims) > _SMALL
+    ]
+    model = _of_opset(helper.make_graph(graph.nodes, "fluid", [*given, *large], bare, small))
+    found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.output
+    known = {dim.dim_param for info in given for dim in info.type.tensor_type.shape.dim} - {""}
+    for info, inferred in zip(outputs, found, strict=True):
+        dims = inferred.type.tensor_type.shape.dim
+        for dim, same in zip(info.type.tensor_type.shape.dim, dims, strict=False):
+            if (
+                dim.dim_param
+                and len(dims) == len(info.type.tensor_type.shape.dim)
+                and same.dim_param in known
+            ):
+                dim.dim_param = same.dim_param
 
 
 def _input(var: Variable) -> list[Any]:
@@ -109,8 +150,10 @@ def _input(var: Variable) -> list[Any]:
     return found
 
 
-def _output(graph: Graph, var: Variable, value: str) -> Any:
+def _output(graph: Graph, var: Variable, value: str, lengths: str | None) -> Any:
     shape = [n if n >= 0 else f"{var.name}.{axis}" for axis, n in enumerate(var.shape)]
+    if lengths is not None and lengths in graph.root.fed:
+        shape[0] = lengths.removesuffix(LENGTHS) + ".rows"  # as many as the lengths add up to
     return _named(graph, value, var.name, var.dtype, shape)
 
 

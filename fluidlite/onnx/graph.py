@@ -59,6 +59,7 @@ class Graph:
             self.initializers: list[onnx.TensorProto] = []
             self._used: set[str] = set()
             self.wanted: set[str] = set()
+            self.fed: set[str] = set()
 
     def fresh(self, hint: str) -> str:
         """A name that nothing in the model has."""

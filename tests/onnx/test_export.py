@@ -82,12 +82,36 @@ def test_opset_and_open_dimensions_are_in_the_model(tmp_path):
     program, feeds, fetches, _ = built("pooled_sequences")
     model = export(program, ["x"], fetches[:1], tmp_path / "model.onnx")
     assert [(opset.domain, opset.version) for opset in model.opset_import] == [("", 17)]
-    shapes = {
-        info.name: [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim]
-        for info in model.graph.input
-    }
-    assert shapes == {"x": ["x.rows", 5], "x.lengths": ["x.sequences"]}
+    assert sizes(model.graph.input) == {"x": ["x.rows", 5], "x.lengths": ["x.sequences"]}
     assert onnx.load(tmp_path / "model.onnx") == model
+
+
+def sizes(infos):
+    return {
+        info.name: [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim]
+        for info in infos
+    }
+
+
+def test_open_sizes_of_outputs_have_the_names_of_those_of_inputs(tmp_path):
+    x, words = fluid.data("x", [None, None, 4]), fluid.data("words", [None, 4], lod_level=1)
+    outs = [L.relu(x), L.reduce_sum(x, 1), L.reshape(x, [0, -1]), L.where(x > 0), L.fc(words, 3)]
+    fluid.Executor(PLACE).run(fluid.default_startup_program())
+    model = export(fluid.default_main_program(), [x, words], outs, tmp_path / "model.onnx")
+    named, summed, shaped, found, rows = outs
+    assert sizes(model.graph.input) == {
+        "x": ["batch", "x.1", 4],
+        "words": ["words.rows", 4],
+        "words.lengths": ["words.sequences"],
+    }
+    assert sizes(model.graph.output) == {
+        named.name: ["batch", "x.1", 4],
+        summed.name: ["batch", 4],
+        shaped.name: ["batch", f"{shaped.name}.1"],
+        found.name: [f"{found.name}.0", 3],
+        rows.name: ["words.rows", 3],
+        f"{rows.name}.lengths": ["words.sequences"],
+    }
 
 
 def test_operators_without_counterpart_are_all_named(tmp_path):

@@ -37,12 +37,14 @@ COUNT = """
     true = Constant <value = bool {1}> ()
 """
 BODIES = {
-    "branches": TOTAL + """
+    "branches": TOTAL
+    + """
         y = If (more) <
             then_branch = yes () => (float[a, b] left) { two = Constant <value = float {2.0}> () left = Mul (x, two) },
             else_branch = no () => (float[c, d] right) { two = Constant <value = float {3.0}> () right = Mul (x, two) }
         >""",
-    "branches_of_other_sizes": TOTAL + """
+    "branches_of_other_sizes": TOTAL
+    + """
         some = If (more) <
             then_branch = yes () => (float[a, b] left) { left = Concat <axis = 1> (x, x) },
             else_branch = no () => (float[c, d] right) { right = Neg (x) }
@@ -56,7 +58,8 @@ BODIES = {
             then_branch = yes () => (float[a, b] left) { left = Relu (x) },
             else_branch = no () => (float[c, d] right) { right = Neg (x) }
         >""",
-    "a_branch_in_a_branch": TOTAL + """
+    "a_branch_in_a_branch": TOTAL
+    + """
         y = If (more) <
             then_branch = yes () => (float[a, b] left) {
                 one = Constant <value = float {1.0}> ()
@@ -68,20 +71,23 @@ BODIES = {
             },
             else_branch = no () => (float[g, h] right) { right = Identity (x) }
         >""",
-    "a_counted_loop": COUNT + """
+    "a_counted_loop": COUNT
+    + """
         y = Loop (n, true, x) <body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after) {
             again = Identity (on)
             k = Cast <to = 1> (i)
             after = Add (h, k)
         }>""",
-    "a_loop_without_condition": COUNT + """
+    "a_loop_without_condition": COUNT
+    + """
         y = Loop (n, , x) <body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after) {
             none = Constant <value = float {100.0}> ()
             sum = ReduceSum <keepdims = 0> (h)
             again = Greater (sum, none)
             after = Add (h, x)
         }>""",
-    "a_loop_that_its_condition_ends": TOTAL + """
+    "a_loop_that_its_condition_ends": TOTAL
+    + """
         four = Constant <value = float {4.0}> ()
         much = Constant <value = int64 {9223372036854775807}> ()
         y = Loop (much, more, x) <body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after) {
@@ -89,7 +95,8 @@ BODIES = {
             sum = ReduceSum <keepdims = 0> (after)
             again = Less (sum, four)
         }>""",
-    "values_that_change_places": COUNT + """
+    "values_that_change_places": COUNT
+    + """
         minus = Neg (x)
         y, z = Loop (n, true, x, minus) <
             body = turn (int64 i, bool on, float[a, b] p, float[c, d] q) => (bool again, float[e, f] q, float[g, h] r) {
@@ -98,7 +105,8 @@ BODIES = {
                 r = Mul (p, half)
             }
         >""",
-    "a_value_that_grows": COUNT + """
+    "a_value_that_grows": COUNT
+    + """
         y = Loop (n, true, x) <body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after) {
             again = Identity (on)
             sizes = Shape (h)
@@ -106,7 +114,8 @@ BODIES = {
             more = Add (ones, h)
             after = Concat <axis = 0> (more, x)
         }>""",
-    "what_turns_stack": COUNT + """
+    "what_turns_stack": COUNT
+    + """
         last, y, z = Loop (n, true, x) <
             body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after, float[e] part, float sum) {
                 again = Identity (on)
@@ -116,7 +125,8 @@ BODIES = {
                 sum = ReduceSum <keepdims = 0> (part)
             }
         >""",
-    "a_loop_in_a_loop": COUNT + """
+    "a_loop_in_a_loop": COUNT
+    + """
         y = Loop (n, true, x) <body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after) {
             again = Identity (on)
             after = Loop (n, true, h) <
@@ -161,7 +171,8 @@ BODIES = {
         y = Identity (last)
         z = ConcatFromSequence <axis = 1> (some)
         w = ConcatFromSequence <axis = 0, new_axis = 1> (other)""",
-    "a_sequence_that_a_loop_fills": COUNT + """
+    "a_sequence_that_a_loop_fills": COUNT
+    + """
         none = SequenceEmpty ()
         all = Loop (n, true, none) <
             body = turn (int64 i, bool on, seq(float[a, b]) h) => (bool again, seq(float[c, d]) after) {
@@ -171,7 +182,8 @@ BODIES = {
             }
         >
         y = ConcatFromSequence <axis = 0, new_axis = 1> (all)""",
-    "a_sequence_of_a_branch": TOTAL + """
+    "a_sequence_of_a_branch": TOTAL
+    + """
         one = SequenceConstruct (x)
         some = If (more) <
             then_branch = yes () => (seq(float[a, b]) left) { left = SequenceInsert (one, x) },
@@ -213,12 +225,15 @@ def test_a_loaded_loop_is_one_operator_of_fluid(tmp_path):
 
 
 def test_parameters_inside_of_a_loop_have_gradients(tmp_path):
-    text = COUNT + """
+    text = (
+        COUNT
+        + """
         y = Loop (n, true, x) <body = turn (int64 i, bool on, float[a, b] h) => (bool again, float[c, d] after) {
             again = Identity (on)
             slope = Constant <value = float[3] {0.5, 0.25, 2.0}> ()
             after = Mul (h, slope)
         }>"""
+    )
     program, _, (out,) = load(model(tmp_path / "model.onnx", text))
     with fluid.program_guard(program):
         loss = fluid.layers.reduce_sum(out)
@@ -251,15 +266,20 @@ def test_what_cannot_be_loaded_is_named(text, named, tmp_path):
 
 
 def test_nodes_without_counterpart_are_found_in_inner_graphs(tmp_path):
-    text = TOTAL + """y = If (more) <
+    text = (
+        TOTAL
+        + """y = If (more) <
         then_branch = yes () => (float[a, b] left) { left = Hardmax (x) },
         else_branch = no () => (float[c, d] right) { right = Identity (x) }>"""
+    )
     with pytest.raises(NotSupportedError, match="no counterpart: Hardmax"):
         load(model(tmp_path / "model.onnx", text))
 
 
 def test_damaged_inner_graphs_are_errors(tmp_path):
-    path = model(tmp_path / "model.onnx", BODIES["a_loop_in_a_loop"] + BODIES["branches"].replace("y =", "z ="))
+    path = model(
+        tmp_path / "model.onnx", BODIES["a_loop_in_a_loop"] + BODIES["branches"].replace("y =", "z =")
+    )
     data = path.read_bytes()
     for number in range(0, len(data), 7):
         path.write_bytes(data[:number])
