@@ -67,11 +67,14 @@ class Lowering:
                 raise failures.in_operator(op, error) from error
         listed = [calls] if isinstance(calls, Call) else calls
         if listed is not None and all(self._available(call.kernel) for call in listed if call.kernel != FIND):
+            passed_on: list[str] = []
             for call in listed:
                 if call.kernel == FIND:
                     yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
                 elif not self._is_part_view(op, call):
-                    yield self.native(op, call, view if len(listed) == 1 else None)
+                    made = self.native(op, call, view if len(listed) == 1 else None, passed_on)
+                    passed_on.extend(made.writes)
+                    yield made
         elif by_rows is not None:
             raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
         elif definition.lod and not definition.carried:
@@ -80,8 +83,13 @@ class Lowering:
             reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
             yield Instruction((op,), reads, writes, python(op), view)
 
-    def native(self, op: Operator, call: Call, view: OpView | None = None) -> Instruction:
-        """A native call for an operator, or for a part of it: then what it passes on is both read and written."""
+    def native(
+        self, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
+    ) -> Instruction:
+        """A native call for an operator, or for a part of it, to which others have `passed_on` their results.
+
+        Scratch arrays are both read and written.
+        """
         taken, made = set(op.input_arg_names), set(op.output_arg_names)
         reads, writes = [], []
         for name in call.operands:
@@ -91,7 +99,7 @@ class Lowering:
             if not read and not made_here:  # a part of something, or a scratch array
                 owner = self._meta.part_of.get(name) or name.partition(LEVEL)[0]
                 read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
-            if read:
+            if read or name in passed_on:
                 reads.append(name)
             if made_here:
                 writes.append(name)

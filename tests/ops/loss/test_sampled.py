@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite._ext import rng
 from fluidlite.ops.registry import OperatorError, find
 
@@ -264,3 +265,18 @@ def test_more_samples_than_classes():
         run_kernel("sample_logits", SAMPLED, {"num_samples": 21})
     with pytest.raises(OperatorError, match="use_customized_samples needs CustomizedSamples"):
         infer("sample_logits", SAMPLED, {"num_samples": 2, "use_customized_samples": True})
+
+
+def test_cost_alone():
+    """The drawn classes are passed on from kernel to kernel though no other operator reads them."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, label = fluid.data("x", [None, 3], "float32"), fluid.data("label", [None, 1], "int64")
+        cost = fluid.layers.nce(x, label, num_total_classes=7, num_neg_samples=2, seed=1)
+        samples = x.block.ops[0].output("SampleLabels")
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        feed = {"x": X, "label": LABEL}
+        (alone,) = exe.run(feed=feed, fetch_list=[cost])
+        beside, _ = exe.run(feed=feed, fetch_list=[cost, *samples])
+    np.testing.assert_array_equal(alone, beside)
+    assert np.isfinite(alone).all() and alone.shape == (2, 1)
