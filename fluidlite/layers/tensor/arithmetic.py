@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ...base.errors import ArgumentError
-from ...eager import as_numbers
+from ...eager import Tensor, as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...op_functions import public
@@ -105,11 +105,11 @@ def scale(
         scale: a number or a Variable of one element.
         bias: a number.
         bias_after_scale: whether the bias is added last.
-        act: the name of an activation of the result.
+        act: the name of an activation of the result, in programs. Eager tensors get none, as in Fluid.
         name: what the result is called.
     """
     check_variable(x, "x", "scale")
-    helper = LayerHelper("scale", name=name, act=act)
+    helper = LayerHelper("scale", name=name, act=None if isinstance(x, Tensor) else act)
     inputs: dict[str, Any] = {"X": x}
     attrs: dict[str, Any] = {"bias": float(as_numbers(bias)), "bias_after_scale": bias_after_scale}
     if isinstance(scale, Variable):

@@ -245,6 +245,9 @@ def test_scale_by_a_variable():
     assert out.name == "scale_0.tmp_1" and _attrs(-2) == {"bias": 2.0, "bias_after_scale": False}
     (found,) = _run([out], x=np.full((1, 4, 6), -1, "float32"))
     np.testing.assert_array_equal(found, np.full((1, 4, 6), 3, "float32"))
+    with fluid.dygraph.guard():  # Fluid forgets the activation there
+        eager = layers.scale(fluid.dygraph.to_variable(np.array([-1, 2], "float32")), 2.0, act="relu")
+    assert eager.numpy().tolist() == [-2, 4]
 
 
 def test_scatter_nd_adds_to_zeros():
