@@ -3,8 +3,8 @@
 usage: python scripts/site/build.py [--pages FOLDER]    (only these pages, without the examples and without mkdocs)
 
 The pages of docs/, the examples with what they print, and the API's reference become Markdown in build/site/pages, of
-which mkdocs makes build/site/html. A link that leads nowhere, a sample in a docstring that prints something else, or an
-example that fails stops the build. Nothing is read from the network.
+which mkdocs makes build/site/html. A link that leads nowhere, a sample that is missing or prints something else, or
+an example that fails stops the build. Nothing is read from the network.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import reference
+import samples
 
 import examples
 import fluidlite.as_paddle  # noqa: F401 - samples import paddle
@@ -115,8 +116,11 @@ def main() -> int:
         "--pages", type=Path, metavar="FOLDER", help="write the pages only, without the examples"
     )
     folder = command.parse_args().pages
-    if failures := reference.run_samples():
-        print(*failures, f"{len(failures)} samples in docstrings failed", sep="\n", file=sys.stderr)
+    wrong = reference.run_samples() + reference.without_sample()
+    for file in [] if folder else samples.files():  # tests run them by themselves
+        wrong.extend(samples.failures(file))
+    if wrong:
+        print(*wrong, f"{len(wrong)} samples are missing or wrong", sep="\n", file=sys.stderr)
         return 1
     pages = documents() | {f"api/{path}": text for path, text in reference.pages().items()}
     if folder:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+import samples
 from docstrings import markdown, summary
 
 import fluidlite as fluid
@@ -31,6 +32,7 @@ class Thing:
 
     value: Any
     places: list[tuple[str, str]] = field(default_factory=list)
+    sample: samples.Sample | None = None
 
     @property
     def home(self) -> tuple[str, str]:
@@ -85,6 +87,12 @@ def things(tables: dict[str, dict[str, Any]]) -> dict[tuple[str, str], Thing]:
             thing = by_identity.setdefault(key, Thing(value))
             thing.places.append((module, name))
             found[module, name] = thing
+    for sample in (one for file in samples.files() for one in samples.read(file)):
+        for full in sample.names:
+            module, _, name = full.rpartition(".")
+            if (thing := found.get((module, name))) is None or thing.sample is not None:
+                raise KeyError(f"docs/samples: {full} {'has two samples' if thing else 'is no public name'}")
+            thing.sample = sample
     return found
 
 
@@ -157,12 +165,40 @@ def _page(thing: Thing, found: dict[tuple[str, str], Thing]) -> str:
         prefix = "class " if inspect.isclass(value) else ""
         parts.append(f"```python\n{prefix}{_signature(value, f'{module}.{name}')}\n```\n")
         parts.append(markdown(_own_doc(value)))
+    if thing.sample:
+        parts.append(_sample(thing.sample))
     if inspect.isclass(value):
         parts.extend(_class(value, found))
     if others:
         more = f" and in {len(others) - 6} more modules" if len(others) > 6 else ""
         parts.append(f"Also {', '.join(others[:6])}{more}.\n")
     return "\n".join(parts)
+
+
+def _sample(sample: samples.Sample) -> str:
+    code = f"{sample.setup}\n\n{sample.code}" if sample.setup else sample.code
+    printed = f"It prints, to four digits:\n\n```text\n{sample.printed}\n```\n"
+    return f"**Example**\n\n```python\n{code}\n```\n" + (f"\n{printed}" if sample.printed else "")
+
+
+def without_sample() -> list[str]:
+    """The functions and classes that neither a sample shows nor `docs/samples/without.md` has a reason for."""
+    rows = re.findall(r"(?m)^\| `([^`]+)` \|", (samples.FOLDER / "without.md").read_text(encoding="utf8"))
+    reasons = {row: re.sub(r"\*+", lambda stars: ".*" if stars[0] == "**" else r"\w*", row) for row in rows}
+    seen = {id(thing): thing for thing in things(modules()).values()}.values()
+    names = sorted(
+        ".".join(thing.home)
+        for thing in seen
+        if _kind(thing.value) != "value"
+        and not thing.sample
+        and ">>>" not in (inspect.getdoc(thing.value) or "")
+    )
+    idle = [row for row, pattern in reasons.items() if not any(re.fullmatch(pattern, name) for name in names)]
+    return [f"docs/samples/without.md: {row} fits nothing" for row in idle] + [
+        f"{name} has no sample in docs/samples"
+        for name in names
+        if not any(re.fullmatch(pattern, name) for pattern in reasons.values())
+    ]
 
 
 def _own_doc(value: Any) -> str:
