@@ -4,7 +4,7 @@ Under this name Fluid has its first parameter servers, whose modules are not her
 """
 
 from ..base import missing
-from .communicator import Alone, Communicator, DistributedError, RankLost, is_parallel, world
+from .communicator import Alone, Communicator, DistributedError, RankLost, begin_step, is_parallel, world
 from .environment import Trainer, trainer
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "DistributedError",
     "RankLost",
     "Trainer",
+    "begin_step",
     "is_parallel",
     "trainer",
     "world",

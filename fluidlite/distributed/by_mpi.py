@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import socket
 import sys
 import threading
@@ -36,6 +37,8 @@ _GRACE = 1.0
 """What a process has sent before it left may take so many seconds to arrive."""
 
 _ENDED, _FAILED = 0, 1
+_STEP = 12
+"""Where in what precedes a message the step of the sender stands."""
 
 
 class ByMPI(Communicator):
@@ -53,6 +56,15 @@ class ByMPI(Communicator):
         self._messages, self._waited = 0, 0.0
         self._left: dict[int, tuple[int, float]] = {}
         self._said = False
+        self.step, self._exchanged = 0, False
+        self._steps = np.zeros(self.size, np.int64)
+        name = np.frombuffer(socket.gethostname().encode()[:64].ljust(64), np.uint8)
+        told = np.empty((self.size, 64), np.uint8)
+        self._wait(self._comm.Iallgather(name, told))
+        self.hosts = [row.tobytes().decode().rstrip() for row in told]
+        if threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, self._terminated)
         self._previous_hook = sys.excepthook
         sys.excepthook = self._report
         atexit.register(self._end)
@@ -149,11 +161,9 @@ class ByMPI(Communicator):
 
     def stats(self) -> dict[str, Any]:
         messages, waited = self._messages, self._waited
-        name = np.frombuffer(socket.gethostname().encode()[:64].ljust(64), np.uint8)
-        hosts = [row.tobytes().decode().rstrip() for row in self.all_gather(name.reshape(1, -1))]
         seconds = self.all_gather(np.array([waited]))
         return {
-            "host": hosts,
+            "host": list(self.hosts),
             "messages": self.all_gather(np.array([messages])).tolist(),
             "waited": seconds.tolist(),
             "slowest": int(seconds.argmin()),
@@ -164,13 +174,16 @@ class ByMPI(Communicator):
 
         Raises DistributedError if they are about to do something else. Of `all_gather` the extra may differ.
         """
-        own = np.zeros(12, np.int64)
+        own = np.zeros(_STEP + 1, np.int64)
+        own[_STEP] = self.step
         own[:4] = _KINDS.index(kind), extra, array.dtype.num, array.ndim
         shape = array.shape[1:] if kind == "all_gather" else array.shape
         own[4 : 4 + len(shape)] = shape
         told = np.empty((self.size, len(own)), np.int64)
         self._wait((comm or self._comm).Iallgather(own, told))
-        same = told.copy()
+        self._steps = told[:, _STEP]
+        self._exchanged |= kind in ("all_reduce", "all_gather")
+        same = told[:, :_STEP].copy()
         if kind == "all_gather":
             same[same[:, 0] == own[0], 1] = 0
         if (same != same[0]).any():
@@ -210,8 +223,22 @@ class ByMPI(Communicator):
         for rank, (how, since) in sorted(self._left.items(), key=lambda item: -item[1][0]):
             if how == _FAILED or now - since > _GRACE:
                 raise RankLost(
-                    f"rank {rank} has {'failed' if how == _FAILED else 'ended'}, and rank {self.rank} waits for it"
+                    f"rank {rank} on {self.hosts[rank]} has {'failed' if how == _FAILED else 'ended'}, and rank "
+                    f"{self.rank} waits for it in step {self.step}; the last step that it has told of is "
+                    f"{self._steps[rank]}"
                 )
+
+    def begin_step(self) -> None:
+        if self._exchanged:
+            self.step, self._exchanged = self.step + 1, False
+
+    def _terminated(self, *_: object) -> None:
+        """At the end of a run that has failed: leave behind which steps this process knows of, and end."""
+        known = self._steps.copy()
+        known[self.rank] = self.step
+        os.write(2, f"fluidlite: rank {self.rank} knows of steps {' '.join(map(str, known))}\n".encode())
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _say(self, how: int) -> None:
         """Tell the others that this process leaves."""
@@ -240,7 +267,8 @@ class ByMPI(Communicator):
             time.sleep(_GRACE)  # whoever failed ends the run
         else:
             self._previous_hook(kind, error, traceback)
-            print(f"fluidlite: rank {self.rank} failed: {kind.__name__}: {error}", file=sys.stderr)
+            where = f"rank {self.rank} failed on {self.hosts[self.rank]} in step {self.step}"
+            print(f"fluidlite: {where}: {kind.__name__}: {error}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
         self._say(_FAILED)

@@ -29,7 +29,10 @@ class DistributedError(EnforceNotMet, RuntimeError):
 
 
 class RankLost(DistributedError):
-    """Another process of the run has ended while this one waits for it; the message names it."""
+    """Another process of the run has ended while this one waits for it.
+
+    The message names it, its machine, and the last step that it has told of.
+    """
 
 
 class Communicator:
@@ -94,6 +97,9 @@ class Communicator:
         """
         raise NotImplementedError
 
+    def begin_step(self) -> None:
+        """A step begins: errors count those, from 0, in which gradients were exchanged."""
+
     def check_root(self, root: int) -> None:
         """Raise DistributedError if there is no process of that rank."""
         if not 0 <= root < self.size:
@@ -138,6 +144,12 @@ def check_reduction(reduction: str) -> None:
 _ALONE = Alone()
 _found: ByMPI | None = None
 _lock = threading.Lock()
+
+
+def begin_step() -> None:
+    """A step of this process begins; see `Communicator.begin_step`."""
+    if _found is not None:
+        _found.begin_step()
 
 
 def is_parallel() -> bool:

@@ -22,7 +22,8 @@ from ..base.errors import NotSupportedError
 from .environment import FIRST_PORT, default_endpoints
 
 _TAGGED = re.compile(r"^\[\d+,(\d+)\]<(stdout|stderr)>: ?(.*)$", re.DOTALL)
-_FAILED = re.compile(r"fluidlite: rank (\d+) failed: (.*)")
+_FAILED = re.compile(r"fluidlite: rank (\d+) failed (on \S+ in step \d+): (.*)")
+_KNOWS = re.compile(r"fluidlite: rank \d+ knows of steps ([\d ]+)")
 _SIGNALLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on")
 _SIGNAL = re.compile(r"signal (\d+(?: \([^)]*\))?)")
 _EXITED = re.compile(r"Process name: \[[^\]]*,(\d+)\]")
@@ -145,7 +146,8 @@ class _Run:
         self._lock = threading.Lock()
         self._last: list[deque[str]] = [deque(maxlen=KEPT) for _ in range(count)]
         self._said = ""
-        self._failed: tuple[int, str] | None = None
+        self._failed: tuple[int, str, str] | None = None
+        self._steps = [0] * count
         self._logs: list[IO[str]] | None = None
         if log_dir is not None:
             folder = Path(log_dir)
@@ -213,7 +215,13 @@ class _Run:
             failed = _FAILED.fullmatch(text)
             if failed and stream == "stderr":
                 if self._failed is None:
-                    self._failed = int(failed[1]), failed[2]
+                    self._failed = int(failed[1]), failed[2], failed[3]
+                return
+            knows = _KNOWS.fullmatch(text)
+            if knows and stream == "stderr":
+                self._steps = [
+                    max(both) for both in zip(self._steps, map(int, knows[1].split()), strict=True)
+                ]
                 return
             if stream == "stderr" and rank < self._count:
                 self._last[rank].append(text)
@@ -231,11 +239,14 @@ class _Run:
         said = " ".join(self._said.split())
         signalled, exited = _SIGNALLED.search(said), _EXITED.search(said)
         if self._failed is not None:
-            rank, what = self._failed
-            reason = f"rank {rank} failed, and the others were ended: {what}"
+            rank, where, what = self._failed
+            reason = f"rank {rank} failed {where}, and the others were ended: {what}"
         elif signalled:
             rank, died = int(signalled[1]), _SIGNAL.search(said)
-            reason = f"rank {rank} died of signal {died[1] if died else '?'}, and the others were ended"
+            reason = (
+                f"rank {rank} on {signalled[2]} died of signal {died[1] if died else '?'}, and the others were ended; "
+                f"the last step that it has told of is {self._steps[rank]}"
+            )
         elif exited:
             rank, code = int(exited[1]), _CODE.search(said)
             reason = f"rank {rank} ended with status {code[1] if code else '?'}, and the others were ended"

@@ -13,7 +13,7 @@ import numpy as np
 from ..backend import to_host
 from ..base import missing
 from ..base.selected_rows import SelectedRows
-from ..distributed import DistributedError, world
+from ..distributed import DistributedError, begin_step, world
 from ..eager import placing
 from .layers import Layer
 
@@ -119,6 +119,7 @@ class DataParallel(Layer):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if not self._alike:
             self._make_alike()
+        begin_step()
         made = self._layers(*inputs, **kwargs)
         if self._by_hooks and self._strategy.nranks > 1:
             self._hook()

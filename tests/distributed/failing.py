@@ -6,11 +6,14 @@ import sys
 
 import numpy as np
 
-from fluidlite.distributed import world
+from fluidlite.distributed import begin_step, world
 
 run = world()
 print(f"rank {run.rank} of {run.size}: {os.environ['PADDLE_CURRENT_ENDPOINT']} {sys.argv[1]}")
-run.barrier()
+for _ in range(3):
+    begin_step()
+    run.all_reduce(np.ones(2))
+begin_step()
 if sys.argv[1] == "interrupted":
     print("waiting")
     signal.pause()

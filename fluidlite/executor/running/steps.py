@@ -15,6 +15,7 @@ from ...base import flags, profiling
 from ...base.dtypes import VarType
 from ...base.one_element import convertible
 from ...base.selected_rows import SelectedRows
+from ...distributed import begin_step
 from ...framework import Program
 from ...ops.registry import GRAD
 from .. import failures
@@ -106,6 +107,7 @@ def run_program(
     watched: bool = True,
 ) -> list[Any]:
     """One step of a program on one device (None: the host); `watched`: whether it heeds FLAGS_check_nan_inf."""
+    begin_step()
     if program._has_readers():
         feed = readers.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names), device)
