@@ -22,8 +22,8 @@ SIZES = [
     (2, 40, 30),
     (1, 40, 300),
 ]
-LARGE = [(33, 301, 700), (20, 1100, 130), (520, 500, 520), (3000, 3, 70)]
-"""What is left to BLAS, and products of few rows."""
+LARGE = [(33, 301, 700), (20, 1100, 130), (1030, 530, 70), (1100, 10, 300), (520, 500, 520), (3000, 3, 70)]
+"""What is left to BLAS, products that are cut in blocks of rows and columns, and such of few rows."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
@@ -44,12 +44,14 @@ def test_products(m, n, k, kind, target):
             near(out, alpha * (a.astype(np.float64) @ b) + beta * c, kind, 3 + k / 4)
 
 
+@each_target
 @pytest.mark.parametrize("m, n, k", LARGE)
-def test_large_products(m, n, k):
+def test_large_products(m, n, k, target):
     a, b, c = draw(m, k, kind="f32"), draw(k, n, kind="f32", seed=1), draw(m, n, kind="f32", seed=2)
     for ta, tb in TRANSPOSES:
         out = c.copy()
-        kernels.call("gemm.f32", [stored(a, ta), stored(b, tb), out, None], [m, n, k, ta, tb], [-2.0, 0.5])
+        operands = [stored(a, ta), stored(b, tb), out, None]
+        kernels.call("gemm.f32", operands, [m, n, k, ta, tb], [-2.0, 0.5], target=target)
         near(out, -2 * (a.astype(np.float64) @ b) + 0.5 * c, "f32", 3 + k / 4)
 
 

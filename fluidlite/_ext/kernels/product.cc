@@ -1,4 +1,4 @@
-/* Matrix products: loops of our own for small ones, those of few rows and those of recurrent steps, BLAS for the others.
+/* Matrix products: loops of our own for small and medium ones, those of few rows and of recurrent steps, BLAS for the others.
  *
  * The loops keep a tile of C in registers and read B in strips as wide as the tile, one row of the strip behind the other,
  * so that a strip stays in the first cache for all rows of A. A is read where it is.
@@ -257,37 +257,52 @@ template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int
     }
 }
 
-/* The columns `from` to `to` of C. */
-template <class T> void by_tiles(const Product<T> &g, int64_t from, int64_t to) {
+/* A part of C: rows and columns from one up to another. */
+struct Part {
+    int64_t top, bottom, left, right;
+};
+
+template <class T> void by_tiles(const Product<T> &g, const Part &part) {
     alignas(64) T packed[depth * strip_width<T>];
-    const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
+    const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n, rows = part.bottom - part.top;
     const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
+    const T *const a = g.a + part.top * row;
+    T *const c = g.c + part.top * g.n;
     for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
         const int64_t k = g.k - begin < depth ? g.k - begin : depth;
-        for (int64_t first = from; first < to; first += strip_width<T>) {
-            const int64_t width = to - first < strip_width<T> ? to - first : strip_width<T>;
+        for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
+            const int64_t width = part.right - first < strip_width<T> ? part.right - first : strip_width<T>;
             const T *b = g.b + first * across + begin * down;
-            Operands<T> o = {k, g.a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), g.c + first, g.n, width};
+            Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.n, width};
             /* Few rows are not worth a copy of what can be read as it is. */
-            if (g.trans_b || width != padded<T>(width) || g.m > 2 * tile_rows) {
+            if (g.trans_b || width != padded<T>(width) || rows > 2 * tile_rows) {
                 pack_strip(b, across, down, k, width, packed);
                 o.b = packed;
                 o.pitch = padded<T>(width);
             }
-            all_rows(g.m, o);
+            all_rows(rows, o);
         }
     }
 }
 
-/* A BLAS packs its operands in each call, which below this takes longer than the product itself; for few rows that is so
- * up to where it would take several threads. Smaller vectors read a B that the second cache does not hold slower than that. */
+/* A BLAS packs its operands in each call, which for small products takes longer than the product itself, and for few rows up
+ * to where it would take several threads; smaller vectors read a B that the second cache does not hold slower than that. Medium
+ * products go through A in blocks that the second cache holds beside such a B: at the rate of a BLAS or above, but for the
+ * smallest vectors. */
 constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64;
+constexpr int64_t most_work_of_medium = vector_bytes > 16 ? 1 << 26 : most_work, most_bytes_of_medium = 3 << 18;
 constexpr int64_t most_bytes_of_few = vector_bytes == 64 ? int64_t(1) << 40 : 1 << 20;
+
+/* Whether op(B) has at most so many bytes. */
+template <class T> bool fits(const Product<T> &g, int64_t bytes) {
+    return g.k <= bytes && g.n <= bytes / static_cast<int64_t>(sizeof(T)) / g.k;
+}
 
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
-    const bool few = g.m <= few_rows && g.k <= most_work_of_few && g.n <= most_bytes_of_few / static_cast<int64_t>(sizeof(T)) / g.k;
-    const int64_t most = few ? most_work_of_few : most_work;
+    int64_t most = most_work;
+    if (g.m <= few_rows && fits(g, most_bytes_of_few)) most = most_work_of_few;
+    if (fits(g, most_bytes_of_medium)) most = std::max(most, most_work_of_medium);
     return g.m <= most && g.n <= most && g.k <= most && g.m * g.n <= most && g.m * g.n * g.k <= most;
 }
 
@@ -297,9 +312,12 @@ template <class T> int multiply(fl_call *call, const Product<T> &g) {
     if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
         tiny(g);
     } else if (is_for_tiles(g)) {
-        const int64_t blocks = g.m * g.n * g.k <= most_work ? 1 : blocks_of(g.n);
-        in_pieces(blocks, [&g, blocks](int64_t which) {
-            by_tiles(g, end_of_block(which - 1, blocks, g.n), end_of_block(which, blocks, g.n));
+        const bool cut = g.m * g.n * g.k > most_work;
+        const int64_t down = cut ? blocks_of(g.m) : 1, across = cut ? blocks_of(g.n) : 1;
+        in_pieces(down * across, [&g, down, across](int64_t which) {
+            const int64_t i = which / across, j = which % across;
+            by_tiles(g, {end_of_block(i - 1, down, g.m), end_of_block(i, down, g.m), end_of_block(j - 1, across, g.n),
+                         end_of_block(j, across, g.n)});
         });
     } else if (fits_blas(g)) {
         by_blas(g);
@@ -329,7 +347,7 @@ template <class T> void Packed<T>::pack(const T *b, bool is_transposed, int64_t 
 }
 
 template <class T> void Packed<T>::multiply(int64_t m, const T *a, T beta, T *c) const {
-    if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c}, 0, n);
+    if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c}, {0, m, 0, n});
     const T *strip = memory;
     for (int64_t begin = 0; begin == 0 || begin < k; begin += depth) {
         const int64_t rows = k - begin < depth ? k - begin : depth;
