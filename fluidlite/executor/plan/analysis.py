@@ -14,7 +14,7 @@ from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, float16, selecting, sparse
+from . import branching, float16, selecting, sparse, unrolling
 from .shapes import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
@@ -63,8 +63,10 @@ class Analysis:
         self._check_fed(everything)
         mattering = live(list(everything), sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
+        self._unrolled = False
         kept = self._in_line(mattering) if branches else selecting.chosen(mattering)
-        self.steps = self._analyse([versions.renamed(op) for op in kept if not takes_no_part(op)])
+        renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
+        self.steps = self._unrolled_steps(renamed) if self._unrolled else self._analyse(renamed)
         for name in fetches:
             if name in self.unset:
                 raise CannotPlan(
@@ -76,9 +78,20 @@ class Analysis:
         """Operators with the blocks of branches in their places."""
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
         lines = branching.InLine({*self.meta.shapes, *perhaps})
-        made = [*lines.of(ops)]
-        self.unset = lines.unset
+        steps = unrolling.Unrolling(self.meta.has)
+        made = [*lines.of(steps.of(ops))]
+        self.unset, self._unrolled = lines.unset, steps.any
         return made
+
+    def _unrolled_steps(self, ops: list[Operator]) -> list[Step]:
+        """`_analyse` where steps stand in line: what is wrong in one is told when it is run."""
+        try:
+            steps = self._analyse(ops)
+        except EnforceNotMet as refusal:
+            raise CannotPlan(str(refusal)) from None
+        if any(levels and unrolling.UNROLLED in name for name, levels in self.meta.lods.items()):
+            raise CannotPlan("steps of a recurrent operator have sequences")
+        return steps
 
     def _check_fed(self, ops: Sequence[Operator]) -> None:
         """Raise NotFed if an operator, needed or not, reads what is to be fed and was not, nor written before."""

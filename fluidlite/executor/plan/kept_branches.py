@@ -1,8 +1,8 @@
-"""What branches in the turns of a loop leave for their gradients, under the names that it has in line."""
+"""What the turns of a loop, and branches in them, leave for their gradients, under the names that it has in line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...base.dtypes import VarType
@@ -24,6 +24,14 @@ def kept_inside(ops: Iterable[Operator], inner: Mapping[str, str] | None = None)
             found += [own[name] for name in _tensors_made(block) if name in kept]
             found += kept_inside(block.ops, {**names, **own})
     return found
+
+
+def kept_within(block: Block, ops: Iterable[Operator], kept: Collection[str] | None) -> list[str]:
+    """Which variables of a turn, of those that its gradient reads, the operators of its block make."""
+    if not kept:
+        return []
+    made = {name for op in ops for name in results(op) if name in kept}
+    return sorted(n for n in made if n in block.vars or block._find_var_recursive(n) is None)
 
 
 def _tensors_made(block: Block) -> list[str]:

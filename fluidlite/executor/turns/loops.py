@@ -12,9 +12,10 @@ from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ..blocks.environment import Environment, Run
+from ..plan.kept_branches import kept_within
 from .counted import Access, Counted
 from .form import Carried, Taken, Turns
-from .stacks import Packed, Stack, Turned, kept_within, listed
+from .stacks import Packed, Stack, Turned, listed
 
 MOST_TURNS = 1 << 24
 """More turns are taken one by one: what is said of each beforehand would take more memory than what they work on."""

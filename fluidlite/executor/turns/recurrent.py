@@ -11,9 +11,9 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import grad_name
 from ..blocks.environment import Environment, Run
-from ..plan.kept_branches import kept_inside
+from ..plan.kept_branches import kept_inside, kept_within
 from .form import Carried, Turns
-from .stacks import Listed, Stack, Turned, kept_within, same_rows, steps_of
+from .stacks import Listed, Stack, Turned, same_rows, steps_of
 
 
 class Steps(NamedTuple):

@@ -15,10 +15,10 @@ from ..blocks.pieces import PIECES_KEPT, Piece, feed_of, gathered, inputs_of
 from ..host.plan import Plan
 from ..plan.forking import watch
 from ..plan.shapes import CannotPlan
+from ..plan.stages import Stages, stages
 from .form import Carried, Taken, Turns
 from .plan import TurnsPlan, tables
 from .stacks import Alternating, Packed, Prefix, Shifted, Stack, alike, bounds_of, listed, same_rows
-from .stages import Stages, stages
 
 if TYPE_CHECKING:
     from ..running.driver import Driver

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,9 +11,8 @@ import numpy as np
 
 from ..._ext import engine
 from ..._ext.engine import address
-from ...framework import Block, Operator
+from ...framework import Block
 from ..blocks.environment import Environment, World
-from ..plan.branching import results
 from ..plan.kept_branches import with_environments
 
 
@@ -196,14 +195,6 @@ def alike(one: Stack, other: Stack) -> bool:
     return one.rows is other.rows or np.array_equal(one.rows, other.rows)
 
 
-def kept_within(block: Block, ops: Iterable[Operator], kept: Collection[str] | None) -> list[str]:
-    """Which variables of a turn, of those that its gradient reads, the operators of its block make."""
-    if not kept:
-        return []
-    made = {name for op in ops for name in results(op) if name in kept}
-    return sorted(n for n in made if n in block.vars or block._find_var_recursive(n) is None)
-
-
 class Turned(Sequence[Environment]):
     """What is kept of the turns of a loop, in the order in which they were taken, as stacks.
 
@@ -245,7 +236,6 @@ __all__ = [
     "Stack",
     "Turned",
     "alike",
-    "kept_within",
     "listed",
     "same_rows",
     "steps_of",

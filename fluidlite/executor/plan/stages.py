@@ -16,8 +16,8 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from ..plan.branching import MERGE, InLine, in_line
-from ..plan.shapes import CannotPlan, live, works_alone
+from .branching import MERGE, InLine, in_line
+from .shapes import CannotPlan, live, works_alone
 
 
 class Stages(NamedTuple):

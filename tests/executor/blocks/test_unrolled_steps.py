@@ -1,0 +1,80 @@
+"""Steps whose number the program says stand in line in plans: numbers and gradients as operator by operator."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.executor.plan import unrolling
+
+from .test_turns import STATIC, WIDTH, branches, check, data, fc, numbers, one_memory
+
+layers = fluid.layers
+STEPS = 4
+
+
+def fed(batches, steps=STEPS):
+    random = np.random.default_rng(0)
+    sizes = {"x": (steps, -1, WIDTH), "start": (-1, 4), "still": (-1, 4)}
+    return [
+        {name: numbers(random, *(rows if n < 0 else n for n in shape)) for name, shape in sizes.items()}
+        for rows in batches
+    ]
+
+
+def sources(steps=STEPS):
+    return [data("x", [steps, None, WIDTH]), data("start", [None, 4]), data("still", [None, 4])]
+
+
+@pytest.mark.parametrize("build", STATIC, ids=lambda build: build.__name__)
+def test_networks_of_steps(build):
+    text = check(build, sources(), fed([2, 3, 1, 5, 2]))
+    assert ("run in pieces" in text) == (build is branches)
+    assert ("@VU" in text) == (build is not branches)
+
+
+def all_states_are_wanted(x, start, still):
+    """What is fetched beside the gradient, and a state of which only the last value matters."""
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, state, passed = rnn.step_input(x), rnn.memory(init=start), rnn.memory(init=still)
+        new = fc([word, state], 4, "new")
+        rnn.update_memory(state, new)
+        rnn.update_memory(passed, new)
+        rnn.output(passed, state)
+    outs = rnn()
+    return [*outs, layers.slice(outs[1], [0], [STEPS - 1], [STEPS])]
+
+
+def one_after_another(x, start, still):
+    """The results of one are the inputs of the next one, which begins with its last state."""
+    (first,) = one_memory(x, start, still)
+    last = layers.reshape(layers.slice(first, [0], [STEPS - 1], [STEPS]), [-1, 4])
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, state = rnn.step_input(first), rnn.memory(init=last)
+        new = fc([word, state], 4, "next", "sigmoid")
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    return [rnn(), first]
+
+
+def overwritten(x, start, still):
+    """What the first step begins with is another value by the time of the gradient."""
+    begin = layers.scale(start, 1.0)
+    outs = one_memory(x, begin, still)
+    layers.assign(layers.scale(still, 2.0), begin)
+    return [*outs, begin]
+
+
+@pytest.mark.parametrize(
+    "build", [all_states_are_wanted, one_after_another, overwritten], ids=lambda build: build.__name__
+)
+def test_around_the_steps(build):
+    text = check(build, sources(), fed([2, 1, 3]))
+    assert "run in pieces" not in text and "@VU" in text
+
+
+def test_too_many_steps_are_turns(monkeypatch):
+    monkeypatch.setattr(unrolling, "MOST_STEPS", 3)
+    text = check(one_memory, sources(), fed([2, 3]))
+    assert "turns of" in text and "@VU" not in text
