@@ -21,6 +21,7 @@ cnp.import_array()
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+    PyObject* PyIter_Next(object iterator) except? NULL
 
 cdef extern from "collate/block_pool.h" namespace "fluidlite" nogil:
     cdef cppclass PoolCounters:
@@ -123,16 +124,18 @@ cdef class Collator:
         """
         cdef Py_ssize_t i = 0
         cdef double begin
+        cdef PyObject* found
         cdef str where = self.reader or " of the reader"
         self.begin(min(count, FIRST_ROWS))
         while i < count:
             # One sample in sixteen is timed, at random: looking at the clock takes as long as some iterators do.
             self.lottery = self.lottery * 1664525u + 1013904223u
             begin = seconds() if self.lottery < TIMED else 0.0
-            try:
-                sample = next(iterator)
-            except StopIteration:
+            found = PyIter_Next(iterator)
+            if found == NULL:
                 break
+            sample = <object> found
+            Py_DECREF(found)
             if begin != 0.0:
                 self.reading += 16 * (seconds() - begin)
             if not PyTuple_CheckExact(sample) and len(self.columns) == 1:
@@ -166,28 +169,30 @@ cdef class Collator:
             column.block = None
 
     cdef int add(self, object sample, Py_ssize_t number, str where) except -1:
+        cdef Py_ssize_t i = 0
+        cdef Column column = None
         try:
-            self.add_items(sample, number, where)
+            self.require_items(sample, number, where)
+            for i in range(len(self.columns)):
+                column = <Column> PyList_GET_ITEM(self.columns, i)
+                column.add(_item(sample, i))
+        except (ValueError, TypeError, OverflowError) as error:
+            self.discard()
+            if column is None:
+                raise
+            raise self.explained(error, column, f"sample {number}{where}") from None
         except BaseException:
             self.discard()
             raise
         return 0
 
-    cdef int add_items(self, object sample, Py_ssize_t number, str where) except -1:
-        cdef Py_ssize_t i
-        cdef Column column
+    cdef int require_items(self, object sample, Py_ssize_t number, str where) except -1:
         if not isinstance(sample, (tuple, list)):
             raise TypeError(f"sample {number}{where} must be a tuple with one item for each variable of "
                             f"feed_list ({self.names()}), got {_brief(sample)}")
         if len(sample) != len(self.columns):
             raise FieldCountError(f"The number of fields ({len(sample)}) in sample {number}{where} does not "
                                   f"match len(feed_list) ({len(self.columns)}: {self.names()})")
-        for i in range(len(self.columns)):
-            column = <Column> self.columns[i]
-            try:
-                column.add(sample[i])
-            except (ValueError, TypeError, OverflowError) as error:
-                raise self.explained(error, column, f"sample {number}{where}") from None
         return 0
 
     cdef require_tuple(self, object sample, Py_ssize_t number, str where):

@@ -26,6 +26,8 @@ cdef extern from "queue/bounded_queue.h" namespace "fluidlite" nogil:
     cdef cppclass BoundedQueue:
         BoundedQueue(size_t capacity) except +
         Outcome put(void* item, double seconds) except +
+        cbool wanted() except +
+        void let_take(double seconds) except +
         Outcome get(void** item, double seconds) except +
         cbool close() except +
         vector[void*] kill() except +
@@ -42,6 +44,10 @@ cdef extern from "queue/bounded_queue.h" namespace "fluidlite" nogil:
 # interrupted by Ctrl-C, so that it has to be cut into slices. Other threads never handle signals and sleep
 # in one piece.
 cdef double SIGNAL_SLICE = 0.05
+
+# How long a thread that has put something for another that waits holds still, at most: with the GIL it would go on for
+# milliseconds before the other one runs, and fill the queue with what is no longer in the caches when it is taken.
+cdef double COURTESY = 0.001
 
 
 class QueueClosed(Exception):
@@ -123,6 +129,9 @@ cdef class Queue:
                 outcome = self._queue.put(item, slice)
             if outcome == Outcome.kTimedOut:
                 PyErr_CheckSignals()
+        if outcome == Outcome.kDone and self._queue.wanted():
+            with nogil:
+                self._queue.let_take(COURTESY)
         return outcome
 
     cdef Outcome _get(self, void** item, double seconds) except *:

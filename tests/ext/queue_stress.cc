@@ -47,6 +47,7 @@ void all_items_arrive(std::size_t capacity, int producers, int consumers, int ea
         while (outcome == Outcome::kTimedOut) outcome = queue.put(item.get(), p % 2 ? -1.0 : 0.0005);
         if (outcome != Outcome::kDone) fail("put on an open queue");
         item.release();
+        if (i % 3 == 0) queue.let_take(p % 2 ? 0.01 : 0.0005);
       }
     });
   }
@@ -91,6 +92,27 @@ void kill_at_random(unsigned seed) {
   if (queue.size() != 0) fail("a killed queue holds items");
 }
 
+// Whoever puts something for a thread that waits goes on when it was taken, or when the queue is killed.
+void waits_until_taken(bool kill) {
+  BoundedQueue queue(8);
+  std::thread consumer([&queue] {
+    void* raw = nullptr;
+    while (queue.get(&raw, -1.0) == Outcome::kDone) {
+    }
+  });
+  Item item = 1;
+  while (!queue.wanted()) std::this_thread::yield();
+  std::thread killer;
+  if (kill) killer = std::thread([&queue] { queue.kill(); });
+  queue.put(&item, -1.0);
+  queue.let_take(-1.0);
+  if (queue.size() != 0) fail("went on before the item was taken");
+  queue.close();
+  consumer.join();
+  if (kill) killer.join();
+  queue.let_take(-1.0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -98,6 +120,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     all_items_arrive(1 + round % 5, 1 + round % 4, 1 + round % 3, 400);
     kill_at_random(round);
+    waits_until_taken(round % 2 == 1);
   }
   if (BoundedQueue::live_queues() != 0 || BoundedQueue::live_items() != 0) fail("live counters are not zero");
   std::puts("ok");

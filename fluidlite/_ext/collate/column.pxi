@@ -66,6 +66,7 @@ cdef class Column:
     cdef bint known           # whether the shape of a row is known
     cdef tuple row            # the shape of a row, if known
     cdef Py_ssize_t row_items
+    cdef vector[cnp.npy_intp] row_dims
     cdef Py_ssize_t per_sample  # how many rows a sample of another rank than a row has
     cdef object memory        # see Collator
     cdef Block block
@@ -107,6 +108,9 @@ cdef class Column:
         for n in row:
             items *= n
         self.row, self.row_items, self.known = row, items, True
+        self.row_dims.clear()
+        for n in row:
+            self.row_dims.push_back(n)
 
     cdef int reserve(self, Py_ssize_t rows) except -1:
         """Have room for `rows` more rows."""
@@ -135,8 +139,28 @@ cdef class Column:
         self.used += size
         return 0
 
+    cdef bint is_row(self, cnp.ndarray array) noexcept:
+        """Whether the elements of `array` are a row as they are."""
+        cdef size_t i, rank = self.row_dims.size()
+        if cnp.PyArray_TYPE(array) != self.type_num or <size_t> cnp.PyArray_NDIM(array) != rank:
+            return False
+        for i in range(rank):
+            if cnp.PyArray_DIM(array, <int> i) != self.row_dims[i]:
+                return False
+        return cnp.PyArray_ISCARRAY_RO(array)
+
     cdef int add(self, object value) except -1:
         """Append one sample's value."""
+        cdef size_t size = self.row_items * self.itemsize
+        if self.known and self.per_sample == 1 and self.block is not None and self.used + size <= self.block.size:
+            # As nearly all values are: a row, for which there is room.
+            if not self.levels.offsets.size():
+                if cnp.PyArray_Check(value):
+                    if self.is_row(<cnp.ndarray> value):
+                        return self.copy(cnp.PyArray_DATA(<cnp.ndarray> value), size)
+                elif self.row_items == 1 and not self.open and self.store(self.block.data + self.used, value):
+                    self.used += self.itemsize
+                    return 0
         if self.spec.lod_level:
             return self.add_sequence(value, 0)
         if not cnp.PyArray_Check(value):

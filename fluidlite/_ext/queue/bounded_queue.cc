@@ -90,6 +90,20 @@ Outcome BoundedQueue::put(void* item, double seconds) {
   return Outcome::kDone;
 }
 
+bool BoundedQueue::wanted() const {
+  if (forked()) return false;
+  std::lock_guard<std::mutex> lock(signals_->mutex);
+  return getters_ > 0;
+}
+
+void BoundedQueue::let_take(double seconds) {
+  if (forked()) return;
+  std::unique_lock<std::mutex> lock(signals_->mutex);
+  if (getters_ == 0) return;
+  double waited = 0.0;
+  wait(signals_->taken, lock, watchers_, seconds, waited, [this] { return shut_ || count_ == 0; });
+}
+
 Outcome BoundedQueue::get(void** item, double seconds) {
   if (forked()) return Outcome::kForked;
   std::unique_lock<std::mutex> lock(signals_->mutex);
@@ -102,8 +116,10 @@ Outcome BoundedQueue::get(void** item, double seconds) {
   ++counters_.got;
   --items;
   const bool wake = putters_ > 0;
+  const bool watched = watchers_ > 0;
   lock.unlock();
   if (wake) signals_->room.notify_one();
+  if (watched) signals_->taken.notify_all();
   return Outcome::kDone;
 }
 
@@ -116,6 +132,7 @@ bool BoundedQueue::close() {
   }
   signals_->room.notify_all();
   signals_->items.notify_all();
+  signals_->taken.notify_all();
   return true;
 }
 
@@ -133,6 +150,7 @@ std::vector<void*> BoundedQueue::kill() {
   }
   signals_->room.notify_all();
   signals_->items.notify_all();
+  signals_->taken.notify_all();
   return left;
 }
 

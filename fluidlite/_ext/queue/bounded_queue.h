@@ -39,6 +39,10 @@ class BoundedQueue {
 
   // Waits for room up to `seconds`; for ever if negative, not at all if zero.
   Outcome put(void* item, double seconds);
+  // Whether a thread waits in `get`.
+  bool wanted() const;
+  // After a `put`: if a thread waits in `get`, gives it a moment, `seconds` at most, to take what there is.
+  void let_take(double seconds);
   // Waits for an item up to `seconds`; for ever if negative, not at all if zero.
   Outcome get(void** item, double seconds);
 
@@ -61,6 +65,7 @@ class BoundedQueue {
     std::mutex mutex;
     std::condition_variable room;
     std::condition_variable items;
+    std::condition_variable taken;
   };
 
   bool forked() const;
@@ -74,6 +79,7 @@ class BoundedQueue {
   std::size_t count_ = 0;
   std::size_t putters_ = 0;  // threads waiting for room
   std::size_t getters_ = 0;  // threads waiting for items
+  std::size_t watchers_ = 0;  // threads waiting for what they put to be taken
   bool shut_ = false;
   QueueCounters counters_;
 };
