@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from . import (
     backward,
     clip,
-    compiler,
     executor,
     framework,
     initializer,
@@ -34,9 +33,8 @@ from .base.place import (
     is_compiled_with_cuda,
 )
 from .clip import ErrorClipByValue
-from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .data import data
-from .executor import Executor, LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
+from .executor import LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
 from .framework import (
     ComplexVariable,
     Program,
@@ -48,13 +46,13 @@ from .framework import (
     program_guard,
     require_version,
 )
-from .io import load, load_program_state, save, set_program_state
 from .param_attr import ParamAttr, WeightNormParamAttr
 
 if TYPE_CHECKING:
     # What many scripts do without, loaded when somebody asks for it.
     from . import (
         average,
+        compiler,
         contrib,
         core,
         data_feeder,
@@ -69,6 +67,7 @@ if TYPE_CHECKING:
         profiler,
         reader,
     )
+    from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
     from .core.constants import core_suffix, legacy_core
     from .data_feeder import DataFeeder
     from .deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
@@ -106,7 +105,9 @@ if TYPE_CHECKING:
         SpectralNorm,
         TreeConv,
     )
+    from .executor import Executor
     from .input import embedding, one_hot
+    from .io import load, load_program_state, save, set_program_state
     from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
     from .parallel_executor import ParallelExecutor
     from .reader.slots.datasets import DatasetFactory, InMemoryDataset, QueueDataset

@@ -1,16 +1,16 @@
 """Compiled parts: one extension per concern; nothing here imports the rest of fluidlite."""
 
+import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 
 
-def _check_built(folder: Path) -> None:
+def _check_built(folder: str | os.PathLike[str]) -> None:
     """Raise ImportError, saying what to do, unless every extension in `folder` is built for this Python.
 
     Without it Python would take the folders of sources for packages, and miss names in them.
     """
-    files = {path.name for path in folder.iterdir()}
+    files = set(os.listdir(folder))
     names = sorted(name.removesuffix(".pyi") for name in files if name.endswith(".pyi"))
     missing = [name for name in names if not any(name + suffix in files for suffix in EXTENSION_SUFFIXES)]
     if not missing:
@@ -18,8 +18,8 @@ def _check_built(folder: Path) -> None:
     this = "Python {}.{}".format(*sys.version_info)
     others = {name.split(".")[1] for name in files if name.endswith((".so", ".pyd")) and name.count(".") > 1}
     there = f" (but for {', '.join(sorted(others))})" if others else ""
-    root = folder.parents[1]
-    if (root / "setup.py").exists():
+    root = os.path.dirname(os.path.dirname(folder))
+    if os.path.exists(os.path.join(root, "setup.py")):
         what = f"build them with {sys.executable} -m pip install --editable {root}"
     else:
         what = f"install fluidlite again with {sys.executable} -m pip install --force-reinstall --no-deps fluidlite"
@@ -29,4 +29,4 @@ def _check_built(folder: Path) -> None:
     )
 
 
-_check_built(Path(__file__).parent)
+_check_built(os.path.dirname(__file__))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object  # `importlib.abc` is slow to import
 
 
 class _Package(ModuleType):

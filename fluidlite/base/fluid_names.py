@@ -6,8 +6,8 @@ A line of it is a module and its names; `@` tells in which module a name was def
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 
@@ -21,8 +21,8 @@ class Origin(NamedTuple):
 @cache
 def listed() -> dict[str, dict[str, Origin]]:
     """The names of each module of Fluid 1.8 by the module's name (`fluid.layers`), private ones too."""
-    text = Path(__file__).with_name("fluid_names.txt").read_text(encoding="ascii")
-    rows = (line.split(":", 1) for line in text.splitlines())
+    with open(os.path.join(os.path.dirname(__file__), "fluid_names.txt"), encoding="ascii") as file:
+        rows = [line.split(":", 1) for line in file]
     return {module: dict(_entry(module, name) for name in names.split()) for module, names in rows}
 
 

@@ -7,14 +7,17 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "average contrib core data_feeder default_scope_funcs dygraph evaluator incubate lod_tensor metrics nets op profiler reader",
+            "": "average compiler contrib core data_feeder default_scope_funcs dygraph evaluator incubate lod_tensor metrics nets op profiler reader",
+            ".compiler": "BuildStrategy CompiledProgram ExecutionStrategy",
             ".core.constants": "core_suffix legacy_core",
             ".data_feeder": "DataFeeder",
             ".deprecated": "memory_optimize monkey_patch_varbase monkey_patch_variable release_memory",
             ".dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
             ".dygraph.base": "in_dygraph_mode",
             ".dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",
+            ".executor": "Executor",
             ".input": "embedding one_hot",
+            ".io": "load load_program_state save set_program_state",
             ".lod_tensor": "create_lod_tensor create_random_int_lodtensor",
             ".parallel_executor": "ParallelExecutor",
             ".reader.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
@@ -32,7 +35,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "conll05 flowers image imdb imikolov movielens mq2007 sentiment voc2012 wmt14 wmt16",
+            "": "cifar common conll05 flowers image imdb imikolov mnist movielens mq2007 sentiment uci_housing voc2012 wmt14 wmt16",
         },
     ),
     "fluidlite.dygraph": (
@@ -58,6 +61,16 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".fluid_modules": "convert_to_static create_static_variable_gast_node data_layer_not_check to_static_variable_gast_node",
             ".program_translator": "ProgramTranslator",
             ".static_analysis": "AstNodeWrapper NodeVarType StaticAnalysisVisitor",
+        },
+    ),
+    "fluidlite.executor": (
+        {
+        },
+        {
+            ".reading.from_dataset": "FetchHandler",
+            ".running.executor": "Executor",
+            ".running.feed_fetch_ops": "check_feed_shape_type has_feed_operators has_fetch_operators",
+            ".tensors.inspection": "_fetch_var _to_name_str as_numpy dimension_is_compatible_with dtype_is_compatible_with",
         },
     ),
     "fluidlite.incubate": (
@@ -93,6 +106,10 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             "..reader": "ComposeNotAligned DataLoader Dataset PyReader batch buffered cache chain compose default_collate_fn firstn map_readers multiprocess_reader shuffle xmap_readers BatchSampler=FluidBatchSampler",
+            ".inference": "append_fetch_ops load_inference_model prepend_feed_ops save_inference_model",
+            ".saving": "load_params load_persistables load_vars save_params save_persistables save_vars",
+            ".selection": "get_parameter_value get_parameter_value_by_name get_program_parameter get_program_persistable_vars is_belong_to_optimizer is_parameter is_persistable",
+            ".state": "load load_program_state save set_program_state",
         },
     ),
     "fluidlite.layers": (
@@ -224,6 +241,19 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             ".files": "load_combine save save_combine",
+        },
+    ),
+    "fluidlite.optimizer": (
+        {
+        },
+        {
+            ".adaptive": "Adadelta AdadeltaOptimizer Adagrad AdagradOptimizer Adam Adamax AdamaxOptimizer AdamOptimizer DecayedAdagrad DecayedAdagradOptimizer Ftrl FtrlOptimizer Lamb LambOptimizer RMSProp RMSPropOptimizer",
+            ".averaging": "ExponentialMovingAverage ModelAverage",
+            ".base": "Optimizer",
+            ".descent": "SGD Dpsgd DpsgdOptimizer LarsMomentum LarsMomentumOptimizer Momentum MomentumOptimizer SGDOptimizer",
+            ".lookahead": "LookaheadOptimizer",
+            ".pipeline": "DGCMomentumOptimizer PipelineOptimizer",
+            ".recompute": "RecomputeOptimizer",
         },
     ),
     "fluidlite.paddle": (

@@ -3,10 +3,25 @@
 from typing import TYPE_CHECKING
 
 from ..base import missing
-from . import cifar, common, mnist, uci_housing
 
 if TYPE_CHECKING:
-    from . import conll05, flowers, image, imdb, imikolov, movielens, mq2007, sentiment, voc2012, wmt14, wmt16  # noqa: F401
+    from . import (  # noqa: F401
+        cifar,
+        common,
+        conll05,
+        flowers,
+        image,
+        imdb,
+        imikolov,
+        mnist,
+        movielens,
+        mq2007,
+        sentiment,
+        uci_housing,
+        voc2012,
+        wmt14,
+        wmt16,
+    )
 
 __all__ = ["cifar", "common", "mnist", "uci_housing"]
 

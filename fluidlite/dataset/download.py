@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import queue
 import threading
@@ -41,6 +40,8 @@ def md5(path: str) -> str:
 
 
 def _digest() -> Any:
+    import hashlib  # slow to import
+
     return hashlib.md5(usedforsecurity=False)
 
 

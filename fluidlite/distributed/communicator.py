@@ -7,7 +7,6 @@ their numbers. Nothing is pickled.
 from __future__ import annotations
 
 import os
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -132,6 +131,8 @@ class Alone(Communicator):
         pass
 
     def stats(self) -> dict[str, Any]:
+        import socket  # slow to import
+
         return {"host": [socket.gethostname()], "messages": [0], "waited": [0.0], "slowest": 0}
 
 

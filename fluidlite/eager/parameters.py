@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
-from ..executor.running.startup import run_once
 from ..executor.tensors.scope import Scope
 from ..framework import Block, Program, Variable
 
@@ -25,6 +24,8 @@ def initial_value(
     block = program.global_block()
     fill(block.create_var(name=name, shape=list(shape), dtype=dtype, persistable=True), block)
     scope = Scope()
+    from ..executor.running.startup import run_once  # what runs programs is loaded when one runs
+
     run_once(program, scope)
     found = scope.find_var(name)
     assert found is not None

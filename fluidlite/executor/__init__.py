@@ -1,15 +1,20 @@
 """Running programs: scopes, tensors, plans, executors (`fluid.executor`)."""
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
-from .reading.from_dataset import FetchHandler
-from .running.executor import Executor
-from .running.feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators
-from .tensors.inspection import _fetch_var as _fetch_var
-from .tensors.inspection import _to_name_str as _to_name_str
-from .tensors.inspection import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with
 from .tensors.lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
 from .tensors.scope import Scope, global_scope, scope_guard
 from .tensors.scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
+
+if TYPE_CHECKING:
+    # What runs programs is loaded when somebody asks for it.
+    from .reading.from_dataset import FetchHandler
+    from .running.executor import Executor
+    from .running.feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators
+    from .tensors.inspection import _fetch_var as _fetch_var
+    from .tensors.inspection import _to_name_str as _to_name_str
+    from .tensors.inspection import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with
 
 g_scope = global_scope()
 
@@ -32,4 +37,4 @@ __all__ = [
     "scope_guard",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

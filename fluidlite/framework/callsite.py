@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from pathlib import Path
 from types import FrameType
 
-_PACKAGE = str(Path(__file__).resolve().parents[1])
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _PASSED = (_PACKAGE, "<frozen", contextlib.__file__)
 """Code between the user and operators: this package's, and what enters and leaves its blocks."""
 

@@ -3,18 +3,6 @@
 from typing import TYPE_CHECKING
 
 from ..base import missing
-from .inference import append_fetch_ops, load_inference_model, prepend_feed_ops, save_inference_model
-from .saving import load_params, load_persistables, load_vars, save_params, save_persistables, save_vars
-from .selection import (
-    get_parameter_value,
-    get_parameter_value_by_name,
-    get_program_parameter,
-    get_program_persistable_vars,
-    is_belong_to_optimizer,
-    is_parameter,
-    is_persistable,
-)
-from .state import load, load_program_state, save, set_program_state
 
 if TYPE_CHECKING:
     from ..reader import (
@@ -35,6 +23,18 @@ if TYPE_CHECKING:
         xmap_readers,
     )
     from ..reader import FluidBatchSampler as BatchSampler
+    from .inference import append_fetch_ops, load_inference_model, prepend_feed_ops, save_inference_model
+    from .saving import load_params, load_persistables, load_vars, save_params, save_persistables, save_vars
+    from .selection import (
+        get_parameter_value,
+        get_parameter_value_by_name,
+        get_program_parameter,
+        get_program_persistable_vars,
+        is_belong_to_optimizer,
+        is_parameter,
+        is_persistable,
+    )
+    from .state import load, load_program_state, save, set_program_state
 
 __all__ = [
     "BatchSampler",

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.alias import AliasLoader
 from . import rewriting
 from .names import EMPTY, MODULES, NAMES
 from .notes import installed, note, users
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:
+    Loader = MetaPathFinder = object  # `importlib.abc` is slow to import
 
 
 def attach(module: ModuleType) -> None:

@@ -3,40 +3,44 @@
 Follows `fluid.optimizer`.
 """
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
-from .adaptive import (
-    Adadelta,
-    AdadeltaOptimizer,
-    Adagrad,
-    AdagradOptimizer,
-    Adam,
-    Adamax,
-    AdamaxOptimizer,
-    AdamOptimizer,
-    DecayedAdagrad,
-    DecayedAdagradOptimizer,
-    Ftrl,
-    FtrlOptimizer,
-    Lamb,
-    LambOptimizer,
-    RMSProp,
-    RMSPropOptimizer,
-)
-from .averaging import ExponentialMovingAverage, ModelAverage
-from .base import Optimizer
-from .descent import (
-    SGD,
-    Dpsgd,
-    DpsgdOptimizer,
-    LarsMomentum,
-    LarsMomentumOptimizer,
-    Momentum,
-    MomentumOptimizer,
-    SGDOptimizer,
-)
-from .lookahead import LookaheadOptimizer
-from .pipeline import DGCMomentumOptimizer, PipelineOptimizer
-from .recompute import RecomputeOptimizer
+
+if TYPE_CHECKING:
+    from .adaptive import (
+        Adadelta,
+        AdadeltaOptimizer,
+        Adagrad,
+        AdagradOptimizer,
+        Adam,
+        Adamax,
+        AdamaxOptimizer,
+        AdamOptimizer,
+        DecayedAdagrad,
+        DecayedAdagradOptimizer,
+        Ftrl,
+        FtrlOptimizer,
+        Lamb,
+        LambOptimizer,
+        RMSProp,
+        RMSPropOptimizer,
+    )
+    from .averaging import ExponentialMovingAverage, ModelAverage
+    from .base import Optimizer
+    from .descent import (
+        SGD,
+        Dpsgd,
+        DpsgdOptimizer,
+        LarsMomentum,
+        LarsMomentumOptimizer,
+        Momentum,
+        MomentumOptimizer,
+        SGDOptimizer,
+    )
+    from .lookahead import LookaheadOptimizer
+    from .pipeline import DGCMomentumOptimizer, PipelineOptimizer
+    from .recompute import RecomputeOptimizer
 
 __all__ = [
     "SGD",
@@ -72,4 +76,4 @@ __all__ = [
     "SGDOptimizer",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

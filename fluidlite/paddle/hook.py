@@ -10,16 +10,20 @@ import multiprocessing.spawn
 import runpy
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import old_scripts
 from ..base import flags, fluid_names, missing
 from ..base.alias import AliasLoader
 from ..base.fluid_modules import ADVICE, real_name
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:
+    Loader = MetaPathFinder = object  # `importlib.abc` is slow to import
 
 
 class _InPlace(Loader):
