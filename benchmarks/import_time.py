@@ -15,7 +15,7 @@ import time
 
 import sides
 
-GOALS = {"above numpy": sides.Goal(limit=150)}
+GOALS = {"above numpy": sides.Goal(limit=60)}
 MODULES = {sides.OURS: "fluidlite", sides.PADDLE: "paddle.fluid", sides.TORCH: "torch"}
 
 
