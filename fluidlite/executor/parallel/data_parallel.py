@@ -71,12 +71,23 @@ class DataParallel:
         """One step; values of the places are joined along the first dimension unless `return_merged` is False."""
         names = fetch_names(fetch_list)
         feeds = self._feeds(feed)
-        self._prepare()
         known = {name for block in self.program.blocks for name in block.vars}
         for name in names:
             if name not in known:
                 raise failures.unknown_fetch(name, known)
-        wanted = tuple(dict.fromkeys([n for n in names if n not in self.updated and n not in self.exchanged]))
+        once = [name for name in dict.fromkeys(names) if name in self.updated or name in self.exchanged]
+        wanted = [name for name in dict.fromkeys(names) if name not in once]
+        try:
+            by_name = self._step(feeds, wanted, once)
+        except failures.NotFed as error:
+            raise error.among(feed if isinstance(feed, Mapping) else feed[0] if feed else ()) from None
+        return [_joined(name, by_name[name], return_numpy, return_merged) for name in names]
+
+    def _step(
+        self, feeds: Sequence[Mapping[str, Any]], wanted: Sequence[str], once: Sequence[str]
+    ) -> dict[str, list[LoDTensor]]:
+        """One step with these feeds; the values of `wanted` at each place, and of `once`, which all have alike."""
+        self._prepare()
         given = [
             part for name in self.exchanged for part in (parts(name) if name in self.sparse else (name,))
         ]
@@ -84,25 +95,22 @@ class DataParallel:
             (part, (*given, *wanted), scope, device)
             for part, scope, device in zip(feeds, self.scopes, self.devices, strict=False)
         ]
-        try:
-            each = map if self.in_turns or len(jobs) == 1 else self._threads().map
-            results = list(each(self._one, jobs))
-        except failures.NotFed as error:
-            raise error.among(feed if isinstance(feed, Mapping) else feed[0] if feed else ()) from None
+        each = map if self.in_turns or len(jobs) == 1 else self._threads().map
+        results = list(each(self._one, jobs))
         count = len(given)
         by_part = {name: [r[i].array for r in results] for i, name in enumerate(given)}
         by_name: dict[str, list[LoDTensor]] = {
             n: [self._shared_out(n, r[count + i]) for r in results] for i, n in enumerate(wanted)
         }
-        late = tuple(name for name in dict.fromkeys(names) if name in self.updated)
+        late = tuple(name for name in once if name in self.updated)
         gradients, values = self._update(by_part, late)
         by_name.update((name, [value] * len(jobs)) for name, value in zip(late, values, strict=True))
         by_name.update(
             (name, [LoDTensor.wrap(as_dense(to_host(gradients[name])))] * len(jobs))
-            for name in names
+            for name in once
             if name in gradients
         )
-        return [_joined(name, by_name[name], return_numpy, return_merged) for name in names]
+        return by_name
 
     def _shared_out(self, name: str, tensor: LoDTensor) -> LoDTensor:
         """A fetched value of one place: gradients as parts of those of all places' mean loss, as in Fluid."""
@@ -165,9 +173,7 @@ class DataParallel:
         for scope in () if self.in_turns else self.scopes[1:]:
             for name in self.private:
                 if name not in scope._vars:
-                    found = self.scope.find_var(name)
-                    if found is not None and found.is_set():
-                        scope.var(name).get_tensor().set(np.array(found.get_tensor()))
+                    copy_value(self.scope, name, scope, name)
 
     def _feeds(self, feed: Any) -> list[dict[str, Any]]:
         """One feed for each place: from the readers, a list, or one feed divided."""
@@ -227,6 +233,13 @@ class DataParallel:
                     raise
                 return feeds[:index]
         return feeds
+
+
+def copy_value(source: Scope, name: str, scope: Scope, new: str) -> None:
+    """Give a variable of `scope` the value that another one has, if it has any."""
+    found = source.find_var(name)
+    if found is not None and found.is_set():
+        scope.var(new).get_tensor().set(np.array(found.get_tensor()))
 
 
 def _halves(program: Program) -> tuple[Program, Program]:

@@ -18,6 +18,7 @@ from ..running.steps import run_program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .data_parallel import DataParallel
+from .in_one_program import InOneProgram
 
 _copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
 
@@ -145,5 +146,6 @@ def parallel(
     devices = [device_at(place) for place in places]
     gpus = [device for device in devices if device is not None]
     if len(gpus) < len(devices):
-        return DataParallel(program, places, scope, average, shared)
+        runner = DataParallel(program, places, scope, average, shared)
+        return InOneProgram(runner) if InOneProgram.fits(runner) else runner
     return Replicas(program, gpus, scope, average)

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite._ext import threads
 from fluidlite.base import unique_name
+from fluidlite.executor.parallel import in_one_program
+from fluidlite.executor.parallel.in_one_program import InOneProgram
 
 L = fluid.layers
 
@@ -177,6 +180,45 @@ def test_uneven_batches_are_divided_as_fluid_does():
 def test_training_uses_every_place():
     exe, _, loss = network(fluid.optimizer.SGD(0.1))
     assert exe.run(compiled(loss, 3), feed=batch(4), fetch_list=[loss])[0].shape == (3,)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("average", [True, False])
+def test_places_have_the_same_numbers_in_one_program_and_in_threads(count, average, monkeypatch):
+    """Threads from the first step on, one program all the time, and threads after some steps."""
+    strategy = fluid.BuildStrategy()
+    if not average:
+        strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.One
+    results = []
+    before = threads.use(2)
+    for fits, long in ((False, 0), (True, np.inf), (True, 0)):
+        monkeypatch.setattr(InOneProgram, "fits", staticmethod(lambda runner, fits=fits: fits))
+        monkeypatch.setattr(in_one_program, "LONG", long)
+        main, startup = fluid.Program(), fluid.Program()
+        main.random_seed = startup.random_seed = 7
+        with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+            x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
+            hidden = L.dropout(L.batch_norm(L.fc(x, 8, act="tanh"), momentum=0.5), 0.25)
+            loss = L.mean(L.square_error_cost(L.fc(hidden, 1), y))
+            rate = L.exponential_decay(0.05, 2, 0.5)
+            fluid.optimizer.Adam(rate).minimize(loss)
+            exe = fluid.Executor(fluid.CPUPlace())
+            exe.run(startup)
+            program = compiled(loss, count, build_strategy=strategy)
+            fetched = [loss, hidden, "fc_0.w_0@GRAD", "fc_0.tmp_0@GRAD", "batch_norm_0.w_1", rate, "fc_0.w_0"]
+            rng = np.random.RandomState(0)
+            steps = []
+            for _ in range(8):
+                rows = rng.normal(size=(4 * count + 1, 3)).astype("float32")
+                steps.append(exe.run(program, feed={"x": rows, "y": rows[:, :1]}, fetch_list=fetched))
+            results.append((steps, [parameter(v.name) for v in main.list_vars() if v.persistable]))
+    threads.use(before)
+    for steps, last in results[1:]:
+        for expected, found in zip(results[0][0], steps, strict=True):
+            for array, other in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(other, array)
+        for array, other in zip(results[0][1], last, strict=True):
+            np.testing.assert_array_equal(other, array)
 
 
 def test_errors_name_the_numbers():
