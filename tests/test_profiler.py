@@ -11,6 +11,7 @@ import fluidlite as fluid
 from fluidlite import core, profiler
 from fluidlite.base import flags, profiling
 from fluidlite.base.errors import NotSupportedError
+from fluidlite.executor.parallel.in_one_program import InOneProgram
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -185,7 +186,8 @@ def test_the_trace_is_json_for_chrome(trace):
     assert {event["args"]["name"] for event in content["traceEvents"] if event["ph"] == "M"} >= {"host"}
 
 
-def test_threads_of_a_compiled_program_are_told_apart(trace, capsys):
+def test_threads_of_a_compiled_program_are_told_apart(trace, capsys, monkeypatch):
+    monkeypatch.setattr(InOneProgram, "fits", staticmethod(lambda runner: False))
     loss = network()
     executor = fluid.Executor()
     executor.run(fluid.default_startup_program())
