@@ -19,6 +19,7 @@ TINY = {
     "workers": ["--batches", "3", "--epochs", "1", "--only", "samples"],
     "soak": ["--batches", "30"],
     "import_time": [],
+    "memory": ["--only", "resnet-20"],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
     "models": ["--seconds", "0.02", "--only", "word2vec"],
     "growth": [
@@ -46,6 +47,7 @@ STAGES = [
     *("startup", "plan", "interpret", "first step", "inference"),
 ]
 ROWS = {
+    "memory": [f"resnet-20{part}" for part in (", parameters", ", alive", ", arena", "")],
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
     "overhead": ["step", "engine alone"],
     "eager": [

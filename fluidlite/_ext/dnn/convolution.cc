@@ -1,6 +1,7 @@
 /* Convolution forward and backward. The primitives are made at the first run of a call and kept in its state; operands
- * stand in plain NCHW and OIHW order and are reordered where the primitive prefers a blocked layout. A batch is cut into pieces
- * of images by its size; each has a primitive of its own, which works on one thread. */
+ * stand in plain NCHW and OIHW order and are reordered where the primitive prefers a blocked layout, in memory that all share
+ * which run on a thread. A batch is cut into pieces of images by its size; each has a primitive of its own, which works on one
+ * thread. */
 #include "dnn/convolution.h"
 
 #include "dnn/library.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -50,11 +52,47 @@ template <class H, class... P, class... A> Handle<H> make(dnnl_status_t (*create
     return Handle<H>(handle);
 }
 
-/* One operand of a primitive: the caller's memory and, if the primitive wants another layout, its own. */
+/* Memory that the calling thread needs while a primitive runs, the same for all of them: as much as the largest has asked for. */
+class Workspace {
+  public:
+    static constexpr size_t alignment = 4096;
+
+    static char *of_this_thread(size_t size) {
+        thread_local Workspace workspace;
+        return workspace.sized(size);
+    }
+    ~Workspace() { std::free(memory_); }
+
+  private:
+    char *sized(size_t size) {
+        if (size > size_) {
+            std::free(memory_);
+            size_ = 0;
+            memory_ = static_cast<char *>(std::aligned_alloc(alignment, size));
+            if (memory_ == nullptr) throw std::bad_alloc();
+            size_ = size;
+        }
+        return memory_;
+    }
+
+    char *memory_ = nullptr;
+    size_t size_ = 0;
+};
+
+/* Memory of a primitive, of whose kind each run finds some in the workspace. */
+struct Passing {
+    Handle<dnnl_memory_t> memory;
+    size_t at = 0;
+
+    void set(char *workspace) const { check(lib.memory_set_data_handle(memory.get(), workspace + at)); }
+};
+
+/* One operand of a primitive: the caller's memory and, if the primitive wants another layout, passing one. */
 struct Port {
     int operand = 0, argument = 0;
     bool output = false;
-    Handle<dnnl_memory_t> outer, inner;
+    Handle<dnnl_memory_t> outer;
+    Passing inner;
     Handle<dnnl_primitive_t> reorder;
 };
 
@@ -69,15 +107,23 @@ struct Normalisation {
 struct Convolution {
     Handle<dnnl_stream_t> stream;
     Handle<dnnl_primitive_t> primitive;
-    Handle<dnnl_memory_t> scratchpad; /* the library's own belongs to the thread that made the primitive */
+    Passing scratchpad; /* the library's own belongs to the thread that made the primitive */
+    size_t passing = 0;
     Normalisation norm;
     Port ports[4];
     int n_ports = 0;
 
     void create(const_dnnl_primitive_desc_t desc) {
         primitive = make(lib.primitive_create, desc);
-        scratchpad = make(lib.memory_create, lib.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0), lib.cpu,
-                          DNNL_MEMORY_ALLOCATE);
+        scratchpad = pass(lib.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0));
+    }
+
+    Passing pass(const_dnnl_memory_desc_t layout) {
+        void *const later = nullptr;
+        Passing made{make(lib.memory_create, layout, lib.cpu, later), passing};
+        const size_t unit = Workspace::alignment;
+        passing += (lib.memory_desc_get_size(layout) + unit - 1) / unit * unit;
+        return made;
     }
 
     void connect(const_dnnl_primitive_desc_t desc, int operand, int argument, const Layout &plain, bool output) {
@@ -89,7 +135,7 @@ struct Convolution {
         port.outer = make(lib.memory_create, const_dnnl_memory_desc_t(plain.get()), lib.cpu, later);
         const_dnnl_memory_desc_t wanted = lib.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, argument);
         if (lib.memory_desc_equal(wanted, plain.get())) return;
-        port.inner = make(lib.memory_create, wanted, lib.cpu, DNNL_MEMORY_ALLOCATE);
+        port.inner = pass(wanted);
         const_dnnl_memory_desc_t from = output ? wanted : plain.get(), to = output ? plain.get() : wanted;
         const auto reorder = make(lib.reorder_primitive_desc_create, from, lib.cpu, to, lib.cpu,
                                   const_dnnl_primitive_attr_t(nullptr));
@@ -104,20 +150,23 @@ struct Convolution {
     void run(void **operands) const {
         dnnl_exec_arg_t arguments[7];
         int n = n_ports;
+        char *const workspace = passing > 0 ? Workspace::of_this_thread(passing) : nullptr;
+        if (workspace != nullptr) scratchpad.set(workspace);
         for (int k = 0; k < n_ports; ++k) {
             const Port &port = ports[k];
             check(lib.memory_set_data_handle(port.outer.get(), operands[port.operand]));
-            if (port.reorder && !port.output) move(port, port.outer.get(), port.inner.get());
-            arguments[k] = {port.argument, port.reorder ? port.inner.get() : port.outer.get()};
+            if (port.reorder) port.inner.set(workspace);
+            if (port.reorder && !port.output) move(port, port.outer.get(), port.inner.memory.get());
+            arguments[k] = {port.argument, port.reorder ? port.inner.memory.get() : port.outer.get()};
         }
         if (norm.factor && !norm.apart) {
             arguments[n++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, norm.factor.get()};
             arguments[n++] = {DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, norm.shift.get()};
         }
-        arguments[n++] = {DNNL_ARG_SCRATCHPAD, scratchpad.get()};
+        arguments[n++] = {DNNL_ARG_SCRATCHPAD, scratchpad.memory.get()};
         check(lib.primitive_execute(primitive.get(), stream.get(), n, arguments));
         for (int k = 0; k < n_ports; ++k) {
-            if (ports[k].reorder && ports[k].output) move(ports[k], ports[k].inner.get(), ports[k].outer.get());
+            if (ports[k].reorder && ports[k].output) move(ports[k], ports[k].inner.memory.get(), ports[k].outer.get());
         }
         check(lib.stream_wait(stream.get()));
     }
@@ -430,6 +479,8 @@ template <class Kind> int convolve(fl_call *call) {
                 Kind::after(part, made.whole.piece(k, count), operands[Kind::output]);
             } catch (const Failure &failure) {
                 failed.store(failure.status);
+            } catch (const std::bad_alloc &) {
+                failed.store(dnnl_out_of_memory);
             }
         });
         check(failed.load());

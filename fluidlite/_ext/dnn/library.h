@@ -15,6 +15,7 @@
     X(memory_desc_create_with_tag)                \
     X(memory_desc_destroy)                        \
     X(memory_desc_equal)                          \
+    X(memory_desc_get_size)                       \
     X(memory_create)                              \
     X(memory_destroy)                             \
     X(memory_set_data_handle)                     \

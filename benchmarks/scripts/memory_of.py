@@ -1,0 +1,63 @@
+"""The memory of a model's steps. usage: memory_of.py SCRIPT MODEL, with SCRIPT one that measures models"""
+
+import gc
+import importlib
+import runpy
+import sys
+from pathlib import Path
+
+import models_data
+import timing
+
+
+def status(name):
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name + ":")) / 1024
+
+
+def of_the_plan(metrics, model):
+    """What is known of temporaries here, if this is fluidlite."""
+    module = sys.modules.get("fluidlite.executor.host.plan")
+    plans = [thing for thing in gc.get_objects() if module and type(thing) is module.Plan]
+    if not plans:
+        return
+    plan = max(plans, key=lambda plan: len(plan.ops))
+    changes = dict.fromkeys(range(len(plan.ops) + 3), 0)
+    for storage in {id(storage): storage for storage in plan._storages.values()}.values():
+        size = plan._bytes_now(storage.names[0])
+        changes[storage.first] += size
+        changes[storage.last + 1] -= size
+    alive = most = 0
+    for change in changes.values():
+        alive += change
+        most = max(most, alive)
+    lasting = sum(tensor.array.nbytes for tensor in plan._tensors().values())
+    metrics[model + ", parameters"] = [lasting / 2**20]
+    metrics[model + ", alive"] = [most / 2**20]
+    metrics[model + ", arena"] = [plan.engine.arena_bytes / 2**20]
+
+
+def three_steps(step, seconds):
+    for _ in range(3):
+        step()
+    of_the_plan(metrics, model)
+    return [0.0]
+
+
+script, model = sys.argv[1:]
+if model == "bert-base":
+    models_data.WIDTH, models_data.HEADS, models_data.LENGTH, models_data.TEXTS, models_data.LAYERS = (
+        768,
+        12,
+        128,
+        4,
+        12,
+    )
+metrics = {}
+result, timing.blocks, timing.result = timing.result, three_steps, lambda _: None
+importlib.import_module("torch" if "torch" in script else "paddle.fluid")
+before = status("VmRSS")
+sys.argv = [script, "0", "encoder" if model == "bert-base" else model]
+runpy.run_path(str(Path(__file__).with_name(script)))
+metrics[model] = [status("VmHWM") - before]
+result(metrics)
