@@ -9,9 +9,14 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importlib.abc import Loader
+    from importlib.abc import Loader as Loader
 else:
-    Loader = object  # `importlib.abc` is slow to import
+
+    class Loader:
+        """What `importlib.abc`, which is slow to import, has by this name, as far as the import system needs it."""
+
+        def create_module(self, spec: ModuleSpec) -> None:
+            """Have the import system make the module."""
 
 
 class _Package(ModuleType):

@@ -9,15 +9,15 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..base.alias import AliasLoader
+from ..base.alias import AliasLoader, Loader
 from . import rewriting
 from .names import EMPTY, MODULES, NAMES
 from .notes import installed, note, users
 
 if TYPE_CHECKING:
-    from importlib.abc import Loader, MetaPathFinder
+    from importlib.abc import MetaPathFinder
 else:
-    Loader = MetaPathFinder = object  # `importlib.abc` is slow to import
+    MetaPathFinder = object  # `importlib.abc` is slow to import
 
 
 def attach(module: ModuleType) -> None:

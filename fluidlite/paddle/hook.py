@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import old_scripts
 from ..base import flags, fluid_names, missing
-from ..base.alias import AliasLoader
+from ..base.alias import AliasLoader, Loader
 from ..base.fluid_modules import ADVICE, real_name
 
 if TYPE_CHECKING:
-    from importlib.abc import Loader, MetaPathFinder
+    from importlib.abc import MetaPathFinder
 else:
-    Loader = MetaPathFinder = object  # `importlib.abc` is slow to import
+    MetaPathFinder = object  # `importlib.abc` is slow to import
 
 
 class _InPlace(Loader):
