@@ -76,7 +76,10 @@ def run(sample):
         os.chdir(folder)
         np.set_printoptions(precision=4, suppress=True, linewidth=100)
         np.random.seed(0)
-        exec(compile(sample.setup + "\n" + sample.code, sample.names[0], "exec"), space)
+        # In a file, where functions of it find their source.
+        path = Path(folder) / "sample.py"
+        path.write_text(sample.setup + "\n" + sample.code, encoding="utf8")
+        exec(compile(path.read_text(encoding="utf8"), str(path), "exec"), space)
     return "\n".join(line.rstrip() for line in output.getvalue().strip("\n").split("\n"))
 
 
@@ -125,7 +128,7 @@ def record(path):
             old = f"{code}\n```text\n{sample.printed}\n```\n" if sample.printed else code
             assert text.count(old) == 1, sample.names
             text = text.replace(old, f"{code}\n```text\n{got}\n```\n" if got else code)
-    path.write_text(text, encoding="utf8")
+            path.write_text(text, encoding="utf8")
     return wrong
 
 
