@@ -200,6 +200,8 @@ CASES = {
     "mv": (paddle.mv, (X, ROW), X @ ROW),
     "dot": (paddle.dot, (ROW, ROW), one(ROW @ ROW)),
     "inner": (paddle.inner, (X, Y), np.inner(X, Y)),
+    "inner with a vector": (paddle.inner, (CUBE, ROW), np.inner(CUBE, ROW)),
+    "inner of batches": (paddle.inner, (CUBE, CUBE), np.inner(CUBE, CUBE)),
     "outer": (paddle.outer, (ROW, COL), np.outer(ROW, COL)),
     "kron": (paddle.kron, (X, SQUARE), np.kron(X, SQUARE)),
     "addmm": (lambda a: paddle.addmm(a, a, a, 0.5, 2.0), (SQUARE,), 0.5 * SQUARE + 2 * SQUARE @ SQUARE),

@@ -82,7 +82,10 @@ def dot(x: Any, y: Any, name: str | None = None) -> Any:
 
 def inner(x: Any, y: Any, name: str | None = None) -> Any:
     """Inner products over the last axes of both (`paddle.inner`)."""
-    return matmul(x, y, transpose_y=True, name=name)
+    if len(y.shape) < 3:
+        return matmul(x, y, transpose_y=len(y.shape) == 2, name=name)
+    found = matmul(x, reshape(y, [-1, y.shape[-1]]), transpose_y=True)
+    return reshape(found, [*x.shape[:-1], *y.shape[:-1]], name=name)
 
 
 def outer(x: Any, y: Any, name: str | None = None) -> Any:
