@@ -82,7 +82,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
         return len(self.tensors[0])
 
 
-class ComposeDataset(Dataset[list[Any]]):
+class ComposeDataset(Dataset[tuple[Any, ...]]):
     """Datasets of the same length side by side: the fields of sample `i` of each, in one list.
 
     Raises ValueError if there are none or their lengths differ. Follows `paddle.io.ComposeDataset`.
@@ -94,7 +94,7 @@ class ComposeDataset(Dataset[list[Any]]):
         if len(set(lengths)) > 1:
             raise ValueError(f"the datasets of a ComposeDataset need the same length, got {lengths}")
 
-    def __getitem__(self, idx: int) -> list[Any]:
+    def __getitem__(self, idx: int) -> tuple[Any, ...]:
         fields: list[Any] = []
         for dataset in self.datasets:
             sample = dataset[idx]
@@ -102,7 +102,7 @@ class ComposeDataset(Dataset[list[Any]]):
                 fields.extend(sample)
             else:
                 fields.append(sample)
-        return fields
+        return tuple(fields)
 
     def __len__(self) -> int:
         return len(self.datasets[0])

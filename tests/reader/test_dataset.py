@@ -70,7 +70,7 @@ def test_tensor_dataset() -> None:
 
 def test_combined_datasets() -> None:
     both = ComposeDataset([Numbers(3), Numbers(3, 10), TensorDataset([np.arange(3)])])
-    assert len(both) == 3 and both[1] == [1, -1, 11, -1, 1]
+    assert len(both) == 3 and both[1] == (1, -1, 11, -1, 1)
     assert list(ChainDataset([Stream(2), Stream(3)])) == [0, 1, 0, 1, 2]
     joined = ConcatDataset([Numbers(2), Numbers(0), Numbers(3, 10)])
     assert len(joined) == 5 and [joined[i][0] for i in (0, 1, 2, 4, -1)] == [0, 1, 10, 12, 12]
