@@ -1,4 +1,4 @@
-"""The samples of public names print what docs/samples says: the numbers of real Paddle 1.8.5 where it has the names."""
+"""The samples of public names print what docs/samples says, which real Paddle has printed where it has the names."""
 
 import importlib.util
 

@@ -90,7 +90,7 @@ def things(tables: dict[str, dict[str, Any]]) -> dict[tuple[str, str], Thing]:
     for sample in (one for file in samples.files() for one in samples.read(file)):
         for full in sample.names:
             module, _, name = full.rpartition(".")
-            if (thing := found.get((module, name))) is None or thing.sample is not None:
+            if (thing := found.get((module, name))) is None or thing.sample not in (None, sample):
                 raise KeyError(f"docs/samples: {full} {'has two samples' if thing else 'is no public name'}")
             thing.sample = sample
     return found

@@ -67,7 +67,8 @@ def run(sample):
     with contextlib.ExitStack() as stack:
         stack.callback(np.set_printoptions, **shown)
         stack.enter_context(contextlib.redirect_stdout(output))
-        stack.enter_context(fluid.program_guard(fluid.Program(), fluid.Program()))
+        if "paddle.fluid" in sample.setup:  # layers of Paddle 2.0 would belong to the program
+            stack.enter_context(fluid.program_guard(fluid.Program(), fluid.Program()))
         stack.enter_context(fluid.unique_name.guard())
         stack.enter_context(fluid.scope_guard(fluid.Scope()))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
