@@ -16,6 +16,7 @@ import re
 import sys
 import tempfile
 import traceback
+import warnings
 from collections import namedtuple
 from pathlib import Path
 
@@ -67,6 +68,8 @@ def run(sample):
     with contextlib.ExitStack() as stack:
         stack.callback(np.set_printoptions, **shown)
         stack.enter_context(contextlib.redirect_stdout(output))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
         if "paddle.fluid" in sample.setup:  # layers of Paddle 2.0 would belong to the program
             stack.enter_context(fluid.program_guard(fluid.Program(), fluid.Program()))
         stack.enter_context(fluid.unique_name.guard())
