@@ -32,6 +32,17 @@ def test_each_name_has_its_page(pages):
     assert (pages / "api/paddle.nn/Linear.md").exists() and (pages / "api/fluidlite.onnx/export.md").exists()
 
 
+def test_pages_show_samples(pages):
+    page = (pages / "api/fluid.layers/relu6.md").read_text()
+    assert page.count("**Example**") == 1 and "It prints, to four digits:\n\n```text\n[0. 0. 3. 8.]\n" in page
+    code, marked = re.search(r'```python hl_lines="(.*?)"\n(.*?)```', page, re.DOTALL).group(2, 1)
+    assert [code.split("\n")[int(n) - 1] for n in marked.split()] == ["print(layers.relu6(x).numpy())"]
+    assert (
+        "```python\nimport numpy as np\nimport paddle.fluid as fluid\n"
+        in (pages / "api/fluid.layers/cross_entropy.md").read_text()
+    )
+
+
 def test_links_lead_somewhere(pages):
     links = [
         (page, target)

@@ -166,7 +166,7 @@ def _page(thing: Thing, found: dict[tuple[str, str], Thing]) -> str:
         parts.append(f"```python\n{prefix}{_signature(value, f'{module}.{name}')}\n```\n")
         parts.append(markdown(_own_doc(value)))
     if thing.sample:
-        parts.append(_sample(thing.sample))
+        parts.append(_sample(thing, thing.sample))
     if inspect.isclass(value):
         parts.extend(_class(value, found))
     if others:
@@ -175,10 +175,15 @@ def _page(thing: Thing, found: dict[tuple[str, str], Thing]) -> str:
     return "\n".join(parts)
 
 
-def _sample(sample: samples.Sample) -> str:
-    code = f"{sample.setup}\n\n{sample.code}" if sample.setup else sample.code
-    printed = f"It prints, to four digits:\n\n```text\n{sample.printed}\n```\n"
-    return f"**Example**\n\n```python\n{code}\n```\n" + (f"\n{printed}" if sample.printed else "")
+def _sample(thing: Thing, sample: samples.Sample) -> str:
+    """The code with what it prints; where it is for several names, the lines with this one are marked."""
+    between = "\n\n\n" if sample.setup.rpartition("\n")[2].startswith(" ") else "\n\n"
+    lines = (sample.setup + between + sample.code if sample.setup else sample.code).split("\n")
+    word = re.compile(rf"\b({'|'.join({name for _, name in thing.places})})\b")
+    used = [str(n) for n, line in enumerate(lines, 1) if word.search(line)]
+    marked = f' hl_lines="{" ".join(used)}"' if len(sample.names) > 1 else ""
+    printed = f"\nIt prints, to four digits:\n\n```text\n{sample.printed}\n```\n" if sample.printed else ""
+    return "\n".join([f"**Example**\n\n```python{marked}", *lines, f"```\n{printed}"])
 
 
 def without_sample() -> list[str]:
