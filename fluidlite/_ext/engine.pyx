@@ -76,6 +76,8 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int64_t needed()
         int64_t resize() except +
         void enter_all() noexcept
+        void spare() noexcept
+        int64_t found_bytes() noexcept
         void add_find(int64_t slot, const vector[Find] &finds) except +
         void add_jump(int64_t slot) except +
         void set_target(size_t k, size_t target)
@@ -85,7 +87,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int run(size_t &at, size_t end, cbool timed) noexcept
         cbool fits(const Turns &turns, size_t turn) except +
         int take_turns(const Turns &turns, size_t &turn, size_t end, cbool settled, char *arena, int64_t capacity,
-                       size_t &at) except +
+                       size_t &at, cbool &within) except +
 
 
 include "engine/failure.pxi"
@@ -346,6 +348,7 @@ cdef class Engine(Bindings):
         cdef char *arena
         cdef int code
         cdef bint settled = False
+        cdef cbool within = False
         self.check_idle()
         self.give_turns(addresses, values)
         self.spare()
@@ -356,7 +359,7 @@ cdef class Engine(Bindings):
                 arena = <char *> cnp.PyArray_DATA(self.arena)
                 capacity = cnp.PyArray_DIM(self.arena, 0)
                 with nogil:
-                    code = self.plan.take_turns(self.turns, turn, end, settled, arena, capacity, at)
+                    code = self.plan.take_turns(self.turns, turn, end, settled, arena, capacity, at, within)
                 settled = False
                 if code == FL_OK:
                     break

@@ -98,9 +98,15 @@ cdef class Memory:
             self.allocate(self.most)
             self.point()
         self.most = self.plan.needed()
+        self.plan.spare()
         return 0
 
     @property
     def arena_bytes(self) -> int:
         """How many bytes the temporaries have together."""
         return cnp.PyArray_DIM(self.arena, 0)
+
+    @property
+    def found_bytes(self) -> int:
+        """How many bytes the temporaries have whose sizes are found on the way."""
+        return self.plan.found_bytes()

@@ -86,11 +86,12 @@ struct Part {
     std::vector<int64_t> registers, bytes, offsets;
     std::vector<std::vector<int64_t>> slots;
     std::unique_ptr<char, void (*)(void *)> memory{nullptr, std::free};
-    int64_t capacity = 0, needed = 0;
+    int64_t capacity = 0, needed = 0, most = 0; /* `most`: needed at most since memory was looked at last */
     bool settled = false;
 
     /* Has room for what is needed; false if there is no memory. */
     bool grow() noexcept {
+        most = std::max(most, needed);
         if (memory != nullptr && needed <= capacity) return true;
         if (needed > INT64_MAX / 2) return false;
         const int64_t room = (std::max(needed + needed / 4, int64_t{1}) + Places::ALIGN - 1) / Places::ALIGN * Places::ALIGN;
@@ -236,6 +237,25 @@ class Plan {
         }
     }
 
+    /* Between steps: gives memory of later stages back that has not been needed since this was called last. */
+    void spare() noexcept {
+        for (size_t stage = 1; stage < parts_.size(); ++stage) {
+            Part &part = parts_[stage];
+            if (part.memory != nullptr && part.most < part.capacity / 2) {
+                part.memory.reset();
+                part.settled = false;
+                if (part.grow()) point(part.memory.get(), stage);
+            }
+            part.most = part.needed;
+        }
+    }
+    /* How many bytes the temporaries of later stages have. */
+    int64_t found_bytes() const noexcept {
+        int64_t sum = 0;
+        for (size_t stage = 1; stage < parts_.size(); ++stage) sum += parts_[stage].memory ? parts_[stage].capacity : 0;
+        return sum;
+    }
+
     /* Appends an instruction that takes sizes from the int64s in `slot`. What comes after it is the next stage. */
     void add_find(int64_t slot, const std::vector<Find> &finds) {
         for (const Find &find : finds) {
@@ -280,21 +300,24 @@ class Plan {
 
     /* Runs all instructions once for each turn from `turn` up to `end`. Stops with the code of `run`, where `at` tells at
      * which instruction; with FL_GROW before a turn that needs more than the `capacity` bytes at `arena`; and with FL_PAUSE
-     * between turns now and then. `turn` tells where it stopped, or goes on; `settled`: whether its sizes are those of the
-     * plan. */
-    int take_turns(const Turns &turns, size_t &turn, size_t end, bool settled, char *arena, int64_t capacity, size_t &at) {
+     * between turns, or `within` one that has a loop, now and then. `turn` tells where it stopped, or goes on, `at` where
+     * within it; `settled`: whether its sizes are those of the plan. */
+    int take_turns(const Turns &turns, size_t &turn, size_t end, bool settled, char *arena, int64_t capacity, size_t &at,
+                   bool &within) {
         const size_t n = turns.slots.size();
         for (; turn < end; ++turn, settled = false) {
             for (size_t k = 0; k < n; ++k) {
                 set(turns.slots[k], reinterpret_cast<void *>(static_cast<intptr_t>(turns.addresses[turn * n + k])));
             }
-            if (!settled && turns.changes(turn)) {
+            if (!settled && !within && turns.changes(turn)) {
                 fits(turns, turn);
                 if (resize() > capacity) return FL_GROW;
                 point(arena);
             }
-            at = 0;
-            if (const int code = run(at, size(), false)) return code;
+            if (!within) at = 0;
+            const int code = run(at, size(), false);
+            within = code == FL_PAUSE;
+            if (code != FL_OK) return code;
             if (pauses()) {
                 ++turn;
                 return FL_PAUSE;

@@ -165,6 +165,18 @@ def test_what_comes_after_is_evaluated_with_the_size_that_is_found(finding):
         assert (target[elements:] == -1).all()
 
 
+def test_memory_of_what_is_found_goes_again_when_steps_have_not_needed_it(finding):
+    engine, count, *_ = finding
+    count[0] = 1 << 20
+    engine.run()
+    large = engine.found_bytes
+    assert large >= 1 << 20
+    count[0] = 24
+    for _ in range(600):
+        engine.run()
+    assert 24 <= engine.found_bytes < large // 100
+
+
 def test_a_size_that_no_guard_admits_stops_the_run(finding):
     engine, count, source, target = finding
     count[0] = 3
