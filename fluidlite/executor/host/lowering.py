@@ -11,7 +11,7 @@ from ...framework import Operator
 from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, OpView
 from .. import failures
-from ..plan import branching, sparse
+from ..plan import marks, sparse
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, ExactMeta
 
@@ -54,7 +54,7 @@ class Lowering:
         definition = op.definition
         if self._is_view(op):
             return
-        if definition is branching.BEGIN or definition is branching.END:
+        if definition in marks.MARKS:
             yield Instruction((op,), tuple(op.input_arg_names), (), definition)
             return
         by_rows = None if definition.rows is None else sparse.rule(op, view)

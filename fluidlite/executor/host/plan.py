@@ -13,12 +13,12 @@ import numpy as np
 from ..._ext import engine
 from ...base import profiling, progress
 from ...base.dtypes import to_numpy
-from ...base.sizes import Real, Size, always_equal, current, current_shape
+from ...base.sizes import Real, Size, current, current_shape
 from ...framework import Block, Operator, Program
 from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
 from .. import failures
-from ..plan import branching
+from ..plan import marks
 from ..plan.analysis import Analysis
 from ..plan.instructions import Instruction, lifetimes
 from ..plan.step_plan import StepPlan
@@ -151,10 +151,14 @@ class Plan(StepPlan):
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """The instructions, fused."""
-        self._lowering = lowering = Lowering(self.meta, fetches if self.results_apart else ())
+        apart = fetches if self.results_apart else ()
+        self._lowering = lowering = Lowering(self.meta, apart)
         self._roots = lowering.aliases
         made = lowering.instructions(steps, self._python)
-        return self._fused(made, {*fetches, *self._persistables(made)})
+        made = self._fused(made, {*fetches, *self._persistables(made)})
+        return memory.made_in_place(
+            made, self._roots, lambda name: name not in apart and self._temporary(name)
+        )
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
@@ -165,40 +169,13 @@ class Plan(StepPlan):
         for name, (first, last) in lifetimes(instructions, self._roots, fetches).items():
             if self._temporary(name):
                 self._storages[name] = memory.Storage(self.meta.bytes(name), [name], first, last)
-        self._share_in_place(instructions)
+        memory.share_in_place(instructions, self._storages, self._roots)
 
     def _temporary(self, name: str) -> bool:
         return name not in self.meta.known and name not in self._fed and not self.meta.is_persistable(name)
 
     def _bytes_now(self, name: str) -> int:
         return current(self.meta.bytes(name)) if name in self.meta.shapes else 0
-
-    def _share_in_place(self, instructions: list[Instruction]) -> None:
-        """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
-        for step, instruction in enumerate(instructions):
-            op, action = instruction.op, instruction.action
-            if not isinstance(action, Call):
-                continue
-            for out_slot, in_slot in op.definition.inplace:
-                names = op.outputs.get(out_slot), op.inputs.get(in_slot)
-                if not names[0] or not names[1]:
-                    continue
-                out, source = (
-                    self._storages.get(self._root(names[0][0])),
-                    self._storages.get(self._root(names[1][0])),
-                )
-                if (
-                    out is None
-                    or source is None
-                    or out is source
-                    or not always_equal(out.bytes, source.bytes)
-                ):
-                    continue
-                if source.last == step and out.first == step and action.operands.count(names[1][0]) == 1:
-                    source.last = out.last
-                    for name in out.names:
-                        self._storages[name] = source
-                    source.names += out.names
 
     def _slot(self, name: str) -> int:
         return self._slots.setdefault(self._root(name), len(self._slots))
@@ -239,11 +216,13 @@ class Plan(StepPlan):
                 for position, real in enumerate(action.floats):
                     if isinstance(real, (Size, Real)):
                         self.engine.vary(at, position, self._registers.real(real), True)
-            elif action is branching.BEGIN:
+            elif action in marks.BEGINS:
                 branches.append(self.engine.add_jump(self._slot(op.inputs["Cond"][0])))
-            elif action is branching.END:
-                self.engine.set_target(branches.pop(), self.engine.add_jump())
-                self.engine.set_target(at, at + 1)
+            elif action in marks.ENDS:
+                begin = branches.pop()
+                self.engine.add_jump()
+                self.engine.set_target(begin, at + 1)
+                self.engine.set_target(at, begin if action is marks.AGAIN else at + 1)
             elif not isinstance(action, OpDef):
                 self.engine.add_python(action)
                 for name in instruction.touches:

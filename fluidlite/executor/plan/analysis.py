@@ -14,7 +14,7 @@ from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, float16, selecting, sparse, unrolling
+from . import branching, float16, marks, selecting, sparse, unrolling
 from .shapes import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
@@ -108,9 +108,9 @@ class Analysis:
         writes = Counter(name for op in ops for name in op.writes())
         once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
         steps: list[Step] = []
-        around: list[Operator] = []  # the branches that an operator is in
+        around: list[Operator] = []  # the branches and loops that an operator is in
         for op in progress.over(ops, "shapes of the program"):
-            if op.definition is branching.BEGIN:
+            if op.definition in marks.BEGINS:
                 around.append(op)
             try:
                 if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
@@ -125,7 +125,7 @@ class Analysis:
                     raise
                 # What is wrong in a branch is told when it is taken.
                 raise CannotPlan(str(refusal), around[0], getattr(refusal, "passing", False)) from None
-            if op.definition is branching.END:
+            if op.definition in marks.ENDS:
                 around.pop()
         return steps
 
@@ -182,7 +182,7 @@ class Versions:
             for name in op.output_arg_names
             if name in self._written
             and not self._meta.is_persistable(name)
-            and op.definition is not branching.MERGE
+            and op.definition is not marks.MERGE
         ]
         self._written.update(op.output_arg_names)
         if not again and (not reads or reads.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names))):

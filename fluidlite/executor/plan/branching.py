@@ -1,4 +1,4 @@
-"""Branches in plans: the operators of a conditional block stand in line with the others, behind a jump past them.
+"""Branches and loops in plans: the operators of a block stand in line with the others, behind a jump past them.
 
     conditional_block(c) -> y         begin_branch(c)     past the block unless c
       fc(x) -> h                      fc(x) -> h@VB2      what the block declares has names of its own
@@ -6,123 +6,52 @@
                                       merge(y@VB2) -> y   what others read, in one place whether the block runs or not
                                       end_branch
 
-A variable that held something before is copied to that place in front (`hold`). The gradient of a block stands behind
-a jump by the same condition: what the condition was (`@RAN`) takes the place of the environments that are kept of
-blocks that run through Python.
+A variable that held something before is copied to that place in front (`hold`). A loop ends with a jump back to the one
+past it (`loop`, `loop_end`): what it replaces is in the same place when each turn begins. The gradient of a branch
+stands behind a jump by the same condition: what the condition was (`@RAN`) takes the place of the environments that are
+kept of blocks that run through Python.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from ...base.dtypes import VarType
-from ...base.sizes import is_fixed
 from ...framework import Block, Operator, Program
 from ...framework.gradients.blocks import kept_names
-from ...ops.native import itemsize, numel
-from ...ops.registry import EMPTY, VERSION, Call, OpDef, OpView, grad_name
+from ...ops.registry import EMPTY, VERSION, grad_name
+from .marks import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE
 from .shapes import CannotPlan, in_place_of, takes_no_part, works_alone
 
 RAN = "@RAN"
 """Stands behind the name of the environments that a branch keeps: whether it has run."""
 
 
-def _infer(op: OpView) -> None:
-    shape = op.shape("Cond")
-    if op.dtype("Cond") != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
-        raise CannotPlan(f"the condition {op.name('Cond')!r} is not one bool")
-
-
-def _infer_same(op: OpView) -> None:
-    source, out = op.name("X"), op.name("Out")
-    meta: Any = op.meta
-    if meta.has(out) and meta.lod(out) != meta.lod(source):
-        raise CannotPlan(f"variable {out!r} gets other sequences in a branch")
-    op.set("Out", op.shape("X"), op.dtype("X"))
-    op.carry("Out", op.lod("X"))
-
-
-def _infer_chosen(op: OpView) -> None:
-    shape = op.shape("Mask")
-    if op.dtype("Mask") != VarType.INT32 or not is_fixed(shape) or math.prod(shape) != 1:
-        raise CannotPlan(f"the mask {op.name('Mask')!r} is not one int32")
-    for k in range(op.count("X")):
-        if op.lod("X", k) != op.lod("X"):
-            raise CannotPlan(f"variable {op.name('Out')!r} gets other sequences from another branch")
-        op.set("Out", op.shape("X", k), op.dtype("X", k))
-    op.carry("Out", op.lod("X"))
-
-
-def _copied(op: OpView) -> Call:
-    return Call("copy", [op.name("X"), op.name("Out")], [numel(op, "X") * itemsize(op, "X")])
-
-
-def _by_hand(xp: Any, **slots: Any) -> Any:
-    raise NotImplementedError("branches in plans are the engine's")
-
-
-BEGIN = OpDef(
-    "branch",
-    inputs=("Cond",),
-    outputs=(),
-    infer=_infer,
-    kernel=_by_hand,
-    host=True,
-    doc="Goes on behind `branch_end` unless Cond.",
-)
-END = OpDef(
-    "branch_end",
-    inputs=(),
-    outputs=(),
-    infer=lambda op: None,
-    kernel=_by_hand,
-    host=True,
-    doc="Where a branch ends.",
-)
-HOLD = OpDef("hold", inputs=("X",), infer=_infer_same, native=_copied, lod_from=None, doc="A copy of X.")
-MERGE = OpDef(
-    "merge",
-    inputs=("X",),
-    infer=_infer_same,
-    native=_copied,
-    lod_from=None,
-    doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
-)
-CHOOSE = OpDef(
-    "select_input",
-    inputs=("X*", "Mask"),
-    infer=_infer_chosen,
-    native=lambda op: Call(
-        "choose",
-        [op.name("Out"), op.name("Mask"), *op.names("X")],
-        [numel(op, "Out") * itemsize(op, "Out")],
-    ),
-    lod_from=None,
-    doc="The one of X that Mask numbers; the others may hold anything.",
-)
-MARKS = (BEGIN, END)
-
-_BRANCHES = ("conditional_block", "conditional_block_grad")
+_CONDITIONS = {"conditional_block": "Cond", "conditional_block_grad": "Cond", "while": "Condition"}
+"""The operators that run a block which may stand in line, and the slot of their condition."""
 _OfBlocks = dict[int, dict[str, None]]
 """Names, by the number of the block, which several operators may run."""
 
 
 def in_line(op: Operator) -> bool:
-    """Whether an operator is a branch, or belongs to one, and may be in a plan, as far as can be said without knowing
-    what varies.
+    """Whether an operator is a branch or a loop, or belongs to a branch, and may be in a plan, as far as can be said
+    without knowing what varies.
     """
     if op.type == "select_input":
         return True
     if op.type == "select_output":
         return _for_branches_only(op)
-    if op.type not in _BRANCHES or not op.attr("is_scalar_condition") or len(op.inputs.get("Cond", ())) != 1:
+    if op.type not in _CONDITIONS or len(op.inputs.get(_CONDITIONS[op.type], ())) != 1:
         return False
-    if op.type == "conditional_block_grad" and not _gradient_in_line(op):
+    if op.type == "while":
+        if kept_names(op) is not None:
+            return False
+    elif not op.attr("is_scalar_condition") or (
+        op.type == "conditional_block_grad" and not _gradient_in_line(op)
+    ):
         return False
     block = op.attrs["sub_block"]
     # Each operator would put a shared block in its place, and those in it the ones that they share.
@@ -193,7 +122,7 @@ def written_outside(op: Operator, known: _OfBlocks | None = None) -> list[str]:
     if found is None:
         found = known[block.idx] = {}
         for inner in block.ops:
-            names = written_outside(inner, known) if inner.type in _BRANCHES else inner.writes()
+            names = written_outside(inner, known) if inner.type in _CONDITIONS else inner.writes()
             for name in names:
                 if name != EMPTY and name not in block.vars and not block._is_persistable(name):
                     found[name] = None
@@ -206,17 +135,17 @@ def written_outside(op: Operator, known: _OfBlocks | None = None) -> list[str]:
 
 def results(op: Operator) -> list[str]:
     """What an operator of a plan may make, but for what lasts and the environments of blocks."""
-    return written_outside(op) if op.type in _BRANCHES else [*op.writes()]
+    return written_outside(op) if op.type in _CONDITIONS else [*op.writes()]
 
 
 def read_before(op: Operator) -> list[str]:
     """What an operator needs of what was before: what it writes perhaps stays as it was."""
-    return written_outside(op) if op.type in _BRANCHES else []
+    return written_outside(op) if op.type in _CONDITIONS else []
 
 
 def reads(op: Operator, known: _OfBlocks | None = None) -> list[str]:
     """What an operator of a plan reads of what is around it; `known`: what operators of blocks read."""
-    if op.type not in _BRANCHES:
+    if op.type not in _CONDITIONS:
         return [*op.reads()]
     block = op.attrs["sub_block"]
     known = {} if known is None else known
@@ -224,8 +153,8 @@ def reads(op: Operator, known: _OfBlocks | None = None) -> list[str]:
     if found is None:
         every = (name for inner in block.ops for name in reads(inner, known) if name not in block.vars)
         found = known[block.idx] = dict.fromkeys(every)
-    if op.type == "conditional_block":
-        return [*op.inputs["Cond"], *found]
+    if op.type != "conditional_block_grad":
+        return [*op.inputs[_CONDITIONS[op.type]], *found]
     arriving = [name for name in _arriving(op).values() if name != EMPTY]
     return [*(name for name, _ in _gradients(op)), *arriving, *found]
 
@@ -258,7 +187,7 @@ def _nested(block: Block) -> set[int]:
     """The numbers of the blocks of branches in a block."""
     found: set[int] = set()
     for op in block.ops:
-        if op.type in _BRANCHES:
+        if op.type in _CONDITIONS:
             found |= {op.attrs["sub_block"].idx, *_nested(op.attrs["sub_block"])}
     return found
 
@@ -313,7 +242,7 @@ class InLine:
                     yield in_place_of(op, HOLD, {"X": made.inputs["X"]}, {"Out": [name]}, {})
                 self._set(made.writes())
             else:
-                in_place = self._branch if op.type == "conditional_block" else self._gradient
+                in_place = self._gradient if op.type == "conditional_block_grad" else self._block
                 try:
                     yield from [*in_place(op, names)]
                 except CannotPlan as refusal:
@@ -324,21 +253,25 @@ class InLine:
         for name in names:
             self.unset.pop(name, None)
 
-    def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+    def _block(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         block = op.attrs["sub_block"]
-        (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
+        (condition,) = (names.get(name, name) for name in op.inputs[_CONDITIONS[op.type]])
         if kept_names(op) is not None:
             (scope,) = op.outputs["Scope"]
             ran = names.get(scope, scope) + RAN
             yield in_place_of(op, HOLD, {"X": [condition]}, {"Out": [ran]}, {})
             self._set([ran])
             condition = ran
-        yield from self._jump(op, condition, self._body(block, {**names, **own_names(block)}))
+        body = self._body(block, {**names, **own_names(block)}, op.type == "while")
+        yield from self._jump(op, condition, body)
 
-    def _body(self, block: Block, names: Mapping[str, str]) -> list[Operator]:
-        """The operators of a branch; what they set is set where it has run only."""
+    def _body(self, block: Block, names: Mapping[str, str], again: bool = False) -> list[Operator]:
+        """The operators of a block; what they set is set where it has run only. `again`: whether turns follow."""
         known, unset = set(self._known), dict(self.unset)
         made = [*self.of(block.ops, names)]
+        for name in self.unset.keys() - unset.keys():
+            if again and not _is_within(name, block, _nested(block)):
+                raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
         self._known, self.unset = known, unset
         return made
 
@@ -356,7 +289,8 @@ class InLine:
         for name in outside:
             if name in self._known:
                 yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
-        yield in_place_of(op, BEGIN, {"Cond": [condition]}, {})
+        again = op.type == "while"
+        yield in_place_of(op, LOOP if again else BEGIN, {"Cond": [condition]}, {}, op.attrs)
         latest: dict[str, str] = {}
         for each in body:
             made = _renamed(each, latest, outputs=False)
@@ -366,7 +300,7 @@ class InLine:
             yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
             if name not in self._known:
                 self.unset.setdefault(name, op)
-        yield in_place_of(op, END, {}, {})
+        yield in_place_of(op, AGAIN if again else END, {}, {})
 
     def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         forward, block = _forward(op), op.attrs["sub_block"]

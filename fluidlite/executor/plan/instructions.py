@@ -10,6 +10,7 @@ from typing import Any
 
 from ...framework import Operator
 from ...ops.registry import OpDef, OpView
+from . import marks
 
 _SHOWN = 6
 """How many variables of an instruction are named in its description."""
@@ -73,14 +74,21 @@ def lifetimes(
 ) -> dict[str, tuple[int, int]]:
     """The first and the last instruction that touch each variable; `kept` are touched when all are done.
 
-    `roots`: of some names the variable that counts, because it has the same memory or is the whole of it.
+    What is there before a loop and touched in it is needed until that ends. `roots`: of some names the variable that
+    counts, because it has the same memory or is the whole of it.
     """
     found: dict[str, tuple[int, int]] = {}
-    at = -1
+    at, begun = -1, []
     for at, instruction in enumerate(instructions):
         for name in instruction.touches:
             name = roots.get(name, name)
             found[name] = found[name][0] if name in found else at, at
+        if instruction.action in marks.BEGINS:
+            begun.append(at)
+        elif instruction.action in marks.ENDS:
+            begin = begun.pop()
+            if instruction.action is marks.AGAIN:
+                found.update({name: (a, at) for name, (a, b) in found.items() if a < begin <= b})
     for name in kept:
         name = roots.get(name, name)
         found[name] = found[name][0] if name in found else at + 1, at + 1

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from .branching import MERGE, InLine, in_line
+from .branching import InLine, in_line
+from .marks import MERGE
 from .shapes import CannotPlan, live, works_alone
 
 

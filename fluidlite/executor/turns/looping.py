@@ -31,8 +31,9 @@ from ..blocks.array_elements import begin as elements_there
 from ..blocks.environment import Environment
 from ..blocks.pieces import Piece
 from ..host.plan import Plan
-from ..plan.branching import MARKS, RAN
+from ..plan.branching import RAN
 from ..plan.instructions import Instruction
+from ..plan.marks import MARKS
 from ..plan.shapes import CannotPlan, in_place_of
 from ..tensors.scope import Scope
 from .stacks import Packed, Turned

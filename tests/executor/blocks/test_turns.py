@@ -162,6 +162,23 @@ def branches(rnn, x, start, still, also):
     rnn.step_output(layers.scale(new, 2.0))
 
 
+@static
+def a_loop_inside(rnn, x, start, still, also):
+    """Without a gradient, in each turn."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    size = layers.reduce_mean(layers.abs(word))
+    size.stop_gradient = True
+    _, size = layers.while_loop(
+        lambda i, _: layers.less_than(i, number(3)),
+        lambda i, s: [layers.increment(i), s * 0.7 + 0.1],
+        [number(0), size],
+    )
+    size.stop_gradient = True
+    new = fc([word, state], 4, "loop") * size
+    rnn.update_memory(state, new)
+    rnn.step_output(new)
+
+
 def deeper(x, start, still):
     """Steps of more dimensions."""
     words, begin = layers.stack([x, x * 0.5], axis=2), layers.stack([start, still], axis=1)
@@ -211,8 +228,9 @@ def two_layers(x, start, still):
     return [one_memory(x, start, still)[0], gates(x, still, start)[1]]
 
 
-STATIC = [branches, one_memory, swapped_memories, gates, joined, halved, a_weight_double_grad, still_inputs, no_memory,
-          without_gradient, across_rows, deeper, units, backwards, by_python, two_layers]  # fmt: skip
+STATIC = [branches, a_loop_inside, one_memory, swapped_memories, gates, joined, halved, a_weight_double_grad,
+          still_inputs, no_memory, without_gradient, across_rows, deeper, units, backwards, by_python,
+          two_layers]  # fmt: skip
 STEP_BY_STEP = {by_python, across_rows}
 
 

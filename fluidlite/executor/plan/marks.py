@@ -1,0 +1,107 @@
+"""What stands around the operators of branches and loops in a plan: jumps, and copies to one place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.sizes import is_fixed
+from ...ops.native import itemsize, numel
+from ...ops.registry import Call, OpDef, OpView
+from .shapes import CannotPlan
+
+
+def _infer(op: OpView) -> None:
+    shape = op.shape("Cond")
+    if op.dtype("Cond") != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
+        raise CannotPlan(f"the condition {op.name('Cond')!r} is not one bool")
+
+
+def _infer_same(op: OpView) -> None:
+    source, out = op.name("X"), op.name("Out")
+    meta: Any = op.meta
+    if meta.has(out) and meta.lod(out) != meta.lod(source):
+        raise CannotPlan(f"variable {out!r} gets other sequences in a branch")
+    op.set("Out", op.shape("X"), op.dtype("X"))
+    op.carry("Out", op.lod("X"))
+
+
+def _infer_chosen(op: OpView) -> None:
+    shape = op.shape("Mask")
+    if op.dtype("Mask") != VarType.INT32 or not is_fixed(shape) or math.prod(shape) != 1:
+        raise CannotPlan(f"the mask {op.name('Mask')!r} is not one int32")
+    for k in range(op.count("X")):
+        if op.lod("X", k) != op.lod("X"):
+            raise CannotPlan(f"variable {op.name('Out')!r} gets other sequences from another branch")
+        op.set("Out", op.shape("X", k), op.dtype("X", k))
+    op.carry("Out", op.lod("X"))
+
+
+def _copied(op: OpView) -> Call:
+    return Call("copy", [op.name("X"), op.name("Out")], [numel(op, "X") * itemsize(op, "X")])
+
+
+def _by_hand(xp: Any, **slots: Any) -> Any:
+    raise NotImplementedError("branches in plans are the engine's")
+
+
+BEGIN = OpDef(
+    "branch",
+    inputs=("Cond",),
+    outputs=(),
+    infer=_infer,
+    kernel=_by_hand,
+    host=True,
+    doc="Goes on behind `branch_end` unless Cond.",
+)
+END = OpDef(
+    "branch_end",
+    inputs=(),
+    outputs=(),
+    infer=lambda op: None,
+    kernel=_by_hand,
+    host=True,
+    doc="Where a branch ends.",
+)
+LOOP = OpDef(
+    "loop",
+    inputs=("Cond",),
+    outputs=(),
+    infer=_infer,
+    kernel=_by_hand,
+    host=True,
+    doc="Goes on behind `loop_end` unless Cond, in each turn.",
+)
+AGAIN = OpDef(
+    "loop_end",
+    inputs=(),
+    outputs=(),
+    infer=lambda op: None,
+    kernel=_by_hand,
+    host=True,
+    doc="Goes back to `loop`.",
+)
+HOLD = OpDef("hold", inputs=("X",), infer=_infer_same, native=_copied, lod_from=None, doc="A copy of X.")
+MERGE = OpDef(
+    "merge",
+    inputs=("X",),
+    infer=_infer_same,
+    native=_copied,
+    lod_from=None,
+    doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
+)
+CHOOSE = OpDef(
+    "select_input",
+    inputs=("X*", "Mask"),
+    infer=_infer_chosen,
+    native=lambda op: Call(
+        "choose",
+        [op.name("Out"), op.name("Mask"), *op.names("X")],
+        [numel(op, "Out") * itemsize(op, "Out")],
+    ),
+    lod_from=None,
+    doc="The one of X that Mask numbers; the others may hold anything.",
+)
+BEGINS, ENDS = (BEGIN, LOOP), (END, AGAIN)
+MARKS = (*BEGINS, *ENDS)
