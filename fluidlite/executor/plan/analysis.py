@@ -61,7 +61,9 @@ class Analysis:
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
-        mattering = live(list(everything), sparse.wholes(fetches))
+        mattering = list(everything)
+        if not any(op.definition in marks.BEGINS for op in mattering):  # these have been found to matter
+            mattering = live(mattering, sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
         self._unrolled = False
         kept = self._in_line(mattering) if branches else selecting.chosen(mattering)
