@@ -25,6 +25,10 @@ _PLAIN = {bool, int, float, str, tuple}
 """The types that most attributes have."""
 
 
+COPY = "@KEPT@"
+"""Stands behind the name of a variable: a copy of what is overwritten, for gradients; then the block and a number."""
+
+
 class OpRole:
     """What part of training an operator belongs to, as saved programs number it."""
 

@@ -14,7 +14,7 @@ from . import mode
 from .block import Block
 from .devices import current_device
 from .name_scopes import _full_name_scope
-from .operator import Operator, OpRole
+from .operator import COPY, Operator, OpRole
 from .tracing import Tracer
 from .variable import Parameter, Variable
 
@@ -150,13 +150,16 @@ class Program:
         return copy
 
     def _drop_blocks(self) -> None:
-        """Leave out the blocks that no operator runs any more, such as those of gradients; number the others anew."""
+        """Leave out the blocks that no operator runs any more, such as those of gradients, and copies that these would
+        have read; number the others anew.
+        """
         used = {0}
         found = [self.blocks[0]]
         for block in found:
             inner = [sub for op in block.ops for sub in op.sub_blocks() if sub.idx not in used]
             used.update(sub.idx for sub in inner)
             found += inner
+        self._drop_copies(found)
         if len(used) == len(self.blocks):
             return
         self.blocks = [block for block in self.blocks if block.idx in used]
@@ -165,6 +168,20 @@ class Program:
             block.idx = numbers[block.idx]
             block.parent_idx = numbers.get(block.parent_idx, -1)
             block.forward_block_idx = numbers.get(block.forward_block_idx, -1)
+        self._changed()
+
+    def _drop_copies(self, blocks: list[Block]) -> None:
+        """Leave out copies of what is overwritten (`Versions`) if no operator of these blocks reads them."""
+        copies = {name for block in blocks for name in block.vars if COPY in name}
+        if not copies:
+            return
+        unread = copies.difference(
+            name for block in blocks for op in block.ops for name in op.input_arg_names
+        )
+        for block in blocks:
+            block.ops = [op for op in block.ops if unread.isdisjoint(op.output_arg_names)]
+            for name in unread.intersection(block.vars):
+                del block.vars[name]
         self._changed()
 
     def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:

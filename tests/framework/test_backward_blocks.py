@@ -93,6 +93,29 @@ def test_the_counter_is_where_it_was_after_the_backward_pass():
     assert names == []
 
 
+def test_copies_for_gradients_are_in_no_program_for_inference(tmp_path):
+    main, startup = Program(), Program()
+    with program_guard(main, startup):
+        x, n = fluid.data("x", [None, 3], "float32"), fluid.data("n", [1], "int64")
+
+        def body(i, state):
+            return [i + 1, layers.fc(state, 3, act="tanh", param_attr="w")]
+
+        _, state = layers.while_loop(lambda i, _: layers.less_than(i, n), body, [number(0), x * 1.0])
+        fluid.optimizer.SGD(0.1).minimize(layers.mean(state))
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        feed = {"x": np.ones((2, 3), "float32"), "n": np.array([3])}
+        test = main.clone(for_test=True)
+        expected = exe.run(test, feed, [state])[0]
+        fluid.io.save_inference_model(str(tmp_path), ["x", "n"], [state], exe, main)
+        saved, _, targets = fluid.io.load_inference_model(str(tmp_path), exe)
+        np.testing.assert_array_equal(exe.run(saved, feed, targets)[0], expected)
+    assert "@KEPT@" in str(main)
+    assert "@KEPT@" not in str(test) + str(saved)
+
+
 def test_a_sparse_table_looked_up_in_every_turn():
     def build(sparse):
         main, startup = Program(), Program()

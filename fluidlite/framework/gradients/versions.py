@@ -16,7 +16,7 @@ from collections import defaultdict
 from ...base.dtypes import VarType
 from ...ops.registry import OpView
 from ..block import Block
-from ..operator import BlockMeta, Operator, OpRole
+from ..operator import COPY, BlockMeta, Operator, OpRole
 
 
 def counts(op: Operator) -> bool:
@@ -151,7 +151,7 @@ class Versions:
     def _kept(self, name: str, later: list[Operator]) -> str:
         """A copy of the value that the first of the `later` writers overwrites; of the last value if there are none."""
         version = len(self._writers[name]) - len(later)
-        copy = f"{name}@KEPT@block{self.block.idx}@{version}"
+        copy = f"{name}{COPY}block{self.block.idx}@{version}"
         if copy in self.block.vars:
             return copy
         var = self.block._var_recursive(name)
