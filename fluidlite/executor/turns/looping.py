@@ -30,10 +30,11 @@ from ..blocks.array_elements import (
 from ..blocks.array_elements import begin as elements_there
 from ..blocks.environment import Environment
 from ..blocks.pieces import Piece
+from ..host.memory import made_in_place
 from ..host.plan import Plan
 from ..plan.branching import RAN
 from ..plan.instructions import Instruction
-from ..plan.marks import MARKS
+from ..plan.marks import MARKS, MERGE
 from ..plan.shapes import CannotPlan, in_place_of
 from ..tensors.scope import Scope
 from .stacks import Packed, Turned
@@ -93,15 +94,14 @@ class LoopPlan(Plan):
         instructions = super()._lower(steps, fetches)
         for name in self.carried:
             result = self._results[name]
-            if self._lives_in_feed(instructions, name, result):
-                aliases = self._lowering.aliases
-                aliases.update((other, name) for other, root in [*aliases.items()] if root == result)
-                aliases[result] = name
-            else:
-                op = in_place_of(self._like, "assign", {"X": [result]}, {"Out": [name]}, {})
-                call = Call("copy", [result, name], [self.meta.bytes(name)])
-                instructions.append(self._lowering.native(op, call))
-        return instructions
+            op = in_place_of(self._like, MERGE, {"X": [result]}, {"Out": [name]}, {})
+            call = Call("copy", [result, name], [self.meta.bytes(name)])
+            instructions.append(self._lowering.native(op, call))
+        if self.finds:  # a turn may have to be taken again
+            return instructions
+        return made_in_place(
+            instructions, self._roots, lambda name: name in self.carried or self._temporary(name)
+        )
 
     def _check(self) -> None:
         """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
@@ -158,29 +158,6 @@ class LoopPlan(Plan):
 
     def _temporary(self, name: str) -> bool:
         return name not in self._memory and super()._temporary(name)
-
-    def _lives_in_feed(self, instructions: list[Instruction], name: str, result: str) -> bool:
-        """Whether the end value of a variable can be made where its feed is: nobody wants that any more by then."""
-        if self.finds or not self._temporary(result):  # a turn may have to be taken again
-            return False
-        first, last = len(instructions), -1
-        for step, instruction in enumerate(instructions):
-            for touched in map(self._root, instruction.touches):
-                if touched == result:
-                    first = min(first, step)
-                elif touched == name:
-                    last = step
-        return last < first or (last == first and self._updates(instructions[first], name, result))
-
-    def _updates(self, instruction: Instruction, name: str, result: str) -> bool:
-        """Whether an instruction may write `result` over the `name` that it reads."""
-        op, action = instruction.op, instruction.action
-        if not isinstance(action, Call) or [self._root(n) for n in action.operands if n].count(name) != 1:
-            return False
-        return any(
-            op.outputs.get(out) == [result] and op.inputs.get(source) == [name]
-            for out, source in op.definition.inplace
-        )
 
     def _emit(self, instructions: list[Instruction]) -> None:
         for name in self._memory:
