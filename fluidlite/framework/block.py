@@ -54,6 +54,15 @@ class Block:
     def has_var(self, name: str) -> bool:
         return name in self.vars
 
+    def within(self) -> list[Block]:
+        """This block and all that its operators run, each once."""
+        found, known = [self], {self.idx}
+        for block in found:
+            inner = {sub.idx: sub for op in block.ops for sub in op.sub_blocks() if sub.idx not in known}
+            known.update(inner)
+            found += inner.values()
+        return found
+
     def _find_var_recursive(self, name: str) -> Variable | None:
         found = self.vars.get(name)
         if found is None and self.forward_block_idx >= 0:

@@ -153,12 +153,8 @@ class Program:
         """Leave out the blocks that no operator runs any more, such as those of gradients, and copies that these would
         have read; number the others anew.
         """
-        used = {0}
-        found = [self.blocks[0]]
-        for block in found:
-            inner = [sub for op in block.ops for sub in op.sub_blocks() if sub.idx not in used]
-            used.update(sub.idx for sub in inner)
-            found += inner
+        found = self.blocks[0].within()
+        used = {block.idx for block in found}
         self._drop_copies(found)
         if len(used) == len(self.blocks):
             return

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from ...base.dtypes import VarType
@@ -183,22 +183,18 @@ def own_names(block: Block) -> dict[str, str]:
     return {name: f"{name}{VERSION}B{block.idx}" for name in block.vars}
 
 
-def _nested(block: Block) -> set[int]:
-    """The numbers of the blocks of branches in a block."""
-    found: set[int] = set()
-    for op in block.ops:
-        if op.type in _CONDITIONS:
-            found |= {op.attrs["sub_block"].idx, *_nested(op.attrs["sub_block"])}
-    return found
+def _names_within(block: Block) -> Callable[[str], bool]:
+    """What says whether a name in line is that of something that nobody outside of the block knows."""
+    numbers = {each.idx for each in block.within()}
 
+    def known(name: str) -> bool:
+        for mark in ("B", "S"):
+            head, found, number = name.removesuffix(RAN).rpartition(VERSION + mark)
+            if found and number.isdigit():
+                return int(number) in numbers and (mark == "B" or int(number) != block.idx)
+        return False
 
-def _is_within(name: str, block: Block, nested: Collection[int]) -> bool:
-    """Whether a name in line is that of something that nobody outside of the block knows."""
-    for mark in ("B", "S"):
-        head, found, number = name.removesuffix(RAN).rpartition(VERSION + mark)
-        if found and number.isdigit():
-            return int(number) in nested or (mark == "B" and int(number) == block.idx)
-    return False
+    return known
 
 
 class InLine:
@@ -269,8 +265,9 @@ class InLine:
         """The operators of a block; what they set is set where it has run only. `again`: whether turns follow."""
         known, unset = set(self._known), dict(self.unset)
         made = [*self.of(block.ops, names)]
+        within = _names_within(block)
         for name in self.unset.keys() - unset.keys():
-            if again and not _is_within(name, block, _nested(block)):
+            if again and not within(name):
                 raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
         self._known, self.unset = known, unset
         return made
@@ -278,12 +275,12 @@ class InLine:
     def _jump(self, op: Operator, condition: str, body: list[Operator]) -> Iterator[Operator]:
         """Operators that run if a condition holds, and what they write in places where it is found in any case."""
         block = op.attrs["sub_block"]
-        nested = _nested(block)
+        within = _names_within(block)
         outside = dict.fromkeys(
             name
             for each in body
             for name in each.writes()
-            if name != EMPTY and not block._is_persistable(name) and not _is_within(name, block, nested)
+            if name != EMPTY and not block._is_persistable(name) and not within(name)
         )
         beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
         for name in outside:

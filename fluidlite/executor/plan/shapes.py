@@ -251,19 +251,15 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     return kept[::-1]
 
 
-def _acts(op: Operator, seen: set[int] | None = None) -> bool:
-    """Whether an operator, or one in a block that it runs, does something besides computing its results.
-
-    `seen`: blocks that have been looked at; several operators may run the same.
-    """
-    if op.definition.host or any(op.block._is_persistable(name) for name in op.writes()):
-        return True
-    if op.inputs.get(op.definition.takes_out):
-        return True
-    seen = set() if seen is None else seen
-    blocks = [block for block in op.sub_blocks() if id(block) not in seen]
-    seen.update(id(block) for block in blocks)
-    return any(_acts(inner, seen) for block in blocks for inner in block.ops)
+def _acts(op: Operator) -> bool:
+    """Whether an operator, or one in a block that it runs, does something besides computing its results."""
+    inside = (each for block in op.sub_blocks() for inner in block.within() for each in inner.ops)
+    return any(
+        each.definition.host
+        or any(each.block._is_persistable(name) for name in each.writes())
+        or bool(each.inputs.get(each.definition.takes_out))
+        for each in (op, *inside)
+    )
 
 
 def takes_no_part(op: Operator) -> bool:

@@ -100,7 +100,9 @@ class LoopPlan(Plan):
         if self.finds:  # a turn may have to be taken again
             return instructions
         return made_in_place(
-            instructions, self._roots, lambda name: name in self.carried or self._temporary(name)
+            instructions,
+            self._lowering.aliases,
+            lambda name: name in self.carried or self._temporary(name),
         )
 
     def _check(self) -> None:

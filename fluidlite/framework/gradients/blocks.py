@@ -43,14 +43,10 @@ def _kept(program: Program) -> dict[str, frozenset[str]]:
     return found
 
 
-def names_read(block: Block, seen: set[int] | None = None) -> set[str]:
-    """The names of all variables that the operators of a block read, and those of the blocks in it.
-
-    `seen`: blocks whose names are known already; several operators may run the same.
-    """
+def names_read(block: Block) -> set[str]:
+    """The names of all variables that the operators of a block read, and those of the blocks in it."""
     names: set[str] = set()
-    seen = {id(block)} if seen is None else seen
-    for op in block.ops:
+    for op in (op for each in block.within() for op in each.ops):
         slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
         if slot is not None:
             # Of these and Out, it looks at those that get a gradient; the others only have their places there.
@@ -59,10 +55,6 @@ def names_read(block: Block, seen: set[int] | None = None) -> set[str]:
             names.update(*(op.inputs[other] for other in op.inputs if other not in (slot, "Out")))
         else:
             names.update(op.reads())
-        for inner in op.sub_blocks():
-            if id(inner) not in seen:
-                seen.add(id(inner))
-                names |= names_read(inner, seen)
     return names
 
 
