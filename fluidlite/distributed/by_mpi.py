@@ -29,6 +29,9 @@ _REDUCTIONS = {"sum": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
 _BUSY = 0.05
 """For how many seconds a process that waits does nothing else; after that it sleeps between its looks."""
 
+_RATE = 2e8
+"""How many bytes per second arrive at least while everybody is there: for so long nobody sleeps between looks."""
+
 _PAUSE = 0.0002
 _LOOK = 0.02
 """How often, in seconds, it looks whether somebody has left."""
@@ -74,14 +77,18 @@ class ByMPI(Communicator):
         with self._lock:
             return self._reduced(self._comm, _plain(array), reduction)
 
-    def _reduced(self, comm: Any, source: np.ndarray, reduction: str) -> np.ndarray:
+    def _reduced(self, comm: Any, source: np.ndarray, reduction: str, owned: bool = False) -> np.ndarray:
+        """`owned`: whether the result may take the place of `source`."""
         self._agree("all_reduce", source, list(_REDUCTIONS).index(reduction), comm)
+        if owned and source.dtype != bool and source.dtype != np.float16:
+            self._wait(comm.Iallreduce(MPI.IN_PLACE, source, _REDUCTIONS[reduction]), source.nbytes)
+            return source
         wide = source.astype(np.float32) if source.dtype == np.float16 else source
         out = np.empty_like(wide)
         sent, received = (wide.view(np.uint8), out.view(np.uint8)) if wide.dtype == bool else (wide, out)
         if wide.dtype == bool:
             reduction = {"sum": "max", "prod": "min"}.get(reduction, reduction)
-        self._wait(comm.Iallreduce(sent, received, _REDUCTIONS[reduction]))
+        self._wait(comm.Iallreduce(sent, received, _REDUCTIONS[reduction]), wide.nbytes)
         return out.astype(source.dtype, copy=False)
 
     def _begin(self, array: np.ndarray) -> Callable[[], np.ndarray]:
@@ -90,7 +97,7 @@ class ByMPI(Communicator):
             return super()._begin(array)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "fluidlite-sums")
-        found = self._thread.submit(self._reduced, self._beside, _plain(array), "sum")
+        found = self._thread.submit(self._reduced, self._beside, _plain(array), "sum", True)
 
         def total() -> np.ndarray:
             self._awaited = True
@@ -106,7 +113,7 @@ class ByMPI(Communicator):
         out = np.array(array, order="C")
         with self._lock:
             self._agree("broadcast", out, extra=root)
-            self._wait(self._comm.Ibcast(_bytes(out), root))
+            self._wait(self._comm.Ibcast(_bytes(out), root), out.nbytes)
         return out
 
     def all_gather(self, array: np.ndarray) -> np.ndarray:
@@ -118,7 +125,7 @@ class ByMPI(Communicator):
             out = np.empty((sum(rows), *source.shape[1:]), source.dtype)
             width = _width(source)
             counts = [count * width for count in rows]
-            self._wait(self._comm.Iallgatherv(_bytes(source), _places(out, counts)))
+            self._wait(self._comm.Iallgatherv(_bytes(source), _places(out, counts)), out.nbytes)
         return out
 
     def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
@@ -151,7 +158,8 @@ class ByMPI(Communicator):
                 self._comm.Ialltoallv(
                     _places(joined, [int(n) * size for n in counts]),
                     _places(out, [int(n) * size for n in coming]),
-                )
+                ),
+                joined.nbytes + out.nbytes,
             )
         return np.split(out, np.cumsum(coming)[:-1])
 
@@ -194,16 +202,17 @@ class ByMPI(Communicator):
             )
         return [int(n) for n in told[:, 1]]
 
-    def _wait(self, request: Any) -> None:
-        """Wait for the end of a message; RankLost if somebody has left who has not sent their part."""
+    def _wait(self, request: Any, size: int = 0) -> None:
+        """Wait for the end of a message of `size` bytes; RankLost if somebody has left who has not sent their part."""
         self._messages += 1
         if request.Test():
             return
         begin = looked = time.perf_counter()
+        busy = _BUSY + size / _RATE
         while not request.Test():
             now = time.perf_counter()
             beside = not self._awaited and threading.current_thread() is not threading.main_thread()
-            if beside or now - begin > _BUSY:
+            if beside or now - begin > busy:
                 time.sleep(_PAUSE)
             else:
                 os.sched_yield()

@@ -76,45 +76,99 @@ def exchange_gradients(program: Program, bucket: int = BUCKET) -> None:
     """
     block = program.global_block()
     made = [(at, name) for at, names in _gradients(block) for name in names]
+    dense = [(at, name) for at, name in made if _has_size(block.vars[name])]
     update = _update(block)
+    rows = [(at, name) for at, name in made if not _has_size(block.vars[name])]
+    for at, name in reversed(rows):
+        _insert(block, at + 1, "c_allreduce_sum", block.vars[name], OpRole.Backward)
+    moved = [(at + sum(other < at for other, _ in rows), name) for at, name in dense]
+    _send_together(block, moved, update + len(rows), bucket)
+
+
+def _has_size(var: Any) -> bool:
+    return var.type == VarType.LOD_TENSOR and -1 not in var.shape
+
+
+def _send_together(block: Block, made: list[tuple[int, str]], end: int, bucket: int) -> None:
+    """Have arrays travel in messages of `bucket` bytes, each from when its last one is made, to arrive before `end`.
+
+    `made`: the place of the operator that makes an array, and its name. What is left over is one message at `end`.
+    """
     buckets: list[tuple[int, list[str]]] = []
-    rows: list[tuple[int, str]] = []
     filling: dict[Any, tuple[int, list[str]]] = {}
     for at, name in made:
         var = block.vars[name]
-        if var.type == VarType.SELECTED_ROWS or -1 in var.shape:
-            rows.append((at, name))
-            continue
         size, names = filling.get(var.dtype, (0, []))
         size += int(np.prod(var.shape, dtype=np.int64)) * np.dtype(to_numpy(var.dtype)).itemsize
         filling[var.dtype] = size, [*names, name]
         if size >= bucket:
             buckets.append((at, filling.pop(var.dtype)[1]))
     begun = len(buckets)
-    buckets += [(made[-1][0], names) for _, names in filling.values()]
+    buckets += [(end, names) for _, names in filling.values()]
     role = {"op_role": OpRole.Backward}
     for key, (_, names) in reversed(list(enumerate(buckets))):
         held = [block.vars[name] for name in names]
         block._insert_op(
-            update,
+            end,
             type="gradient_sums",
             inputs={"X": held},
             outputs={"Out": held},
             attrs={"bucket": key, **role},
         )
-    begins = [(at, key, names) for key, (at, names) in enumerate(buckets[:begun])]
-    for at, key, names in sorted([*begins, *((at, -1, [name]) for at, name in rows)], reverse=True):
-        held = [block.vars[name] for name in names]
-        if key < 0:
-            _insert(block, at + 1, "c_allreduce_sum", held[0], OpRole.Backward)
-        else:
-            block._insert_op(
-                at + 1,
-                type="begin_gradient_sums",
-                inputs={"X": held},
-                outputs={},
-                attrs={"bucket": key, **role},
-            )
+    for key, (at, names) in reversed(list(enumerate(buckets[:begun]))):
+        block._insert_op(
+            at + 1,
+            type="begin_gradient_sums",
+            inputs={"X": [block.vars[name] for name in names]},
+            outputs={},
+            attrs={"bucket": key, **role},
+        )
+
+
+def in_messages(program: Program, bucket: int = BUCKET) -> Program:
+    """`program`, or a copy of it in which arrays that c_allreduce_sum adds up one by one travel together.
+
+    These are arrays that no operator looks at between c_allreduce_sum and the next c_sync_comm_stream: until then a
+    program has to wait with that anyway.
+    """
+    waits = _waits(program.global_block())
+    if not any(len(_reductions(program.global_block(), begin, end)) > 1 for begin, end in waits):
+        return program
+    copy = program.clone()
+    block = copy.global_block()
+    for begin, end in reversed(waits):
+        places = _reductions(block, begin, end)
+        made = [
+            (at - 1 - number, block.ops[at].output_arg_names[0]) for number, at in enumerate(sorted(places))
+        ]
+        for at in sorted(places, reverse=True):
+            block._remove_op(at)
+        _send_together(block, made, end - len(places), bucket)
+    return copy
+
+
+def _waits(block: Block) -> list[tuple[int, int]]:
+    """From where to where arrays may be on their way: the places behind a wait and of the next one."""
+    waits = [at for at, op in enumerate(block.ops) if op.type == "c_sync_comm_stream"]
+    first = [at for at in waits if at - 1 not in waits]
+    return list(zip([0, *first], first, strict=False))
+
+
+def _reductions(block: Block, begin: int, end: int) -> list[int]:
+    """The places of the sums in this range that can wait for its end."""
+    found: dict[str, int] = {}
+    for at in range(begin, end):
+        op = block.ops[at]
+        if op.type == "c_sync_calc_stream":
+            continue
+        used = {*op.input_arg_names, *op.output_arg_names}
+        for name in used & found.keys():
+            del found[name]
+        if op.type == "c_allreduce_sum" and len(used) == 1 and not op.attrs.get("use_calc_stream"):
+            (name,) = used
+            if name in block.vars and _has_size(block.vars[name]):
+                found[name] = at
+    return sorted(found.values())
 
 
 def wait_for_all(block: Any, at: int, var: Any, nrings: int, role: int) -> None:

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+import fluidlite as fluid
+
 from . import networks
 from .ranks import launch, needs_mpi
 
@@ -95,6 +97,7 @@ def alone(train, name):
 @pytest.mark.parametrize(
     "way",
     [f"GradAllReduce {name}" for name in networks.BUILT]
+    + [f"GradAllReduce 300-byte {name}" for name in ("lenet", "ctr")]
     + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm"]
     + [f"fleet {size}-byte buckets recompute {name}" for size in (1, 300) for name in networks.BUILT],
 )
@@ -104,11 +107,34 @@ def test_programs_train_as_one_process_does_with_the_joined_batch(found, way):
     assert np.ptp(expected) > 1e-3
 
 
-def test_local_updates(found):
-    """The first step is that of one process; then each has trained by itself, and the parameters are the means."""
-    together, one = np.mean(found["LocalSGD ctr"], 0), alone(networks.train, "ctr")
-    assert together[0] == pytest.approx(one[0], abs=1e-6)
-    assert 1e-4 < abs(together[1:] - one[1:]).max() < 0.1
+def trained_apart(steps=5):
+    """The losses of two processes that take the mean of their parameters after each step, computed in one."""
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 7
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        loss = networks.ctr(lambda made: made)
+    exe, scopes, losses = fluid.Executor(fluid.CPUPlace()), [fluid.Scope(), fluid.Scope()], [[], []]
+    for scope in scopes:
+        exe.run(startup, scope=scope)
+    for step in range(steps):
+        for rank, scope in enumerate(scopes):
+            (value,) = exe.run(main, networks.batch("ctr", step, (rank, 2)), [loss.name], scope=scope)
+            losses[rank].append(float(value.item()))
+        for parameter in main.all_parameters():
+            held = [scope.find_var(parameter.name).get_tensor() for scope in scopes]
+            mean = np.mean([np.array(tensor) for tensor in held], axis=0)
+            for tensor in held:
+                tensor.set(mean, fluid.CPUPlace())
+    return losses
+
+
+@pytest.mark.parametrize("way", ["LocalSGD ctr", "LocalSGD 300-byte ctr"])
+def test_local_updates(found, way):
+    """The first step is that of one process; then each trains by itself, and the parameters become the means."""
+    one = alone(networks.train, "ctr")
+    assert np.mean(found[way], 0)[0] == pytest.approx(one[0], abs=1e-6)
+    np.testing.assert_allclose(found[way], trained_apart(), rtol=0, atol=1e-5)
+    assert abs(np.mean(found[way], 0)[1:] - one[1:]).max() > 1e-4
 
 
 @pytest.mark.parametrize("way", ["fluid", "hooks"])

@@ -134,6 +134,7 @@ def fleet():
 def buckets():
     """Gradients that travel in several messages while others are made; forward passes that are made twice."""
     from fluidlite.executor.parallel import trainers
+    from fluidlite.executor.running import steps
     from fluidlite.framework import gradient_exchange
     from fluidlite.incubate.fleet.collective import DistributedStrategy
     from fluidlite.incubate.fleet.collective import fleet as workers
@@ -153,6 +154,15 @@ def buckets():
             )
             together(f"fleet {size}-byte buckets recompute {name}", losses)
     trainers.exchange_gradients = gradient_exchange.exchange_gradients
+    steps.in_messages = partial(gradient_exchange.in_messages, bucket=300)
+    ends = environment.trainer().endpoints
+    for way, name in (("GradAllReduce", "lenet"), ("GradAllReduce", "ctr"), ("LocalSGD", "ctr")):
+
+        def transpile(main, startup, way=way):
+            getattr(collective, way)().transpile(startup, main, run.rank, ends, ends[run.rank], False)
+
+        together(f"{way} 300-byte {name}", networks.train(name, transpile, part=(run.rank, run.size)))
+    steps.in_messages = gradient_exchange.in_messages
 
 
 def dygraph():

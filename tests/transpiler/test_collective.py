@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.framework.gradient_exchange import in_messages
 from fluidlite.transpiler import collective
 
 CONNECTED = """\
@@ -135,6 +136,50 @@ def test_gradients_are_reduced_as_soon_as_they_are_there():
     assert lines(main)[at : at + len(expected)] == expected
     scale = next(op for op in main.ops if op.type == "scale")
     assert scale.attrs["scale"] == pytest.approx(1 / 3)
+
+
+def exchanged(program):
+    """Where something is exchanged: what an operator makes, and of what."""
+    kinds = ("c_allreduce_sum", "begin_gradient_sums", "gradient_sums")
+    ops = program.global_block().ops
+    return [(op.type, op.input("X"), ops[at - 1].type) for at, op in enumerate(ops) if op.type in kinds]
+
+
+@pytest.mark.parametrize("bucket", [1 << 20, 16])
+def test_gradients_travel_together(bucket):
+    main, _ = transpiled("GradAllReduce")
+    found = exchanged(in_messages(main.program, bucket))
+    names = [f"{name}@GRAD" for name in ("fc_1.b_0", "fc_1.w_0", "fc_0.b_0", "fc_0.w_0")]
+    if bucket == 16:
+        assert found == [
+            ("begin_gradient_sums", names[:2], "c_sync_calc_stream"),
+            ("begin_gradient_sums", names[2:], "c_sync_calc_stream"),
+            ("gradient_sums", names[:2], "begin_gradient_sums"),
+            ("gradient_sums", names[2:], "gradient_sums"),
+        ]
+    else:
+        assert found == [("gradient_sums", names, "c_sync_calc_stream")]
+    assert len(exchanged(main.program)) == 4
+
+
+def test_what_somebody_looks_at_travels_alone():
+    main, _ = transpiled("GradAllReduce")
+    at = next(at for at, op in enumerate(main.ops) if op.type == "c_sync_comm_stream")
+    named = main.vars["fc_1.w_0@GRAD"]
+    main._insert_op(at, type="scale", inputs={"X": named}, outputs={"Out": named}, attrs={"scale": 2.0})
+    found = exchanged(in_messages(main.program))
+    assert [names for _, names, _ in found] == [
+        ["fc_1.w_0@GRAD"],
+        ["fc_1.b_0@GRAD", "fc_0.b_0@GRAD", "fc_0.w_0@GRAD"],
+    ]
+    alone, _ = built()
+    assert in_messages(alone) is alone
+
+
+def test_parameters_of_local_updates_travel_together():
+    main, _ = transpiled("LocalSGD")
+    ((kind, names, _),) = exchanged(in_messages(main.program))
+    assert kind == "gradient_sums" and sorted(names) == ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
 
 
 def test_connecting():

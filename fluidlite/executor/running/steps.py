@@ -15,8 +15,9 @@ from ...base import flags, profiling
 from ...base.dtypes import VarType
 from ...base.one_element import convertible
 from ...base.selected_rows import SelectedRows
-from ...distributed import begin_step
+from ...distributed import begin_step, is_parallel
 from ...framework import Program
+from ...framework.gradient_exchange import in_messages
 from ...ops.registry import GRAD
 from .. import failures
 from ..blocks.pieces import Blocks
@@ -45,9 +46,10 @@ PLANS_KEPT = 32
 class PlanCache:
     """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("blocks", "fed", "plans", "refused", "runs", "started")
+    __slots__ = ("blocks", "fed", "plans", "program", "refused", "runs", "started")
 
-    def __init__(self, fed: Mapping[str, bool]) -> None:
+    def __init__(self, program: Program, fed: Mapping[str, bool]) -> None:
+        self.program = program  # what is run in the place of the program
         self.fed = fed  # feeds that are persistable, and whether the program changes them
         self.plans: list[StepPlan] = []
         self.blocks: Blocks | None = None  # where the program is run in pieces
@@ -112,6 +114,7 @@ def run_program(
         feed = readers.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names), device)
     cache.runs += 1
+    program = cache.program
     if cache.fed:
         feed = _kept(program, feed, cache.fed, scope)
     if watched and flags.checks_finite():
@@ -199,12 +202,20 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
         for stale in [k for k in caches if k[0] != program._version]:
             del caches[stale]
         kept = [v.name for v in program.global_block().vars.values() if v.persistable and v.type in _VALUES]
-        cache = caches[key] = PlanCache({name: _changes(program, name) for name in feeds if name in kept})
+        cache = caches[key] = PlanCache(
+            _in_messages(program, caches) if is_parallel() else program,
+            {name: _changes(program, name) for name in feeds if name in kept},
+        )
         # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.
         for name in kept:
             if scope.find_var(name) is None:
                 scope.var(name)
     return cache
+
+
+def _in_messages(program: Program, caches: dict[Any, PlanCache]) -> Program:
+    """The program for several processes; one for all feeds and fetches."""
+    return next((cache.program for cache in caches.values()), None) or in_messages(program)
 
 
 def _changes(program: Program, name: str) -> bool:
