@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base import missing
+from ..base.urls import also_by_url
 from ..eager import Parameter, Tensor
 from ..io.pickles import read_pickle, write_pickle
 from .state import NAME_TABLE
@@ -17,6 +18,7 @@ ParamBase = Parameter
 _PARAMETERS, _OPTIMIZER = ".pdparams", ".pdopt"
 
 
+@also_by_url("model_path", 1, writes=True, files=True)
 def save_dygraph(state_dict: Mapping[str, Any], model_path: str | os.PathLike[str]) -> None:
     """Save the state dict of a layer or an optimizer (`fluid.save_dygraph`).
 
@@ -43,6 +45,7 @@ def save_dygraph(state_dict: Mapping[str, Any], model_path: str | os.PathLike[st
     write_pickle(base + (_PARAMETERS if has_parameters else _OPTIMIZER), state)
 
 
+@also_by_url("model_path", 0, files=True)
 def load_dygraph(
     model_path: str | os.PathLike[str], keep_name_table: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:

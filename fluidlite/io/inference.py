@@ -13,6 +13,7 @@ from ..base import unique_name
 from ..base.dtypes import VarType
 from ..base.errors import FormatError
 from ..base.files import atomic_writer
+from ..base.urls import also_by_url
 from ..framework import Program, Variable
 from ..framework.serialization.proto import parse_program
 from ..ops.program.feed_fetch import ENDS
@@ -23,6 +24,7 @@ MODEL = "__model__"
 """What the program's file is called if nobody says otherwise."""
 
 
+@also_by_url("dirname", 0, writes=True)
 def save_inference_model(
     dirname: Folder,
     feeded_var_names: Sequence[str] | str,
@@ -85,6 +87,7 @@ def save_inference_model(
     return outputs
 
 
+@also_by_url("dirname", 0)
 def load_inference_model(
     dirname: Folder | None,
     executor: Any,

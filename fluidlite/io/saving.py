@@ -14,6 +14,7 @@ from typing import Any
 from ..base.dtypes import VarType
 from ..base.errors import MissingFileError, NotSupportedError
 from ..base.files import atomic_writer, make_folder
+from ..base.urls import also_by_url
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import global_scope
 from ..executor.tensors.tensor_file import read_tensors, write_tensor
@@ -25,6 +26,7 @@ Folder = str | os.PathLike[str]
 Predicate = Callable[[Variable], bool]
 
 
+@also_by_url("dirname", 1, writes=True)
 def save_vars(
     executor: Any,
     dirname: Folder | None,
@@ -70,6 +72,7 @@ def save_params(
     return save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
+@also_by_url("dirname", 1, writes=True)
 def save_persistables(
     executor: Any, dirname: Folder | None, main_program: Program | None = None, filename: str | None = None
 ) -> bytes | None:
@@ -92,6 +95,7 @@ def save_persistables(
     return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
+@also_by_url("dirname", 1)
 def load_vars(
     executor: Any,
     dirname: Folder | None,
@@ -123,6 +127,7 @@ def load_params(
     load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
+@also_by_url("dirname", 1)
 def load_persistables(
     executor: Any,
     dirname: Folder | None,

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.errors import EnforceNotMet, FormatError
 from ..base.files import atomic_writer
+from ..base.urls import also_by_url
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import Scope, global_scope
 from ..framework import Program, Variable
@@ -34,6 +35,7 @@ from .selection import (
 _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
 
 
+@also_by_url("model_path", 1, writes=True, files=True)
 def save(program: Program, model_path: str | os.PathLike[str]) -> None:
     """Save `program`, its parameters and all its other persistable variables from the global scope
     (`fluid.save`).
@@ -60,6 +62,7 @@ def save(program: Program, model_path: str | os.PathLike[str]) -> None:
         file.write(model)
 
 
+@also_by_url("model_path", 1, files=True)
 def load(
     program: Program,
     model_path: str | os.PathLike[str],
@@ -110,6 +113,7 @@ def load(
     put_all(scope, values)
 
 
+@also_by_url("model_path", 0, files=True)
 def load_program_state(
     model_path: str | os.PathLike[str], var_list: Iterable[Variable] | None = None
 ) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Files on HDFS, through the command `hadoop fs` (`fluid.contrib.utils.hdfs_utils`)."""
+"""Files on HDFS, through the command `hadoop fs`, or by URL (`fluid.contrib.utils.hdfs_utils`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import logging
 import os
 import subprocess
 from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
 
 from ...base import missing
+from ...base.urls import file_system, is_url
 
 __all__ = ["HDFSClient", "multi_download", "multi_upload"]
 
@@ -18,7 +21,8 @@ class HDFSClient:
     """Runs `hadoop fs` (`fluid.contrib.utils.HDFSClient`).
 
     Args:
-        hadoop_home: the folder with `bin/hadoop`.
+        hadoop_home: the folder with `bin/hadoop`. If there is none, paths are URLs, or paths in the file system at the
+            URL `fs.default.name`, of any kind that fsspec knows.
         configs: options of the command, such as `fs.default.name` and `hadoop.job.ugi`.
 
     `pre_commands`: what stands before every command.
@@ -27,9 +31,13 @@ class HDFSClient:
     def __init__(self, hadoop_home: str, configs: Mapping[str, str] | None) -> None:
         self.pre_commands = [os.path.join(hadoop_home, "bin", "hadoop"), "fs"]
         self.pre_commands += [f"-D{name}={value}" for name, value in (configs or {}).items()]
+        self._root = (configs or {}).get("fs.default.name", "").rstrip("/")
+        self._without_hadoop = not os.path.exists(self.pre_commands[0])
 
     def _run(self, *command: str, retry_times: int = 1) -> tuple[bool, str]:
         """Whether a command has succeeded, which is tried so many times, and what it has printed."""
+        if self._without_hadoop and (is_url(self._root) or any(map(is_url, command))):
+            return by_url(self._root, *command)
         for _ in range(max(retry_times, 1)):
             done = subprocess.run(
                 [*self.pre_commands, *command], capture_output=True, text=True, errors="replace", check=False
@@ -121,6 +129,51 @@ class HDFSClient:
         if os.path.isfile(local_path) and overwrite:
             os.remove(local_path)
         return self._run("-get", hdfs_path, local_path)[0]
+
+
+def by_url(root: str, command: str, *words: str) -> tuple[bool, str]:
+    """What `hadoop fs` does, in the file system of a URL: whether a command has succeeded, and what it prints.
+
+    `root`: the URL of which paths that are none are parts.
+    """
+
+    def placed(path: str) -> tuple[Any, str]:
+        system, inside = file_system(path if is_url(path) else f"{root}/{path.lstrip('/')}")
+        return system, inside.rstrip("/")
+
+    if command == "-put":
+        system, folder = placed(words[1])
+        system.put_file(words[0], f"{folder}/{os.path.basename(words[0])}")
+        return True, ""
+    system, path = placed(words[-1] if command == "-test" else words[0])
+    if command == "-test":
+        return bool(system.isdir(path) if words[0] == "-d" else system.exists(path)), ""
+    if command in ("-rm", "-rmr"):
+        system.rm(path, recursive=command == "-rmr")
+    elif command == "-mv":
+        system.mv(path, placed(words[1])[1], recursive=system.isdir(path))
+    elif command == "-mkdir":
+        system.makedirs(path, exist_ok=True)
+    elif command == "-get":
+        local = os.path.join(words[1], os.path.basename(path)) if os.path.isdir(words[1]) else words[1]
+        system.get_file(path, local)
+    else:
+        found = system.find(
+            path, withdirs=command == "-lsr", maxdepth=None if command == "-lsr" else 1, detail=True
+        )
+        return True, "".join(
+            _listing(each, f"{words[0].rstrip('/')}{name[len(path) :]}") for name, each in found.items()
+        )
+    return True, ""
+
+
+def _listing(found: Mapping[str, Any], path: str) -> str:
+    """A line as `hadoop fs -ls` prints it."""
+    when = found.get("mtime") or found.get("modified") or found.get("created") or 0.0
+    if not hasattr(when, "strftime"):
+        when = datetime.fromtimestamp(float(when), timezone.utc)
+    kind = "d" if found["type"] == "directory" else "-"
+    return f"{kind}rwxr-xr-x - - - {found.get('size') or 0} {when:%Y-%m-%d %H:%M:%S.%f} {path}\n"
 
 
 def getfilelist(path: str) -> list[str]:

@@ -98,8 +98,8 @@ class DatasetBase:
         self.thread_num = whole(thread_num, "thread_num")
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
-        """Raises NotSupportedError: files are local."""
-        raise missing.NotSupportedError("fluidlite reads local files only: copy them from HDFS first")
+        """Raises NotSupportedError: files elsewhere are listed by URL."""
+        raise missing.NotSupportedError("list the files by URL, hdfs://HOST:PORT/PATH, in set_filelist")
 
     def set_download_cmd(self, download_cmd: str) -> None:
         """Accepted: files are local."""

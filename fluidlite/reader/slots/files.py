@@ -19,6 +19,7 @@ import numpy as np
 from ..._ext.slots import PROBLEMS, Parser
 from ...base.dtypes import VarType, to_numpy
 from ...base.errors import FormatError
+from ...base.urls import fetched, is_url
 from ...executor import LoDTensor
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class SlotReader:
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[int]:
-        with open(path, "rb", buffering=0) as source:
+        with fetched(path) if is_url(path) else open(path, "rb", buffering=0) as source:
             if self._plain():
                 yield source.fileno()
                 return
