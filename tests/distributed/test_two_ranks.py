@@ -96,7 +96,8 @@ def alone(train, name):
 
 @pytest.mark.parametrize(
     "way",
-    [f"GradAllReduce {name}" for name in networks.BUILT]
+    ["ParallelExecutor lenet"]
+    + [f"GradAllReduce {name}" for name in networks.BUILT]
     + [f"GradAllReduce 300-byte {name}" for name in ("lenet", "ctr")]
     + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm"]
     + [f"fleet {size}-byte buckets recompute {name}" for size in (1, 300) for name in networks.BUILT],

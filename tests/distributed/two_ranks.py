@@ -164,6 +164,24 @@ def buckets():
         together(f"{way} 300-byte {name}", networks.train(name, transpile, part=(run.rank, run.size)))
     steps.in_messages = gradient_exchange.in_messages
 
+    def parallel(main, startup):
+        """As models of 2019 do."""
+        t = fluid.DistributeTranspiler(config=fluid.DistributeTranspilerConfig())
+        t.config.mode = "nccl2"
+        t.transpile(
+            run.rank,
+            trainers=",".join(ends),
+            current_endpoint=ends[run.rank],
+            program=main,
+            startup_program=startup,
+        )
+        loss = next(op.output("Out")[0] for op in main.global_block().ops if op.type == "mean")
+        one = fluid.ParallelExecutor(False, loss, main, num_trainers=run.size, trainer_id=run.rank)
+        return one._compiled
+
+    losses = networks.train("lenet", parallel, (run.rank, run.size), seed=7 + run.rank)
+    together("ParallelExecutor lenet", losses)
+
 
 def dygraph():
     """Fluid's way with scale_loss and apply_collective_grads, and that of Paddle 2.0."""

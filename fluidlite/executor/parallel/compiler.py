@@ -66,6 +66,7 @@ class BuildStrategy(_Options):
     gradient_scale_strategy: GradientScaleStrategy
     reduce_strategy: ReduceStrategy
     num_trainers: int
+    trainer_id: int
     ReduceStrategy = ReduceStrategy
     GradientScaleStrategy = GradientScaleStrategy
     _defaults: ClassVar[dict[str, Any]] = {
@@ -247,7 +248,10 @@ def _updates_in_blocks(program: Program) -> bool:
 
 
 class ParallelExecutor:
-    """A program on all places at once (`fluid.ParallelExecutor`, older than `CompiledProgram`)."""
+    """A program on all places at once (`fluid.ParallelExecutor`, older than `CompiledProgram`).
+
+    `num_trainers`, `trainer_id`: as in `build_strategy`, and instead of what that says, unless they are 1 and 0.
+    """
 
     def __init__(
         self,
@@ -273,6 +277,10 @@ class ParallelExecutor:
                 )
             shared = share_vars_from._compiled
             shared._scope = share_vars_from._scope
+        if num_trainers != 1 or trainer_id != 0:
+            build_strategy = build_strategy if build_strategy is not None else BuildStrategy()
+            build_strategy.num_trainers = num_trainers if num_trainers != 1 else build_strategy.num_trainers
+            build_strategy.trainer_id = trainer_id if trainer_id != 0 else build_strategy.trainer_id
         self._compiled: CompiledProgram = CompiledProgram(
             main_program or default_main_program()
         ).with_data_parallel(loss_name, build_strategy, exec_strategy, shared, self._places)
