@@ -1,5 +1,6 @@
 """Trainers and servers that die: the other side says who, at once, and one may come back."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
-from fluidlite.rpc import RpcError, ServerLost, TrainerLost
+from fluidlite.rpc import RpcError, ServerLost, TrainerLost, transport
 from fluidlite.rpc.client import Client
 from fluidlite.rpc.server import ParameterServer
 
@@ -192,6 +193,30 @@ def test_a_killed_server_is_named_and_another_takes_its_place():
     other.complete()
     assert restarted.wait(5) == 0
     restarted.stdout.close()
+
+
+def test_a_server_that_says_nothing_is_lost(monkeypatch):
+    """As one whose machine has gone: its connection stays, and nobody answers. By default that takes twice as long."""
+    quick = {
+        "grpc.keepalive_time_ms": 1000,
+        "grpc.keepalive_timeout_ms": 300,
+        "grpc.http2.ping_timeout_ms": 300,
+    }
+    given = dict(transport._OPTIONS)
+    assert sum(given[name] for name in list(quick)[::2]) < 5000 and given["grpc.keepalive_timeout_ms"] < 3000
+    monkeypatch.setattr(transport, "_OPTIONS", list({**given, **quick}.items()))
+    endpoint = f"127.0.0.1:{free_port()}"
+    server = process(SERVER, endpoint)
+    one = Client(0)
+    one.get([endpoint], ["w"])
+    server.send_signal(signal.SIGSTOP)
+    begin = time.monotonic()
+    with pytest.raises(ServerLost, match=rf"trainer 0 has lost parameter server {endpoint} at step 0"):
+        one.get([endpoint], ["w"])
+    assert time.monotonic() - begin < 5
+    server.kill()
+    server.wait()
+    server.stdout.close()
 
 
 @pytest.mark.parametrize("last, missed", [("", True), ("raise ValueError", False)])
