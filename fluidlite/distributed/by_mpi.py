@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -68,6 +69,7 @@ class ByMPI(Communicator):
         if threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 signal.signal(signal.SIGTERM, self._terminated)
+                os.register_at_fork(after_in_child=_end_at_sigterm)
         self._previous_hook = sys.excepthook
         sys.excepthook = self._report
         atexit.register(self._end)
@@ -283,6 +285,13 @@ class ByMPI(Communicator):
         self._say(_FAILED)
         time.sleep(10 * _LOOK)  # the others see who it was
         os._exit(1)  # whereupon mpiexec ends them
+
+
+def _end_at_sigterm() -> None:
+    """What a forked process does: end at once, also while it waits in C."""
+    if getattr(signal.getsignal(signal.SIGTERM), "__func__", None) is ByMPI._terminated:
+        with suppress(ValueError):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
