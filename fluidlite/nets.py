@@ -224,7 +224,7 @@ def scaled_dot_product_attention(
     if num_heads == 1:
         return context
     joined = _transposed(context)
-    return _reshaped(joined, [*_free(joined.shape[:2]), joined.shape[2] * joined.shape[3]])
+    return _reshaped(joined, [*joined.shape[:2], joined.shape[2] * joined.shape[3]])
 
 
 def _free(sizes: Sequence[int]) -> list[int]:
@@ -234,7 +234,7 @@ def _free(sizes: Sequence[int]) -> list[int]:
 
 def _split_heads(x: Variable, heads: int) -> Variable:
     """[N, items, width] to [N, heads, items, width / heads]."""
-    return _transposed(_reshaped(x, [*_free(x.shape[:2]), heads, x.shape[-1] // heads]))
+    return _transposed(_reshaped(x, [*x.shape[:2], heads, x.shape[-1] // heads]))
 
 
 def _reshaped(x: Variable, shape: list[int], act: str | None = None) -> Variable:

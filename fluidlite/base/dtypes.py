@@ -53,6 +53,8 @@ _NUMPY = {
     VarType.INT8: "int8",
 }
 _TO_NUMPY = {kind: np.dtype(name) for kind, name in _NUMPY.items()}
+ELEMENT_TYPES = frozenset(_TO_NUMPY)
+"""The kinds that elements can have."""
 _FROM_NUMPY = {dtype: kind for kind, dtype in _TO_NUMPY.items()}
 
 FLOATS = frozenset({VarType.FP16, VarType.FP32, VarType.FP64})

@@ -264,7 +264,8 @@ def _indexed(var: Variable, index: Any) -> Variable:
             )
     out = var
     if axes:
-        out = var._temporary(var.dtype, var.name + "_slice")
+        op_type = "strided_slice" if strided else "slice"
+        out = var._temporary(var.dtype, f"{var.name}_{op_type}")
         inputs: dict[str, Any] = {"Input": [var]}
         attrs: dict[str, Any] = {"axes": axes, "decrease_axis": drop}
         open_ends = [
@@ -279,7 +280,7 @@ def _indexed(var: Variable, index: Any) -> Variable:
                 ]
         if strided:
             attrs["strides"] = [strided.get(k, 1) for k in range(len(axes))]
-        var._append("strided_slice" if strided else "slice", inputs, out, attrs)
+        var._append(op_type, inputs, out, attrs)
     if reverse:
         flipped = var._temporary(var.dtype, var.name + "_slice_reverse")
         var._append("reverse", {"X": [out]}, flipped, {"axis": reverse})
@@ -297,5 +298,7 @@ def _bound(value: Any) -> Any:
 def _known(var: Variable, number: int) -> Variable:
     """A one-element int32 variable holding `number`, beside index parts that are variables."""
     out = var._temporary(VarType.INT32, "_generated_var")
-    var._append("fill_constant", {}, out, {"shape": [1], "value": float(number), "dtype": int(VarType.INT32)})
+    attrs = {"shape": [1], "value": float(number), "dtype": int(VarType.INT32), "force_cpu": True}
+    var._append("fill_constant", {}, out, attrs)
+    out.stop_gradient = True
     return out

@@ -76,7 +76,7 @@ def auc(
     area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
     batch_area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
     total = [1, num_thresholds + 1]
-    window = [(1 + slide_steps) * (num_thresholds + 1) + 1] if slide_steps else total
+    window = [(1 + slide_steps) * (num_thresholds + 1) + 1]
     counters = []
     for shape in (window, window, total, total):
         counter = helper.create_global_variable(

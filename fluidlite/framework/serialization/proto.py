@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.dtypes import VarType
+from ...base.dtypes import ELEMENT_TYPES, VarType
 from ...base.errors import FormatError
+from ...ops import registry
+from ...ops.registry import EMPTY, GRAD, grad_name
 from .. import verify
 from ..block import Block
 from ..ignored_attrs import tuning
@@ -275,6 +277,8 @@ def _read_var(block: Block, message: Any, what: str) -> None:
         described = getattr(message.type, field)
         tensor = described if kind == VarType.SELECTED_ROWS else described.tensor
         shape, dtype = list(tensor.dims), VarType(tensor.data_type)
+        if dtype not in ELEMENT_TYPES:  # a few layers of Paddle mistake the kind of a variable for one
+            dtype = None
         lod_level = getattr(described, "lod_level", 0)
     block.create_var(
         name=message.name,
@@ -302,13 +306,25 @@ def _read_op(block: Block, message: Any, what: str) -> None:
     attrs = {
         attr.name: _read_attr(attr, block, what) for attr in message.attrs if attr.name not in _NOT_SAVED
     }
-    op = Operator(block, message.type, _read_slots(message.inputs), _read_slots(message.outputs), attrs)
+    inputs, outputs = _read_slots(message.inputs), _read_slots(message.outputs)
+    _add_unread(message.type, inputs, outputs)
+    op = Operator(block, message.type, inputs, outputs, attrs)
     verify.loaded(op)
     block.ops.append(op)
     for name in op.output_arg_names:
         var = block._find_var_recursive(name)
         if var is not None:
             var.op = op
+
+
+def _add_unread(op_type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> None:
+    """Put in what gradient operators of Paddle leave out, as they read no elements of it: it has these gradients."""
+    known = op_type.endswith("_grad") and registry.is_known(op_type)
+    for slot in registry.find(op_type).input_slots if known else ():
+        gradients = [name for name in outputs.get(grad_name(slot.name), ()) if name != EMPTY]
+        if slot.unread and not slot.optional and slot.name not in inputs and gradients:
+            names = outputs[grad_name(slot.name)]
+            inputs[slot.name] = [(gradients[0] if n == EMPTY else n).partition(GRAD)[0] for n in names]
 
 
 def _read_slots(slots: Sequence[Any]) -> dict[str, list[str]]:

@@ -9,6 +9,12 @@ from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
 from ..checks import check_choice, check_dtype, check_dtypes
+from ..ops import square
+from ..tensor.comparison import equal
+from ..tensor.manipulation import expand
+from ..tensor.matrix import matmul
+from ..tensor.reductions import reduce_mean, reduce_sum
+from ..tensor.shapes import reshape, transpose
 
 __all__ = [
     "bpr_loss",
@@ -123,13 +129,7 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
 def mse_loss(input: Variable, label: Variable) -> Variable:
     """The mean of `square_error_cost`, of shape [1] (`fluid.layers.mse_loss`)."""
     cost = square_error_cost(input, label)
-    return _reduced("reduce_mean", cost)
-
-
-def _reduced(op_type: str, x: Variable, dims: list[int] | None = None) -> Variable:
-    """A reduction over all dimensions, or over `dims`."""
-    attrs = {"dim": dims or [0], "keep_dim": False, "reduce_all": dims is None}
-    return run_op(op_type, {"X": x}, attrs=attrs)
+    return reduce_mean(cost)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -237,21 +237,13 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     """
     check_dtypes("npair_loss", anchor=anchor, positive=positive, labels=labels)
     rows = labels.shape[0]
-    helper = LayerHelper("npair_loss")
-    column, _ = helper.run("reshape2", {"X": labels}, ("Out", "XShape"), attrs={"shape": [rows, 1]})
-    grid = helper.run("expand", {"X": column}, attrs={"expand_times": [1, rows]})
-    turned, _ = helper.run("transpose2", {"X": grid}, ("Out", "XShape"), attrs={"axis": [1, 0]})
-    same = helper.run("equal", {"X": grid, "Y": turned}, attrs={"axis": -1}).astype("float32")
-    sums = helper.run("reduce_sum", {"X": same}, attrs={"dim": [1], "keep_dim": True, "reduce_all": False})
-    weights = same / sums
-    lengths = [
-        _reduced("reduce_mean", _reduced("reduce_sum", helper.run("square", {"X": var}), [1]))
-        for var in (anchor, positive)
-    ]
+    grid = expand(reshape(labels, [rows, 1]), [1, rows])
+    same = equal(grid, transpose(grid, [1, 0])).astype("float32")
+    weights = same / reduce_sum(same, 1, keep_dim=True)
+    lengths = [reduce_mean(reduce_sum(square(var), 1)) for var in (anchor, positive)]
     penalty = (lengths[0] + lengths[1]) * 0.25 * l2_reg
-    scores = helper.run("matmul", {"X": anchor, "Y": positive}, attrs={"transpose_Y": True})
-    cost = softmax_with_cross_entropy(scores, weights, soft_label=True)
-    return penalty + _reduced("reduce_mean", _reduced("reduce_sum", weights * cost, [0]))
+    cost = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), weights, soft_label=True)
+    return penalty + reduce_mean(reduce_sum(weights * cost, 0))
 
 
 __getattr__ = missing.reporter(__name__)

@@ -7,8 +7,10 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
+from ...layer_helper_base import is_eager
 from ..checks import INTEGERS, check_dtype, check_dtypes
 from ..nn.probability import one_hot
+from ..tensor.reductions import reduce_mean, reduce_sum
 
 __all__ = ["dice_loss", "label_smooth", "log_loss", "smooth_l1"]
 
@@ -58,13 +60,14 @@ def label_smooth(
     """(1 - epsilon) * label + epsilon * prior, where the prior is uniform unless given
     (`fluid.layers.label_smooth`).
 
-    `label` is a float variable [..., classes], whose `stop_gradient` this sets as Fluid does. Raises
+    `label` is a float variable [..., classes], whose `stop_gradient` this sets in a program as Fluid does. Raises
     ValueError unless `epsilon` is in [0, 1].
     """
     check_variable(label, "label", "label_smooth")
     if not 0 <= epsilon <= 1:
         raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
-    label.stop_gradient = True
+    if not is_eager(label):
+        label.stop_gradient = True
     inputs = {"X": label, "PriorDist": prior_dist}
     return run_op("label_smooth", inputs, attrs={"epsilon": float(epsilon)}, name=name)
 
@@ -79,11 +82,5 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
     wanted = one_hot(label, depth=input.shape[-1])
     dims = list(range(1, len(input.shape)))
 
-    def total(x: Variable) -> Variable:
-        attrs = {"dim": dims, "keep_dim": False, "reduce_all": False}
-        return run_op("reduce_sum", {"X": x}, attrs=attrs)
-
-    overlap = total(input * wanted)
-    score = 1 - overlap * 2 / (total(input) + total(wanted) + epsilon)
-    attrs = {"dim": [0], "keep_dim": False, "reduce_all": True}
-    return run_op("reduce_mean", {"X": score}, attrs=attrs)
+    overlap = reduce_sum(input * wanted, dims)
+    return reduce_mean(1 - overlap * 2 / (reduce_sum(input, dims) + reduce_sum(wanted, dims) + epsilon))

@@ -12,6 +12,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Variable
 from ...initializer import NumpyArrayInitializer
 from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper_base import is_eager
 from ...ops.loss.nce import SAMPLERS
 from ...param_attr import ParamAttr
 from ..checks import check_choice, check_dtype
@@ -91,7 +92,7 @@ class NoiseContrast:
             ("Alias", alias),
             ("AliasProbs", own),
         ):
-            attr = ParamAttr(initializer=NumpyArrayInitializer(value), trainable=False)
+            attr = ParamAttr(initializer=NumpyArrayInitializer(value))
             made[f"CustomDist{ending}"] = create_parameter(
                 attr=attr, shape=list(value.shape), dtype=value.dtype
             )
@@ -197,11 +198,12 @@ def hsigmoid(
     inputs = {"X": input, "W": weights, "Label": label, "Bias": bias}
     if is_custom:
         inputs["PathTable"], inputs["PathCode"] = path_table, path_code
-    out, _ = helper.run(
+    out, *_ = helper.run(
         "hierarchical_sigmoid",
         inputs,
-        ("Out", "PreOut"),
+        ("Out", "PreOut", *([] if is_eager(input) else ["W_Out"])),
         attrs={"num_classes": num_classes, "is_sparse": is_sparse, "remote_prefetch": is_sparse},
+        into={"W_Out": weights},
     )
     return out
 
@@ -243,8 +245,8 @@ def sampled_softmax_with_cross_entropy(
     inputs = {
         "Logits": logits,
         "Labels": label,
-        "CustomizedSamples": customized_samples if use_customized_samples else None,
-        "CustomizedProbabilities": customized_probabilities if use_customized_samples else None,
+        "CustomizedSamples": customized_samples,
+        "CustomizedProbabilities": customized_probabilities,
     }
     attrs = {
         "use_customized_samples": use_customized_samples,
@@ -253,10 +255,10 @@ def sampled_softmax_with_cross_entropy(
         "num_samples": num_samples,
         "seed": seed,
     }
-    made = [
-        helper.create_variable_for_type_inference(dtype) for dtype in ("int64", *[logits.dtype] * 2, "int64")
-    ]
-    samples, chances, scores, labels = made
+    samples, chances = customized_samples, customized_probabilities
+    if not use_customized_samples:
+        samples, chances = map(helper.create_variable_for_type_inference, ("int64", logits.dtype))
+    scores, labels = map(helper.create_variable_for_type_inference, (logits.dtype, "int64"))
     soft = helper.create_variable_for_type_inference()
     dims = [helper.create_variable_for_type_inference(dtype) for dtype in (logits.dtype, label.dtype)]
     outputs = {

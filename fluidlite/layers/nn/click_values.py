@@ -31,11 +31,10 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
     """
     check_dtype(input, "input", "cvm")
     helper = LayerHelper("cvm")
-    out = helper.create_variable(dtype=input.dtype)
-    helper.append_op(
-        type="cvm", inputs={"X": [input], "CVM": [cvm]}, outputs={"Y": [out]}, attrs={"use_cvm": use_cvm}
-    )
-    out.lod_level = input.lod_level
+    made = None if is_eager(input) else helper.create_variable(dtype=input.dtype)
+    out = helper.run("cvm", {"X": input, "CVM": cvm}, ("Y",), {"use_cvm": use_cvm}, into={"Y": made})
+    if not is_eager(input):
+        out.lod_level = input.lod_level
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...framework import Variable
 from ...layer_helper import run_op
+from ...layer_helper_base import is_eager
 from ..checks import check_dtype
 
 __all__ = ["add_position_encoding"]
@@ -25,5 +26,6 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
     out: Variable = run_op(
         "add_position_encoding", {"X": input}, attrs={"alpha": alpha, "beta": beta}, name=name
     )
-    out.lod_level = input.lod_level
+    if not is_eager(input):
+        out.lod_level = input.lod_level
     return out

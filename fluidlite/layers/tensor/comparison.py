@@ -39,7 +39,7 @@ def _compared(
     if cond is not None:
         check_variable(cond, "cond", op_type)
     attrs = {} if force_cpu is None else {"force_cpu": force_cpu}
-    return run_op(op_type, {"X": x, "Y": y}, attrs=attrs, stop_gradient=True, into={"Out": cond})
+    return run_op(op_type, {"X": x, "Y": y}, attrs=attrs, stop_gradient=cond is None, into={"Out": cond})
 
 
 def less_than(

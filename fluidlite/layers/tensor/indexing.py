@@ -13,7 +13,7 @@ from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ..checks import check_dtype
-from .shapes import transpose
+from .shapes import reshape
 from .variables import assign
 
 __all__ = [
@@ -59,7 +59,7 @@ def diag_embed(input: Variable | np.ndarray, offset: int = 0, dim1: int = -2, di
         input = assign(input)
     check_variable(input, "input", "diag_embed")
     attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}
-    return run_op("diag_embed", {"Input": input}, attrs=attrs)
+    return run_op("diag_embed", {"Input": input}, attrs=attrs, stop_gradient=True)
 
 
 def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variable]:
@@ -78,8 +78,10 @@ def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int]
     What leaves at the end comes in at the front.
     """
     check_variable(input, "input", "roll")
-    attrs = {"shifts": _list(shifts), "dims": [] if dims is None else _list(dims)}
-    return run_op("roll", {"X": input}, attrs=attrs)
+    whole = reshape(input, [-1, 1]) if dims is None else input
+    attrs = {"shifts": _list(shifts), "dims": [0] if dims is None else _list(dims)}
+    moved = run_op("roll", {"X": whole}, attrs=attrs)
+    return reshape(moved, list(input.shape), inplace=True)
 
 
 def _list(value: int | Sequence[int]) -> list[int]:
@@ -116,7 +118,11 @@ def t(input: Variable, name: str | None = None) -> Variable:
     check_variable(input, "input", "t")
     if len(input.shape) > 2:
         raise ArgumentError(f"'input' of t must have at most 2 dimensions, got shape {list(input.shape)}")
-    return transpose(input, [1, 0], name=name) if len(input.shape) == 2 else input
+    if len(input.shape) < 2:
+        return input
+    return run_op(
+        "transpose2", {"X": input}, ("Out", "XShape"), {"axis": [1, 0]}, helper=LayerHelper("t", name=name)
+    )[0]
 
 
 def nonzero(input: Variable, as_tuple: bool = False) -> Any:
@@ -125,15 +131,7 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Any:
     `as_tuple`: one [count, 1] for each dimension.
     """
     check_variable(input, "input", "nonzero")
-    helper = LayerHelper("where_index")
-    truth = (
-        input
-        if input.dtype == VarType.BOOL
-        else helper.run(
-            "cast", {"X": input}, attrs={"in_dtype": int(input.dtype), "out_dtype": int(VarType.BOOL)}
-        )
-    )
-    found = helper.run("where_index", {"Condition": truth})
+    found = run_op("where_index", {"Condition": input})
     if not as_tuple:
         return found
     parts = []
@@ -174,7 +172,7 @@ def shard_index(
     if not 0 <= shard_id < nshards:
         raise ArgumentError(f"'shard_id' of shard_index must be in [0, {nshards}), got {shard_id}")
     attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
-    return run_op("shard_index", {"X": input}, attrs=attrs, stop_gradient=True)
+    return run_op("shard_index", {"X": input}, attrs=attrs)
 
 
 def randperm(

@@ -11,7 +11,6 @@ from ...base import unique_name
 from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable, device_guard
-from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variable, run_op
 from .constants import shape_inputs
 from .variables import known_shape
@@ -230,9 +229,8 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
     attrs: dict[str, Any] = {"shape": list(shape)}
     if not isinstance(seed, Variable):
         attrs["startup_seed"] = int(np.random.randint(-65536, 65536) if seed is None else seed)
-        made = helper.create_global_variable(
-            name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, shape=[1], persistable=True
+        seed = helper.create_variable(
+            name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, persistable=True
         )
-        seed = helper.set_variable_initializer(made, ConstantInitializer(attrs["startup_seed"]))
     inputs, outputs = {"X": x, "Seed": seed}, ("Out", "SeedOut")
     return helper.run("random_crop", inputs, outputs, attrs, into={"SeedOut": seed})[0]

@@ -64,8 +64,7 @@ def _reduction(op_type: str, check: Check = check_variable) -> Reduction:
                 f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}"
             )
         dims = [dim] if isinstance(dim, int) else list(dim or ())
-        everything = not dims or len(dims) == len(input.shape) == 1
-        attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": everything}
+        attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": not dims}
         return run_op(op_type, {"X": input}, attrs=attrs, name=name)
 
     return public(function, op_type, note=_DIMENSIONS)

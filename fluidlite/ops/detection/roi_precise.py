@@ -95,5 +95,6 @@ register_pooling(
     {},
     inputs=("X", "ROIs", "BatchRoINums?"),
     keep=("X", "ROIs", "BatchRoINums"),
+    keep_out=("Out#",),
     gradable=("X", "ROIs"),
 )

@@ -127,8 +127,9 @@ def _slid(xp: Any, stat: Any, counts: Any, steps: int) -> tuple[Any, Any]:
     ring, their sum, and how many batches there have been.
     """
     if steps == 0:
-        total = stat.reshape(-1) + counts
-        return total, total.reshape(stat.shape)
+        # Of batches that are not told apart Paddle has one counter more, which stays 0.
+        total, rest = stat.reshape(-1)[: counts.size] + counts, stat.reshape(-1)[counts.size :]
+        return total, xp.concatenate([total, rest]).reshape(stat.shape)
     seen = stat[-1:]
     ring = stat[: counts.size * steps].reshape(steps, counts.size)
     newest = (xp.arange(steps) == seen % steps)[:, None]

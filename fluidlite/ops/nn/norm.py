@@ -60,6 +60,8 @@ def _native_grad(
     """The kernel of a gradient operator; `whole` as `through_mean` of `_normalize_grad`, the others as above."""
 
     def select(op: OpView) -> Call | None:
+        if not op.has("X"):
+            return None
         inputs = [slot for slot in ("X", "Scale", *saved, DY) if op.has(slot)]
         name, cut = typed(op, "layer_norm_grad", inputs), rows(op)
         if name is None or cut is None:
@@ -212,11 +214,18 @@ def _group_norm_grad(
     epsilon: float,
     groups: int,
     data_layout: str,
+    Y: Any = None,
 ) -> Any:
-    axes, shape = channel_axes(X.ndim, data_layout)
+    axes, shape = channel_axes(Y_grad.ndim, data_layout)
     variance = Variance.reshape(-1, 1)
-    rows = group_rows(xp, X, groups, data_layout)
-    normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
+    if X is None:
+        # Programs of Paddle have the result in its place.
+        X = Y if Bias is None else Y - Bias.reshape(shape)
+        X = X if Scale is None else X / Scale.reshape(shape)
+        normal = group_rows(xp, X, groups, data_layout)
+    else:
+        rows = group_rows(xp, X, groups, data_layout)
+        normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
     d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
     # As in `_forgets_no_mean`.
     whole = Scale is not None and Bias is not None
@@ -229,7 +238,7 @@ def _group_norm_grad(
 
 
 def _channels(op: OpView) -> int:
-    return op.shape("X")[-1 if channels_last(op.attr("data_layout")) else 1]
+    return op.shape("X" if op.has("X") else DY)[-1 if channels_last(op.attr("data_layout")) else 1]
 
 
 def _group_norm_infer(op: OpView) -> None:
@@ -272,7 +281,7 @@ register(
 register(
     OpDef(
         "group_norm_grad",
-        inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
+        inputs=("X?", "Y?", "Scale?", "Bias?", "Mean?", "Variance", DY),
         outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
         attrs=_GROUP_NORM,
         infer=_grads_infer(_channels),

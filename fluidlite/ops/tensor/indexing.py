@@ -325,6 +325,6 @@ register_pair(
     same_as("X"),
     "The lower or upper triangle of each matrix from a diagonal on, 0 elsewhere.",
     attrs={"diagonal": 0, "lower": False},
-    keep=("X#",),
+    keep=(),
     again=linear_double_grad("tril_triu"),
 )

@@ -340,7 +340,7 @@ register(
 register(
     OpDef(
         "multiplex_grad",
-        inputs=("Ids", "X*", DOUT),
+        inputs=("Ids", "X*#", DOUT),
         outputs=(DX + "*",),
         infer=grads_like_inputs,
         kernel=_multiplex_grad,

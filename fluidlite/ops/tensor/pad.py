@@ -220,9 +220,11 @@ def _part(array: Any, window: list[tuple[int, int]]) -> Any:
     return array[tuple(slice(offset, offset + size) for offset, size in window)]
 
 
-def _uncrop(xp: Any, X: Any, Out_grad: Any, window: list[tuple[int, int]]) -> Any:
+def _uncrop(xp: Any, X: Any, Out_grad: Any, tensor: Any, tensors: Any, offsets: Sequence[int]) -> Any:
+    """Out_grad at its offsets, which are a tensor, tensors of one element or an attribute, among zeros."""
     dx = xp.zeros_like(X)
-    part = _part(dx, window)
+    where = _tensor_or_attribute(tensor, tensors, offsets)
+    part = _part(dx, _window(_fail, X.shape, Out_grad.shape, where))
     part[...] = Out_grad
     return dx
 
@@ -252,7 +254,7 @@ register(
         kernel=lambda xp, X, Y, Offsets, shape, offsets: xp.ascontiguousarray(
             _part(X, _crop_window(X, Y, Offsets, shape, offsets))
         ),
-        grad=standard_grad(inputs=("X", "Y", "Offsets")),
+        grad=standard_grad(inputs=("X", "Offsets")),
         gradable=("X",),
         doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
         lod_from=None,
@@ -261,13 +263,11 @@ register(
 register(
     OpDef(
         "crop_grad",
-        inputs=("X#", "Y?", "Offsets?", DOUT),
+        inputs=("X#", "Offsets?", DOUT),
         outputs=(DX,),
         attrs=CROP_ATTRS,
         infer=grads_like_inputs,
-        kernel=lambda xp, X, Y, Offsets, Out_grad, shape, offsets: _uncrop(
-            xp, X, Out_grad, _crop_window(X, Y, Offsets, shape, offsets)
-        ),
+        kernel=lambda xp, X, Offsets, Out_grad, offsets: _uncrop(xp, X, Out_grad, Offsets, None, offsets),
         grad=linear_double_grad("crop"),
         doc="Gradient of crop.",
     )
@@ -304,16 +304,6 @@ def _crop_tensor(
     return xp.ascontiguousarray(_part(X, window))
 
 
-def _crop_tensor_grad(
-    xp: Any, X: Any, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, Out_grad: Any,
-    shape: Any, offsets: Any,
-) -> Any:  # fmt: skip
-    sizes = _tensor_or_attribute(Shape, ShapeTensor, shape)
-    return _uncrop(
-        xp, X, Out_grad, _window(_fail, X.shape, sizes, _tensor_or_attribute(Offsets, OffsetsTensor, offsets))
-    )
-
-
 register(
     OpDef(
         "crop_tensor",
@@ -321,7 +311,7 @@ register(
         attrs=CROP_ATTRS,
         infer=_infer_crop_tensor,
         kernel=_crop_tensor,
-        grad=standard_grad(inputs=tuple(slot.rstrip("*?") for slot in CROP_TENSOR_SLOTS)),
+        grad=standard_grad(inputs=("X", "Offsets", "OffsetsTensor")),
         gradable=("X",),
         doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
         lod_from=None,
@@ -330,11 +320,13 @@ register(
 register(
     OpDef(
         "crop_tensor_grad",
-        inputs=("X#", *CROP_TENSOR_SLOTS[1:], DOUT),
+        inputs=("X#", "Offsets?", "OffsetsTensor*?", DOUT),
         outputs=(DX,),
         attrs=CROP_ATTRS,
         infer=grads_like_inputs,
-        kernel=_crop_tensor_grad,
+        kernel=lambda xp, X, Offsets, OffsetsTensor, Out_grad, offsets: _uncrop(
+            xp, X, Out_grad, Offsets, OffsetsTensor, offsets
+        ),
         doc="Gradient of crop_tensor.",
     )
 )

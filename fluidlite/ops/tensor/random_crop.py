@@ -72,6 +72,7 @@ register(
         kernel=_crop,
         stop_gradient=("Out", "SeedOut"),
         random=True,
+        unset=("Seed",),
         lod_from={"Out": "X"},
         doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",
     )

@@ -226,7 +226,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         infer,
         doc,
         attrs=attrs,
-        keep=("X#",),
+        keep=("X#", "OutSize#", "SizeTensor#", "Scale#"),
         gradable=("X",),
         again=again,
         lod_from=None,
