@@ -91,7 +91,7 @@ _OTHERS = {
 }
 
 
-_MISDECLARED = ("Mask", "MaxIndex", "ObjectnessMask", "TopCount")
+_MISDECLARED = ("Mask", "MaxIndex", "ObjectnessMask", "TopCount", "pos")
 """Slots that are of one type, whatever Fluid's programs say."""
 
 

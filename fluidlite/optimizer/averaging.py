@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..framework import (
@@ -20,6 +22,8 @@ from ..framework import (
 )
 from ..initializer import Constant
 from ..layer_helper import LayerHelper, run_op
+from ..layers.control_flow.switch import Switch
+from ..layers.tensor.variables import assign
 from .base import Optimizer
 from .descent import number
 from .eager import programs_only
@@ -155,7 +159,7 @@ class ExponentialMovingAverage(_Averages):
     def update(self) -> None:
         """Append the update of the averages to the main program; call it once, after `minimize`."""
         block = default_main_program().global_block()
-        counter = _step_counter()
+        counter = _step_counter(force_cpu=True)
         block._prepend_op(
             type="increment", inputs={"X": [counter]}, outputs={"Out": [counter]}, attrs={"step": 1.0}
         )
@@ -178,21 +182,23 @@ class ExponentialMovingAverage(_Averages):
                 )
                 return rate
             early = (steps + 1.0) / (steps + 10.0)
-            _assign(_apply("elementwise_min", {"X": early, "Y": _constant(self._decay)}, rate.dtype), rate)
+            with Switch() as switch:
+                with switch.case(early < self._decay):
+                    assign(early, rate)
+                with switch.default():
+                    assign(np.array([self._decay], "float32"), rate)
         return rate
 
     def _append_apply(self, block: Block, swaps: list[tuple[Parameter, Variable]]) -> None:
         steps = _cast(_step_counter(), "float32")
         rate = block._clone_variable(self._decay_var)
         fade = _apply("elementwise_pow", {"X": rate, "Y": steps}, rate.dtype, {"axis": -1})
-        begun = _apply("greater_than", {"X": steps, "Y": _constant(0.0)}, "bool", {"axis": -1})
-        whole = _constant(1.0)
-        share = _apply("where", {"Condition": begun, "X": whole - fade, "Y": whole}, rate.dtype)
         for param, kept in swaps:
             here = block._clone_variable(param)
             ema = block._clone_variable(self._ema_vars[param.name])
             _assign(here, block._clone_variable(kept))
-            _assign(ema / share, ema)
+            with Switch() as switch, switch.case(steps > 0):
+                assign(ema / (1.0 - fade), ema)
             _assign(ema, here)
 
 
@@ -211,14 +217,14 @@ def _averaged(suffix: str, prefix: str = "") -> list[tuple[Parameter, Variable]]
     return pairs
 
 
-def _step_counter() -> Variable:
+def _step_counter(force_cpu: bool = False) -> Variable:
     """The int64 number of updates so far, in the main program of the moment; startup sets it to 0."""
     helper = LayerHelper("global_step_counter")
     counter, new = helper.create_or_get_global_variable(
         name=_COUNTER, dtype=VarType.INT64, shape=[1], persistable=True, stop_gradient=True
     )
     if new:
-        helper.set_variable_initializer(counter, Constant(0.0, force_cpu=True))
+        helper.set_variable_initializer(counter, Constant(0.0, force_cpu=force_cpu))
     return counter
 
 
@@ -240,11 +246,6 @@ def _apply(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, An
 def _cast(x: Variable, dtype: Any) -> Variable:
     kind = to_vartype(dtype)
     return _apply("cast", {"X": x}, kind, {"in_dtype": int(x.dtype), "out_dtype": int(kind)})
-
-
-def _constant(value: float) -> Variable:
-    attrs = {"shape": [1], "dtype": int(VarType.FP32), "value": value}
-    return _apply("fill_constant", {}, VarType.FP32, attrs)
 
 
 def _assign(source: Variable, target: Variable) -> None:

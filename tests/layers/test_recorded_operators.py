@@ -26,7 +26,11 @@ def _built(build, shape=(4, 3, 5), dtype="float32"):
         (lambda x: layers.nonzero(x), ["where_index"], "where_index_0.tmp_0"),
         (lambda x: x[2:0:-1], ["strided_slice"], "x_strided_slice_0"),
         (lambda x: x[1:], ["slice"], "x_slice_0"),
-        (lambda x: layers.reduce_sum(layers.flatten(x, 0), 1), ["flatten2", "reduce_sum"], "reduce_sum_0.tmp_0"),
+        (
+            lambda x: layers.reduce_sum(layers.flatten(x, 0), 1),
+            ["flatten2", "reduce_sum"],
+            "reduce_sum_0.tmp_0",
+        ),
     ],
 )
 def test_operators_and_names(build, ops, name):
@@ -66,7 +70,12 @@ def test_customized_samples_are_their_own_results():
         label, samples = layers.zeros([4, 1], "int64"), layers.zeros([4, 4], "int64")
         chances = layers.ones([4, 4], "float32")
         layers.sampled_softmax_with_cross_entropy(
-            x, label, 3, use_customized_samples=True, customized_samples=samples, customized_probabilities=chances
+            x,
+            label,
+            3,
+            use_customized_samples=True,
+            customized_samples=samples,
+            customized_probabilities=chances,
         )
         return samples.name, chances.name
 

@@ -154,3 +154,15 @@ def test_long_windows_are_summed_in_parts():
         np, {"param": [np.ones(1, "float32")], **state}, {"average_window": 1.0}
     )
     assert [float(part[0]) for part in made] == [0, 1, 0, 6, 0, 16384]
+
+
+def test_the_operators_are_those_of_paddle():
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        fluid.layers.fc(fluid.data("x", [2, 3]), 2, bias_attr=False)
+        average = fluid.optimizer.ExponentialMovingAverage(0.9)
+        average.update()
+    types = [op.type for op in average.apply_program.global_block().ops]
+    block = ["fill_constant", "greater_than", "logical_not", "conditional_block"]
+    assert types == ["cast", "elementwise_pow", "assign", *block, "assign"]
+    assert main.global_block().ops[2].output("Out") == ["tmp_4"]
