@@ -14,19 +14,36 @@ from ..registry import OpDef, OpSpec, OpView, grad_name, register
 DOUT, DX = grad_name("Out"), grad_name("X")
 
 
+_FACTOR, _PRIME = 16807, 2**31 - 1
+
+
+def _places(count: int, seed: int) -> tuple[list[int], int]:
+    """Where each of `count` rows goes (Fisher and Yates, by minstd_rand0 as in Fluid), and the next state."""
+    state = seed % 2**64 % _PRIME or 1
+    places = list(range(count))
+    for last in range(1, count):
+        share = (_PRIME - 2) // (last + 1)
+        while True:
+            state = state * _FACTOR % _PRIME
+            if state - 1 < share * (last + 1):
+                break
+        other = (state - 1) // share
+        places[last], places[other] = places[other], places[last]
+    return places, state * _FACTOR % _PRIME
+
+
 @hosted
 def _shuffle(xp: Any, X: Any, Seed: Any, startup_seed: int) -> Any:
     seed = startup_seed if Seed is None or not Seed.size else int(Seed.reshape(-1)[0])
-    rng = np.random.default_rng(seed % 2**64)
     rows = X.reshape(-1, X.shape[-1])
-    order = rng.permutation(len(rows))
-    return rows[order].reshape(X.shape), order, np.array([rng.integers(0, 2**31)])
+    places, state = _places(len(rows), seed)
+    made = np.empty_like(rows)
+    made[places] = rows
+    return made.reshape(X.shape), np.array(places, np.int64), np.array([state])
 
 
 def _shuffle_grad(xp: Any, ShuffleIdx: Any, Out_grad: Any) -> Any:
-    made = xp.zeros_like(Out_grad).reshape(-1, Out_grad.shape[-1])
-    made[ShuffleIdx] = Out_grad.reshape(made.shape)
-    return made.reshape(Out_grad.shape)
+    return Out_grad.reshape(-1, Out_grad.shape[-1])[ShuffleIdx].reshape(Out_grad.shape)
 
 
 def _infer(op: OpView) -> None:

@@ -38,10 +38,10 @@ def _drawn(classes: int, count: int, seed: int) -> tuple[Any, int]:
         draws *= 4
 
 
-def _expected(labels: Any, classes: int, tries: int) -> Any:
-    """How likely each class comes up within so many draws."""
+def _expected(labels: Any, classes: int, tries: int, count: int) -> Any:
+    """How likely each class comes up within so many draws, or how often where all of the `count` classes differed."""
     once = np.log((labels + 2.0) / (labels + 1.0)) / float(np.float32(math.log(classes + 1)))
-    return -np.expm1(tries * np.log1p(-once))
+    return once * count if tries == count else -np.expm1(tries * np.log1p(-once))
 
 
 @hosted
@@ -65,10 +65,10 @@ def _sample_logits(
     else:
         others, tries = _drawn(classes, num_samples, seed or fresh_seed())
         samples = np.concatenate([Labels, np.tile(others, (rows, 1))], axis=1)
-        chances = _expected(samples, classes, tries)
+        chances = _expected(samples, classes, tries, num_samples)
     scores = np.take_along_axis(Logits, samples, 1).astype(np.float64)
     if remove_accidental_hits:
-        hits = (samples[:, true:, None] == Labels[:, None, :]).any(axis=2)
+        hits = (samples[:, true:, None] == samples[:, None, :true]).any(axis=2)
         scores[:, true:] -= np.where(hits, _HIT, 0)
     scores = np.clip(scores - np.log(chances), -1e30, 1e30)
     labels = np.tile(np.arange(true), (rows, 1))

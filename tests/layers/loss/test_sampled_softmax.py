@@ -29,6 +29,38 @@ def test_a_classifier_learns_from_sampled_classes():
         assert (found.argmax(axis=1) == labels[:, 0]).mean() > 0.9
 
 
+def _cost(logits, labels, num_samples, **more):
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        scores, label = (layers.assign(array) for array in (logits, labels))
+        more = {k: layers.assign(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
+        cost = layers.sampled_softmax_with_cross_entropy(scores, label, num_samples, **more)
+        return fluid.Executor().run(fetch_list=[cost])[0].ravel()
+
+
+def test_costs_of_classes_drawn_as_in_paddle():
+    logits = np.sin(np.arange(100, dtype="float32")).reshape(2, 50)
+    labels = np.array([[3], [0]])
+    # With this seed the first five classes drawn differ, and Paddle weighs them by how often they come.
+    found = _cost(logits, labels, 5, seed=4)
+    classes = np.array([[3, 20, 4, 9, 0, 7], [0, 20, 4, 9, 0, 7]])
+    once = np.log((classes + 2) / (classes + 1)) / np.log(51)
+    scores = np.take_along_axis(logits.astype("float64"), classes, 1) - np.log(5 * once)
+    scores[1, 4] = -np.inf  # the true class once more
+    np.testing.assert_allclose(found, np.log(np.exp(scores).sum(1)) - scores[:, 0], rtol=1e-5)
+
+
+def test_hits_are_those_of_the_first_sample():
+    logits = np.sin(np.arange(100, dtype="float32")).reshape(2, 50)
+    samples, chances = np.array([[29, 29, 5, 16], [12, 18, 18, 49]]), np.full([2, 4], 0.25, "float32")
+    found = _cost(
+        logits, np.array([[39], [1]]), 3,
+        use_customized_samples=True, customized_samples=samples, customized_probabilities=chances,
+    )  # fmt: skip
+    scores = np.take_along_axis(logits.astype("float64"), samples, 1)
+    scores[0, 1] = -np.inf
+    np.testing.assert_allclose(found, np.log(np.exp(scores).sum(1)) - scores[:, 0], rtol=1e-5)
+
+
 def test_counts_of_showing_and_clicking():
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
         x, counts = (

@@ -75,7 +75,7 @@ def test_shuffle_batch():
     made = run_kernel("shuffle_batch", {"X": x, "Seed": np.array([5])})
     order = made["ShuffleIdx"][0]
     assert sorted(order) == list(range(8))
-    np.testing.assert_array_equal(made["Out"][0].reshape(8, 3), x.reshape(8, 3)[order])
+    np.testing.assert_array_equal(made["Out"][0].reshape(8, 3)[order], x.reshape(8, 3))
     again = run_kernel("shuffle_batch", {"X": x}, {"startup_seed": 5})
     np.testing.assert_array_equal(again["ShuffleIdx"][0], order)
     back = run_kernel("shuffle_batch_grad", {"ShuffleIdx": order, "Out@GRAD": made["Out"][0]})
@@ -200,3 +200,12 @@ def test_sums_about_clicks():
             np.testing.assert_allclose(made, turn * np.array(want), rtol=1e-5)
         with pytest.raises(AssertionError, match="must have one shape"):
             contrib.ctr_metric_bundle(fluid.data("a", [None, 1]), fluid.data("b", [None, 2]))
+
+
+def test_shuffled_rows_are_those_of_paddle():
+    x = np.arange(8.0).reshape(8, 1)
+    seed = np.array([], "int64")
+    for wanted in ([2, 6, 4, 5, 7, 3, 0, 1], [6, 5, 4, 3, 7, 0, 1, 2], [4, 2, 5, 6, 1, 0, 3, 7]):
+        made = run_kernel("shuffle_batch", {"X": x, "Seed": seed}, {"startup_seed": 5})
+        np.testing.assert_array_equal(made["Out"][0].ravel(), wanted)
+        seed = made["SeedOut"][0]
