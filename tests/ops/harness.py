@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidlite.base.dtypes import FLOATS, VarType, to_vartype
 from fluidlite.ops import registry
-from fluidlite.ops.registry import LodArray, OpDef, OpView, grad_name
+from fluidlite.ops.registry import GRAD, LodArray, OpDef, OpView, grad_name
 
 from . import on_device
 
@@ -203,7 +203,7 @@ def gradients(
         results = run_kernel(spec.type, takes, spec.attrs, lod if of.lod else None)
         _check_infer_named(of, spec, env, results)
         for slot, names in spec.outputs.items():
-            for name, array in zip(names, results[slot], strict=True):
+            for name, array in zip(names, results[slot], strict=slot.endswith(GRAD)):
                 env[name] = array
     return {slot: [env.get(grad_name(name)) for name in names] for slot, names in in_names.items()}
 
@@ -214,7 +214,7 @@ def _check_infer_named(of: OpDef, spec: registry.OpSpec, env: dict[str, np.ndarr
     meta = ArrayMeta(env)
     of.infer(OpView(of, spec.inputs, spec.outputs, spec.attrs, meta))
     for slot, names in spec.outputs.items():
-        for name, array in zip(names, results[slot], strict=True):
+        for name, array in zip(names, results[slot], strict=slot.endswith(GRAD)):
             if name in meta.inferred:
                 shape, dtype = meta.inferred[name]
                 fits = len(array.shape) == len(shape) and all(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import OpDef, OpView, grad_name, register, standard_grad
+from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 _ATTRS: dict[str, Any] = {
     "epsilon": 1e-4,
@@ -109,6 +109,13 @@ def _infer_grad(op: OpView) -> None:
         op.set(grad_name(slot), op.shape(source), op.dtype(source))
 
 
+def _rule(op: OpView) -> list[OpSpec]:
+    """As elsewhere; as in Fluid the sums themselves are named as results as well."""
+    (spec,) = standard_grad(inputs=("scale_w", "bias", "X"), outputs=("Means", "Scales"))(op)
+    spec.outputs.update((slot, list(op.names(slot))) for slot in _SUMS)
+    return [spec]
+
+
 register(
     OpDef(
         "data_norm",
@@ -117,7 +124,7 @@ register(
         _ATTRS,
         infer=_infer,
         kernel=_data_norm,
-        grad=standard_grad(inputs=("scale_w", "bias", "X"), outputs=("Means", "Scales")),
+        grad=_rule,
         stop_gradient=("Means", "Scales"),
         lod_from={"Y": "X"},
         doc="(X - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum), column by column.",
