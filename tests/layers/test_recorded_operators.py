@@ -104,3 +104,11 @@ def test_in_dygraph_mode():
         assert layers.continuous_value_model(x, counts, False).shape == [2, 2]
         whole = fluid.dygraph.to_variable(np.ones([2, 3, 4], "float32"))
         assert layers.add_position_encoding(whole, 1.0, 1.0).shape == [2, 3, 4]
+
+
+def test_transposed_convolutions_of_volumes_have_the_layouts_of_images():
+    def build(x):
+        return layers.conv3d_transpose(x, 2, filter_size=2, data_format="NDHWC", bias_attr=False)
+
+    _, (op,) = _built(build, [1, 3, 3, 3, 2])
+    assert op.attr("data_format") == "NHWC"

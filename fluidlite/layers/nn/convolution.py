@@ -54,6 +54,8 @@ class Convolution:
         self.padding, algorithm = paddings(padding, self.dims, self.channels_last, self.layer)
         self.dilation = self.numbers(dilation, "dilation")
         self.output_size = [] if output_size is None else self.numbers(output_size, "output_size")
+        if self.transposed and data_format is not None:
+            data_format = data_format.replace("D", "")  # as Fluid calls it, of volumes too
         given: dict[str, Any] = {
             "strides": self.stride,
             "paddings": self.padding,
