@@ -24,7 +24,7 @@ READY = "language model, torch.nn.LSTM"
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
+    parser = sides.steps_parser(__doc__)
     parser.add_argument(
         "--steps", type=int, default=15, help="steps of each work and turn (default: %(default)s)"
     )

@@ -26,7 +26,7 @@ MODELS = (
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
+    parser = sides.steps_parser(__doc__)
     parser.add_argument(
         "--seconds",
         type=float,

@@ -16,7 +16,7 @@ NETWORKS = ("softmax regression", "mlp", "lenet")
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
+    parser = sides.steps_parser(__doc__)
     parser.add_argument(
         "--seconds",
         type=float,

@@ -28,7 +28,7 @@ PACKED = ("DynamicRNN, packed", "DynamicRNN, torch.nn.RNN")
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
+    parser = sides.steps_parser(__doc__)
     parser.add_argument(
         "--steps", type=int, default=60, help="steps of each work and turn (default: %(default)s)"
     )

@@ -16,7 +16,7 @@ GOALS = {"linear_chain_crf": sides.Goal(times=3), "warpctc": sides.Goal(times=3,
 
 
 def main() -> int:
-    parser = sides.parser(__doc__, rounds=3)
+    parser = sides.steps_parser(__doc__)
     parser.add_argument(
         "--steps", type=int, default=60, help="steps of each work and turn (default: %(default)s)"
     )

@@ -287,22 +287,22 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part) {
 
 /* A BLAS packs its operands in each call, which for small products takes longer than the product itself, and for few rows up
  * to where it would take several threads; smaller vectors read a B that the second cache does not hold slower than that. Medium
- * products go through A in blocks that the second cache holds beside such a B: at the rate of a BLAS or above, but for the
- * smallest vectors. */
+ * products go through A in blocks that the second cache holds beside as many rows of B as are multiplied at a time: at the
+ * rate of a BLAS or above, but for the smallest vectors. */
 constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64;
-constexpr int64_t most_work_of_medium = vector_bytes > 16 ? 1 << 26 : most_work, most_bytes_of_medium = 3 << 18;
+constexpr int64_t most_work_of_medium = vector_bytes > 16 ? 3 << 25 : most_work, most_bytes_of_medium = 3 << 18;
 constexpr int64_t most_bytes_of_few = vector_bytes == 64 ? int64_t(1) << 40 : 1 << 20;
 
-/* Whether op(B) has at most so many bytes. */
-template <class T> bool fits(const Product<T> &g, int64_t bytes) {
-    return g.k <= bytes && g.n <= bytes / static_cast<int64_t>(sizeof(T)) / g.k;
+/* Whether `rows` of op(B) have at most so many bytes. */
+template <class T> bool fits(const Product<T> &g, int64_t rows, int64_t bytes) {
+    return rows <= bytes && g.n <= bytes / static_cast<int64_t>(sizeof(T)) / rows;
 }
 
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
     int64_t most = most_work;
-    if (g.m <= few_rows && fits(g, most_bytes_of_few)) most = most_work_of_few;
-    if (fits(g, most_bytes_of_medium)) most = std::max(most, most_work_of_medium);
+    if (g.m <= few_rows && fits(g, g.k, most_bytes_of_few)) most = most_work_of_few;
+    if (fits(g, std::min(g.k, depth), most_bytes_of_medium)) most = std::max(most, most_work_of_medium);
     return g.m <= most && g.n <= most && g.k <= most && g.m * g.n <= most && g.m * g.n * g.k <= most;
 }
 
