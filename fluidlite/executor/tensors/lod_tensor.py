@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -203,7 +204,14 @@ class LoDTensor(TensorMemory):
         return self.array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        elements = self._elements()
+        if self.array is None:
+            warnings.warn(
+                "a LoDTensor that has not been set was read: it gives an empty array, as in Fluid. "
+                "If it should hold a parameter, run the startup program in this scope first.",
+                stacklevel=2,
+            )
+            return np.empty(0, "float64" if dtype is None else dtype)
+        elements = self.array
         if on_device(elements):
             if copy is False:
                 raise ValueError(

@@ -45,8 +45,11 @@ def test_lists_must_match_their_lengths():
 
 def test_set_copies_and_keeps_memory_where_it_can():
     tensor = fluid.LoDTensor()
+    with pytest.warns(UserWarning, match="has not been set.*startup program"):
+        empty = np.array(tensor)
+    assert (empty.shape, empty.dtype) == ((0,), np.float64)
     with pytest.raises(ValueError, match="has not been set"):
-        np.array(tensor)
+        len(tensor)
     assert tensor.shape() == [0]
     source = np.ones((2, 3), "float32")
     tensor.set(source, CPU)
