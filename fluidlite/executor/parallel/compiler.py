@@ -12,6 +12,7 @@ from ...base import profiling
 from ...base.errors import NotSupportedError
 from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ...framework import OpRole, Program, default_main_program
+from ...framework.serialization.ir_graph import Graph
 from ..tensors.scope import Scope, global_scope
 from . import trainers
 
@@ -116,9 +117,17 @@ class ExecutionStrategy(_Options):
 
 
 class CompiledProgram:
-    """A program to be run on one place, or with `with_data_parallel` on several (`fluid.CompiledProgram`)."""
+    """A program to be run on one place, or with `with_data_parallel` on several (`fluid.CompiledProgram`).
 
-    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
+    `program_or_graph`: a Program, or the `core.Graph` of an `IrGraph`, as passes for quantisation give it; of a graph,
+    the program is what it shows now.
+    """
+
+    def __init__(
+        self, program_or_graph: Program | Graph, build_strategy: BuildStrategy | None = None
+    ) -> None:
+        if isinstance(program_or_graph, Graph):
+            program_or_graph = program_or_graph._to_program()
         if not isinstance(program_or_graph, Program):
             raise TypeError(
                 "The type of program_to_graph parameter is wrong, expected Graph or Program, but received "

@@ -24,6 +24,10 @@ class Graph:
         self._program = desc._shown.clone()
         self._nodes: IrGraph | None = None
 
+    def _to_program(self) -> Program:
+        """The program as the passes that were applied to the graph left it."""
+        return self._program if self._nodes is None else self._nodes.to_program()
+
 
 class IrNode:
     """An operator or a variable of an `IrGraph` with its neighbours (`fluid.framework.IrNode`)."""

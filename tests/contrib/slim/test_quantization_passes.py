@@ -53,12 +53,20 @@ def started():
     return scope
 
 
-def trained(kinds):
-    """Losses of three steps, then the output and the graph for tests, and the scope."""
+def compiled(graph):
+    return fluid.CompiledProgram(graph.graph)
+
+
+def replicated(graph):
+    return fluid.CompiledProgram(graph.graph).with_data_parallel(loss_name=build(True)[2], places=[PLACE])
+
+
+def trained(kinds, made=IrGraph.to_program):
+    """Losses of three steps, then the output and the graph for tests, and the scope; `made` says what is run."""
     scope = started()
     exe, random, losses = fluid.Executor(PLACE), np.random.RandomState(5), []
     _, _, loss, predicted = build(True)
-    program = passes(kinds, True, scope).to_program()
+    program = made(passes(kinds, True, scope))
     testing = passes(kinds, False, scope)
     with fluid.scope_guard(scope):
         for _ in range(3):
@@ -101,8 +109,9 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("kinds", RECORDED)
-def test_training_and_freezing(kinds):
-    losses, before, after, thresholds, weight, _, _ = trained(kinds)
+@pytest.mark.parametrize("made", [IrGraph.to_program, compiled, replicated])
+def test_training_and_freezing(kinds, made):
+    losses, before, after, thresholds, weight, _, _ = trained(kinds, made)
     wanted_losses, wanted, wanted_thresholds, wanted_weight = RECORDED[kinds]
     np.testing.assert_allclose(losses, wanted_losses, rtol=1e-4)
     np.testing.assert_allclose(before[0], wanted, rtol=1e-4)
