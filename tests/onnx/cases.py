@@ -67,7 +67,8 @@ pair(
     "elementwise_of_axis_1", lambda x, y: L.elementwise_add(x, y, axis=1, act="relu"), (None, 3, 4, 2), (3, 4)
 )
 pair("elementwise_of_axis_0", lambda x, y: L.elementwise_mul(x, y, axis=0), (5, 3), (5,))
-pair("elementwise_mod", L.elementwise_mod, (None, 7), (7,), "int64")
+pair("elementwise_mod", lambda x, y: L.elementwise_mod(x - 4, y), (None, 7), (7,), "int64")
+pair("elementwise_floordiv", lambda x, y: L.elementwise_floordiv(x - 4, y), (None, 7), (7,), "int64")
 for _name in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"):
     pair(_name, getattr(L, _name), (None, 7), (1, 7), "int64")
 pair(
@@ -343,6 +344,44 @@ def static_rnn(x):
     return rnn()
 
 
+@case(("x", (None, 8), "float32", 0), ("h", (None, 2), "float32", 0))
+def recurrent_units(x, h):
+    return [
+        *L.lstm_unit(x, h, L.tanh(h), forget_bias=0.5),
+        *L.gru_unit(L.fc(x, 6), h, 6),
+        L.gru_unit(L.fc(x, 6), h, 6, origin_mode=True)[0],
+    ]
+
+
+@case(("x", (None, 4), "float32", 0), ("label", (None, 1), "int64", 0))
+def costs(x, label):
+    hard, classes = L.softmax_with_cross_entropy(L.pad(x, [0, 0, 0, 3]), label, return_softmax=True)
+    ignored = L.softmax_with_cross_entropy(L.pad(x, [0, 0, 0, 3]), label, ignore_index=2)
+    soft = L.softmax_with_cross_entropy(x, L.softmax(-x), soft_label=True)
+    turned = L.softmax_with_cross_entropy(
+        L.transpose(L.pad(x, [0, 0, 0, 3]), [1, 0]), L.transpose(label, [1, 0]), axis=0
+    )
+    return [hard, classes, ignored, soft, turned]
+
+
+pair("cosines", L.cos_sim, (None, 5), (None, 5))
+pair("cosines_with_one", L.cos_sim, (None, 5), (1, 5))
+
+
+@case(("lengths", (None,), "int64", 0), ("x", (None, 3), "float32", 0))
+def masks(lengths, x):
+    return [
+        L.sequence_mask(lengths, 8, "float32"),
+        L.sequence_mask(lengths),
+        L.sequence_mask(lengths, L.shape(x)[0], "bool"),
+    ]
+
+
+@case(("ids", (3, None, 2), "int64", 0))
+def hypotheses(ids):
+    return L.gather_tree(ids, L.cast(ids > 3, "int64"))
+
+
 @case(("x", (None, 3), "float32", 0))
 def loops(x):
     n = L.cast(L.shape(x)[0], "int64")
@@ -366,7 +405,8 @@ def arrays(x):
         L.increment(i)
         L.array_write(before * 0.5, i, kept)
         L.less_than(i, n, cond=goes_on)
-    return [L.array_read(kept, n), L.array_length(kept)]
+    joined = [L.tensor_array_to_tensor(kept, 1)[0], L.tensor_array_to_tensor(kept, 0, use_stack=True)[0]]
+    return [L.array_read(kept, n), L.array_length(kept), *joined]
 
 
 @case(("x", (None, 3), "float32", 0))

@@ -22,7 +22,7 @@ def fed(feed):
     given = {}
     for name, value in feed.items():
         given[name] = np.array(value)
-        if hasattr(value, "recursive_sequence_lengths"):
+        if hasattr(value, "recursive_sequence_lengths") and value.recursive_sequence_lengths():
             given[name + LENGTHS] = np.array(value.recursive_sequence_lengths()[-1], "int64")
     return given
 

@@ -21,6 +21,8 @@ STAYS = {
     "order": "TopK",
     "conv2d_transpose": "output_padding",
     "detector": "NonMaxSuppression",
+    "costs": "GatherElements",
+    "hypotheses": "GatherElements",
 }
 """Exported programs that do not come back, with what the error names."""
 

@@ -103,12 +103,16 @@ def _pair(n: Node) -> None:
     """Both sides may be spread."""
     scalar = all(n.value(i).scalar for i in range(len(n)))
     total = n.var()
-    if n.kind == "Mod" and (n.attr("fmod", 0) or n.dtype().kind == "f"):
+    if n.kind == "Mod" and n.dtype().kind == "f":
         raise n.fail("is not of integers")
     for index in range(1, len(n)):
         if n.kind in _TESTS and n.dtype().kind == "b":
             raise n.fail("compares truths")
         total = n.op(_PAIRS[n.kind], {"X": total, "Y": n.var(index)}, axis=-1)
+    if n.kind == "Mod" and not n.attr("fmod", 0):
+        # Fluid's has the sign of the first, this one that of the second.
+        total = n.op("elementwise_add", {"X": total, "Y": n.var(1)}, axis=-1)
+        total = n.op("elementwise_mod", {"X": total, "Y": n.var(1)}, axis=-1)
     n.out(total, scalar=scalar)
 
 

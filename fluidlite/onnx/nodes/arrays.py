@@ -103,3 +103,13 @@ def _reorder(o: Exported) -> None:
     if o.graph.lengths_of(o.names("X")[0]):
         raise o.fail("sorts sequences")
     o.out("Out", o.node("Gather", o.input("X"), _order(o, o.input("RankTable"))))
+
+
+@exports("tensor_array_to_tensor")
+def _joined(o: Exported) -> None:
+    if o.wants("OutIndex") and o.op.outputs["OutIndex"][0] in o.read_later():
+        raise o.fail("says how large the elements are")
+    o.out(
+        "Out",
+        o.node("ConcatFromSequence", o.input("X"), axis=o.attr("axis"), new_axis=int(o.attr("use_stack"))),
+    )

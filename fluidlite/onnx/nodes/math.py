@@ -167,7 +167,7 @@ def _not_equal(o: Exported) -> None:
 def _mod(o: Exported) -> None:
     x, y = aligned(o)
     if not to_numpy(o.dtype("X")).kind == "f":
-        o.out("Out", o.node("Mod", x, y))
+        o.out("Out", o.node("Mod", x, y, fmod=1))  # the sign of X
         return
     o.out("Out", o.node("Sub", x, o.node("Mul", o.node("Floor", o.node("Div", x, y)), y)))
 
@@ -246,3 +246,27 @@ def _mul(o: Exported) -> None:
     if len(behind) > 1:
         product = o.node("Reshape", product, o.ints(*[0] * rows, *behind))
     o.out("Out", product)
+
+
+@exports("softmax_with_cross_entropy")
+def _softmax_with_cross_entropy(o: Exported) -> None:
+    """Labels that are ignored cost nothing."""
+    logits, axis = o.input("Logits"), o.attr("axis") % o.rank("Logits")
+    logs = o.node("LogSoftmax", logits, axis=axis)
+    o.out("Softmax", o.node("Softmax", logits, axis=axis))
+    if o.attr("soft_label"):
+        summed = o.node("ReduceSum", o.node("Mul", o.input("Label"), logs), o.ints(axis), keepdims=1)
+        o.out("Loss", o.node("Neg", summed))
+        return
+    shape = o.node("Shape", o.node("ReduceMax", logits, axes=[axis], keepdims=1))
+    label = o.cast(o.node("Reshape", o.input("Label"), shape), VarType.INT64)
+    ignored = o.node("Equal", label, o.constant(o.attr("ignore_index")))
+    picked = o.node("GatherElements", logs, o.node("Where", ignored, o.constant(0), label), axis=axis)
+    o.out("Loss", o.node("Where", ignored, scalar(o, 0, "Logits"), o.node("Neg", picked)))
+
+
+@exports("elementwise_floordiv")
+def _floordiv(o: Exported) -> None:
+    """Of integers towards 0, as ONNX divides them."""
+    quotient = o.node("Div", *aligned(o))
+    o.out("Out", o.node("Floor", quotient) if to_numpy(o.dtype("X")).kind == "f" else quotient)

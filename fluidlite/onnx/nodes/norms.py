@@ -99,3 +99,17 @@ def _lrn(o: Exported) -> None:
     size = o.attr("n")
     given = {"alpha": o.attr("alpha") * size, "beta": o.attr("beta"), "bias": o.attr("k")}
     o.out("Out", o.node("LRN", o.input("X"), size=size, **given))
+
+
+@exports("cos_sim")
+def _cos_sim(o: Exported) -> None:
+    """The cosine between each row of X and that of Y, which may have one row for all."""
+    x, y = (o.node("Flatten", o.input(slot), axis=1) for slot in ("X", "Y"))
+
+    def summed(one: str, other: str) -> str:
+        return str(o.node("ReduceSum", o.node("Mul", one, other), o.ints(1), keepdims=1))
+
+    lengths = [o.node("Sqrt", summed(rows, rows)) for rows in (x, y)]
+    o.out("XNorm", lengths[0])
+    o.out("YNorm", lengths[1])
+    o.out("Out", o.node("Div", o.node("Div", summed(x, y), lengths[0]), lengths[1]))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph import Exported, exports
 from ..padding import padded, sequences, unpadded
+from .math import scalar
 
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
 
@@ -87,3 +88,41 @@ def _gru(o: Exported) -> None:
     weights = [np.eye(3 * size, dtype=weight.dtype) * sign, np.ascontiguousarray(recurrent * sign), both]
     (hidden,) = _run(o, "GRU", size, weights, [_start(o, "H0")], 1, activations=kinds, linear_before_reset=0)
     o.out("Hidden", hidden, o.lengths("Input"))
+
+
+@exports("lstm_unit")
+def _lstm_unit(o: Exported) -> None:
+    """One step whose gates, [rows, 4 * size], are input, forget, output and candidate."""
+    (size,) = o.static("C_prev", 1)
+    into, forget, out, candidate = o.node("Split", o.input("X"), o.ints(*[size] * 4), count=4, axis=1)
+    if o.attr("forget_bias"):
+        forget = o.node("Add", forget, scalar(o, o.attr("forget_bias")))
+    kept = o.node("Mul", o.node("Sigmoid", forget), o.input("C_prev"))
+    cell = o.node("Add", kept, o.node("Mul", o.node("Sigmoid", into), o.node("Tanh", candidate)))
+    o.out("C", cell)
+    o.out("H", o.node("Mul", o.node("Sigmoid", out), o.node("Tanh", cell)))
+
+
+@exports("gru_unit")
+def _gru_unit(o: Exported) -> None:
+    """One step; the rows of the update and reset gates' weights lie in front of the candidate's."""
+    (size,) = o.static("HiddenPrev", 1)
+    before, given = o.input("HiddenPrev"), o.input("Input")
+    if o.has("Bias"):
+        given = o.node("Add", given, o.node("Reshape", o.input("Bias"), o.ints(1, -1)))
+    flat = o.node("Reshape", o.input("Weight"), o.ints(-1))
+    gates, last = o.node("Split", flat, o.ints(2 * size * size, size * size), count=2, axis=0)
+    both, own = o.node("Split", given, o.ints(2 * size, size), count=2, axis=1)
+    kinds = [
+        ("Identity", "Sigmoid", "Tanh", "Relu")[o.attr(name)] for name in ("gate_activation", "activation")
+    ]
+    inner = o.node("MatMul", before, o.node("Reshape", gates, o.ints(size, 2 * size)))
+    both = o.node(kinds[0], o.node("Add", both, inner))
+    update, reset = o.node("Split", both, o.ints(size, size), count=2, axis=1)
+    kept = o.node("Mul", reset, before)
+    own = o.node("Add", own, o.node("MatMul", kept, o.node("Reshape", last, o.ints(size, size))))
+    candidate = o.node(kinds[1], own)
+    old, new = (candidate, before) if o.attr("origin_mode") else (before, candidate)
+    o.out("Gate", o.node("Concat", both, candidate, axis=1))
+    o.out("ResetHiddenPrev", kept)
+    o.out("Hidden", o.node("Add", old, o.node("Mul", update, o.node("Sub", new, old))))

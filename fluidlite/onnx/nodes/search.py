@@ -154,3 +154,24 @@ def _multiclass_nms(o: Exported) -> None:
         "ReduceSum", o.cast(o.node("Equal", image, images), VarType.INT64), o.ints(0), keepdims=0
     )
     o.out("Out", o.node("Concat", o.cast(label, o.dtype("Scores")), score, corners, axis=1), lengths)
+
+
+@exports("gather_tree")
+def _gather_tree(o: Exported) -> None:
+    """Backwards from the last step: which hypothesis of the step before each one goes on from."""
+    kind = element_type(o.dtype("Ids"))
+    body = Graph(o.graph.block, o.graph)
+    places, ids, parents = (body.fresh(hint) for hint in ("places", "ids", "parents"))
+    inputs = [helper.make_tensor_value_info(name, kind, [None, None]) for name in (places, ids, parents)]
+    before = body.node("GatherElements", [parents, places], axis=1)
+    found = body.node("GatherElements", [ids, places], axis=1)
+    outputs = [helper.make_tensor_value_info(name, kind, [None, None]) for name in (before, found)]
+    step = helper.make_graph(body.nodes, body.root.fresh("step"), inputs, outputs)
+    first = o.node("Gather", o.input("Ids"), o.constant(0), axis=0)
+    ones = o.cast(o.node("Expand", o.constant(1), o.node("Shape", first)), o.dtype("Ids"))
+    start = o.node("CumSum", ones, o.constant(1), exclusive=1)
+    _, out = o.node(
+        "Scan", start, o.input("Ids"), o.input("Parents"), count=2, body=step, num_scan_inputs=2,
+        scan_input_directions=[1, 1], scan_output_directions=[1],
+    )  # fmt: skip
+    o.out("Out", out)

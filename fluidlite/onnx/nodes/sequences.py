@@ -120,3 +120,17 @@ def _ctc_align(o: Exported) -> None:
     counted = o.node("And", padded(o, kept, parts), parts.inside)
     lengths = o.node("ReduceSum", o.cast(counted, VarType.INT64), o.ints(0), keepdims=0)
     o.out("Output", o.node("Compress", o.input("Input"), kept, axis=0), lengths)
+
+
+@exports("sequence_mask")
+def _mask(o: Exported) -> None:
+    lengths = o.cast(o.input("X"), VarType.INT64)
+    if o.has("MaxLenTensor"):
+        width = o.cast(o.node("Reshape", o.input("MaxLenTensor"), o.ints()), VarType.INT64)
+    elif o.attr("maxlen") >= 0:
+        width = o.constant(o.attr("maxlen"))
+    else:
+        width = o.node("ReduceMax", lengths, keepdims=0)
+    places = o.node("Range", o.constant(0), width, o.constant(1))
+    inside = o.node("Less", places, o.node("Unsqueeze", lengths, o.ints(-1)))
+    o.out("Y", o.cast(inside, VarType(o.attr("out_dtype"))))
