@@ -25,11 +25,14 @@ _LARGEST = 1 << 20
 def follow(maker: Maker, graph: onnx.GraphProto) -> None:
     """Append the operators of a graph's nodes to the current block.
 
-    Raises FormatError for a node whose inputs or attributes do not fit, NotSupportedError for what of one has no
+    Raises FormatError for constants that are damaged and for a node whose inputs or attributes do not fit, NotSupportedError for what of one has no
     counterpart.
     """
     for tensor in graph.initializer:
-        array = numpy_helper.to_array(tensor)
+        try:
+            array = numpy_helper.to_array(tensor)
+        except DAMAGED as error:
+            raise FormatError(f"the numbers of constant {tensor.name!r} cannot be read: {error}") from None
         maker.values[tensor.name] = Value(array=array, scalar=array.ndim == 0)
     for node in graph.node:
         try:

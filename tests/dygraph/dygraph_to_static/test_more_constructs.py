@@ -1,6 +1,7 @@
 """Python's variables, containers and functions around tensors: the same as programs and eagerly."""
 
 import functools
+import sys
 import types
 
 import pytest
@@ -49,6 +50,10 @@ def recursion(x, n=4):
 
 
 def lambdas(x):
+    """Two on a line are told apart since Python says in which column an instruction stands."""
+    if sys.version_info < (3, 11):
+        several = [lambda y: y * 2 if layers.reduce_sum(y) > 0 else y * 3]
+        return several[0](x) + 1
     several = [lambda y: y * 2 if layers.reduce_sum(y) > 0 else y * 3, lambda z: z and 1]
     return several[0](x) + several[1](3)
 
