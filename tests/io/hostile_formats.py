@@ -50,8 +50,9 @@ class Formats:
         if _available("onnx"):
             from onnx import ModelProto
 
-            self.messages["onnx"] = ModelProto
+            self.messages["onnx"] = self.messages["onnx blocks"] = ModelProto
             add("onnx", onnx_model(), _onnx)
+            add("onnx blocks", _onnx_blocks(), _onnx_loaded)
 
     def attempt(self, kind: str, data: bytes) -> None:
         """Load `data` and use what comes out of it."""
@@ -102,6 +103,14 @@ def _onnx(path: Path) -> None:
         fluid.Executor(fluid.CPUPlace()).run(program, feed=dict.fromkeys(feeds, images), fetch_list=fetches)
 
 
+def _onnx_loaded(path: Path) -> None:
+    """Not run: damage makes loops endless."""
+    from fluidlite import onnx
+
+    with fluid.scope_guard(fluid.Scope()), unique_name.guard():
+        str(onnx.load(path)[0])
+
+
 def _used(state: dict[str, np.ndarray]) -> None:
     """Look at every element, as whoever loads arrays does."""
     for array in state.values():
@@ -143,6 +152,47 @@ def _event_file(folder: Path) -> bytes:
     data = file.read_bytes()
     file.unlink()
     return data
+
+
+def _onnx_blocks() -> bytes:
+    """Branches, a loop, a scan and sequences."""
+    import onnx
+
+    text = """
+        zero = Constant <value = float {0.0}> ()
+        three = Constant <value = int64 {3}> ()
+        axes = Constant <value = int64[1] {0}> ()
+        true = Constant <value = bool {1}> ()
+        all = ReduceSum <keepdims = 0> (x)
+        more = Greater (all, zero)
+        some = If (more) <
+            then_branch = yes () => (float[a, b] left) { left = Relu (x) },
+            else_branch = no () => (float[c, d] right) { right = Neg (x) }
+        >
+        none = SequenceEmpty ()
+        last, list, sums = Loop (three, true, some, none) <
+            body = turn (int64 i, bool on, float[e, f] h, seq(float[g, k]) l)
+                    => (bool again, float[m, n] after, seq(float[o, p]) longer, float[q] sum) {
+                again = Identity (on)
+                after = Concat <axis = 0> (h, x)
+                longer = SequenceInsert (l, h)
+                sum = ReduceSum <keepdims = 0> (after, axes)
+            }
+        >
+        start = Constant <value = float[2] {1.0, 2.0}> ()
+        end, steps = Scan <num_scan_inputs = 1,
+            body = step (float[2] before, float[2] row) => (float[2] r, float[2] s) {
+                r = Add (before, row)
+                s = Mul (r, row)
+            }
+        > (start, last)
+        first = SequenceAt (list, three)
+        y = Concat <axis = 0> (steps, sums, first)
+    """
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> m (float[n, 2] x) => (float[u, v] y) {{ {text} }}'
+    )
+    return bytes(model.SerializeToString())
 
 
 def onnx_model() -> bytes:

@@ -34,6 +34,7 @@ KINDS = [
     "safetensors",
     "events",
     "onnx",
+    "onnx blocks",
 ]
 
 
