@@ -81,3 +81,19 @@ def test_a_program_without_version_and_defaults_predicts_the_same(tmp_path):
     assert removed > 40
     (tmp_path / "__model__").write_bytes(message.SerializeToString())
     assert np.array_equal(predicted(), expected)
+
+    # Operators as they were before they kept the shape of their input; versions before and after 1.8, which loads all.
+    renamed = 0
+    for op in message.blocks[0].ops:
+        if op.type in ("reshape2", "transpose2", "flatten2"):
+            op.type = op.type[:-1]
+            del op.outputs[[output.parameter for output in op.outputs].index("XShape")]
+            renamed += 1
+        for inputs in list(op.inputs):
+            if not inputs.arguments:
+                op.inputs.remove(inputs)
+    assert renamed == 3
+    for version in (0, 1005000, 1007002, 2000000):
+        message.version.version = version
+        (tmp_path / "__model__").write_bytes(message.SerializeToString())
+        assert np.array_equal(predicted(), expected)
