@@ -128,15 +128,17 @@ class BuildAtOnce(build_ext):
 
 
 EXTENSIONS = [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))]
-
-setup(
-    cmdclass={"build_ext": BuildAtOnce},
-    ext_modules=cythonize(
+if not {"egg_info", "dist_info", "sdist"} & set(sys.argv):  # which only ask what there is
+    EXTENSIONS = cythonize(
         EXTENSIONS,
         compiler_directives=DIRECTIVES,
         # Cython does not see that directives have changed.
         force=DEBUG,
         nthreads=os.cpu_count() or 1,
-    ),
+    )
+
+setup(
+    cmdclass={"build_ext": BuildAtOnce},
+    ext_modules=EXTENSIONS,
     options={"build_ext": {"parallel": len(EXTENSIONS)}},
 )

@@ -18,6 +18,13 @@ STEP = "Executor.run"
 """What the part of a step is called that is spent around its operators."""
 
 
+TRAINER = "fluidlite trainer"
+"""What the names of threads begin with that train a program from files."""
+
+TRAINERS = "waiting for trainers"
+"""What the part of `train_from_dataset` is called that such threads take."""
+
+
 class ProfilerState(IntEnum):
     """What is profiled: nothing, the host, the GPU, or both (`fluid.core.ProfilerState`)."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType, to_numpy
+from ..base.pages import filled
 from .operator import OpRole
 
 if TYPE_CHECKING:
@@ -25,10 +25,7 @@ _PAGE = Path(__file__).with_name("drawing.html")
 
 def page(program: Program, title: str) -> str:
     """One self-contained HTML page with the graph of `program`: its operators, shapes, parameters and attributes."""
-    data = {"title": title, "blocks": [_block(block) for block in program.blocks]}
-    # No text of a name or an attribute can end the element that the data stand in.
-    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return _PAGE.read_text(encoding="utf-8").replace("/*DATA*/null", text)
+    return filled(_PAGE, {"title": title, "blocks": [_block(block) for block in program.blocks]})
 
 
 def in_notebook(program: Program) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import NotSupportedError
+from ..base.pages import filled
 from .events import Curve, runs
 
 MOST_POINTS = 1000
@@ -46,9 +46,7 @@ def page(found: dict[str, dict[str, Curve]], title: str) -> str:
             {"tag": tag, "lines": [_line(found[run].get(tag, [])) for run in sorted(found)]} for tag in tags
         ],
     }
-    # No text of a tag can end the element that the data stand in.
-    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return Path(__file__).with_name("curves.html").read_text(encoding="utf-8").replace("/*DATA*/null", text)
+    return filled(Path(__file__).with_name("curves.html"), data)
 
 
 def _line(curve: Curve) -> list[list[Any]]:

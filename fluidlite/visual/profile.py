@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import threading
@@ -14,11 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from ..base import profiling
+from ..base.pages import filled
 from ..base.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
 from ..paddle import hook, script
 from ..reader.loader.stats import to_read_faster
 
-PARTS = ("computing", "executor", "copying", "waiting", "reading", "collating", "sending", "script")
+PARTS = (
+    "computing",
+    "executor",
+    "copying",
+    "waiting",
+    "reading",
+    "collating",
+    "sending",
+    "trainers",
+    "script",
+)
 """What time is spent on. Executor: around the operators; script: what nothing else was recorded for."""
 
 COLUMNS = 300
@@ -26,7 +36,10 @@ COLUMNS = 300
 CLOSE = 500
 """How many spans of a thread the closer look shows at most."""
 
-_NAMED = {"DataLoader.next": "waiting", "reading": "reading", "collating": "collating", "sending": "sending"}
+_NAMED = {
+    "DataLoader.next": "waiting", "reading": "reading", "collating": "collating", "sending": "sending",
+    profiling.TRAINERS: "trainers",
+}  # fmt: skip
 _OF_KIND = {Kind.OPERATOR: "computing", Kind.COPY: "copying", Kind.OTHER: "executor"}
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -208,6 +221,23 @@ class Report:
         found["script"] = max(self.seconds - sum(found.values()), 0.0)
         return found
 
+    def work(self) -> dict[str, float]:
+        """Seconds of the main thread by part; instead of waiting for trainers what these did meanwhile, on average.
+
+        What they have not recorded they spent around operators: waiting for each other's Python.
+        """
+        found = self.parts()
+        waited = found.pop("trainers")
+        lanes = [lane for lane in self.lanes if lane.name.startswith(profiling.TRAINER)]
+        count = len({lane.name for lane in lanes})
+        for lane in lanes:
+            for row in lane.rows.values():
+                took = row.host / 1e9 / count
+                found[part_of(row.name, row.kind)] += took
+                waited -= took
+        found["executor"] += max(waited, 0.0)
+        return found
+
     def operators(self) -> list[Row]:
         """The operators of all threads, that with the most time first."""
         merged: dict[str, Row] = {}
@@ -247,7 +277,7 @@ class Report:
         return said + "."
 
     def _bottleneck(self) -> str:
-        parts = self.parts()
+        parts = self.work()
         reading = parts["waiting"] + parts["reading"] + parts["collating"]
         shares = {
             "reading": reading,
@@ -257,6 +287,11 @@ class Report:
         }
         most = max(shares, key=lambda name: shares[name])
         share = f"{shares[most] / self.seconds:.0%}"
+        if most == "reading" and parts["reading"] > parts["waiting"]:
+            return (
+                f"Reading is the bottleneck: {share} of the time went to it, beside no step. A DataLoader reads while "
+                "the program computes; of files, an InMemoryDataset reads once for all epochs."
+            )
         if most == "reading":
             said = f"Reading is the bottleneck: the main thread waited for data {share} of the time"
             slow = max(self.loaders, key=lambda stats: stats["consumer_waited"], default=None)
@@ -345,9 +380,7 @@ def page(run: Run, title: str, status: int = 0) -> str:
         "loaders": [{key: _plain(value) for key, value in stats.items()} for stats in report.loaders],
         "dropped": sum(lane.dropped for lane in report.lanes),
     }
-    # No text of a script can end the element that the data stand in.
-    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return Path(__file__).with_name("profile.html").read_text(encoding="utf-8").replace("/*DATA*/null", text)
+    return filled(Path(__file__).with_name("profile.html"), data)
 
 
 def _plain(value: Any) -> Any:

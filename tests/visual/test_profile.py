@@ -139,3 +139,59 @@ def test_nothing_is_counted_of_loaders_unless_somebody_asks():
 def test_a_script_that_is_not_there(tmp_path, capsys):
     assert profile.profile([str(tmp_path / "none.py")]) == 2
     assert "there is no script" in capsys.readouterr().err and profiling.active is None
+
+
+FROM_FILES = """
+import paddle.fluid as fluid
+
+x, y = fluid.data("x", [None, 2]), fluid.data("y", [None, 1], "int64")
+loss = fluid.layers.mean(fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(x, 4), y))
+fluid.optimizer.SGD(0.1).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+dataset.set_use_var([x, y])
+dataset.set_batch_size(5)
+dataset.set_thread(2)
+dataset.set_filelist(["one.txt", "two.txt"])
+exe.train_from_dataset(fluid.default_main_program(), dataset)
+"""
+
+
+def test_training_from_files(tmp_path):
+    """The main thread waits for those that train, which read their files and run the program."""
+    (tmp_path / "train.py").write_text(FROM_FILES)
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("2 0.5 0.25 1 3\n" * 50)
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidlite", "profile", "train.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "train.profile.html").read_text(encoding="utf8")
+    data = json.loads(re.search("const data = (.*);\n", text)[1])
+    assert {name: count for name, count, *_ in data["operators"]}["softmax_with_cross_entropy_grad"] == 20
+    assert "trainers" in dict(data["parts"])
+    reading, strips = data["names"].index("reading"), dict(data["strips"])
+    for number in (0, 1):
+        assert sum(column[reading] for column in strips[f"fluidlite trainer {number}"]) > 0
+
+
+def test_the_work_of_trainers_stands_for_the_wait_for_them():
+    run = profile.Run.__new__(profile.Run)
+    run.recorder, run.memory = Recorder(ProfilerState.kAll, detailed=True), []
+    run.begin, run.end = 0, 10_000_000_000
+    lanes = run.recorder.lanes
+    for name, spans in {
+        "MainThread": [(profiling.TRAINERS, Kind.OTHER, 8)],
+        f"{profiling.TRAINER} 0": [("reading", Kind.OTHER, 6), ("mul", Kind.OPERATOR, 1)],
+        f"{profiling.TRAINER} 1": [("reading", Kind.OTHER, 4), ("mul", Kind.OPERATOR, 3)],
+    }.items():
+        lanes.append(profiling.Lane(name))
+        for what, kind, seconds in spans:
+            row = lanes[-1].rows[what] = profiling.Row(what, kind)
+            row.add(seconds * 10**9, 0, seconds * 10**9)
+    report = profile.Report(run)
+    work = report.work()
+    assert [work[part] for part in ("reading", "computing", "executor", "script")] == [5, 2, 1, 2]
+    assert "Reading is the bottleneck: 50% of the time" in report.sentences()[1]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from ...base import profiling
 from ..tensors.lod_tensor import LoDTensor
 
 Step = Callable[[dict[str, Any], Sequence[Any]], list[Any]]
@@ -104,7 +107,7 @@ def run_over(
 
     def first(batches: Iterable[dict[str, Any]]) -> None:
         seen: list[Any] = [] if watch is None else watch.wanted
-        for number, feed in enumerate(batches):
+        for number, feed in enumerate(_recorded(batches)):
             shown = fetches if number % print_period == 0 else ()
             values = steps[0](feed, [*(name for _, name in shown), *seen])
             for (text, name), value in zip(shown, values, strict=False):
@@ -116,7 +119,7 @@ def run_over(
                 return
 
     def other(step: Step, batches: Iterable[dict[str, Any]]) -> None:
-        for feed in batches:
+        for feed in _recorded(batches):
             step(feed, ())
             if stopped.is_set():
                 return
@@ -139,6 +142,14 @@ def run_over(
         watch.end()
 
 
+def _recorded(batches: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The batches; for the report of a run also how long each was read and put together."""
+    recorder = profiling.detailed()
+    if recorder is None:
+        return batches
+    return iter(partial(recorder.timed, "reading", partial(next, iter(batches), None)), None)
+
+
 def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stopped: threading.Event) -> None:
     """Run functions in threads of their own; the first error ends all."""
     errors: list[BaseException] = []
@@ -159,17 +170,19 @@ def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stop
         threading.Thread(
             target=contextvars.copy_context().run,
             args=(guarded, work),
-            name=f"fluidlite trainer {number}",
+            name=f"{profiling.TRAINER} {number}",
             daemon=True,
         )
         for number, work in enumerate(works)
     ]
     for thread in threads:
         thread.start()
+    recorder = profiling.detailed()
     try:
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.1)  # so that Ctrl-C is heard
+        with nullcontext() if recorder is None else recorder.span(profiling.TRAINERS):
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(0.1)  # so that Ctrl-C is heard
     except BaseException:
         stop()
         for thread in threads:

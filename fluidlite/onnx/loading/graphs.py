@@ -25,8 +25,8 @@ _LARGEST = 1 << 20
 def follow(maker: Maker, graph: onnx.GraphProto) -> None:
     """Append the operators of a graph's nodes to the current block.
 
-    Raises FormatError for constants that are damaged and for a node whose inputs or attributes do not fit, NotSupportedError for what of one has no
-    counterpart.
+    Raises FormatError for damaged constants, and for a node whose inputs or attributes do not fit; NotSupportedError
+    for what of one has no counterpart.
     """
     for tensor in graph.initializer:
         try:

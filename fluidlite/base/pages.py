@@ -1,0 +1,17 @@
+"""Pages to look at: one HTML file each, with its data, that needs no server and no network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+_HEAD = Path(__file__).with_name("page.html")
+
+
+def filled(template: Path, data: Any) -> str:
+    """The page of `template`, behind the head that all pages have, with `data` as JSON in its script."""
+    # No text of a name can end the element that the data stand in.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    body = template.read_text(encoding="utf-8").replace("/*DATA*/null", text)
+    return _HEAD.read_text(encoding="utf-8") + body
