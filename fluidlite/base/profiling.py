@@ -18,6 +18,9 @@ STEP = "Executor.run"
 """What the part of a step is called that is spent around its operators."""
 
 
+UPDATE = "Optimizer.update"
+"""What the part of an update of eager parameters is called that is spent around its operators."""
+
 TRAINER = "fluidlite trainer"
 """What the names of threads begin with that train a program from files."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base import profiling
 from ..base.arrays import owned, plain_copy
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
@@ -96,10 +98,12 @@ class EagerUpdate:
 
     def run(self, grads: Sequence[Any]) -> None:
         """Update the parameters, after `takes` has agreed to the gradients."""
-        if self._plan is not None:
-            self._plan.run()
-        else:
-            self._run_as_program(grads)
+        recorder = profiling.active
+        with nullcontext() if recorder is None else recorder.span(profiling.UPDATE):
+            if self._plan is not None:
+                self._plan.run()
+            else:
+                self._run_as_program(grads)
 
     def _run_as_program(self, grads: Sequence[Any]) -> None:
         """Let the executor find out how to run this; what it gave new memory is copied to where the tensors are."""

@@ -38,7 +38,9 @@ def draw(args: list[str]) -> int:
             raise ValueError(f"a model takes no arguments, got {given.args}; options stand before {source}")
         else:
             program = Program.parse_from_string(_model_file(source).read_bytes())
-        output.write_text(page(program, source.name), encoding="utf-8")
+        output.write_text(
+            page(program, "/".join(source.parts[-2:]) if source.is_dir() else source.name), encoding="utf-8"
+        )
     except (OSError, ValueError) as error:
         print(f"fluidlite draw: {error}", file=sys.stderr)
         return 2

@@ -254,10 +254,23 @@ class Report:
             found.setdefault(lane.name, []).extend(lane.spans)
         return found
 
-    def steps(self) -> list[Span]:
-        """The runs of programs, as they began."""
-        found = [span for lane in self.lanes for span in lane.spans if span.name == profiling.STEP]
+    def named(self, name: str) -> list[Span]:
+        """The spans of that name, as they began."""
+        found = [span for lane in self.lanes for span in lane.spans if span.name == name]
         return sorted(found, key=lambda span: span.begin)
+
+    def steps(self) -> list[Span]:
+        """The runs of programs; where there are none, what lies from one update of eager parameters to the next."""
+        runs = self.named(profiling.STEP)
+        if runs:
+            return runs
+        updates = self.named(profiling.UPDATE)
+        ends = [span.begin + span.length for span in updates]
+        begin = min((span.begin for lane in self.lanes for span in lane.spans), default=0)
+        return [
+            Span(profiling.UPDATE, Kind.OTHER, since, end - since)
+            for since, end in zip([begin, *ends], ends, strict=False)
+        ]
 
     def sentences(self) -> list[str]:
         """What was done, where the time went and what may help, and how much memory it took."""
@@ -268,7 +281,8 @@ class Report:
         said = f"The script took {_seconds(self.seconds)}"
         if steps:
             middle, longest = steps[len(steps) // 2] / 1e9, steps[-1] / 1e9
-            said += f" and ran programs {_times(len(steps))}"
+            what = "ran programs" if self.named(profiling.STEP) else "updated parameters"
+            said += f" and {what} {_times(len(steps))}"
             if len(steps) > 1:
                 said += f", half of them in at most {_seconds(middle)}, the slowest in {_seconds(longest)}"
         batches, samples = (sum(stats[name] for stats in self.loaders) for name in ("batches", "samples"))
