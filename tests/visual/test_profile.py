@@ -87,6 +87,7 @@ def test_the_page_draws_itself(tmp_path):
     page = drawn(tmp_path / "train.profile.html")
     assert "<h1>train.py trace.json 0</h1>" in page
     assert page.count("<svg") >= 7 and page.count("<circle") == 21
+    assert 'viewBox="0 0 -' not in page
     assert re.search("<td[^>]*>softmax_with_cross_entropy_grad</td>", page)
 
 
@@ -177,10 +178,35 @@ def test_training_from_files(tmp_path):
         assert sum(column[reading] for column in strips[f"fluidlite trainer {number}"]) > 0
 
 
-def test_the_work_of_trainers_stands_for_the_wait_for_them():
+def empty_run():
+    """Ten seconds of which nothing has been recorded."""
     run = profile.Run.__new__(profile.Run)
     run.recorder, run.memory = Recorder(ProfilerState.kAll, detailed=True), []
     run.begin, run.end = 0, 10_000_000_000
+    return run
+
+
+def test_without_programs_steps_go_from_update_to_update():
+    run = empty_run()
+    lane = profiling.Lane("MainThread")
+    for name, kind, begin, length in [
+        ("relu", Kind.OPERATOR, 3, 1),
+        (profiling.UPDATE, Kind.OTHER, 5, 2),
+        (profiling.UPDATE, Kind.OTHER, 9, 1),
+    ]:
+        lane.spans.append(Span(name, kind, begin * 10**6, length * 10**6))
+        lane.rows.setdefault(name, profiling.Row(name, kind)).add(length, 0, length)
+    run.recorder.lanes.append(lane)
+    report = profile.Report(run)
+    assert [(span.begin, span.length) for span in report.steps()] == [
+        (3 * 10**6, 4 * 10**6),
+        (7 * 10**6, 3 * 10**6),
+    ]
+    assert "updated parameters twice" in report.sentences()[0]
+
+
+def test_the_work_of_trainers_stands_for_the_wait_for_them():
+    run = empty_run()
     lanes = run.recorder.lanes
     for name, spans in {
         "MainThread": [(profiling.TRAINERS, Kind.OTHER, 8)],
