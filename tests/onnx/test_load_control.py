@@ -182,6 +182,17 @@ BODIES = {
             }
         >
         y = ConcatFromSequence <axis = 0, new_axis = 1> (all)""",
+    "a_sequence_that_goes_on_without_what_a_turn_adds": COUNT
+    + """
+        one = SequenceConstruct (x)
+        all, y = Loop (n, true, one, x) <
+            body = turn (int64 i, bool on, seq(float[a, b]) h, float[c, d] k)
+                    => (bool on, seq(float[e, f]) h, float[g, o] after) {
+                longer = SequenceInsert (h, k)
+                after = ConcatFromSequence <axis = 0> (longer)
+            }
+        >
+        z = ConcatFromSequence <axis = 0> (all)""",
     "a_sequence_of_a_branch": TOTAL
     + """
         one = SequenceConstruct (x)
@@ -198,6 +209,7 @@ OUTPUTS = {
     "scans": "float[a] z, float[b, c] y, float[d] w",
     "parts": "float[a, b] y, float[c, d] z, int64 w",
     "a_sequence_that_others_know": "float[a, b] y, float[c, d] z, float[e, f, g] w",
+    "a_sequence_that_goes_on_without_what_a_turn_adds": "float[a, b] y, float[c, d] z",
     "a_sequence_of_a_branch": "float[a, b] y, float[c, d] z",
 }
 

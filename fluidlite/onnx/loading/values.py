@@ -63,12 +63,17 @@ def inner_graphs(node: NodeProto) -> list[GraphProto]:
     return [attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH]
 
 
+def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and the graphs inside."""
+    yield graph
+    for node in graph.node:
+        for inner in inner_graphs(node):
+            yield from all_graphs(inner)
+
+
 def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
     """The nodes of a graph and those of the graphs inside."""
-    for node in graph.node:
-        yield node
-        for inner in inner_graphs(node):
-            yield from all_nodes(inner)
+    return (node for one in all_graphs(graph) for node in one.node)
 
 
 class Maker:
@@ -82,6 +87,7 @@ class Maker:
         self.values: dict[str, Value] = {}
         self.makers = {name: node for node in all_nodes(model.graph) for name in node.output}
         self.uses = Counter(name for node in all_nodes(model.graph) for name in node.input)
+        self.uses.update(info.name for graph in all_graphs(model.graph) for info in graph.output)
         self._kept: dict[str, tuple[np.ndarray, Variable]] = {}
 
     @property
