@@ -194,6 +194,7 @@ def test_numbers_given_as_tensors_of_the_host(cuda):
     np.testing.assert_allclose(found[GPU], found[CPU], rtol=1e-6)
 
 
+@pytest.mark.cuda
 def test_memory_is_bounded_over_many_steps():
     with simulated() as simulation, dygraph.guard(GPU):
         net = Net()
