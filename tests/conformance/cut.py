@@ -14,7 +14,7 @@ def start() -> None:
     from fluidlite.executor.running import steps
     from fluidlite.executor.running.driver import Pieces
 
-    def refused(*others: Any) -> Any:
+    def refused(*others: Any, **options: Any) -> Any:
         raise CannotPlan("it is cut into pieces")
 
     def one(self: Pieces, begin: int) -> int:

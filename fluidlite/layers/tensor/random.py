@@ -12,6 +12,7 @@ from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable, device_guard
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper_base import is_eager
 from .constants import shape_inputs
 from .variables import known_shape
 
@@ -229,6 +230,8 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
     attrs: dict[str, Any] = {"shape": list(shape)}
     if not isinstance(seed, Variable):
         attrs["startup_seed"] = int(np.random.randint(-65536, 65536) if seed is None else seed)
+        if is_eager(x):
+            return helper.run("random_crop", {"X": x}, ("Out",), attrs)
         seed = helper.create_variable(
             name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, persistable=True
         )

@@ -127,9 +127,9 @@ def _slid(xp: Any, stat: Any, counts: Any, steps: int) -> tuple[Any, Any]:
     ring, their sum, and how many batches there have been.
     """
     if steps == 0:
-        # Of batches that are not told apart Paddle has one counter more, which stays 0.
-        total, rest = stat.reshape(-1)[: counts.size] + counts, stat.reshape(-1)[counts.size :]
-        return total, xp.concatenate([total, rest]).reshape(stat.shape)
+        # Paddle begins with a counter too many, and leaves it out from the first batch on.
+        total = stat.reshape(-1)[: counts.size] + counts
+        return total, total.reshape(1, -1)
     seen = stat[-1:]
     ring = stat[: counts.size * steps].reshape(steps, counts.size)
     newest = (xp.arange(steps) == seen % steps)[:, None]
@@ -149,8 +149,9 @@ def _area(xp: Any, positive: Any, negative: Any) -> Any:
 
 def _auc_infer(op: OpView) -> None:
     op.set("AUC", (1,), VarType.FP64)
-    op.set("StatPosOut", op.shape("StatPos"), VarType.INT64)
-    op.set("StatNegOut", op.shape("StatNeg"), VarType.INT64)
+    for slot in ("StatPos", "StatNeg"):
+        total = (1, op.attr("num_thresholds") + 1)
+        op.set(f"{slot}Out", op.shape(slot) if op.attr("slide_steps") else total, VarType.INT64)
 
 
 register(
