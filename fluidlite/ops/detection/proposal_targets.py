@@ -24,11 +24,21 @@ def _offsets_to(boxes: Array, anchors: Array) -> Array:
     return encoded(np, middles(boxes, False), *middles(anchors, False))
 
 
-def _first(places: Array, most: int, random: bool) -> Array:
-    """`most` of the places at most: the first ones, or, with `random`, any."""
+def _first(places: Array, most: int, random: bool, replaceable: int | None = None) -> Array:
+    """`most` of the places at most: the first ones, of which, with `random`, later ones take the place of some.
+
+    As in Fluid the i-th place (from 0) takes any of the first i places, if that is among the `replaceable` ones at the
+    front; by default all that are chosen are.
+    """
     if not 0 <= most < len(places):
         return places
-    return np.random.permutation(places)[:most] if random else places[:most]
+    chosen = places[:most].copy()
+    if random:
+        later = np.arange(most, len(places))
+        taken = (np.random.random(len(later)) * later).astype(np.int64)
+        takes = taken < (most if replaceable is None else min(most, replaceable))
+        chosen[taken[takes]] = places[later[takes]]
+    return chosen
 
 
 class _Assigned(NamedTuple):
@@ -287,7 +297,8 @@ def _sampled_rois(
     if not attrs["is_cascade_rcnn"]:
         batch = attrs["batch_size_per_im"]
         good = _first(good, int(np.floor(batch * attrs["fg_fraction"])), attrs["use_random"])
-        far = _first(far, batch - len(good), attrs["use_random"])
+        # Fluid compares with the number of foreground regions here: of the others just so many are replaced.
+        far = _first(far, batch - len(good), attrs["use_random"], len(good))
     labels = np.concatenate([classes[box[good]], np.zeros(len(far), classes.dtype)])
     offsets = _offsets_to(boxes[box[good]], regions[good]) / np.asarray(
         attrs["bbox_reg_weights"], regions.dtype
