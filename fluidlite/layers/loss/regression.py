@@ -83,4 +83,5 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
     dims = list(range(1, len(input.shape)))
 
     overlap = reduce_sum(input * wanted, dims)
-    return reduce_mean(1 - overlap * 2 / (reduce_sum(input, dims) + reduce_sum(wanted, dims) + epsilon))
+    both = reduce_sum(input, dims) + reduce_sum(wanted, dims)
+    return reduce_mean(1 - overlap * 2 / (both + epsilon))

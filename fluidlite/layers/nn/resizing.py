@@ -8,9 +8,9 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...eager import as_number_list, as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import of_kind
-from ..checks import FORMATS, check_choice, check_dtype
+from ..checks import FORMATS, check_choice
 from ..tensor.shape_arguments import has_variables, one_by_one
 
 __all__ = [
@@ -61,7 +61,7 @@ def image_resize(
         raise ArgumentError(
             f"The 'resample' of image_resize can only be 'BILINEAR', 'TRILINEAR' or 'NEAREST', got {resample!r}"
         )
-    check_dtype(input, "input", "image_resize")
+    check_variable(input, "input", "image_resize")
     method, rank = _METHODS[resample], 5 if resample == "TRILINEAR" else 4
     if len(input.shape) != rank:
         raise ArgumentError(
@@ -169,7 +169,7 @@ def image_resize_short(input: Variable, out_short_len: int, resample: str = "BIL
 
     Height and width must be known.
     """
-    check_dtype(input, "input", "image_resize_short")
+    check_variable(input, "input", "image_resize_short")
     if len(input.shape) != 4:
         raise ArgumentError(f"'input' of image_resize_short must have 4 dimensions, got {list(input.shape)}")
     sizes = list(input.shape[2:])

@@ -123,6 +123,23 @@ def test_pictures_of_bytes(align_corners, align_mode, middle):
     check("bilinear_interp", {"X": BYTES}, attrs, {"Out": want})
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_whole_numbers_are_resized(programs, dtype):
+    """Fluid's layers take any dtype: labels of pictures are resized so. uint8 is as recorded on Paddle 1.8.5."""
+    x = data("x", [1, 1, 2, 4], dtype)
+    outs = [
+        layers.resize_nearest(x, [2, 8]),
+        layers.resize_bilinear(x, [2, 8]),
+        layers.image_resize_short(x, 4),
+    ]
+    made = fluid.Executor(fluid.CPUPlace()).run(
+        feed={"x": np.arange(8).reshape(1, 1, 2, 4).astype(dtype)}, fetch_list=outs
+    )
+    assert [out.dtype for out in made] == [np.dtype(dtype)] * 3
+    assert made[0].ravel()[:8].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert made[1].ravel()[:8].tolist() == [0, 0, 0, 1, 1, 2, 2, 3]
+
+
 def test_what_does_not_fit():
     with pytest.raises(OperatorError, match="there must be 2 new sizes, all positive, got \\[0, 3\\]"):
         infer("bilinear_interp", {"X": IMAGE}, {"out_h": 0, "out_w": 3})
