@@ -101,32 +101,27 @@ def _near(one, other):
 def failures(path):
     """What is wrong with the samples of a file, in words."""
     wrong = []
-    for sample in read(path):
-        try:
-            got = run(sample)
-        except Exception:
-            wrong.append(_failed(path, sample))
-            continue
+    for sample, got in _outputs(path, wrong):
         if differ(sample.printed, got):
             name = ", ".join(sample.names)
             wrong.append(f"{path.name}: {name} should print\n{sample.printed}\nand prints\n{got}\n")
     return wrong
 
 
-def _failed(path, sample):
-    return f"{path.name}: {', '.join(sample.names)} fails:\n{traceback.format_exc(limit=-1)}"
+def _outputs(path, wrong):
+    """The samples of a file that run, and what each prints; of the others `wrong` gets the errors."""
+    for sample in read(path):
+        try:
+            yield sample, run(sample)
+        except Exception:
+            wrong.append(f"{path.name}: {', '.join(sample.names)} fails:\n{traceback.format_exc(limit=-1)}")
 
 
 def record(path):
     """Write down what the samples of a file print; what failed."""
     text = path.read_text(encoding="utf8")
     wrong = []
-    for sample in read(path):
-        try:
-            got = run(sample)
-        except Exception:
-            wrong.append(_failed(path, sample))
-            continue
+    for sample, got in _outputs(path, wrong):
         if differ(sample.printed, got) or not sample.printed:
             code = f"```python\n{sample.code}\n```\n"
             old = f"{code}\n```text\n{sample.printed}\n```\n" if sample.printed else code
