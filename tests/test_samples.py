@@ -76,3 +76,14 @@ print(*reference.without_sample(), sep="\\n")
     assert done.stdout == "\n", (
         f"give each a sample in docs/samples, or a reason in without.md:\n{done.stdout}"
     )
+
+
+def test_samples_of_docstrings_run_and_leave_the_mode_as_it_was(python):
+    code = f"""
+import sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import fluidlite.as_paddle, reference, samples
+print(reference.run_samples(), samples.failures(samples.FOLDER / "paddle_tensors.md"))
+"""
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "[] []\n"), done.stderr

@@ -17,6 +17,7 @@ from docstrings import markdown, summary
 import fluidlite as fluid
 from fluidlite.base import fluid_names, missing
 from fluidlite.base.stand_ins import is_stand_in
+from fluidlite.framework import mode
 
 # Modules of Paddle 2.0 and of fluidlite itself; those of Fluid are listed by `fluid_names`.
 PADDLE = """paddle paddle.autograd paddle.callbacks paddle.device paddle.distributed paddle.hapi paddle.io paddle.jit
@@ -285,6 +286,7 @@ def _failure(test: doctest.DocTest) -> list[str]:
     said: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
     with (
+        mode.guard(None),
         fluid.program_guard(fluid.Program(), fluid.Program()),
         fluid.unique_name.guard(),
         fluid.scope_guard(fluid.Scope()),
