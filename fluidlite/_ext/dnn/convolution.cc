@@ -224,7 +224,7 @@ struct Geometry {
         const int64_t positions = output[0] * output[2] * output[3];
         const int64_t weights = static_cast<int64_t>(bytes(filter_rank, filter) / sizeof(float));
         const int64_t by_filter = std::max<int64_t>((1 << 22) / weights, 2), by_work = positions * weights >> 22;
-        return std::max<int64_t>(std::min({positions >> 12, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
+        return std::max<int64_t>(std::min({positions >> 11, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
     }
 
     /* The geometry of piece `which` of so many. */
