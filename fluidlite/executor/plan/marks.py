@@ -46,42 +46,15 @@ def _by_hand(xp: Any, **slots: Any) -> Any:
     raise NotImplementedError("branches in plans are the engine's")
 
 
-BEGIN = OpDef(
-    "branch",
-    inputs=("Cond",),
-    outputs=(),
-    infer=_infer,
-    kernel=_by_hand,
-    host=True,
-    doc="Goes on behind `branch_end` unless Cond.",
-)
-END = OpDef(
-    "branch_end",
-    inputs=(),
-    outputs=(),
-    infer=lambda op: None,
-    kernel=_by_hand,
-    host=True,
-    doc="Where a branch ends.",
-)
-LOOP = OpDef(
-    "loop",
-    inputs=("Cond",),
-    outputs=(),
-    infer=_infer,
-    kernel=_by_hand,
-    host=True,
-    doc="Goes on behind `loop_end` unless Cond, in each turn.",
-)
-AGAIN = OpDef(
-    "loop_end",
-    inputs=(),
-    outputs=(),
-    infer=lambda op: None,
-    kernel=_by_hand,
-    host=True,
-    doc="Goes back to `loop`.",
-)
+def _mark(name: str, doc: str, *inputs: str) -> OpDef:
+    infer = _infer if inputs else lambda op: None
+    return OpDef(name, inputs=inputs, outputs=(), infer=infer, kernel=_by_hand, host=True, doc=doc)
+
+
+BEGIN = _mark("branch", "Goes on behind `branch_end` unless Cond.", "Cond")
+END = _mark("branch_end", "Where a branch ends.")
+LOOP = _mark("loop", "Goes on behind `loop_end` unless Cond, in each turn.", "Cond")
+AGAIN = _mark("loop_end", "Goes back to `loop`.")
 HOLD = OpDef("hold", inputs=("X",), infer=_infer_same, native=_copied, lod_from=None, doc="A copy of X.")
 MERGE = OpDef(
     "merge",
