@@ -51,7 +51,10 @@ def fetched(url: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _folder(url: str, prefix: str, writes: bool) -> Iterator[Path]:
-    """A folder of this machine with those files of the folder at a URL that begin with `prefix`, or for them."""
+    """A folder of this machine with those files of the folder at a URL that begin with `prefix`, or for them.
+
+    ValueError for names there that would lead out of it.
+    """
     import tempfile  # slow to import
 
     system, root = file_system(url)
@@ -61,6 +64,8 @@ def _folder(url: str, prefix: str, writes: bool) -> Iterator[Path]:
         if not writes:
             for path in system.find(root):
                 name = path[len(root) :].lstrip("/")
+                if ".." in name.split("/"):
+                    raise ValueError(f"{url} holds {name!r}, whose name leads out of the folder")
                 if name.startswith(prefix):
                     (here / name).parent.mkdir(parents=True, exist_ok=True)
                     system.get_file(path, str(here / name))

@@ -84,6 +84,13 @@ def test_models(place, trained, way):
         load(f"{place}/other", main, exe)
 
 
+def test_names_that_lead_out_of_a_folder(place, trained, monkeypatch):
+    _, path = fsspec.core.url_to_fs(place)
+    monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "find", lambda fs, root: [f"{path}/../../w"])
+    with pytest.raises(ValueError, match="leads out of the folder"):
+        fluid.io.load_persistables(trained[2], place, trained[0])
+
+
 def test_states_of_layers(place):
     with fluid.dygraph.guard():
         layer = fluid.dygraph.Linear(2, 2)
