@@ -34,10 +34,6 @@ _MKLDNN = (
     "it rewrites programs for the int8 kernels of Paddle's builds with MKL-DNN; "
     "PostTrainingQuantization and QuantizationFreezePass give the same numbers everywhere"
 )
-
-_OLD_LOGS = (
-    "it draws the logs of `paddle train`, a program that Fluid has not any more: use paddle.utils.plot"
-)
 _LEFT = "it is no more than what Fluid's own code leaves behind while it is imported"
 _GONE = "Fluid 1.8 itself has no such operator any more; fluid.layers has cond and DynamicRNN"
 _CLASS = "it is a class of Paddle's C++ side that scripts cannot use by itself: use "
@@ -109,40 +105,13 @@ _REASONS = {
     "fluid.op.CondOp": _GONE,
     "fluid.op.DynamicRecurrentOp": _GONE,
     "fluid.op.RecurrentOp": _GONE,
-    "fluid.transpiler.details.string_types": _LEFT,
     "paddle.dataset.image.err": _LEFT,
     "paddle.dataset.image.import_cv2_proc": _LEFT,
     "paddle.dataset.image.out": _LEFT,
     "paddle.dataset.image.retcode": _LEFT,
-    "paddle.dataset.movielens.unittest": "it is a test of Fluid's own, which reads all of the data",
     "paddle.dataset.sentiment.movie_reviews": "it is an object of NLTK, which paddle.dataset.sentiment does without",
-    "paddle.distributed.launch.version": _LEFT,
-    "paddle.distributed.utils.logger": _LEFT,
-    "paddle.utils.plotcurve.main": _OLD_LOGS,
-    "paddle.utils.plotcurve.plot_paddle_curve": _OLD_LOGS,
 }
 
-_OLD_DATA = (
-    "it writes batches for readers of Paddle before Fluid, which has none for them: use fluid.io.DataLoader"
-)
-_OLD_DATA_NAMES = """
-preprocess_img.DiskImage
-preprocess_img.ImageClassificationDatasetCreater
-preprocess_img.resize_image
-preprocess_util.DataBatcher
-preprocess_util.Dataset
-preprocess_util.DatasetCreater
-preprocess_util.Label
-preprocess_util.exclude_pattern
-preprocess_util.get_label_set_from_dir
-preprocess_util.list_dirs
-preprocess_util.list_files
-preprocess_util.list_images
-preprocess_util.save_file
-preprocess_util.save_list
-"""
-
-_REASONS.update((f"paddle.utils.{name}", _OLD_DATA) for name in _OLD_DATA_NAMES.split())
 _REASONS.update((name, _PSLIB) for name in _OF_PSLIB.split())
 _REASONS.update((f"fluid.dygraph.dygraph_to_static.{name}", _STEP) for name in _STEPS.split())
 

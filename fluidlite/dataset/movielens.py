@@ -26,6 +26,7 @@ __all__ = [
     "movie_info",
     "test",
     "train",
+    "unittest",
     "user_info",
 ]
 
@@ -150,6 +151,12 @@ def max_user_id() -> int:
 def max_job_id() -> int:
     """The largest number of a job (`paddle.dataset.movielens.max_job_id`)."""
     return max(user.job_id for user in user_info().values())
+
+
+def unittest() -> None:
+    """Read all ratings and print how many there are to train and to test with (`paddle.dataset.movielens.unittest`)."""
+    train_count, test_count = (sum(1 for _ in reader()) for reader in (train(), test()))
+    print(train_count, test_count)
 
 
 def fetch() -> None:

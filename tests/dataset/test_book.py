@@ -106,6 +106,14 @@ def test_damaged_files_are_named(name, at_hand, fresh):
         uses[name](dataset(name))
 
 
+def test_ratings_are_counted(at_hand, fresh, capsys):
+    at_hand("movielens")
+    module = dataset("movielens")
+    module.unittest()
+    counts = [len(list(reader())) for reader in (module.train(), module.test())]
+    assert capsys.readouterr().out == "{} {}\n".format(*counts) and sum(counts) > 0
+
+
 def test_the_cache_is_used(folder, fresh):
     place = fresh / "cache/wmt16"
     place.mkdir(parents=True)

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
+from sys import version as version  # a name of this module in Fluid
 from typing import Any
 
 from ...base import missing

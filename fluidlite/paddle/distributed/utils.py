@@ -20,6 +20,8 @@ from .command_line import fluidlite_command
 
 __all__: list[str] = []
 
+logger = logging.getLogger()
+
 
 class Hdfs:
     """Where an HDFS is: its name, user and path."""

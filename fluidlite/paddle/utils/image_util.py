@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base import missing
 from ...dataset.image import pillow
+from ...io.pickles import read_pickle
 
 __all__ = [
     "ImageTransformer",
@@ -69,13 +70,16 @@ def preprocess_img(
 
 
 def load_meta(meta_path: str, mean_img_size: int, crop_size: int, color: bool = True) -> np.ndarray:
-    """The middle of the mean image of a file of NumPy that has one as `data_mean`: float32 [3 or 1, crop, crop].
+    """The middle of the mean image of a file that has one as `data_mean`: float32 [3, crop, crop], grey [crop, crop].
+
+    The file is one of NumPy, or what `ImageClassificationDatasetCreater` wrote.
 
     Raises AssertionError for a mean image that is no square of `mean_img_size`. Follows
     `paddle.utils.image_util.load_meta`.
     """
-    with np.load(meta_path, allow_pickle=False) as file:
-        mean = file["data_mean"]
+    with open(meta_path, "rb") as file:
+        zipped = file.read(2) == b"PK"
+    mean = (np.load(meta_path, allow_pickle=False) if zipped else read_pickle(meta_path))["data_mean"]
     channels = 3 if color else 1
     if mean.size != channels * mean_img_size * mean_img_size:
         raise AssertionError(

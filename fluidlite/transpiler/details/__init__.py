@@ -16,6 +16,8 @@ from .program_utils import (
 from .ufind import UnionFind
 from .vars_distributed import VarDistributed, VarsDistributed, VarStruct
 
+string_types = (str,)
+
 __all__ = [
     "UnionFind",
     "VarDistributed",
@@ -30,6 +32,7 @@ __all__ = [
     "op_to_code",
     "program_to_code",
     "program_utils",
+    "string_types",
     "ufind",
     "variable_to_code",
     "vars_distributed",
