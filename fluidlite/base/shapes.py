@@ -60,6 +60,30 @@ def middle(x: Shape, y: Shape, axis: int) -> tuple[int, int, int] | None:
     return product(left[:first]), product(left[first:last]), product(left[last:])
 
 
+def lacking(x: Shape, y: Shape, axis: int) -> tuple[list[int], list[int]] | None:
+    """X seen as few dimensions, and for each whether Y has it as well; None if Y has what X lacks.
+
+    Neighbours that Y has, or lacks, are one.
+    """
+    if len(y) > len(x) or product(x) == 0:
+        return None
+    left, right = aligned(x, y, axis)
+    if len(left) != len(right):
+        return None
+    sizes: list[int] = []
+    stands: list[int] = []
+    for m, n in zip(left, right, strict=True):
+        there = int(n != 1)
+        if there and m != n:
+            return None
+        if stands and stands[-1] == there:
+            sizes[-1] *= m
+        elif there or m != 1:
+            sizes.append(m)
+            stands.append(there)
+    return sizes, stands
+
+
 def rows_along(shape: Shape, axis: int) -> tuple[int, int] | None:
     """(rows, n) when `axis` is the last axis of `shape` that is longer than 1, which row kernels need; else None."""
     axis = axis % len(shape)

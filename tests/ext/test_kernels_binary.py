@@ -137,6 +137,52 @@ def test_gradients_of_the_middle_broadcast(name, kind, target):
         np.testing.assert_array_equal(g, dx)
 
 
+LACKING = [
+    ((3, 4, 5), (1, 0, 1)),
+    ((2, 3, 300), (1, 0, 1)),
+    ((4, 2, 3, 2), (0, 1, 0, 1)),
+    ((2, 3, 2, 300), (1, 0, 1, 0)),
+    ((2, 3, 2, 2, 3), (1, 0, 1, 0, 1)),
+    ((70, 30, 64), (1, 0, 1)),
+    ((5, 40, 7, 90), (0, 1, 0, 1)),
+    ((0, 3, 2), (1, 0, 1)),
+]
+
+
+@each_target
+@pytest.mark.parametrize("kind", ("f32", "f64", "i32"))
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_dimensions_that_y_lacks(name, kind, target):
+    for sizes, stands in LACKING:
+        x, y = sides(name, kind, sizes, [n if there else 1 for n, there in zip(sizes, stands, strict=True)])
+        x, y = (x, y) if kind != "i32" else (abs(x) + 1, abs(y) + 1)
+        full, ints = np.broadcast_to(y, sizes).copy(), [len(sizes), *sizes, *stands]
+        out, want = blank(*sizes, kind=kind), blank(*sizes, kind=kind)
+        kernels.call(f"{name}_dims.{kind}", [x, y, out], ints, target=target)
+        kernels.call(f"{name}.{kind}", [x, full, want], [x.size], target=target)
+        near(out, want, kind, 2) if kind != "i32" else np.testing.assert_array_equal(out, want)
+        if kind == "i32":
+            continue
+        g, dx, dy = draw(*sizes, kind=kind, seed=2), blank(*sizes, kind=kind), blank(*y.shape, kind=kind)
+        kernels.call(f"{name}_dims_grad.{kind}", [x, y, out, g, dx, dy], ints, target=target)
+        each = [blank(*sizes, kind=kind), blank(*sizes, kind=kind)]
+        kernels.call(f"{name}_grad.{kind}", [x, full, out, g, *each], [x.size], target=target)
+        axes = tuple(k for k, there in enumerate(stands) if not there)
+        near(dx, each[0], kind, 2)
+        near(dy, each[1].astype(np.float64).sum(axes, keepdims=True), kind, 10)
+        kernels.call(f"{name}_dims_grad.{kind}", [x, y, out, g, g, None], ints, target=target)
+        np.testing.assert_array_equal(g, dx)
+
+
+def test_dimensions_come_in_turns():
+    operands = [draw(2, 3, 4), draw(2, 3), blank(2, 3, 4)]
+    for stands in ([1, 1, 0], [0, 0, 1]):
+        with pytest.raises(ValueError, match="every other one"):
+            kernels.call("elementwise_add_dims.f32", operands, [3, 2, 3, 4, *stands])
+    with pytest.raises(ValueError, match="at least three"):
+        kernels.call("elementwise_add_dims.f32", operands, [2, 6, 4, 1, 0])
+
+
 def test_gradients_take_null_for_what_they_do_not_read():
     g, y, dy = draw(6), draw(3, seed=1), blank(3)
     kernels.call("elementwise_add_mid_grad.f32", [None, None, None, g, None, dy], [2, 3, 1])

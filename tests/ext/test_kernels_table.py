@@ -12,7 +12,7 @@ from fluidlite._ext.engine import KernelFailure
 from .native import blank, draw
 
 PAGE = Path(__file__).parents[2] / "docs" / "kernels.md"
-FAMILIES = {"OP", "OP_mid", "OP_grad", "OP_mid_grad", "cast.SRC.DST"}
+FAMILIES = {"OP", "OP_mid", "OP_dims", "OP_grad", "OP_mid_grad", "OP_dims_grad", "cast.SRC.DST"}
 
 
 def test_every_instruction_set_has_every_kernel():
@@ -38,7 +38,7 @@ def test_the_documentation_and_the_table_agree():
     named = {word for part in re.findall(r"`([^`\n]+)`", text) for word in part.split()}
     stems = {re.sub(r"\.(f16|f32|f64|i32|i64|u8|b1)", "", name) for name in kernels.table()}
     assert {
-        stem for stem in stems - {"cast"} if not {stem, re.sub("(_mid)?(_grad)?$", "", stem)} & named
+        stem for stem in stems - {"cast"} if not {stem, re.sub("(_mid|_dims)?(_grad)?$", "", stem)} & named
     } == set()
     first_column = {
         word for part in re.findall(r"^\| `([^`\n]+)`", text, re.MULTILINE) for word in part.split()

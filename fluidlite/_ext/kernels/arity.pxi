@@ -3,6 +3,7 @@
 _GROUP = re.compile(r"(r?)\((\w+)\)")
 _MOST = {"z": (0, 2**63 - 1), "d": (1, 2**63 - 1), "m": (0, 2**31 - 1), "r": (0, FL_MAX_RANK), "i": (-2**63, 2**63 - 1)}
 _BYTES = {"f16": 2, "f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "b1": 1}
+_ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
 _OTHER_BYTES = {"L": 8, "I": 4, "B": 1}
 
 
@@ -49,6 +50,17 @@ def _field(names):
     return sizes
 
 
+def _in_dims(places):
+    """Bytes of operands that are as X ("x") or as Y ("y") where dimensions of X are missing in Y."""
+    def sizes(ints, size):
+        rank, stands = ints[0], ints[1 + ints[0] :]
+        if rank < 3 or any(a == b for a, b in zip(stands, stands[1:])):
+            raise ValueError(f"dimensions of which Y has {stands}: at least three, of which it lacks every other one")
+        of = {"x": size * prod(ints[1 : 1 + rank]), "y": size * prod([n for n, in_y in zip(ints[1:], stands) if in_y])}
+        return [of[name] for name in places]
+    return sizes
+
+
 def _scattered(ints, size):
     """Bytes of base, index, updates and result of updates at points."""
     points, width, item, _, *sizes = ints
@@ -78,6 +90,8 @@ _ODD_SIZES = {
     "scatter_nd": _scattered,
     "gather_nd": lambda i, size: [i[1] * prod(i[2:]), i[0] * (len(i) - 2) * size, i[0] * i[1]],
     "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],
+    **{f"elementwise_{name}_dims": _in_dims("xyx") for name in _ARITHMETIC},
+    **{f"elementwise_{name}_dims_grad": _in_dims("xyxxxy") for name in _ARITHMETIC},
 }
 
 

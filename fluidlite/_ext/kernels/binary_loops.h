@@ -1,6 +1,7 @@
 /* The loops of the elementwise operators with two operands; included once for every instruction set, hence no guard.
  *
- * A few loops over rows make all the kernels of an operator: a kernel walks over the rows of Fluid's middle broadcast.
+ * A few loops over rows make all the kernels of an operator: a kernel walks over the rows of Fluid's middle broadcast, or of
+ * other dimensions that Y lacks.
  */
 
 namespace fl {
@@ -257,15 +258,112 @@ template <class Op, class T> int mid_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* X seen as three dimensions or more of which every other one is missing in Y. The last two are rows that all have the same
+ * part of Y (`of_all`), or each an element of it; those before count such rows. */
+struct Dims {
+    int rank;
+    const int64_t *sizes, *stands;
+    int64_t outer = 1, rows, n, in_y = 1; /* in_y: the elements of Y */
+    int64_t steps[FL_MAX_RANK];           /* by how many of them an index of a dimension goes on */
+    bool of_all;
+
+    explicit Dims(const fl_call *call) : rank(static_cast<int>(call->i[0])), sizes(call->i + 1), stands(sizes + rank) {
+        for (int d = rank - 1; d >= 0; --d) {
+            steps[d] = stands[d] != 0 ? in_y : 0;
+            if (stands[d] != 0) in_y *= sizes[d];
+            if (d < rank - 2) outer *= sizes[d];
+        }
+        rows = sizes[rank - 2], n = sizes[rank - 1], of_all = stands[rank - 1] != 0;
+    }
+
+    /* Where the elements of Y begin that go with a count of rows x n. */
+    int64_t y_of(int64_t which) const {
+        int64_t found = 0;
+        for (int d = rank - 3; d >= 0; which /= sizes[d--]) found += which % sizes[d] * steps[d];
+        return found;
+    }
+};
+
+template <class Op, class T, class R = T> int dims(fl_call *call) {
+    const T *x = at<T>(call, 0), *y = at<T>(call, 1);
+    R *out = at<R>(call, 2);
+    const Dims d(call);
+    if constexpr (divides<Op, T>) {
+        const int64_t zero = first_zero(y, d.in_y);
+        if (zero < d.in_y) return zero_divisor(call, zero);
+    }
+    const int64_t each = d.rows * d.n;
+    in_ranges(d.outer, each * static_cast<int64_t>(2 * sizeof(T)), [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            (d.of_all ? rows_of_all<Op, T, R> : rows_of_one<Op, T, R>)(x + k * each, y + d.y_of(k), out + k * each, d.rows, d.n);
+        }
+    });
+    return FL_OK;
+}
+
+/* Adds what a row of DOut says of Y to sums: of each of its elements, or of the one that all of the row has. */
+template <class Op, class T> void add_terms(const Operands<T> &o, double *sum, int64_t n, bool of_all) {
+    constexpr int64_t width = 256;
+    T terms[width];
+    for (int64_t q = 0; q < n; q += width) {
+        const int64_t count = n - q < width ? n - q : width;
+        if (of_all) {
+            gradient<Op, false, false>(o.from(q, q), terms, count);
+            add_row(terms, sum + q, count);
+        } else {
+            gradient<Op, false, true>(o.from(q, 0), terms, count);
+            *sum += row_sum(terms, count);
+        }
+    }
+}
+
+template <class Op, class T> int dims_grad(fl_call *call) {
+    if (const int code = check_operands<Op>(call)) return code;
+    const Operands<T> o = operands<T>(call);
+    T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
+    const Dims d(call);
+    const int64_t each = d.rows * d.n, bytes = each * static_cast<int64_t>(2 * sizeof(T)), step = d.of_all ? 0 : 1;
+    if (dy != nullptr) {
+        double *sums = static_cast<double *>(scratch(call, d.in_y * static_cast<int64_t>(sizeof(double))));
+        if (sums == nullptr) return no_memory(call, d.in_y * static_cast<int64_t>(sizeof(double)));
+        /* Pieces have elements of Y of their own, so that sums do not depend on how many there are. */
+        const int64_t pieces = d.stands[0] != 0 && d.sizes[0] > 0 ? d.sizes[0] : 1, counts = d.outer / pieces, own = d.in_y / pieces;
+        in_ranges(pieces, counts * bytes, [&](int64_t begin, int64_t end) {
+            std::memset(sums + begin * own, 0, static_cast<size_t>((end - begin) * own) * sizeof(double));
+            for (int64_t k = begin * counts; k < end * counts; ++k) {
+                int64_t y = d.y_of(k);
+                for (int64_t r = 0; r < d.rows; ++r, y += step) {
+                    add_terms<Op>(o.from(k * each + r * d.n, y), sums + y, d.n, d.of_all);
+                }
+            }
+            for (int64_t k = begin * own; k < end * own; ++k) dy[k] = static_cast<T>(sums[k]);
+        });
+    }
+    if (dx == nullptr) return FL_OK;
+    in_ranges(d.outer, bytes, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            int64_t y = d.y_of(k);
+            for (int64_t r = 0; r < d.rows; ++r, y += step) {
+                const int64_t first = k * each + r * d.n;
+                (d.of_all ? gradient<Op, true, false, T> : gradient<Op, true, true, T>)(o.from(first, y), dx + first, d.n);
+            }
+        }
+    });
+    return FL_OK;
+}
+
 }  // namespace
 }  // namespace FL_NS
 }  // namespace fl
 
 #define FL_FORWARD(NAME, OP, TYPE, T) \
-    {NAME TYPE, same<OP, T>, "xxx|z||a,a,a"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]||abc,b,abc"},
+    {NAME TYPE, same<OP, T>, "xxx|z||a,a,a"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]||abc,b,abc"}, \
+    {NAME "_dims" TYPE, dims<OP, T>, "xxx|r(zz)||?"},
 #define FL_REAL(NAME, OP, TYPE, T)                                                                                  \
     {NAME TYPE, (by_rows<same<OP, T>, Each<T>, Each<T>, Each<T>>), "xxx|z||a,a,a"},                                 \
     {NAME "_mid" TYPE, (by_rows<mid<OP, T>, Each<T, 1, 2>, Whole, Each<T, 1, 2>>), "xxx|zzz[i]||abc,b,abc"},        \
     {NAME "_grad" TYPE, (by_rows<same_grad<OP, T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>>),          \
      "nnnxnn|z||a,a,a,a,a,a"},                                                                                      \
+    {NAME "_dims" TYPE, dims<OP, T>, "xxx|r(zz)||?"},                                                                \
+    {NAME "_dims_grad" TYPE, dims_grad<OP, T>, "nnnxnn|r(zz)||?"},                                                   \
     {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz||abc,b,abc,abc,abc,b"},

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.selected_rows import SelectedRows
-from ...base.shapes import same_shape
+from ...base.shapes import lacking, same_shape
 from .. import by_row, copies
 from ..broadcast import broadcast_shape, middle, operands, reduced
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import INTEGERS, NUMERIC, Selector, numel, typed
 from ..native_errors import division_by_zero
-from ..registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register, standard_grad
+from ..registry import Call, OpDef, OpSpec, OpView, RowRule, Shape, grad_name, register, standard_grad
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
 
@@ -24,6 +24,9 @@ Kernel = Callable[..., Any]
 
 _ATTRS = {"axis": -1, "use_mkldnn": False, "x_data_format": "", "y_data_format": ""}
 """All but `axis` are only there for real Paddle, which looks for them when it runs a saved program."""
+
+_MOST_DIMENSIONS = 8
+"""How many dimensions kernels count; neighbours that Y has, or lacks, are one."""
 
 
 def _infer(op: OpView) -> None:
@@ -38,11 +41,19 @@ def _native(kernel: str, types: Sequence[str] = NUMERIC) -> Selector:
         if same_shape(x, y):
             name = typed(op, kernel, ("X", "Y"), types)
             return Call(name, names, [numel(op, "X")]) if name else None
-        layout = middle(x, y, op.attr("axis"))
-        name = typed(op, f"{kernel}_mid", ("X", "Y"), types)
+        form, layout = _layout(x, y, op.attr("axis"))
+        name = typed(op, kernel + form, ("X", "Y"), types)
         return Call(name, names, layout) if name and layout else None
 
     return select
+
+
+def _layout(x: Shape, y: Shape, axis: int) -> tuple[str, Sequence[int] | None]:
+    """How Y lies in X, if X has all of its dimensions: what kernels for that are called, and their integers."""
+    if found := middle(x, y, axis):
+        return "_mid", found
+    sizes, stands = lacking(x, y, axis) or ((), ())
+    return "_dims", [len(sizes), *sizes, *stands] if 3 <= len(sizes) <= _MOST_DIMENSIONS else None
 
 
 def _native_grad(kernel: str, needs_dx: str, needs_dy: str) -> Selector:
@@ -50,8 +61,8 @@ def _native_grad(kernel: str, needs_dx: str, needs_dy: str) -> Selector:
         needs = {*(needs_dx.split() if op.has(DX) else ()), *(needs_dy.split() if op.has(DY) else ())}
         x, y = op.shape("X"), op.shape("Y")
         same = same_shape(x, y)
-        layout = (numel(op, "X"),) if same else middle(x, y, op.attr("axis"))
-        name = typed(op, f"{kernel}_grad" if same else f"{kernel}_mid_grad", ("X", "Y", DOUT))
+        form, layout = ("", [numel(op, "X")]) if same else _layout(x, y, op.attr("axis"))
+        name = typed(op, f"{kernel}{form}_grad", ("X", "Y", DOUT))
         missing = any(not op.has(slot) for slot in needs)
         if name is None or layout is None or missing or not (op.has(DX) or op.has(DY)):
             return None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.ops import registry
 from fluidlite.ops.registry import OperatorError
@@ -27,6 +28,8 @@ LAYOUTS = {
     "dropped_ones": ((3, 1, 1), 1, (1, 3, 1, 1)),
     "one": ((1,), -1, (1, 1, 1, 1)),
     "inner_one": ((2, 1, 4, 5), -1, (2, 1, 4, 5)),
+    "two_ones": ((2, 1, 4, 1), -1, (2, 1, 4, 1)),
+    "ones_around": ((3, 1, 5), 1, (1, 3, 1, 5)),
 }
 FUNCTIONS = {
     "add": np.add,
@@ -48,6 +51,25 @@ def test_value_and_gradients(name, layout):
     aligned = y.shape if layout == "same" else aligned
     expected = FUNCTIONS[name](x, y.reshape(aligned))
     check(f"elementwise_{name}", {"X": x, "Y": y}, {"axis": axis}, {"Out": expected}, grads=["X", "Y"])
+
+
+@pytest.mark.parametrize("y", [(2, 1, 4), (3, 1, 2, 4), (2, 3, 1, 1, 5, 1)])
+def test_dimensions_that_y_lacks_are_a_kernels_work(y):
+    x = tuple(6 if n == 1 else n for n in y)
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        one = fluid.data("one", [None, *x[1:]])
+        one.stop_gradient = False
+        other = fluid.layers.create_parameter(y, "float32")
+        gradients = fluid.gradients(fluid.layers.reduce_sum(one * other), [one, other])
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        feed = {"one": _uniform(*x)}
+        dx, dy = exe.run(feed=feed, fetch_list=gradients)
+        assert "reference" not in exe.describe()
+    assert dy.shape == y
+    axes = tuple(k for k, n in enumerate(y) if n == 1)
+    np.testing.assert_allclose(dy, feed["one"].sum(axes, keepdims=True), rtol=1e-5)
+    assert dx.shape == x
 
 
 def test_x_may_be_the_smaller():
