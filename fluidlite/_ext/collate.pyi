@@ -14,6 +14,7 @@ class Spec:
     def __init__(
         self, name: str, dtype: Any, shape: Iterable[int], lod_level: int = 0, checked: bool = True
     ) -> None: ...
+    def takes(self, array: np.ndarray) -> bool: ...
 
 class Collator:
     samples: int

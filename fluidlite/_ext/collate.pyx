@@ -9,7 +9,7 @@ from cpython.list cimport PyList_CheckExact, PyList_GET_ITEM
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
@@ -49,6 +49,9 @@ cdef extern from "collate/convert.h" namespace "fluidlite" nogil:
 
     cbool store_real(Element type, char* to, double value)
     cbool store_whole(Element type, char* to, int64_t value)
+    void copy_row(char* to, const void* source, size_t size)
+
+cdef extern from "clock.h" namespace "fluidlite" nogil:
     double seconds()
 
 # Copies of at least this many bytes let other threads run meanwhile.
@@ -78,6 +81,7 @@ cdef class Collator:
     at least `size` bytes, or None for ordinary memory. For one epoch and one thread.
     """
     cdef list columns
+    cdef Py_ssize_t fields             # how many columns
     cdef object wrap
     cdef str reader
     cdef readonly Py_ssize_t samples   # taken by `fill`
@@ -87,6 +91,7 @@ cdef class Collator:
 
     def __init__(self, specs, wrap, str reader="", memory=None):
         self.columns = [Column(spec, memory) for spec in specs]
+        self.fields = len(self.columns)
         self.wrap = wrap
         self.reader = f" of the reader {reader}" if reader else ""
         self.reading = 0.0
@@ -156,8 +161,8 @@ cdef class Collator:
 
     cdef count(self, list samples):
         cdef Py_ssize_t i
-        for i in range(len(self.columns)):
-            (<Column> self.columns[i]).count(samples, i, len(self.columns))
+        for i in range(self.fields):
+            (<Column> self.columns[i]).count(samples, i, self.fields)
 
     cdef finish(self, Py_ssize_t samples):
         cdef Column column
@@ -166,14 +171,27 @@ cdef class Collator:
     cdef discard(self):
         cdef Column column
         for column in self.columns:
-            column.block = None
+            column.drop()
 
     cdef int add(self, object sample, Py_ssize_t number, str where) except -1:
+        """Append a sample, which messages call by its number and `where` it is."""
         cdef Py_ssize_t i = 0
+        if PyTuple_CheckExact(sample) and PyTuple_GET_SIZE(sample) == self.fields:
+            while i < self.fields and (<Column> PyList_GET_ITEM(self.columns, i)).take(
+                <object> PyTuple_GET_ITEM(sample, i)
+            ):
+                i += 1
+            if i == self.fields:
+                return 0
+        return self.add_with_care(sample, i, number, where)
+
+    cdef int add_with_care(self, object sample, Py_ssize_t taken, Py_ssize_t number, str where) except -1:
+        """Append a sample of which the first items are `taken`: anything that can be converted."""
+        cdef Py_ssize_t i
         cdef Column column = None
         try:
             self.require_items(sample, number, where)
-            for i in range(len(self.columns)):
+            for i in range(taken, self.fields):
                 column = <Column> PyList_GET_ITEM(self.columns, i)
                 column.add(_item(sample, i))
         except (ValueError, TypeError, OverflowError) as error:

@@ -26,8 +26,9 @@ cdef extern from "queue/bounded_queue.h" namespace "fluidlite" nogil:
     cdef cppclass BoundedQueue:
         BoundedQueue(size_t capacity) except +
         Outcome put(void* item, double seconds) except +
-        cbool wanted() except +
-        void let_take(double seconds) except +
+        void arrive() except +
+        uint64_t arrivals() except +
+        void let_arrive(uint64_t seen, double seconds) except +
         Outcome get(void** item, double seconds) except +
         cbool close() except +
         vector[void*] kill() except +
@@ -40,13 +41,19 @@ cdef extern from "queue/bounded_queue.h" namespace "fluidlite" nogil:
         @staticmethod
         int64_t live_items()
 
+cdef extern from "clock.h" namespace "fluidlite" nogil:
+    double seconds_now "fluidlite::seconds"()
+
 # How long the main thread may sleep before it looks for signals: a wait on a condition variable is not
 # interrupted by Ctrl-C, so that it has to be cut into slices. Other threads never handle signals and sleep
 # in one piece.
 cdef double SIGNAL_SLICE = 0.05
 
-# How long a thread that has put something for another that waits holds still, at most: with the GIL it would go on for
-# milliseconds before the other one runs, and fill the queue with what is no longer in the caches when it is taken.
+# A thread that has put something keeps the GIL, and with it fills the queue for milliseconds before another that waits for
+# an item can take it: by then all have left the caches. So whoever has kept somebody waiting for so many seconds lets him
+# have his turn (not each time: changing threads costs as much as making a small batch) ...
+cdef double SHARE = 0.0003
+# ... for which he waits so many at most.
 cdef double COURTESY = 0.001
 
 
@@ -69,6 +76,9 @@ cdef class Queue:
     cdef BoundedQueue* _queue
     cdef object _error
     cdef object _traceback
+
+    cdef int _away         # threads that wait in `get`, for an item or for the GIL
+    cdef double _let_in    # when a thread that put something last let one of these have the GIL
 
     def __cinit__(self, capacity):
         cdef Py_ssize_t size = capacity
@@ -129,20 +139,30 @@ cdef class Queue:
                 outcome = self._queue.put(item, slice)
             if outcome == Outcome.kTimedOut:
                 PyErr_CheckSignals()
-        if outcome == Outcome.kDone and self._queue.wanted():
+        cdef uint64_t seen
+        if outcome == Outcome.kDone and self._away and seconds_now() - self._let_in > SHARE:
+            seen = self._queue.arrivals()
             with nogil:
-                self._queue.let_take(COURTESY)
+                self._queue.let_arrive(seen, COURTESY)
+            self._let_in = seconds_now()
         return outcome
 
     cdef Outcome _get(self, void** item, double seconds) except *:
         cdef Outcome outcome = self._queue.get(item, 0.0)
         cdef double slice
-        while outcome == Outcome.kTimedOut and seconds != 0.0:
-            slice = _slice(&seconds)
-            with nogil:
-                outcome = self._queue.get(item, slice)
-            if outcome == Outcome.kTimedOut:
-                PyErr_CheckSignals()
+        if outcome != Outcome.kTimedOut or seconds == 0.0:
+            return outcome
+        self._away += 1
+        try:
+            while outcome == Outcome.kTimedOut and seconds != 0.0:
+                slice = _slice(&seconds)
+                with nogil:
+                    outcome = self._queue.get(item, slice)
+                if outcome == Outcome.kTimedOut:
+                    PyErr_CheckSignals()
+        finally:
+            self._away -= 1
+            self._queue.arrive()
         return outcome
 
     def close(self):

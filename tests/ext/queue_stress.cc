@@ -1,5 +1,6 @@
 // Hammers the bounded queue from many threads; meant to be built with -fsanitize=thread. Exits with 1 on a
 // lost item.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -31,6 +32,7 @@ void all_items_arrive(std::size_t capacity, int producers, int consumers, int ea
       void* raw = nullptr;
       for (;;) {
         const Outcome outcome = queue.get(&raw, c % 2 ? -1.0 : 0.0005);
+        queue.arrive();
         if (outcome == Outcome::kShut) return;
         if (outcome != Outcome::kDone) continue;
         std::unique_ptr<Item> item(static_cast<Item*>(raw));
@@ -47,7 +49,7 @@ void all_items_arrive(std::size_t capacity, int producers, int consumers, int ea
         while (outcome == Outcome::kTimedOut) outcome = queue.put(item.get(), p % 2 ? -1.0 : 0.0005);
         if (outcome != Outcome::kDone) fail("put on an open queue");
         item.release();
-        if (i % 3 == 0) queue.let_take(p % 2 ? 0.01 : 0.0005);
+        if (i % 3 == 0) queue.let_arrive(queue.arrivals(), p % 2 ? 0.01 : 0.0005);
       }
     });
   }
@@ -92,25 +94,28 @@ void kill_at_random(unsigned seed) {
   if (queue.size() != 0) fail("a killed queue holds items");
 }
 
-// Whoever puts something for a thread that waits goes on when it was taken, or when the queue is killed.
-void waits_until_taken(bool kill) {
+// Whoever puts something for a thread that waits goes on when that one has arrived with it, or when the queue is killed.
+void waits_for_arrivals(bool kill) {
   BoundedQueue queue(8);
-  std::thread consumer([&queue] {
+  std::atomic<bool> taken{false};
+  const std::uint64_t seen = queue.arrivals();
+  std::thread consumer([&queue, &taken] {
     void* raw = nullptr;
     while (queue.get(&raw, -1.0) == Outcome::kDone) {
+      taken = true;
+      queue.arrive();
     }
   });
   Item item = 1;
-  while (!queue.wanted()) std::this_thread::yield();
   std::thread killer;
   if (kill) killer = std::thread([&queue] { queue.kill(); });
   queue.put(&item, -1.0);
-  queue.let_take(-1.0);
-  if (queue.size() != 0) fail("went on before the item was taken");
+  queue.let_arrive(seen, -1.0);
+  if (!taken && !queue.shut()) fail("went on before the item was taken");
   queue.close();
   consumer.join();
   if (kill) killer.join();
-  queue.let_take(-1.0);
+  queue.let_arrive(queue.arrivals(), -1.0);
 }
 
 }  // namespace
@@ -120,7 +125,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     all_items_arrive(1 + round % 5, 1 + round % 4, 1 + round % 3, 400);
     kill_at_random(round);
-    waits_until_taken(round % 2 == 1);
+    waits_for_arrivals(round % 2 == 1);
   }
   if (BoundedQueue::live_queues() != 0 || BoundedQueue::live_items() != 0) fail("live counters are not zero");
   std::puts("ok");

@@ -247,6 +247,66 @@ def test_memory_is_used_again_but_never_while_somebody_holds_it() -> None:
     assert counters() == {"live_blocks": before, "live_bytes": counters()["live_bytes"], "cached_bytes": 0}
 
 
+def test_as_much_memory_is_kept_as_was_in_use_at_a_time() -> None:
+    trim()
+    gc.collect()
+    if counters()["live_blocks"]:
+        pytest.skip("other tests hold batches")
+    first = [empty((1 << 20,), "float32") for _ in range(40)]
+    places = {array.__array_interface__["data"][0] for array in first}
+    last = first.pop()
+    first.clear()
+    assert counters()["cached_bytes"] == 39 << 22  # more than is kept for who may come
+    again = [empty((1 << 20,), "float32") for _ in range(39)]
+    assert {array.__array_interface__["data"][0] for array in again} <= places
+    again.clear()
+    del last
+    assert counters() == {"live_blocks": 0, "live_bytes": 0, "cached_bytes": 96 << 20}
+    other = empty((32 << 20,), "uint8")  # memory of another size makes room for it
+    del other
+    assert counters()["cached_bytes"] == 32 << 20
+    trim()
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "expected"),
+    [
+        (("y", "int64", (-1, 1)), np.int64(1 << 40), 1 << 40),
+        (("y", "int64", (-1, 1)), np.int32(-3), -3),
+        (("y", "int64", (-1, 1)), np.uint64(3), 3),
+        (("y", "int64", (-1, 1)), np.array(7), 7),
+        (("y", "int64", (-1, 1)), np.array([7]), 7),
+        (("y", "int32", (-1,)), np.int64(7), 7),
+        (("y", "float32", (-1, 1)), np.float32(0.1), np.float32(0.1)),
+        (("y", "float32", (-1, 1)), np.float64(0.1), np.float32(0.1)),
+        (("y", "float64", (-1, 1)), np.float64(0.1), 0.1),
+        (("y", "bool", (-1, 1)), np.True_, True),
+        (("y", "float16", (-1, 1)), np.float16(0.1), np.float16(0.1)),
+    ],
+)
+def test_numbers_of_numpy(spec: tuple, value: object, expected: object) -> None:
+    made = collator(spec).fill(iter([(value,)] * 3), 3, True)[0].array
+    assert made.dtype == spec[1] and made.ravel().tolist() == [expected] * 3
+
+
+def test_numbers_of_numpy_that_do_not_fit() -> None:
+    for value in (np.int64(1 << 40), np.uint64((1 << 64) - 1), np.float64("nan")):
+        with pytest.raises(ValueError, match="int32 cannot"):
+            collator(("y", "int32", (-1, 1))).collate([(1,), (value,)])
+
+
+def test_the_shape_of_a_batch_that_is_ready() -> None:
+    spec = Spec("x", "float32", (-1, 3))
+    assert spec.takes(np.zeros((2, 3), "float32")) and spec.takes(np.zeros((3, 2), "float32").T)
+    for other in (
+        np.zeros((2, 3)),
+        np.zeros((2, 3), ">f4"),
+        np.zeros((2, 4), "f4"),
+        np.zeros((2, 3, 1), "f4"),
+    ):
+        assert not spec.takes(other)
+
+
 def test_a_failed_batch_holds_no_memory() -> None:
     before = counters()["live_blocks"]
     collate = collator(X, Y)

@@ -1,13 +1,15 @@
 #include "block_pool.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 namespace fluidlite {
 
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kCacheLimit = std::size_t{96} << 20;
+constexpr std::int64_t kCacheLimit = std::int64_t{96} << 20;
 
 }  // namespace
 
@@ -31,6 +33,7 @@ void* BlockPool::acquire(std::size_t size) {
   }
   ++counters_.live_blocks;
   counters_.live_bytes += static_cast<std::int64_t>(size);
+  most_live_ = std::max(most_live_, counters_.live_bytes);
   return block;
 }
 
@@ -38,33 +41,31 @@ void BlockPool::release(void* block, std::size_t size) {
   std::lock_guard<std::mutex> lock(mutex_);
   --counters_.live_blocks;
   counters_.live_bytes -= static_cast<std::int64_t>(size);
-  // Blocks of other sizes make room: they belong to a loader that is done, or to its last, smaller batch.
-  for (auto entry = unused_.begin(); entry != unused_.end() && cached() + size > limit_;) {
-    if (entry->first == size) {
-      ++entry;
-      continue;
-    }
-    for (void* other : entry->second) {
-      std::free(other);
-      counters_.cached_bytes -= static_cast<std::int64_t>(entry->first);
-    }
-    entry = unused_.erase(entry);
-  }
-  if (cached() + size > limit_) {
-    std::free(block);
-    return;
-  }
   unused_[size].push_back(block);
   counters_.cached_bytes += static_cast<std::int64_t>(size);
+  if (counters_.live_blocks == 0) most_live_ = 0;
+  // Blocks of other sizes make room first: they belong to a loader that is done, or to its last, smaller batch.
+  const std::int64_t limit = std::max(limit_, most_live_ - counters_.live_bytes);
+  for (auto entry = unused_.begin(); entry != unused_.end() && counters_.cached_bytes > limit;) {
+    const bool own = entry->first == size;
+    if (!own) drop(entry->first, entry->second, 0);
+    entry = own ? std::next(entry) : unused_.erase(entry);
+  }
+  if (counters_.cached_bytes > limit) drop(size, unused_[size], limit);
+}
+
+void BlockPool::drop(std::size_t size, std::vector<void*>& blocks, std::int64_t limit) {
+  while (!blocks.empty() && counters_.cached_bytes > limit) {
+    std::free(blocks.back());
+    blocks.pop_back();
+    counters_.cached_bytes -= static_cast<std::int64_t>(size);
+  }
 }
 
 void BlockPool::trim() {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (auto& entry : unused_) {
-    for (void* block : entry.second) std::free(block);
-  }
+  for (auto& entry : unused_) drop(entry.first, entry.second, 0);
   unused_.clear();
-  counters_.cached_bytes = 0;
 }
 
 PoolCounters BlockPool::counters() const {

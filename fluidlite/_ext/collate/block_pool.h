@@ -18,8 +18,9 @@ struct PoolCounters {
 
 class BlockPool {
  public:
-  // Keeps unused blocks up to `limit` bytes altogether.
-  explicit BlockPool(std::size_t limit) : limit_(limit) {}
+  // Keeps unused blocks up to `limit` bytes altogether. As long as any is in use, there may be as much as ever was in use
+  // meanwhile: who fills a queue and has it emptied, again and again, gets the same memory each time.
+  explicit BlockPool(std::int64_t limit) : limit_(limit) {}
   ~BlockPool() { trim(); }
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -36,9 +37,11 @@ class BlockPool {
   PoolCounters counters() const;
 
  private:
-  std::size_t cached() const { return static_cast<std::size_t>(counters_.cached_bytes); }
+  // Gives blocks of `size` bytes back to the system until no more than `limit` bytes are kept.
+  void drop(std::size_t size, std::vector<void*>& blocks, std::int64_t limit);
 
-  const std::size_t limit_;
+  const std::int64_t limit_;
+  std::int64_t most_live_ = 0;  // bytes in use at a time, since there were none
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> unused_;
   PoolCounters counters_;

@@ -54,6 +54,18 @@ cdef class Spec:
                         "int64": Element.kInt64}.get(self.dtype.name, Element.kOther)
         self.open = not self.shape or min(self.shape[1:], default=0) < 0
 
+    def takes(self, cnp.ndarray array not None):
+        """Whether a batch is just as the variable wants it: its type, in native byte order, and its shape."""
+        cdef int i, rank = cnp.PyArray_NDIM(array)
+        cdef Py_ssize_t wanted
+        if cnp.PyArray_TYPE(array) != self.type_num or not cnp.PyArray_ISNOTSWAPPED(array) or rank != len(self.shape):
+            return False
+        for i in range(rank):
+            wanted = <object> PyTuple_GET_ITEM(self.shape, i)
+            if wanted != -1 and wanted != cnp.PyArray_DIM(array, i):
+                return False
+        return True
+
 
 @cython.final
 cdef class Column:
@@ -71,6 +83,7 @@ cdef class Column:
     cdef object memory        # see Collator
     cdef Block block
     cdef size_t used
+    cdef size_t room          # the size of the block, if rows can be appended without a further look
     cdef Py_ssize_t expected  # how many rows to make room for in the beginning
     cdef Py_ssize_t before    # how many rows the last batch had
     cdef Levels levels
@@ -86,11 +99,16 @@ cdef class Column:
         self.known = False
         if not self.open:
             self.set_row(self.spec.shape[1:])
-        self.block = None
+        self.drop()
         self.used = 0
         self.per_sample = 1
         self.expected = expected if not self.spec.lod_level else max(expected, self.before)
         self.levels.begin(expected)
+
+    cdef drop(self):
+        """Let the block go."""
+        self.block = None
+        self.room = 0
 
     cdef int count(self, list samples, Py_ssize_t field, Py_ssize_t fields) except -1:
         """Learn from all samples how many rows their sequences have, to have room for no more and no less."""
@@ -115,18 +133,18 @@ cdef class Column:
     cdef int reserve(self, Py_ssize_t rows) except -1:
         """Have room for `rows` more rows."""
         cdef size_t need = self.used + <size_t> rows * self.row_items * self.itemsize
-        if self.block is not None and need <= self.block.size:
-            return 0
         cdef size_t want
         cdef Block bigger
-        if self.block is None:
-            want = <size_t> (self.expected * self.row_items) * self.itemsize
-        else:
-            want = 2 * self.block.size
-        bigger = Block(need if need > want else want, self.memory)
-        if self.used:
-            memcpy(bigger.data, self.block.data, self.used)
-        self.block = bigger
+        if self.block is None or need > self.block.size:
+            if self.block is None:
+                want = <size_t> (self.expected * self.row_items) * self.itemsize
+            else:
+                want = 2 * self.block.size
+            bigger = Block(need if need > want else want, self.memory)
+            if self.used:
+                memcpy(bigger.data, self.block.data, self.used)
+            self.block = bigger
+        self.room = self.block.size if self.per_sample == 1 and not self.spec.lod_level else 0
         return 0
 
     cdef int copy(self, const void* source, size_t size) except -1:
@@ -149,18 +167,32 @@ cdef class Column:
                 return False
         return cnp.PyArray_ISCARRAY_RO(array)
 
+    cdef bint take(self, object value) noexcept:
+        """Append one sample's value if it is as nearly all are: a row, or a number that is one, and there is room."""
+        cdef size_t size = self.row_items * self.itemsize
+        cdef char* to
+        if self.room < size or self.room - size < self.used:
+            return False
+        to = self.block.data + self.used
+        if self.row_items == 1 and not self.open and self.store(to, value):
+            pass
+        elif cnp.PyArray_Check(value) and size < LONG_COPY and self.is_row(<cnp.ndarray> value):
+            copy_row(to, cnp.PyArray_DATA(<cnp.ndarray> value), size)
+        elif self.row_items == 1 and not self.open and self.is_my_scalar(value):
+            cnp.PyArray_ScalarAsCtype(value, to)
+        else:
+            return False
+        self.used += size
+        return True
+
+    cdef bint is_my_scalar(self, object value) noexcept:
+        """Whether `value` is one of NumPy's numbers, of this variable's type."""
+        if cnp.PyArray_Check(value) or not cnp.PyArray_CheckScalar(value):
+            return False
+        return cnp.PyArray_DescrFromScalar(value).type_num == self.type_num
+
     cdef int add(self, object value) except -1:
         """Append one sample's value."""
-        cdef size_t size = self.row_items * self.itemsize
-        if self.known and self.per_sample == 1 and self.block is not None and self.used + size <= self.block.size:
-            # As nearly all values are: a row, for which there is room.
-            if not self.levels.offsets.size():
-                if cnp.PyArray_Check(value):
-                    if self.is_row(<cnp.ndarray> value):
-                        return self.copy(cnp.PyArray_DATA(<cnp.ndarray> value), size)
-                elif self.row_items == 1 and not self.open and self.store(self.block.data + self.used, value):
-                    self.used += self.itemsize
-                    return 0
         if self.spec.lod_level:
             return self.add_sequence(value, 0)
         if not cnp.PyArray_Check(value):
@@ -237,7 +269,7 @@ cdef class Column:
         self.used += self.itemsize
         return True
 
-    cdef bint store(self, char* to, object number) except -1:
+    cdef bint store(self, char* to, object number) noexcept:
         cdef int overflow = 0
         cdef long long whole
         if PyFloat_CheckExact(number):
@@ -272,7 +304,7 @@ cdef class Column:
             return self.parsed(array)
         if array.dtype.kind not in "biuf":
             raise TypeError(f"expected {self.spec.dtype} numbers, got {_brief(array)} of type {array.dtype}")
-        if self.spec.dtype.kind not in "iu":
+        if self.spec.dtype.kind not in "iu" or np.can_cast(array.dtype, self.spec.dtype):
             return array.astype(self.spec.dtype, order="C")
         try:
             with np.errstate(invalid="raise"):
@@ -344,7 +376,7 @@ cdef class Column:
         self.reserve(0)
         self.before = self.levels.rows(samples) * self.per_sample
         array = _array((self.before, *self.row), self.type_num, self.block)
-        self.block = None
+        self.drop()
         return wrap(array, self.levels.arrays())
 
 

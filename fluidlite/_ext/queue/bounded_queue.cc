@@ -90,18 +90,26 @@ Outcome BoundedQueue::put(void* item, double seconds) {
   return Outcome::kDone;
 }
 
-bool BoundedQueue::wanted() const {
-  if (forked()) return false;
-  std::lock_guard<std::mutex> lock(signals_->mutex);
-  return getters_ > 0;
-}
-
-void BoundedQueue::let_take(double seconds) {
+void BoundedQueue::arrive() {
   if (forked()) return;
   std::unique_lock<std::mutex> lock(signals_->mutex);
-  if (getters_ == 0) return;
+  ++arrivals_;
+  const bool watched = watchers_ > 0;
+  lock.unlock();
+  if (watched) signals_->arrived.notify_all();
+}
+
+std::uint64_t BoundedQueue::arrivals() const {
+  if (forked()) return 0;
+  std::lock_guard<std::mutex> lock(signals_->mutex);
+  return arrivals_;
+}
+
+void BoundedQueue::let_arrive(std::uint64_t seen, double seconds) {
+  if (forked()) return;
+  std::unique_lock<std::mutex> lock(signals_->mutex);
   double waited = 0.0;
-  wait(signals_->taken, lock, watchers_, seconds, waited, [this] { return shut_ || count_ == 0; });
+  wait(signals_->arrived, lock, watchers_, seconds, waited, [this, seen] { return shut_ || arrivals_ != seen; });
 }
 
 Outcome BoundedQueue::get(void** item, double seconds) {
@@ -116,10 +124,8 @@ Outcome BoundedQueue::get(void** item, double seconds) {
   ++counters_.got;
   --items;
   const bool wake = putters_ > 0;
-  const bool watched = watchers_ > 0;
   lock.unlock();
   if (wake) signals_->room.notify_one();
-  if (watched) signals_->taken.notify_all();
   return Outcome::kDone;
 }
 
@@ -132,7 +138,7 @@ bool BoundedQueue::close() {
   }
   signals_->room.notify_all();
   signals_->items.notify_all();
-  signals_->taken.notify_all();
+  signals_->arrived.notify_all();
   return true;
 }
 
@@ -150,7 +156,7 @@ std::vector<void*> BoundedQueue::kill() {
   }
   signals_->room.notify_all();
   signals_->items.notify_all();
-  signals_->taken.notify_all();
+  signals_->arrived.notify_all();
   return left;
 }
 

@@ -39,12 +39,15 @@ class BoundedQueue {
 
   // Waits for room up to `seconds`; for ever if negative, not at all if zero.
   Outcome put(void* item, double seconds);
-  // Whether a thread waits in `get`.
-  bool wanted() const;
-  // After a `put`: if a thread waits in `get`, gives it a moment, `seconds` at most, to take what there is.
-  void let_take(double seconds);
   // Waits for an item up to `seconds`; for ever if negative, not at all if zero.
   Outcome get(void** item, double seconds);
+
+  // For threads that run one at a time outside of here: one that has waited in `get` may still wait for its turn. `arrive`
+  // says that it has it, `arrivals` how often that was said, `let_arrive` waits until it was said after `seen`, up to
+  // `seconds` (for ever if negative), or until the queue is shut.
+  void arrive();
+  std::uint64_t arrivals() const;
+  void let_arrive(std::uint64_t seen, double seconds);
 
   // Takes no more items; those inside are still handed out. False if it was shut before.
   bool close();
@@ -65,7 +68,7 @@ class BoundedQueue {
     std::mutex mutex;
     std::condition_variable room;
     std::condition_variable items;
-    std::condition_variable taken;
+    std::condition_variable arrived;
   };
 
   bool forked() const;
@@ -79,7 +82,8 @@ class BoundedQueue {
   std::size_t count_ = 0;
   std::size_t putters_ = 0;  // threads waiting for room
   std::size_t getters_ = 0;  // threads waiting for items
-  std::size_t watchers_ = 0;  // threads waiting for what they put to be taken
+  std::size_t watchers_ = 0;  // threads waiting for an arrival
+  std::uint64_t arrivals_ = 0;
   bool shut_ = false;
   QueueCounters counters_;
 };

@@ -100,6 +100,7 @@ class Feeding:
     def __init__(self, reader: Reader, specs: Sequence[Spec]) -> None:
         check_reader(reader, self.kind)
         self.reader = reader
+        self.name = describe(reader)
         self.specs = list(specs)
         self.shortfall = ""  # why a reader that yielded something made no batch
 
@@ -110,10 +111,6 @@ class Feeding:
     def collator(self, memory: Memory) -> Collator:
         """A new collator for one epoch."""
         return collator(self.specs, self.name, memory.lender)
-
-    @property
-    def name(self) -> str:
-        return describe(self.reader)
 
 
 def pass_over(items: Iterator[Any], count: int) -> None:
@@ -227,6 +224,8 @@ def ready_tensors(items: Any, specs: Sequence[Spec], handover: Handover, where: 
 
 def fitting(array: np.ndarray, spec: Spec, where: str) -> np.ndarray:
     """`array` in the type that `spec` asks for, after a look at its shape."""
+    if spec.takes(array):
+        return array
     rank = len(spec.shape)
     if array.ndim > rank or (
         array.ndim == rank and any(n not in (-1, m) for n, m in zip(spec.shape, array.shape, strict=True))
