@@ -3,7 +3,8 @@
 Of functions that are one operator each, the operator's declaration (`OpDef.doc`) says what they compute, for
 `fluid.layers`, `paddle` and `paddle.nn.functional` alike; a line names each where it is public. Of functions that do
 more, like convolutions of images and of volumes, one is written for all kinds, and `of_kind` gives each its name, words
-and defaults. `help`, `inspect.signature` and type checkers see the signature of the family.
+and defaults. `help`, `inspect.signature` and type checkers see the signature of the family. Functions with a signature
+of their own whose arguments are the inputs and attributes of one operator end in `run_layer`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from .framework import Variable
-from .layer_helper import check_variable, run_op
+from .layer_helper import LayerHelper, check_variable, run_op
 from .ops import registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,6 +40,75 @@ def public(
     what = registry.find(op_type).doc.rstrip(".")
     function.__doc__ = f"{what} (`{api}.{name}`).{note and ' ' + note}"
     return function
+
+
+def run_layer(
+    op_type: str,
+    arguments: Mapping[str, Any],
+    outputs: Sequence[str | tuple[str, int]] = (),
+    *,
+    without: Collection[str] = (),
+    stop_gradient: bool | Sequence[str] = False,
+    into: Mapping[str, Any] | None = None,
+    helper: LayerHelper | None = None,
+    any_type: bool = False,
+    **called: str,
+) -> Any:
+    """The results of `op_type` for the `arguments` of a layer that is this operator: its `locals()`.
+
+    Inputs and attributes are the arguments of their names, but for letters' case and underscores (`PriorBox` is
+    `prior_box`); `called` says which argument any other is: `X="input"`. Attributes that are None keep their defaults.
+    `name` names the results in a program. `outputs` are by default all that the operator declares. `without` names the
+    arguments that the operator has no use for. The other arguments are those of `run_op`.
+
+    Raises TypeError for inputs that are no tensors, LookupError for arguments that are neither of all these.
+    """
+    inputs, attrs = _matched(op_type, tuple(arguments), tuple(called.items()), tuple(without))
+    given = {slot: arguments[argument] for slot, argument, _ in inputs}
+    for slot, argument, optional in inputs:
+        value = given[slot]
+        if not (optional and value is None) and not isinstance(value, (list, tuple)):
+            check_variable(value, argument, op_type)
+    values = {name: arguments[argument] for name, argument in attrs}
+    values = {
+        name: list(one) if isinstance(one, tuple) else one for name, one in values.items() if one is not None
+    }
+    return run_op(
+        op_type,
+        given,
+        outputs or tuple(registry.find(op_type).outputs_by_name),
+        values,
+        arguments.get("name"),
+        stop_gradient=stop_gradient,
+        into=into,
+        helper=helper,
+        any_type=any_type,
+    )
+
+
+@functools.cache
+def _matched(
+    op_type: str, arguments: tuple[str, ...], called: tuple[tuple[str, str], ...], without: tuple[str, ...]
+) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str]]]:
+    """Which of the arguments the inputs are, and whether these may be left out; and which the attributes are."""
+    definition, others = registry.find(op_type), dict(called)
+    by_letters = {one.replace("_", "").lower(): one for one in arguments if one not in without}
+    found = {
+        name: others.get(name) or by_letters.get(name.replace("_", "").lower(), "")
+        for name in (*definition.inputs_by_name, *definition.attrs)
+    }
+    used = {*found.values(), "name", *without}
+    unused = [argument for argument in arguments if argument not in used]
+    unknown = [name for name, argument in called if name not in found or argument not in arguments]
+    if unused or unknown:
+        raise LookupError(
+            f"operator {op_type} has no use for the arguments {unused}, and none to be called {unknown}; it has the "
+            f"inputs {list(definition.inputs_by_name)} and the attributes {list(definition.attrs)}"
+        )
+    inputs = [
+        (slot.name, found[slot.name], slot.optional) for slot in definition.input_slots if found[slot.name]
+    ]
+    return inputs, [(name, found[name]) for name in definition.attrs if found[name]]
 
 
 def of_kind(

@@ -5,7 +5,9 @@ import pickle
 
 import pytest
 
+import fluidlite as fluid
 from fluidlite import layers
+from fluidlite.op_functions import run_layer
 from fluidlite.paddle.nn import functional
 
 
@@ -32,3 +34,51 @@ def test_wrong_calls_are_told_of_by_name():
         layers.conv3d()
     with pytest.raises(TypeError, match=r"^conv3d\(\) got an unexpected keyword argument 'filters'"):
         layers.conv3d(None, 1, 1, filters=2)
+
+
+def test_arguments_of_a_layer_are_inputs_and_attributes_of_its_operator():
+    def layer(boxes, image_info, prior_box_var, target_box, box_clip=2.0, unused=1, name=None):
+        return run_layer(
+            "box_decoder_and_assign", locals(), without=("unused",), PriorBox="boxes", BoxScore="image_info"
+        )
+
+    with fluid.program_guard(fluid.Program()):
+        given = [fluid.data(name, [2, 1 if name == "b" else 4], "float32") for name in "abcd"]
+        made = layer(*given, name="made")
+        (op,) = fluid.default_main_program().global_block().ops
+    slots = {slot: op.input(slot) for slot in ("PriorBox", "PriorBoxVar", "TargetBox", "BoxScore")}
+    assert slots == {"PriorBox": ["a"], "PriorBoxVar": ["c"], "TargetBox": ["d"], "BoxScore": ["b"]}
+    assert op.attr("box_clip") == 2.0
+    assert [one.name for one in made] == ["made.tmp_0", "made.tmp_1"]
+
+
+def test_attributes_that_are_none_keep_their_defaults_and_tuples_become_lists():
+    def layer(x, axes, starts=(0,), ends=(1,)):
+        decrease_axis = None
+        return run_layer("slice", locals(), Input="x")
+
+    with fluid.program_guard(fluid.Program()):
+        layer(fluid.data("x", [2, 4], "float32"), (1,))
+        (op,) = fluid.default_main_program().global_block().ops
+    assert op.attr("axes") == [1] and op.attr("starts") == [0]
+    assert op.attr("decrease_axis") == []
+
+
+@pytest.mark.parametrize(
+    ("called", "told"),
+    [({}, r"no use for the arguments \['speed'\]"), ({"Alpha": "speed"}, r"to be called \['Alpha'\]")],
+)
+def test_arguments_that_the_operator_does_not_have_are_errors(called, told):
+    with pytest.raises(LookupError, match=told), fluid.program_guard(fluid.Program()):
+        run_layer("elu", {"x": fluid.data("x", [2, 4], "float32"), "speed": 1.0}, **called)
+
+
+def test_inputs_that_are_no_tensors_are_called_as_the_layer_calls_them():
+    def layer(boxes, others):
+        return run_layer("iou_similarity", locals(), X="boxes", Y="others")
+
+    with fluid.program_guard(fluid.Program()):
+        boxes = fluid.data("boxes", [2, 4], "float32")
+        for wrong in (None, 1.0):
+            with pytest.raises(TypeError, match="'others' in iou_similarity must be a Variable"):
+                layer(boxes, wrong)

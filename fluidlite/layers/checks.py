@@ -8,7 +8,6 @@ from typing import Any
 from ..base.dtypes import FLOATS, VarType, to_numpy
 from ..base.errors import ArgumentError
 from ..eager import as_numbers
-from ..framework import Variable
 from ..layer_helper import check_variable
 
 INTEGERS = (VarType.INT32, VarType.INT64)
@@ -17,9 +16,10 @@ FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 """By the number of spatial axes: what layouts with channels second and with channels last are called."""
 
 
-def check_dtype(
-    var: Variable, name: str, layer: str, allowed: Sequence[VarType] = tuple(sorted(FLOATS))
-) -> None:
+FLOAT_TYPES = tuple(sorted(FLOATS))
+
+
+def check_dtype(var: Any, name: str, layer: str, allowed: Sequence[VarType] = FLOAT_TYPES) -> None:
     """Raise TypeError unless argument `name` of `layer` is a Variable of one of the `allowed` dtypes."""
     check_variable(var, name, layer)
     if var.dtype not in allowed:
@@ -29,10 +29,17 @@ def check_dtype(
         )
 
 
-def check_dtypes(layer: str, **given: Variable) -> None:
-    """`check_dtype` for several float arguments of `layer` by their names."""
+def check_dtypes(layer: str, *allowed: VarType, **given: Any) -> None:
+    """`check_dtype` for several arguments of `layer` by their names; by default they have to be floats."""
     for name, var in given.items():
-        check_dtype(var, name, layer)
+        check_dtype(var, name, layer, allowed or FLOAT_TYPES)
+
+
+def check_lists(layer: str, **given: Any) -> None:
+    """Raise TypeError unless arguments of `layer` are lists or tuples."""
+    for name, value in given.items():
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"'{name}' of {layer} must be a list of Variables, got {value!r:.80}")
 
 
 def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:

@@ -9,6 +9,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import run_op
+from ...op_functions import run_layer
 from ..checks import check_dtype
 
 __all__ = ["anchor_generator", "density_prior_box", "prior_box"]
@@ -33,9 +34,9 @@ def _pair(steps: Any, name: str, layer: str) -> list[float]:
 
 
 def _boxes(
-    op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], name: str | None, out: str = "Boxes"
+    op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], name: str | None
 ) -> tuple[Variable, Variable]:
-    return run_op(op_type, inputs, (out, "Variances"), attrs=attrs, stop_gradient=True, name=name)
+    return run_op(op_type, inputs, ("Boxes", "Variances"), attrs=attrs, stop_gradient=True, name=name)
 
 
 def prior_box(
@@ -121,16 +122,15 @@ def density_prior_box(
     Raises:
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
-    layer = "density_prior_box"
-    check_dtype(input, "input", layer, _REAL)
+    check_dtype(input, "input", "density_prior_box", _REAL)
     for what, given in (
         ("densities", densities),
         ("fixed_sizes", fixed_sizes),
         ("fixed_ratios", fixed_ratios),
     ):
         if not isinstance(given, (list, tuple)):
-            raise TypeError(f"'{what}' of {layer} must be a list, got {given!r}")
-    across, down = _pair(steps, "steps", layer)
+            raise TypeError(f"'{what}' of density_prior_box must be a list, got {given!r}")
+    across, down = _pair(steps, "steps", "density_prior_box")
     attrs: dict[str, Any] = {
         "variances": _floats(variance),
         "clip": clip,
@@ -142,7 +142,7 @@ def density_prior_box(
         "fixed_ratios": _floats(fixed_ratios),
         "flatten_to_2d": flatten_to_2d,
     }
-    return _boxes(layer, {"Input": input, "Image": image}, attrs, name)
+    return _boxes("density_prior_box", {"Input": input, "Image": image}, attrs, name)
 
 
 def anchor_generator(
@@ -172,11 +172,6 @@ def anchor_generator(
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
     check_dtype(input, "input", "anchor_generator", _REAL)
-    attrs: dict[str, Any] = {
-        "anchor_sizes": _floats(anchor_sizes),
-        "aspect_ratios": _floats(aspect_ratios),
-        "variances": _floats(variance),
-        "stride": _pair(stride, "stride", "anchor_generator"),
-        "offset": offset,
-    }
-    return _boxes("anchor_generator", {"Input": input}, attrs, name, "Anchors")
+    anchor_sizes, aspect_ratios = _floats(anchor_sizes), _floats(aspect_ratios)
+    variance, stride = _floats(variance), _pair(stride, "stride", "anchor_generator")
+    return run_layer("anchor_generator", locals(), stop_gradient=True, variances="variance")

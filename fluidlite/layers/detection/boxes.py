@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...framework import Variable
-from ...layer_helper import check_variable, run_op
-from ..checks import check_dtype, check_dtypes
+from ...layer_helper import run_op
+from ...op_functions import run_layer
+from ..checks import check_dtypes
 
 __all__ = [
     "box_clip",
@@ -27,8 +28,7 @@ def iou_similarity(
     Follows `fluid.layers.iou_similarity`.
     """
     check_dtypes("iou_similarity", x=x, y=y)
-    attrs = {"box_normalized": box_normalized}
-    return run_op("iou_similarity", {"X": x, "Y": y}, attrs=attrs, name=name)
+    return run_layer("iou_similarity", locals())
 
 
 def box_coder(
@@ -97,16 +97,8 @@ def box_decoder_and_assign(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(prior_box, "prior_box", "box_decoder_and_assign")
-    for name_of, var in (("target_box", target_box), ("box_score", box_score)):
-        check_dtype(var, name_of, "box_decoder_and_assign")
-    return run_op(
-        "box_decoder_and_assign",
-        {"PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score},
-        ("DecodeBox", "OutputAssignBox"),
-        attrs={"box_clip": box_clip},
-        name=name,
-    )
+    check_dtypes("box_decoder_and_assign", prior_box=prior_box, target_box=target_box, box_score=box_score)
+    return run_layer("box_decoder_and_assign", locals())
 
 
 def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Variable:
@@ -116,7 +108,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
     of each image; boxes are of the image before it was scaled.
     """
     check_dtypes("box_clip", input=input, im_info=im_info)
-    made: Variable = run_op("box_clip", {"Input": input, "ImInfo": im_info}, ("Output",), name=name)
+    made: Variable = run_layer("box_clip", locals())
     made.lod_level = input.lod_level
     return made
 
@@ -126,6 +118,5 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
 
     `input`: floats [N, 2 K, H, W]; even channels are distances of x, odd ones of y. The result is of the same shape.
     """
-    check_variable(input, "input", "polygon_box_transform")
-    check_dtype(input, "input", "polygon_box_transform")
-    return run_op("polygon_box_transform", {"Input": input}, ("Output",), name=name)
+    check_dtypes("polygon_box_transform", input=input)
+    return run_layer("polygon_box_transform", locals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...framework import Variable
-from ...layer_helper import check_variable, run_op
+from ...op_functions import run_layer
 
 __all__ = ["generate_mask_labels"]
 
@@ -40,20 +40,4 @@ def generate_mask_labels(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    inputs = {
-        "ImInfo": im_info,
-        "GtClasses": gt_classes,
-        "IsCrowd": is_crowd,
-        "GtSegms": gt_segms,
-        "Rois": rois,
-        "LabelsInt32": labels_int32,
-    }
-    for slot, given in inputs.items():
-        check_variable(given, slot, "generate_mask_labels")
-    return run_op(
-        "generate_mask_labels",
-        inputs,
-        ("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
-        attrs={"num_classes": num_classes, "resolution": resolution},
-        stop_gradient=True,
-    )
+    return run_layer("generate_mask_labels", locals(), stop_gradient=True)

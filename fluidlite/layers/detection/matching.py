@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...framework import Variable
-from ...layer_helper import run_op
+from ...op_functions import run_layer
 from ..checks import check_dtype
 
 __all__ = ["bipartite_match", "target_assign"]
@@ -35,18 +33,7 @@ def bipartite_match(
         TypeError, OperatorError: for arguments that do not fit.
     """
     check_dtype(dist_matrix, "dist_matrix", "bipartite_match")
-    attrs: dict[str, Any] = {}
-    if match_type is not None:
-        attrs["match_type"] = match_type
-    if dist_threshold is not None:
-        attrs["dist_threshold"] = dist_threshold
-    return run_op(
-        "bipartite_match",
-        {"DistMat": dist_matrix},
-        ("ColToRowMatchIndices", "ColToRowMatchDist"),
-        attrs=attrs,
-        name=name,
-    )
+    return run_layer("bipartite_match", locals(), DistMat="dist_matrix")
 
 
 def target_assign(
@@ -71,11 +58,7 @@ def target_assign(
     Raises:
         OperatorError: for arguments that do not fit.
     """
-    inputs = {"X": input, "MatchIndices": matched_indices, "NegIndices": negative_indices}
-    return run_op(
-        "target_assign",
-        inputs,
-        ("Out", "OutWeight"),
-        attrs={"mismatch_value": mismatch_value or 0},
-        name=name,
+    mismatch_value = mismatch_value or 0
+    return run_layer(
+        "target_assign", locals(), X="input", MatchIndices="matched_indices", NegIndices="negative_indices"
     )

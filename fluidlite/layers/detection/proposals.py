@@ -7,8 +7,9 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ..checks import check_dtype
+from ...layer_helper import check_variables, run_op
+from ...op_functions import run_layer
+from ..checks import check_dtype, check_dtypes, check_lists
 from ..tensor.shapes import reshape
 from ..tensor.slicing import gather
 
@@ -58,30 +59,12 @@ def generate_proposals(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "generate_proposals"
-    for what, var in (
-        ("scores", scores),
-        ("bbox_deltas", bbox_deltas),
-        ("im_info", im_info),
-        ("anchors", anchors),
-    ):
-        check_dtype(var, what, layer)
-    inputs = {
-        "Scores": scores,
-        "BboxDeltas": bbox_deltas,
-        "ImInfo": im_info,
-        "Anchors": anchors,
-        "Variances": variances,
-    }
-    attrs = {
-        "pre_nms_topN": pre_nms_top_n,
-        "post_nms_topN": post_nms_top_n,
-        "nms_thresh": nms_thresh,
-        "min_size": min_size,
-        "eta": eta,
-    }
-    outputs = ("RpnRois", "RpnRoiProbs", "RpnRoisLod")
-    made: tuple[Variable, ...] = run_op(layer, inputs, outputs, attrs=attrs, stop_gradient=True, name=name)
+    check_dtypes(
+        "generate_proposals", scores=scores, bbox_deltas=bbox_deltas, im_info=im_info, anchors=anchors
+    )
+    made: tuple[Variable, ...] = run_layer(
+        "generate_proposals", locals(), without=("return_rois_num",), stop_gradient=True
+    )
     return made if return_rois_num else made[:2]
 
 
@@ -124,35 +107,20 @@ def rpn_target_assign(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "rpn_target_assign"
-    inputs = {"Anchor": anchor_box, "GtBoxes": gt_boxes, "IsCrowd": is_crowd, "ImInfo": im_info}
-    attrs = {
-        "rpn_batch_size_per_im": rpn_batch_size_per_im,
-        "rpn_straddle_thresh": rpn_straddle_thresh,
-        "rpn_positive_overlap": rpn_positive_overlap,
-        "rpn_negative_overlap": rpn_negative_overlap,
-        "rpn_fg_fraction": rpn_fg_fraction,
-        "use_random": use_random,
-    }
-    found = targets(layer, inputs, TARGETS, attrs, bbox_pred, cls_logits, 1)
+    found = targets("rpn_target_assign", locals(), TARGETS)
     return found[0], found[1], found[2], found[3], found[4]
 
 
-def targets(
-    layer: str,
-    inputs: dict[str, Variable],
-    outputs: tuple[str, ...],
-    attrs: dict[str, Any],
-    bbox_pred: Variable,
-    cls_logits: Variable,
-    classes: int,
-) -> list[Variable]:
-    """Predicted scores and offsets where there are targets, then the targets."""
-    for what, var in (("bbox_pred", bbox_pred), ("cls_logits", cls_logits), *inputs.items()):
-        check_variable(var, what, layer)
-    location, score, *targets = run_op(layer, inputs, outputs, attrs=attrs, stop_gradient=True)
-    logits = reshape(cls_logits, shape=(-1, classes))
-    offsets = reshape(bbox_pred, shape=(-1, 4))
+def targets(layer: str, arguments: dict[str, Any], outputs: tuple[str, ...]) -> list[Variable]:
+    """Predicted scores and offsets where there are targets, then the targets; `arguments`: those of `layer`."""
+    predicted = {"bbox_pred": arguments["bbox_pred"], "cls_logits": arguments["cls_logits"]}
+    check_variables(layer, **predicted)
+    others = (*predicted, "anchor_var", "num_classes")
+    location, score, *targets = run_layer(
+        layer, arguments, outputs, without=others, stop_gradient=True, Anchor="anchor_box"
+    )
+    logits = reshape(predicted["cls_logits"], shape=(-1, arguments.get("num_classes", 1)))
+    offsets = reshape(predicted["bbox_pred"], shape=(-1, 4))
     return [gather(logits, score), gather(offsets, location), *targets]
 
 
@@ -198,36 +166,12 @@ def generate_proposal_labels(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "generate_proposal_labels"
-    check_dtype(rpn_rois, "rpn_rois", layer)
-    check_dtype(gt_classes, "gt_classes", layer, (VarType.INT32,))
-    check_dtype(is_crowd, "is_crowd", layer, (VarType.INT32,))
+    check_dtypes("generate_proposal_labels", rpn_rois=rpn_rois)
+    check_dtypes("generate_proposal_labels", VarType.INT32, gt_classes=gt_classes, is_crowd=is_crowd)
     if not isinstance(class_nums, int):
-        raise TypeError(f"'class_nums' of {layer} must be an integer, got {class_nums!r}")
-    return run_op(
-        layer,
-        {
-            "RpnRois": rpn_rois,
-            "GtClasses": gt_classes,
-            "IsCrowd": is_crowd,
-            "GtBoxes": gt_boxes,
-            "ImInfo": im_info,
-        },
-        ("Rois", "LabelsInt32", "BboxTargets", "BboxInsideWeights", "BboxOutsideWeights"),
-        attrs={
-            "batch_size_per_im": batch_size_per_im,
-            "fg_fraction": fg_fraction,
-            "fg_thresh": fg_thresh,
-            "bg_thresh_hi": bg_thresh_hi,
-            "bg_thresh_lo": bg_thresh_lo,
-            "bbox_reg_weights": [float(w) for w in bbox_reg_weights],
-            "class_nums": class_nums,
-            "use_random": use_random,
-            "is_cls_agnostic": is_cls_agnostic,
-            "is_cascade_rcnn": is_cascade_rcnn,
-        },
-        stop_gradient=True,
-    )
+        raise TypeError(f"'class_nums' of generate_proposal_labels must be an integer, got {class_nums!r}")
+    bbox_reg_weights = [float(w) for w in bbox_reg_weights]
+    return run_layer("generate_proposal_labels", locals(), stop_gradient=True)
 
 
 def distribute_fpn_proposals(
@@ -254,23 +198,9 @@ def distribute_fpn_proposals(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "distribute_fpn_proposals"
-    check_dtype(fpn_rois, "fpn_rois", layer)
-    helper = LayerHelper(layer, name=name)
-    count = max_level - min_level + 1
-    made = [helper.create_variable_for_type_inference(fpn_rois.dtype) for _ in range(count)]
-    restore = helper.create_variable_for_type_inference(VarType.INT32)
-    helper.append_op(
-        type=layer,
-        inputs={"FpnRois": fpn_rois},
-        outputs={"MultiFpnRois": made, "RestoreIndex": restore},
-        attrs={
-            "min_level": min_level,
-            "max_level": max_level,
-            "refer_level": refer_level,
-            "refer_scale": refer_scale,
-        },
-    )
+    check_dtype(fpn_rois, "fpn_rois", "distribute_fpn_proposals")
+    outputs = (("MultiFpnRois", max_level - min_level + 1), "RestoreIndex")
+    *made, restore = run_layer("distribute_fpn_proposals", locals(), outputs, without=("outputs",))
     for one in made:
         one.lod_level = fpn_rois.lod_level
     return made, restore
@@ -299,13 +229,10 @@ def collect_fpn_proposals(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "collect_fpn_proposals"
-    for what, given in (("multi_rois", multi_rois), ("multi_scores", multi_scores)):
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"'{what}' of {layer} must be a list of Variables, got {given!r:.80}")
+    check_lists("collect_fpn_proposals", multi_rois=multi_rois, multi_scores=multi_scores)
     count = max_level - min_level + 1
     made: Variable = run_op(
-        layer,
+        "collect_fpn_proposals",
         {"MultiLevelRois": list(multi_rois[:count]), "MultiLevelScores": list(multi_scores[:count])},
         ("FpnRois",),
         attrs={"post_nms_topN": post_nms_top_n},

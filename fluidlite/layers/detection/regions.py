@@ -9,8 +9,9 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...initializer import NormalInitializer
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ..checks import check_dtype, numbers
+from ...layer_helper import LayerHelper, check_variable, check_variables
+from ...op_functions import run_layer
+from ..checks import check_dtypes, numbers
 
 __all__ = [
     "deformable_conv",
@@ -25,29 +26,23 @@ __all__ = [
 _REAL = (VarType.FP32, VarType.FP64)
 
 
-def _pooled(
-    op_type: str,
-    inputs: dict[str, Variable | None],
-    attrs: dict[str, Any],
-    name: str | None = None,
-    outputs: tuple[str, ...] = ("Out",),
-) -> Any:
-    for slot in ("X", "ROIs"):
-        check_variable(inputs[slot], "input" if slot == "X" else "rois", op_type)
-    for what in (
-        "pooled_height",
-        "pooled_width",
-        "transformed_height",
-        "transformed_width",
-        "output_channels",
-    ):
-        if what in attrs and not isinstance(attrs[what], int):
-            raise TypeError(f"'{what}' of {op_type} must be an integer, got {attrs[what]!r}")
-    if not isinstance(attrs["spatial_scale"], (int, float)):
-        raise TypeError(f"'spatial_scale' of {op_type} must be a float, got {attrs['spatial_scale']!r}")
-    features = inputs["X"]
-    assert features is not None
-    return run_op(op_type, inputs, outputs, attrs=attrs, name=name)
+_SIZES = ("pooled_height", "pooled_width", "transformed_height", "transformed_width", "output_channels")
+
+
+def _pooled(op_type: str, arguments: dict[str, Any]) -> Any:
+    check_variables(op_type, input=arguments["input"], rois=arguments["rois"])
+    for what in _SIZES:
+        if not isinstance(arguments.get(what, 1), int):
+            raise TypeError(f"'{what}' of {op_type} must be an integer, got {arguments[what]!r}")
+    if not isinstance(arguments["spatial_scale"], (int, float)):
+        raise TypeError(f"'spatial_scale' of {op_type} must be a float, got {arguments['spatial_scale']!r}")
+    return run_layer(op_type, arguments, X="input")
+
+
+def _check_pairs(layer: str, **given: Any) -> None:
+    for name, pair in given.items():
+        if pair is not None and not isinstance(pair, (list, tuple)):
+            raise TypeError(f"'{name}' of {layer} must be a list or tuple, got {pair!r}")
 
 
 def roi_align(
@@ -77,15 +72,8 @@ def roi_align(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "roi_align", _REAL)
-    check_dtype(rois, "rois", "roi_align", _REAL)
-    attrs = {
-        "pooled_height": pooled_height,
-        "pooled_width": pooled_width,
-        "spatial_scale": spatial_scale,
-        "sampling_ratio": sampling_ratio,
-    }
-    return _pooled("roi_align", {"X": input, "ROIs": rois, "RoisLod": rois_lod}, attrs, name)
+    check_dtypes("roi_align", *_REAL, input=input, rois=rois)
+    return _pooled("roi_align", locals())
 
 
 def roi_pool(
@@ -100,9 +88,7 @@ def roi_pool(
 
     The arguments and the result are those of `roi_align`; edges of bins are rounded to places of the features.
     """
-    attrs = {"pooled_height": pooled_height, "pooled_width": pooled_width, "spatial_scale": spatial_scale}
-    inputs = {"X": input, "ROIs": rois, "RoisLod": rois_lod}
-    return _pooled("roi_pool", inputs, attrs, None, ("Out", "Argmax"))[0]
+    return _pooled("roi_pool", locals())[0]
 
 
 def psroi_pool(
@@ -119,13 +105,7 @@ def psroi_pool(
     `input` is [N, output_channels * pooled_height * pooled_width, H, W]; the other arguments are those of `roi_align`.
     The result is [R, output_channels, pooled_height, pooled_width]. Follows Dai et al. (2016).
     """
-    attrs = {
-        "output_channels": output_channels,
-        "spatial_scale": spatial_scale,
-        "pooled_height": pooled_height,
-        "pooled_width": pooled_width,
-    }
-    return _pooled("psroi_pool", {"X": input, "ROIs": rois}, attrs, name)
+    return _pooled("psroi_pool", locals())
 
 
 def prroi_pool(
@@ -142,10 +122,8 @@ def prroi_pool(
     The arguments are those of `roi_align`; `batch_roi_nums`, int64 [N], says how many regions each image has, for
     `rois` without sequences. Regions have gradients, too. Follows Jiang et al. (2018).
     """
-    check_dtype(input, "input", "prroi_pool", _REAL)
-    check_dtype(rois, "rois", "prroi_pool", _REAL)
-    attrs = {"spatial_scale": spatial_scale, "pooled_height": pooled_height, "pooled_width": pooled_width}
-    return _pooled("prroi_pool", {"X": input, "ROIs": rois, "BatchRoINums": batch_roi_nums}, attrs, name)
+    check_dtypes("prroi_pool", *_REAL, input=input, rois=rois)
+    return _pooled("prroi_pool", locals())
 
 
 def roi_perspective_transform(
@@ -174,16 +152,8 @@ def roi_perspective_transform(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "roi_perspective_transform"
-    check_dtype(input, "input", layer, (VarType.FP32,))
-    check_dtype(rois, "rois", layer, (VarType.FP32,))
-    attrs = {
-        "transformed_height": transformed_height,
-        "transformed_width": transformed_width,
-        "spatial_scale": spatial_scale,
-    }
-    outputs = ("Out", "Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights")
-    out, mask, matrix, _, _ = _pooled(layer, {"X": input, "ROIs": rois}, attrs, name, outputs)
+    check_dtypes("roi_perspective_transform", VarType.FP32, input=input, rois=rois)
+    out, mask, matrix, _, _ = _pooled("roi_perspective_transform", locals())
     out.lod_level = rois.lod_level
     return out, mask, matrix
 
@@ -227,10 +197,7 @@ def deformable_conv(
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
     layer = "deformable_conv"
-    check_dtype(input, "input", layer, _REAL)
-    check_dtype(offset, "offset", layer, _REAL)
-    if mask is not None:
-        check_dtype(mask, "mask", layer, _REAL)
+    check_dtypes(layer, *_REAL, input=input, offset=offset, **({} if mask is None else {"mask": mask}))
     helper = LayerHelper(layer, name=name, param_attr=param_attr, bias_attr=bias_attr)
     channels = input.shape[1]
     parts = 1 if groups is None else groups
@@ -303,29 +270,10 @@ def deformable_roi_pooling(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "deformable_roi_pooling"
-    for what, var in (("input", input), ("rois", rois), ("trans", trans)):
-        check_dtype(var, what, layer, _REAL)
-    for what, pair in (("group_size", group_size), ("part_size", part_size)):
-        if pair is not None and not isinstance(pair, (list, tuple)):
-            raise TypeError(f"'{what}' of {layer} must be a list or tuple, got {pair!r}")
-    groups = list(group_size)
-    channels = input.shape[1] // (groups[0] * groups[1]) if position_sensitive else input.shape[1]
-    out, _ = run_op(
-        "deformable_psroi_pooling",
-        {"Input": input, "ROIs": rois, "Trans": trans},
-        ("Output", "TopCount"),
-        attrs={
-            "no_trans": no_trans,
-            "spatial_scale": spatial_scale,
-            "output_dim": channels,
-            "group_size": groups,
-            "pooled_height": pooled_height,
-            "pooled_width": pooled_width,
-            "part_size": [pooled_height, pooled_width] if part_size is None else list(part_size),
-            "sample_per_part": sample_per_part,
-            "trans_std": trans_std,
-        },
-        name=name,
-    )
-    return out
+    check_dtypes("deformable_roi_pooling", *_REAL, input=input, rois=rois, trans=trans)
+    _check_pairs("deformable_roi_pooling", group_size=group_size, part_size=part_size)
+    output_dim = input.shape[1] // (math.prod(group_size[:2]) if position_sensitive else 1)
+    part_size = (pooled_height, pooled_width) if part_size is None else part_size
+    return run_layer(
+        "deformable_psroi_pooling", locals(), ("Output", "TopCount"), without=("position_sensitive",)
+    )[0]

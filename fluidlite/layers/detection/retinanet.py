@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import run_op
-from ..checks import check_dtype
+from ...op_functions import run_layer
+from ..checks import check_dtypes, check_lists
 from .proposals import TARGETS, targets
 
 __all__ = ["retinanet_detection_output", "retinanet_target_assign", "sigmoid_focal_loss"]
@@ -31,11 +31,9 @@ def sigmoid_focal_loss(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "sigmoid_focal_loss"
-    check_dtype(x, "x", layer)
-    check_dtype(label, "label", layer, (VarType.INT32,))
-    check_dtype(fg_num, "fg_num", layer, (VarType.INT32,))
-    return run_op(layer, {"X": x, "Label": label, "FgNum": fg_num}, attrs={"gamma": gamma, "alpha": alpha})
+    check_dtypes("sigmoid_focal_loss", x=x)
+    check_dtypes("sigmoid_focal_loss", VarType.INT32, label=label, fg_num=fg_num)
+    return run_layer("sigmoid_focal_loss", locals())
 
 
 def retinanet_target_assign(
@@ -67,17 +65,7 @@ def retinanet_target_assign(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "retinanet_target_assign"
-    inputs = {
-        "Anchor": anchor_box,
-        "GtBoxes": gt_boxes,
-        "GtLabels": gt_labels,
-        "IsCrowd": is_crowd,
-        "ImInfo": im_info,
-    }
-    attrs = {"positive_overlap": positive_overlap, "negative_overlap": negative_overlap}
-    outputs = (*TARGETS, "ForegroundNumber")
-    return tuple(targets(layer, inputs, outputs, attrs, bbox_pred, cls_logits, num_classes))
+    return tuple(targets("retinanet_target_assign", locals(), (*TARGETS, "ForegroundNumber")))
 
 
 def retinanet_detection_output(
@@ -110,20 +98,5 @@ def retinanet_detection_output(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "retinanet_detection_output"
-    for what, given in (("bboxes", bboxes), ("scores", scores), ("anchors", anchors)):
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"'{what}' of {layer} must be a list of Variables, got {given!r:.80}")
-    return run_op(
-        layer,
-        {"BBoxes": list(bboxes), "Scores": list(scores), "Anchors": list(anchors), "ImInfo": im_info},
-        ("Out",),
-        attrs={
-            "score_threshold": score_threshold,
-            "nms_top_k": nms_top_k,
-            "nms_threshold": nms_threshold,
-            "keep_top_k": keep_top_k,
-            "nms_eta": nms_eta,
-        },
-        stop_gradient=True,
-    )
+    check_lists("retinanet_detection_output", bboxes=bboxes, scores=scores, anchors=anchors)
+    return run_layer("retinanet_detection_output", locals(), stop_gradient=True)

@@ -58,16 +58,20 @@ def detection_output(
     boxes = box_coder(prior_box, prior_box_var, loc, code_type="decode_center_size")
     chances = transpose(softmax(scores), perm=[0, 2, 1])
     chances.stop_gradient = True
-    attrs = {
+    arguments = {
+        "bboxes": boxes,
+        "scores": chances,
         "background_label": background_label,
         "nms_threshold": nms_threshold,
         "nms_top_k": nms_top_k,
         "keep_top_k": keep_top_k,
         "score_threshold": score_threshold,
         "nms_eta": nms_eta,
+        "return_index": return_index,
     }
-    op_type = "multiclass_nms2" if return_index else "multiclass_nms"
-    return detected(op_type, boxes, chances, attrs, indexed=return_index, layer="detection_output")
+    return detected(
+        "multiclass_nms2" if return_index else "multiclass_nms", arguments, layer="detection_output"
+    )
 
 
 def ssd_loss(

@@ -7,64 +7,27 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
 from ..checks import check_dtypes
 
 __all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
-_INDEXED = ("matrix_nms", "multiclass_nms2")
-"""The operators that also say which boxes they have chosen."""
 
+def detected(op_type: str, arguments: dict[str, Any], layer: str | None = None) -> Any:
+    """The boxes that `op_type` chooses for the `arguments` of a layer; with `return_index` also which these are.
 
-def detected(
-    op_type: str,
-    bboxes: Variable,
-    scores: Variable,
-    attrs: dict[str, Any],
-    name: str | None = None,
-    *,
-    indexed: bool = False,
-    layer: str | None = None,
-) -> Any:
-    """The boxes that operator `op_type` chooses; with `indexed` also which these are. No gradient goes through either.
-
-    `layer`: what the results are named after, unless it is the operator.
+    No gradient goes through either. `layer`: what the results are named after, unless it is the operator.
     """
-    check_dtypes(op_type, bboxes=bboxes, scores=scores)
+    check_dtypes(op_type, bboxes=arguments["bboxes"], scores=arguments["scores"])
     for number in ("score_threshold", "nms_threshold", "nms_eta"):
-        if not isinstance(attrs.get(number, 0.0), (int, float)):
-            raise TypeError(f"'{number}' of {op_type} must be a number, got {attrs[number]!r}")
-    made = LayerHelper(layer or op_type, name=name).run(
-        op_type,
-        {"BBoxes": bboxes, "Scores": scores},
-        ("Out", "Index") if op_type in _INDEXED else ("Out",),
-        attrs=attrs,
-        stop_gradient=True,
-    )
+        if not isinstance(arguments.get(number, 0.0), (int, float)):
+            raise TypeError(f"'{number}' of {op_type} must be a number, got {arguments[number]!r}")
+    helper = LayerHelper(layer or op_type, name=arguments.get("name"))
+    made = run_layer(op_type, arguments, without=("return_index",), stop_gradient=True, helper=helper)
     results = made if isinstance(made, tuple) else (made,)
     for one in results if op_type != "locality_aware_nms" else ():
         one.lod_level = 1
-    return results if indexed else results[0]
-
-
-def _nms_attrs(
-    score_threshold: float,
-    nms_top_k: int,
-    keep_top_k: int,
-    nms_threshold: float,
-    normalized: bool,
-    nms_eta: float,
-    background_label: int,
-) -> dict[str, Any]:
-    """The attributes of operators that leave out what a better box overlaps."""
-    return {
-        "background_label": background_label,
-        "score_threshold": score_threshold,
-        "nms_top_k": nms_top_k,
-        "nms_threshold": nms_threshold,
-        "keep_top_k": keep_top_k,
-        "nms_eta": nms_eta,
-        "normalized": normalized,
-    }
+    return results if arguments.get("return_index") else results[0]
 
 
 def multiclass_nms(
@@ -101,9 +64,7 @@ def multiclass_nms(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
-    attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
-    return detected("multiclass_nms", bboxes, scores, attrs, name)
+    return detected("multiclass_nms", locals())
 
 
 def multiclass_nms2(
@@ -124,9 +85,7 @@ def multiclass_nms2(
     With `return_index` also, as [found, 1], which of the boxes of all images each one is; of boxes of their own for
     each class, row times classes plus class.
     """
-    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
-    attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
-    return detected("multiclass_nms2", bboxes, scores, attrs, name, indexed=return_index)
+    return detected("multiclass_nms2", locals())
 
 
 def matrix_nms(
@@ -160,17 +119,7 @@ def matrix_nms(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    attrs = {
-        "background_label": background_label,
-        "score_threshold": score_threshold,
-        "post_threshold": post_threshold,
-        "nms_top_k": nms_top_k,
-        "gaussian_sigma": gaussian_sigma,
-        "use_gaussian": use_gaussian,
-        "keep_top_k": keep_top_k,
-        "normalized": normalized,
-    }
-    return detected("matrix_nms", bboxes, scores, attrs, name, indexed=return_index)
+    return detected("matrix_nms", locals())
 
 
 def locality_aware_nms(
@@ -190,9 +139,6 @@ def locality_aware_nms(
     `bboxes` is [1, M, 4], or [1, M, 8] and so on for convex polygons, `scores` [1, 1, M]; the other arguments and the
     result are those of `multiclass_nms`. Follows Zhou et al. (2017).
     """
-    shape = scores.shape
-    if len(shape) != 3 or shape[1] != 1:
-        raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(shape)}")
-    limits = score_threshold, nms_top_k, keep_top_k, nms_threshold
-    attrs = _nms_attrs(*limits, normalized, nms_eta, background_label)
-    return detected("locality_aware_nms", bboxes, scores, attrs, name)
+    if len(scores.shape) != 3 or scores.shape[1] != 1:
+        raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(scores.shape)}")
+    return detected("locality_aware_nms", locals())

@@ -7,15 +7,16 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import run_op
-from ..checks import check_dtype, check_dtypes
+from ...op_functions import run_layer
+from ..checks import check_dtypes
 
 __all__ = ["yolo_box", "yolov3_loss"]
 
 
-def _check(value: Any, name: str, layer: str, kinds: type | tuple[type, ...], what: str) -> None:
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-        raise TypeError(f"'{name}' of {layer} must be {what}, got {value!r}")
+def _check(layer: str, kinds: type | tuple[type, ...], what: str, **given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise TypeError(f"'{name}' of {layer} must be {what}, got {value!r}")
 
 
 def yolov3_loss(
@@ -56,32 +57,15 @@ def yolov3_loss(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "yolov3_loss"
-    check_dtypes(layer, x=x, gt_box=gt_box)
-    check_dtype(gt_label, "gt_label", layer, (VarType.INT32,))
-    for what, numbers in (("anchors", anchors), ("anchor_mask", anchor_mask)):
-        _check(numbers, what, layer, (list, tuple), "a list")
-    _check(class_num, "class_num", layer, int, "an integer")
-    _check(ignore_thresh, "ignore_thresh", layer, float, "a float")
-    _check(use_label_smooth, "use_label_smooth", layer, bool, "True or False")
+    check_dtypes("yolov3_loss", x=x, gt_box=gt_box)
+    check_dtypes("yolov3_loss", VarType.INT32, gt_label=gt_label)
+    _check("yolov3_loss", (list, tuple), "a list", anchors=anchors, anchor_mask=anchor_mask)
+    _check("yolov3_loss", int, "an integer", class_num=class_num)
+    _check("yolov3_loss", float, "a float", ignore_thresh=ignore_thresh)
+    _check("yolov3_loss", bool, "True or False", use_label_smooth=use_label_smooth)
     if gt_score is not None:
-        check_dtype(gt_score, "gt_score", layer)
-    loss, _, _ = run_op(
-        layer,
-        {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score},
-        ("Loss", "ObjectnessMask", "GTMatchMask"),
-        attrs={
-            "anchors": list(anchors),
-            "anchor_mask": list(anchor_mask),
-            "class_num": class_num,
-            "ignore_thresh": ignore_thresh,
-            "downsample_ratio": downsample_ratio,
-            "use_label_smooth": use_label_smooth,
-            "scale_x_y": scale_x_y,
-        },
-        name=name,
-    )
-    return loss
+        check_dtypes("yolov3_loss", gt_score=gt_score)
+    return run_layer("yolov3_loss", locals())[0]
 
 
 def yolo_box(
@@ -114,23 +98,9 @@ def yolo_box(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    layer = "yolo_box"
-    check_dtype(x, "x", layer)
-    check_dtype(img_size, "img_size", layer, (VarType.INT32, VarType.INT64))
-    _check(anchors, "anchors", layer, (list, tuple), "a list")
-    _check(class_num, "class_num", layer, int, "an integer")
-    _check(conf_thresh, "conf_thresh", layer, float, "a float")
-    return run_op(
-        layer,
-        {"X": x, "ImgSize": img_size},
-        ("Boxes", "Scores"),
-        attrs={
-            "anchors": list(anchors),
-            "class_num": class_num,
-            "conf_thresh": conf_thresh,
-            "downsample_ratio": downsample_ratio,
-            "clip_bbox": clip_bbox,
-            "scale_x_y": scale_x_y,
-        },
-        name=name,
-    )
+    check_dtypes("yolo_box", x=x)
+    check_dtypes("yolo_box", VarType.INT32, VarType.INT64, img_size=img_size)
+    _check("yolo_box", (list, tuple), "a list", anchors=anchors)
+    _check("yolo_box", int, "an integer", class_num=class_num)
+    _check("yolo_box", float, "a float", conf_thresh=conf_thresh)
+    return run_layer("yolo_box", locals())

@@ -8,6 +8,7 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables, run_op
+from ...op_functions import run_layer
 from ..checks import check_choice, check_dtype, check_dtypes, numbers
 
 __all__ = [
@@ -24,17 +25,14 @@ __all__ = [
 ]
 
 
-def _applied(
-    op_type: str, x: Variable, attrs: dict[str, Any], name: str | None, out: str = "Out"
-) -> Variable:
-    check_dtype(x, "x", op_type)
-    return run_op(op_type, {"X": x}, (out,), attrs=attrs, name=name)
+def _applied(op_type: str, arguments: dict[str, Any], without: tuple[str, ...] = ()) -> Variable:
+    check_dtype(arguments["x"], "x", op_type)
+    return run_layer(op_type, arguments, without=without)
 
 
-def _integer(value: Any, name: str, layer: str) -> int:
+def _check_integer(value: Any, name: str, layer: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"'{name}' of {layer} must be an integer, got {value!r}")
-    return value
 
 
 def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
@@ -42,20 +40,21 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 
     Follows Shi et al. (2016).
     """
-    factor = _integer(upscale_factor, "upscale_factor", "pixel_shuffle")
-    return _applied("pixel_shuffle", x, {"upscale_factor": factor}, None)
+    _check_integer(upscale_factor, "upscale_factor", "pixel_shuffle")
+    return _applied("pixel_shuffle", locals())
 
 
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
     """Images [N, C, H, W] as [N, C b², H / b, W / b] for b = `blocksize` (`fluid.layers.space_to_depth`)."""
     if not isinstance(blocksize, int):
         raise ArgumentError(f"'blocksize' of space_to_depth must be an integer, got {blocksize!r}")
-    return _applied("space_to_depth", x, {"blocksize": blocksize}, name)
+    return _applied("space_to_depth", locals())
 
 
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
     """The channels of `x` [N, C, H, W], taken from each of `group` groups in turn (`fluid.layers.shuffle_channel`)."""
-    return _applied("shuffle_channel", x, {"group": _integer(group, "group", "shuffle_channel")}, name)
+    _check_integer(group, "group", "shuffle_channel")
+    return _applied("shuffle_channel", locals())
 
 
 def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
@@ -66,8 +65,9 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
         seg_num: how many frames a video has.
         shift_ratio: the part of the channels that comes from the frame before, and as large a part from the one after.
     """
-    segments = _integer(seg_num, "seg_num", "temporal_shift")
-    return _applied("temporal_shift", x, {"seg_num": segments, "shift_ratio": float(shift_ratio)}, name)
+    _check_integer(seg_num, "seg_num", "temporal_shift")
+    shift_ratio = float(shift_ratio)
+    return _applied("temporal_shift", locals())
 
 
 def im2sequence(
@@ -90,18 +90,17 @@ def im2sequence(
     Returns:
         Rows [patches, C * height * width], a sequence for each image.
     """
-    layer = "im2sequence"
+    check_dtype(input, "input", "im2sequence")
     pads = padding if isinstance(padding, (list, tuple)) and len(padding) == 4 else None
     attrs = {
-        "kernels": numbers(filter_size, 2, "filter_size", layer),
-        "strides": numbers(stride, 2, "stride", layer),
-        "paddings": list(pads) if pads else numbers(padding, 2, "padding", layer) * 2,
+        "kernels": numbers(filter_size, 2, "filter_size", "im2sequence"),
+        "strides": numbers(stride, 2, "stride", "im2sequence"),
+        "paddings": list(pads) if pads else numbers(padding, 2, "padding", "im2sequence") * 2,
     }
-    inputs = {"X": input, "Y": input_image_size}
     if input_image_size is not None:
-        attrs["out_stride"] = numbers(out_stride, 2, "out_stride", layer)
-    check_dtype(input, "input", layer)
-    out: Variable = run_op(layer, inputs, attrs=attrs, name=name)
+        attrs["out_stride"] = numbers(out_stride, 2, "out_stride", "im2sequence")
+    inputs = {"X": input, "Y": input_image_size}
+    out: Variable = run_op("im2sequence", inputs, attrs=attrs, name=name)
     out.lod_level = 1
     return out
 
@@ -119,18 +118,14 @@ def unfold(
     `paddings` is one number, two (for height and width) or four (top, left, bottom, right). Returns
     [N, C * block, blocks].
     """
-    pads = numbers(
-        paddings, len(paddings) if isinstance(paddings, (list, tuple)) else 4, "paddings", "unfold"
-    )
-    if len(pads) not in (1, 2, 4):
+    if isinstance(paddings, (list, tuple)) and len(paddings) not in (1, 2, 4):
         raise ArgumentError(f"'paddings' of unfold must be an integer or 2 or 4 of them, got {paddings!r}")
-    attrs = {
-        "kernel_sizes": numbers(kernel_sizes, 2, "kernel_sizes", "unfold"),
-        "strides": numbers(strides, 2, "strides", "unfold"),
-        "paddings": (pads * 4)[:4],
-        "dilations": numbers(dilations, 2, "dilations", "unfold"),
-    }
-    return _applied("unfold", x, attrs, name, "Y")
+    sides = len(paddings) if isinstance(paddings, (list, tuple)) else 4
+    paddings = (numbers(paddings, sides, "paddings", "unfold") * 4)[:4]
+    kernel_sizes = numbers(kernel_sizes, 2, "kernel_sizes", "unfold")
+    strides = numbers(strides, 2, "strides", "unfold")
+    dilations = numbers(dilations, 2, "dilations", "unfold")
+    return _applied("unfold", locals(), ("sides",))
 
 
 def affine_channel(
@@ -185,7 +180,7 @@ def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variab
         [N, C, height, width].
     """
     check_dtypes("grid_sampler", x=x, grid=grid)
-    return run_op("grid_sampler", {"X": x, "Grid": grid}, ("Output",), attrs={"use_cudnn": True}, name=name)
+    return run_layer("grid_sampler", {**locals(), "use_cudnn": True})
 
 
 def lrn(
@@ -203,6 +198,5 @@ def lrn(
     """
     check_dtype(input, "input", "lrn")
     check_choice(data_format, "data_format", ("NCHW", "NHWC"), "lrn")
-    attrs = {"n": n, "k": float(k), "alpha": float(alpha), "beta": float(beta), "data_format": data_format}
-    _, out = run_op("lrn", {"X": input}, ("MidOut", "Out"), attrs=attrs, stop_gradient=("MidOut",), name=name)
-    return out
+    k, alpha, beta = float(k), float(alpha), float(beta)
+    return run_layer("lrn", locals(), ("MidOut", "Out"), stop_gradient=("MidOut",), X="input")[1]
