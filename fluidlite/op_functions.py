@@ -63,21 +63,22 @@ def run_layer(
 
     Raises TypeError for inputs that are no tensors, LookupError for arguments that are neither of all these.
     """
-    inputs, attrs = _matched(op_type, tuple(arguments), tuple(called.items()), tuple(without))
-    given = {slot: arguments[argument] for slot, argument, _ in inputs}
-    for slot, argument, optional in inputs:
-        value = given[slot]
-        if not (optional and value is None) and not isinstance(value, (list, tuple)):
+    slots, attributes, declared = _matched(op_type, (*arguments,), (*called.items(),), (*without,))
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {}
+    for slot, argument, optional in slots:
+        inputs[slot] = value = arguments[argument]
+        if not (isinstance(value, (Variable, list, tuple)) or (optional and value is None)):
             check_variable(value, argument, op_type)
-    values = {name: arguments[argument] for name, argument in attrs}
-    values = {
-        name: list(one) if isinstance(one, tuple) else one for name, one in values.items() if one is not None
-    }
+    for name, argument in attributes:
+        value = arguments[argument]
+        if value is not None:
+            attrs[name] = list(value) if isinstance(value, tuple) else value
     return run_op(
         op_type,
-        given,
-        outputs or tuple(registry.find(op_type).outputs_by_name),
-        values,
+        inputs,
+        outputs or declared,
+        attrs,
         arguments.get("name"),
         stop_gradient=stop_gradient,
         into=into,
@@ -89,8 +90,8 @@ def run_layer(
 @functools.cache
 def _matched(
     op_type: str, arguments: tuple[str, ...], called: tuple[tuple[str, str], ...], without: tuple[str, ...]
-) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str]]]:
-    """Which of the arguments the inputs are, and whether these may be left out; and which the attributes are."""
+) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str]], tuple[str, ...]]:
+    """Which arguments the inputs are, and whether these may be left out; which the attributes are; the outputs."""
     definition, others = registry.find(op_type), dict(called)
     by_letters = {one.replace("_", "").lower(): one for one in arguments if one not in without}
     found = {
@@ -105,10 +106,10 @@ def _matched(
             f"operator {op_type} has no use for the arguments {unused}, and none to be called {unknown}; it has the "
             f"inputs {list(definition.inputs_by_name)} and the attributes {list(definition.attrs)}"
         )
-    inputs = [
-        (slot.name, found[slot.name], slot.optional) for slot in definition.input_slots if found[slot.name]
-    ]
-    return inputs, [(name, found[name]) for name in definition.attrs if found[name]]
+    slots = [slot for slot in definition.input_slots if found[slot.name]]
+    inputs = [(slot.name, found[slot.name], slot.optional) for slot in slots]
+    attrs = [(name, found[name]) for name in definition.attrs if found[name]]
+    return inputs, attrs, tuple(definition.outputs_by_name)
 
 
 def of_kind(

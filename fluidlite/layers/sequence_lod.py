@@ -11,8 +11,9 @@ from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..base.errors import ArgumentError
 from ..framework import Variable
-from ..layer_helper import LayerHelper, check_variable, check_variables, run_op
-from .checks import INTEGERS, check_choice, check_dtype
+from ..layer_helper import LayerHelper, check_variable, run_op
+from ..op_functions import run_layer
+from .checks import INTEGERS, check_choice, check_dtype, check_dtypes
 
 __all__ = [
     "sequence_concat",
@@ -83,10 +84,9 @@ def sequence_last_step(input: Variable) -> Variable:
     return sequence_pool(input, "last")
 
 
-def _applied(
-    op_type: str, inputs: dict[str, Any], like: Variable, out: str, name: str | None, **attrs: Any
-) -> Variable:
-    made: Variable = run_op(op_type, inputs, (out,), attrs=attrs, name=name)
+def _applied(op_type: str, like: Variable, arguments: dict[str, Any], **called: Any) -> Variable:
+    """The result of an operator for the `arguments` of its layer, with the levels of sequences of `like`, or one."""
+    made: Variable = run_layer(op_type, arguments, **called)
     made.lod_level = max(like.lod_level, 1)
     return made
 
@@ -94,13 +94,12 @@ def _applied(
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
     """Softmax within each sequence of scores [rows, 1] or [rows] (`fluid.layers.sequence_softmax`)."""
     check_dtype(input, "input", "sequence_softmax")
-    return _applied("sequence_softmax", {"X": input}, input, "Out", name, use_cudnn=use_cudnn)
+    return _applied("sequence_softmax", input, locals(), X="input")
 
 
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
     """The rows of each sequence in reverse order (`fluid.layers.sequence_reverse`)."""
-    check_variable(x, "x", "sequence_reverse")
-    return _applied("sequence_reverse", {"X": x}, x, "Y", name)
+    return _applied("sequence_reverse", x, locals())
 
 
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
@@ -108,8 +107,7 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
 
     `ref_level` is the level of `y` that is looked at, -1 for the last.
     """
-    check_variables("sequence_expand", x=x, y=y)
-    out = _applied("sequence_expand", {"X": x, "Y": y}, x, "Out", name, ref_level=ref_level)
+    out = _applied("sequence_expand", x, locals())
     out.lod_level = x.lod_level
     return out
 
@@ -123,7 +121,7 @@ def sequence_concat(input: Sequence[Variable], name: str | None = None) -> Varia
         check_variable(item, "input", "sequence_concat")
     if not items:
         raise ArgumentError("'input' of sequence_concat must not be empty")
-    return _applied("sequence_concat", {"X": items}, items[0], "Out", name)
+    return _applied("sequence_concat", items[0], {"x": items, "name": name})
 
 
 def sequence_conv(
@@ -190,14 +188,8 @@ def sequence_pad(
     Raises:
         EnforceNotMet: when it runs, `x` has no sequences, or one that is longer than `maxlen`.
     """
-    check_variables("sequence_pad", x=x, pad_value=pad_value)
-    out, length = run_op(
-        "sequence_pad",
-        {"X": x, "PadValue": pad_value},
-        ("Out", "Length"),
-        attrs={"padded_length": -1 if maxlen is None else maxlen},
-        name=name,
-    )
+    padded_length = -1 if maxlen is None else maxlen
+    out, length = run_layer("sequence_pad", locals(), without=("maxlen",))
     pad_value.stop_gradient = length.stop_gradient = True
     return out, length
 
@@ -215,7 +207,7 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
     check_variable(x, "x", "sequence_unpad")
     check_dtype(length, "length", "sequence_unpad", (VarType.INT64,))
     length.stop_gradient = True
-    return _applied("sequence_unpad", {"X": x, "Length": length}, x, "Out", name)
+    return _applied("sequence_unpad", x, locals())
 
 
 def sequence_mask(
@@ -248,8 +240,7 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
     `y` has one level of sequences, which are also those of the result.
     """
-    check_variables("sequence_expand_as", x=x, y=y)
-    return _applied("sequence_expand_as", {"X": x, "Y": y}, x, "Out", name)
+    return _applied("sequence_expand_as", x, locals())
 
 
 def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
@@ -258,18 +249,16 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
     `offset` and `length` are integers [sequences, 1]: where in its sequence a piece begins and how many rows it has.
     """
     check_variable(input, "input", "sequence_slice")
-    for name_, given in (("offset", offset), ("length", length)):
-        check_dtype(given, name_, "sequence_slice", INTEGERS)
-        given.stop_gradient = True
-    out = _applied("sequence_slice", {"X": input, "Offset": offset, "Length": length}, input, "Out", name)
+    check_dtypes("sequence_slice", *INTEGERS, offset=offset, length=length)
+    offset.stop_gradient = length.stop_gradient = True
+    out = _applied("sequence_slice", input, locals(), X="input")
     out.lod_level = 0
     return out
 
 
 def sequence_reshape(input: Variable, new_dim: int) -> Variable:
     """The elements of each sequence of `input` in rows of `new_dim` (`fluid.layers.sequence_reshape`)."""
-    check_variable(input, "input", "sequence_reshape")
-    return _applied("sequence_reshape", {"X": input}, input, "Out", None, new_dim=new_dim)
+    return _applied("sequence_reshape", input, locals(), X="input")
 
 
 def sequence_scatter(
@@ -282,9 +271,7 @@ def sequence_scatter(
     """
     check_dtype(input, "input", "sequence_scatter", (*FLOATS, *INTEGERS))
     check_dtype(index, "index", "sequence_scatter", INTEGERS)
-    check_variable(updates, "updates", "sequence_scatter")
-    inputs = {"X": input, "Ids": index, "Updates": updates}
-    out = _applied("sequence_scatter", inputs, input, "Out", name)
+    out = _applied("sequence_scatter", input, locals(), X="input", Ids="index")
     out.lod_level = input.lod_level
     return out
 
@@ -298,8 +285,6 @@ def sequence_enumerate(
     `input`: integers [rows, 1] with sequences. Returns [rows, win_size].
     """
     check_dtype(input, "input", "sequence_enumerate", INTEGERS)
-    out = _applied(
-        "sequence_enumerate", {"X": input}, input, "Out", name, win_size=win_size, pad_value=pad_value
-    )
+    out = _applied("sequence_enumerate", input, locals(), X="input")
     out.stop_gradient = True
     return out

@@ -8,6 +8,7 @@ from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ...op_functions import run_layer
 from ..checks import check_choice, check_dtype, check_dtypes
 from ..ops import square
 from ..tensor.comparison import equal
@@ -142,26 +143,13 @@ def sigmoid_cross_entropy_with_logits(
     cost nothing; `normalize` divides by how many do.
     """
     check_dtype(x, "x", "sigmoid_cross_entropy_with_logits")
-    check_variable(label, "label", "sigmoid_cross_entropy_with_logits")
-    attrs = {"ignore_index": ignore_index, "normalize": normalize}
-    return _pairwise("sigmoid_cross_entropy_with_logits", {"X": x, "Label": label}, attrs, "Out", name)
-
-
-def _pairwise(
-    op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], out: str, name: str | None = None
-) -> Variable:
-    """One operator with one result, after checking that all inputs are Variables."""
-    for slot, var in inputs.items():
-        check_variable(var, slot.lower(), op_type)
-    return run_op(op_type, inputs, (out,), attrs=attrs, name=name)
+    return run_layer("sigmoid_cross_entropy_with_logits", locals())
 
 
 def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     """Half the squared difference, linear where it is beyond `delta` (`fluid.layers.huber_loss`)."""
     check_dtype(input, "input", "huber_loss")
-    check_variable(label, "label", "huber_loss")
-    _, out = run_op("huber_loss", {"X": input, "Y": label}, ("Residual", "Out"), attrs={"delta": delta})
-    return out
+    return run_layer("huber_loss", locals(), X="input", Y="label")[1]
 
 
 def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
@@ -172,7 +160,7 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
     """
     check_dtype(x, "x", "kldiv_loss")
     check_choice(reduction, "reduction", ("none", "batchmean", "mean", "sum"), "kldiv_loss")
-    return _pairwise("kldiv_loss", {"X": x, "Target": target}, {"reduction": reduction}, "Loss", name)
+    return run_layer("kldiv_loss", locals())
 
 
 def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Variable:
@@ -182,29 +170,21 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
     int64 [N, 1], result [N, 1].
     """
     check_dtype(input, "input", "bpr_loss")
-    return _pairwise("bpr_loss", {"X": input, "Label": label}, {}, "Y", name)
+    return run_layer("bpr_loss", locals(), X="input")
 
 
 def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:
     """RankNet's loss of pairs of scores [N, 1]; `label` 1: left ranks above right
     (`fluid.layers.rank_loss`).
     """
-    return _pairwise("rank_loss", {"Label": label, "Left": left, "Right": right}, {}, "Out", name)
+    return run_layer("rank_loss", locals())
 
 
 def margin_rank_loss(
     label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
 ) -> Variable:
     """max(0, -label * (left - right) + margin), for labels 1 or -1 (`fluid.layers.margin_rank_loss`)."""
-    check_variables("margin_rank_loss", label=label, left=left, right=right)
-    out, _ = run_op(
-        "margin_rank_loss",
-        {"Label": label, "X1": left, "X2": right},
-        ("Out", "Activated"),
-        attrs={"margin": margin},
-        name=name,
-    )
-    return out
+    return run_layer("margin_rank_loss", locals(), ("Out", "Activated"), X1="left", X2="right")[0]
 
 
 def teacher_student_sigmoid_loss(
@@ -216,17 +196,9 @@ def teacher_student_sigmoid_loss(
     with score s.
     """
     check_dtype(input, "input", "teacher_student_sigmoid_loss", (VarType.FP32, VarType.FP64))
-    check_variable(label, "label", "teacher_student_sigmoid_loss")
-    helper = LayerHelper("teacher_student_sigmoid_loss")
     # Fluid gives this result a name that does not mention the layer.
-    out = helper.create_variable(dtype=input.dtype, like=input)
-    helper.append_op(
-        type="teacher_student_sigmoid_loss",
-        inputs={"X": [input], "Label": [label]},
-        outputs={"Y": [out]},
-        attrs={"soft_max_up_bound": soft_max_up_bound, "soft_max_lower_bound": soft_max_lower_bound},
-    )
-    return out
+    made = LayerHelper("teacher_student_sigmoid_loss").create_variable(dtype=input.dtype, like=input)
+    return run_layer("teacher_student_sigmoid_loss", locals(), without=("made",), into={"Y": made}, X="input")
 
 
 def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, run_op
-from ..checks import check_dtype
+from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
+from ..checks import check_dtype, check_dtypes
 
 __all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
 
@@ -108,17 +109,6 @@ def chunk_eval(
     Raises:
         TypeError: for tags that are not int64.
     """
-    check_dtype(input, "input", "chunk_eval", _INT64)
-    check_dtype(label, "label", "chunk_eval", _INT64)
-    shares = ("Precision", "Recall", "F1-Score")
-    counts = ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
-    return run_op(
-        "chunk_eval",
-        {"Inference": input, "Label": label, "SeqLength": seq_length},
-        (*shares, *counts),
-        attrs={
-            "num_chunk_types": num_chunk_types,
-            "chunk_scheme": chunk_scheme,
-            "excluded_chunk_types": list(excluded_chunk_types or []),
-        },
-    )
+    check_dtypes("chunk_eval", VarType.INT64, input=input, label=label)
+    excluded_chunk_types = list(excluded_chunk_types or [])
+    return run_layer("chunk_eval", locals(), Inference="input")

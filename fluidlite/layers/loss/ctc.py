@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, run_op
-from ..checks import check_dtype
+from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
+from ..checks import check_dtype, check_dtypes
 from ..nn.probability import topk
 from ..tensor.shapes import squeeze
 
@@ -39,18 +40,13 @@ def warpctc(
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(input, "input", "warpctc")
-    check_dtype(label, "label", "warpctc", (VarType.INT32, VarType.INT64))
+    check_dtypes("warpctc", VarType.INT32, VarType.INT64, label=label)
     if (input_length is None) != (label_length is None):
         raise ArgumentError("'input_length' and 'label_length' of warpctc come together")
-    inputs = {
-        "Logits": input,
-        "Label": label,
-        "LogitsLength": input_length,
-        "LabelLength": label_length,
-    }
-    attrs = {"blank": blank, "norm_by_times": norm_by_times}
-    loss, _ = run_op("warpctc", inputs, ("Loss", "WarpCTCGrad"), attrs=attrs)
-    return loss
+    outputs = ("Loss", "WarpCTCGrad")
+    return run_layer(
+        "warpctc", locals(), outputs, without=("outputs",), Logits="input", LogitsLength="input_length"
+    )[0]
 
 
 def ctc_greedy_decoder(

@@ -8,6 +8,7 @@ from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
 from ...layer_helper_base import is_eager
+from ...op_functions import run_layer
 from ..checks import INTEGERS, check_dtype, check_dtypes
 from ..nn.probability import one_hot
 from ..tensor.reductions import reduce_mean, reduce_sum
@@ -21,9 +22,7 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
     `input` holds probabilities, `label` zeros and ones as floats, both [N, 1].
     """
     check_dtypes("log_loss", input=input, label=label)
-    return run_op(
-        "log_loss", {"Predicted": input, "Labels": label}, ("Loss",), attrs={"epsilon": epsilon}, name=name
-    )
+    return run_layer("log_loss", locals(), Predicted="input", Labels="label")
 
 
 def smooth_l1(
@@ -41,13 +40,8 @@ def smooth_l1(
     """
     check_dtype(x, "X", "smooth_l1_loss")
     check_variable(y, "Y", "smooth_l1_loss")
-    _, out = run_op(
-        "smooth_l1_loss",
-        {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight},
-        ("Diff", "Out"),
-        attrs={"sigma": 1.0 if sigma is None else sigma},
-    )
-    return out
+    sigma = 1.0 if sigma is None else sigma
+    return run_layer("smooth_l1_loss", locals())[1]
 
 
 def label_smooth(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import run_op
+from ...op_functions import run_layer
 from ..checks import check_dtype
 
 __all__ = ["similarity_focus"]
@@ -37,4 +37,4 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
         raise ArgumentError("axis must be 1, 2 or 3.")
     if not indexes:
         raise ArgumentError("indexes can not be empty.")
-    return run_op("similarity_focus", {"X": input}, attrs={"axis": axis, "indexes": indexes}, name=name)
+    return run_layer("similarity_focus", locals(), X="input")

@@ -10,8 +10,9 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import check_variables, run_op
-from ..checks import check_dtype
+from ...layer_helper import run_op
+from ...op_functions import run_layer
+from ..checks import check_dtypes
 from ..nn.activations import log
 from ..nn.probability import softmax, topk
 from ..tensor.arithmetic import elementwise_add, elementwise_floordiv, elementwise_mod, elementwise_mul
@@ -170,9 +171,7 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
     Returns:
         [time, batch, beam_size]: element [t, b, k] is token t of the hypothesis that is k-th in the last step.
     """
-    integers = [VarType.INT32, VarType.INT64]
-    check_dtype(ids, "ids", "gather_tree", integers)
-    check_dtype(parents, "parents", "gather_tree", integers)
+    check_dtypes("gather_tree", VarType.INT32, VarType.INT64, ids=ids, parents=parents)
     return run_op("gather_tree", {"Ids": ids, "Parents": parents})
 
 
@@ -211,20 +210,14 @@ def beam_search(
     Raises:
         TypeError: for arguments of other types.
     """
-    check_dtype(pre_ids, "pre_ids", "beam_search", [VarType.INT64])
-    check_variables("beam_search", pre_scores=pre_scores, scores=scores)
-    inputs = {"pre_ids": pre_ids, "pre_scores": pre_scores, "scores": scores}
-    if ids is not None:
-        check_dtype(ids, "ids", "beam_search", [VarType.INT64])
-        inputs["ids"] = ids
-    best, chosen, parents = run_op(
+    check_dtypes("beam_search", VarType.INT64, pre_ids=pre_ids, **({} if ids is None else {"ids": ids}))
+    best, found, parents = run_layer(
         "beam_search",
-        inputs,
+        locals(),
         ("selected_scores", "selected_ids", "parent_idx"),
-        attrs={"level": level, "beam_size": beam_size, "end_id": end_id, "is_accumulated": is_accumulated},
-        name=name,
+        without=("return_parent_idx",),
     )
-    return (chosen, best, parents) if return_parent_idx else (chosen, best)
+    return (found, best, parents) if return_parent_idx else (found, best)
 
 
 def beam_search_decode(
@@ -240,12 +233,4 @@ def beam_search_decode(
         Tokens, int64 [tokens], and for each its score, with two levels of sequences: the hypotheses of a source,
         best first, and the tokens of a hypothesis.
     """
-    check_variables("beam_search_decode", ids=ids, scores=scores)
-    tokens, values = run_op(
-        "beam_search_decode",
-        {"Ids": ids, "Scores": scores},
-        ("SentenceIds", "SentenceScores"),
-        attrs={"beam_size": beam_size, "end_id": end_id},
-        name=name,
-    )
-    return tokens, values
+    return run_layer("beam_search_decode", locals())

@@ -113,11 +113,12 @@ def lstm_unit(
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    for var, what in ((x_t, "x_t"), (hidden_t_prev, "hidden_t_prev"), (cell_t_prev, "cell_t_prev")):
-        check_dtype(var, what, "lstm_unit")
+    given = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
+    check_dtypes("lstm_unit", **given)
+    for what, var in given.items():
         if len(var.shape) != 2:
             raise ArgumentError(f"'{what}' of lstm_unit must have 2 dimensions, got shape {list(var.shape)}")
-    rows = {var.shape[0] for var in (x_t, hidden_t_prev, cell_t_prev)} - {-1}
+    rows = {var.shape[0] for var in given.values()} - {-1}
     if len(rows) > 1 or hidden_t_prev.shape[1] != cell_t_prev.shape[1]:
         raise ArgumentError(
             "x_t, hidden_t_prev and cell_t_prev of lstm_unit must be [batch, width], [batch, size] and [batch, size], "
@@ -125,13 +126,8 @@ def lstm_unit(
         )
     joined = concat([x_t, hidden_t_prev], axis=1)
     gates = fc(joined, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
-    cell, state = run_op(
-        "lstm_unit",
-        {"X": gates, "C_prev": cell_t_prev},
-        ("C", "H"),
-        attrs={"forget_bias": forget_bias},
-        name=name,
-    )
+    inputs = {"X": gates, "C_prev": cell_t_prev}
+    cell, state = run_op("lstm_unit", inputs, ("C", "H"), attrs={"forget_bias": forget_bias}, name=name)
     return state, cell
 
 

@@ -12,6 +12,7 @@ from ...base.errors import ArgumentError
 from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import run_layer
 from ..checks import check_dtype
 from .shapes import reshape
 from .variables import assign
@@ -57,9 +58,7 @@ def diag_embed(input: Variable | np.ndarray, offset: int = 0, dim1: int = -2, di
     """
     if isinstance(input, np.ndarray):
         input = assign(input)
-    check_variable(input, "input", "diag_embed")
-    attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}
-    return run_op("diag_embed", {"Input": input}, attrs=attrs, stop_gradient=True)
+    return run_layer("diag_embed", locals(), stop_gradient=True)
 
 
 def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variable]:
@@ -171,8 +170,7 @@ def shard_index(
     check_dtype(input, "input", "shard_index", _WHOLE)
     if not 0 <= shard_id < nshards:
         raise ArgumentError(f"'shard_id' of shard_index must be in [0, {nshards}), got {shard_id}")
-    attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
-    return run_op("shard_index", {"X": input}, attrs=attrs)
+    return run_layer("shard_index", locals(), X="input")
 
 
 def randperm(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
+from ...op_functions import run_layer
 
 __all__ = ["argmax", "argmin", "argsort"]
 
@@ -32,13 +33,5 @@ def argsort(
 
     Equal elements keep their order.
     """
-    check_variable(input, "input", "argsort")
-    out, ids = run_op(
-        "argsort",
-        {"X": input},
-        ("Out", "Indices"),
-        attrs={"axis": axis, "descending": descending},
-        stop_gradient=not isinstance(input, Tensor),  # in Fluid's programs no gradient goes through it
-        name=name,
-    )
-    return out, ids
+    # In Fluid's programs no gradient goes through it.
+    return run_layer("argsort", locals(), stop_gradient=not isinstance(input, Tensor), X="input")
