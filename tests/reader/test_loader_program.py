@@ -13,6 +13,7 @@ import traceback
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.base.errors import EnforceNotMet, EOFException
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
@@ -391,3 +392,36 @@ def test_four_loaders_at_once_reset_from_other_threads(programs) -> None:
     for thread in threads:
         thread.join(20)
     assert not problems and not any(thread.is_alive() for thread in threads)
+
+
+def rates_of_epochs(compiled: bool):
+    """Learning rates of three epochs of three steps, with a schedule that counts them."""
+    x = data("x", [None, 2], "float32")
+    loader = DataLoader.from_generator(feed_list=[x], capacity=4, iterable=False)
+    loss = fluid.layers.reduce_mean(fluid.layers.fc(x, 1))
+    rate = fluid.layers.exponential_decay(1.0, 1, 0.5)
+    fluid.optimizer.SGD(rate).minimize(loss)
+    loader.set_batch_generator(lambda: iter([[np.ones((3, 2), "float32")]] * 3), places=CPUPlace())
+    exe = Executor(CPUPlace())
+    exe.run(fluid.default_startup_program())
+    program = default_main_program()
+    run = (
+        fluid.CompiledProgram(program).with_data_parallel(loss.name, places=[CPUPlace()])
+        if compiled
+        else program
+    )
+    epochs = []
+    for _ in range(3):
+        loader.start()
+        epochs.append(epoch(lambda: exe.run(run, fetch_list=[rate])[0]))
+        loader.reset()
+    return np.log2(epochs).tolist()
+
+
+def test_schedules_count_the_end_of_an_epoch():
+    """What stands before the `read` operator has run when it finds no batch, as on Paddle 1.8.5."""
+    assert rates_of_epochs(compiled=False) == [[0, -1, -2], [-4, -5, -6], [-8, -9, -10]]
+
+
+def test_schedules_of_compiled_programs_count_steps():
+    assert rates_of_epochs(compiled=True) == [[0, -1, -2], [-3, -4, -5], [-6, -7, -8]]

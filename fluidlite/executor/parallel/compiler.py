@@ -210,7 +210,7 @@ class CompiledProgram:
         from .replicas import parallel
 
         if not self._is_data_parallel:
-            return executor.run(self._program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
+            return executor._run_alone(self._program, feed, fetch_list, scope, return_numpy)
         shared = self._share_vars_from
         if shared is not None:
             if shared._scope is None:
@@ -232,7 +232,7 @@ class CompiledProgram:
                 )
             if executor.place != places[0]:
                 executor = type(executor)(places[0])
-            return executor.run(program, feed, fetch_list, scope=scope, return_numpy=return_numpy)
+            return executor._run_alone(program, feed, fetch_list, scope, return_numpy)
         if len(places) > 1 and _updates_in_blocks(self._program):
             raise NotImplementedError(
                 "If optimizer is used in control flow, training on multi-places is not supported now: there are "

@@ -16,7 +16,7 @@ from .. import failures
 from ..reading.from_dataset import FetchHandler, Step, run_over
 from ..tensors.scope import Scope, global_scope
 from .feeding import unshared
-from .steps import describe, run_program
+from .steps import describe, run_before_reading, run_program
 
 
 class Executor:
@@ -109,6 +109,24 @@ class Executor:
             return run_compiled(self, feed, fetch_list, scope, return_numpy, return_merged)
         if not isinstance(program, Program):
             raise TypeError(f"Executor requires Program as its Parameter. But you passed in {type(program)}")
+        try:
+            return self._run_alone(program, feed, fetch_list, scope, return_numpy, use_prune)
+        except EOFException:
+            if program._has_readers():
+                fed = feed[0] if isinstance(feed, (list, tuple)) else feed or {}
+                run_before_reading(program, fed, scope, self._device)
+            raise
+
+    def _run_alone(
+        self,
+        program: Program,
+        feed: Any,
+        fetch_list: Any,
+        scope: Scope,
+        return_numpy: bool,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """A step of a program on this executor's place; at the end of an epoch nothing has run."""
         if isinstance(feed, (list, tuple)):
             if len(feed) != 1:
                 raise TypeError(

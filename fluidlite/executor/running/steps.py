@@ -135,6 +135,15 @@ def run_program(
         raise error.among(feed) from None
 
 
+def run_before_reading(
+    program: Program, feed: Mapping[str, Any], scope: Scope, device: CudaDevice | None
+) -> None:
+    """Run what stands before the reading of a batch that has not come: schedules count the end of an epoch too."""
+    ops = program.global_block().ops
+    first = next(k for k, op in enumerate(ops) if op.type == "read")
+    Interpreter(program, scope, as_feed(program, feed), device).run(ops[:first])
+
+
 def _run_checked(
     program: Program,
     checked: Feed,

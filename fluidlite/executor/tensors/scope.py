@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -192,8 +193,18 @@ def switch_scope(scope: Scope) -> Scope:
 
 @contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
-    """Make `scope` the global scope inside the block (`fluid.scope_guard`)."""
-    if not isinstance(scope, Scope):
-        raise TypeError(f"scope_guard takes a fluid.Scope, got {type(scope).__name__}")
-    with _current.hold(scope):
-        yield
+    """Make `scope` the global scope inside the block (`fluid.scope_guard`).
+
+    Anything else than a Scope changes nothing and is warned of: in Fluid programs can be built inside of
+    `scope_guard("skip_quant")`, which some mean as a `name_scope`, though not run.
+    """
+    if isinstance(scope, Scope):
+        with _current.hold(scope):
+            yield
+        return
+    given = f"{scope!r}" if isinstance(scope, str) else f"a {type(scope).__name__}"
+    text = f"scope_guard takes a fluid.Scope, got {given}: the global scope stays the one that it was"
+    warnings.warn(
+        text + (f"; was fluid.name_scope({given}) meant?" if isinstance(scope, str) else ""), stacklevel=3
+    )
+    yield

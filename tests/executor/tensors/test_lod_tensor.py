@@ -104,8 +104,13 @@ def test_scope_guard_restores_after_an_error():
         assert fluid.global_scope() is scope
         raise KeyError
     assert fluid.global_scope() is before
-    with pytest.raises(TypeError, match="dict"), fluid.scope_guard({}):
-        pass
+    with pytest.warns(UserWarning, match="a dict"), fluid.scope_guard({}):
+        assert fluid.global_scope() is before
+    with (
+        pytest.warns(UserWarning, match=r"name_scope\('skip_quant'\) meant"),
+        fluid.scope_guard("skip_quant"),
+    ):
+        assert fluid.global_scope() is before
 
 
 def test_the_accessor_gives_arrays_that_nobody_can_change():
