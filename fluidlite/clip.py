@@ -10,6 +10,8 @@ from typing import Any
 from .base import missing
 from .base.dtypes import VarType
 from .base.errors import ArgumentError, ArgumentTypeError
+from .eager import Tensor
+from .eager.autograd import no_grad
 from .framework import Block, Operator, Parameter, Program, Variable, default_main_program, mode, name_scope
 from .layer_helper import run_op
 from .ops.registry import GRAD
@@ -22,7 +24,8 @@ __all__ = [
     "set_gradient_clip",
 ]
 
-ParamGrad = tuple[Parameter, "Variable | None"]
+ParamGrad = tuple[Any, Any]
+"""A parameter and its gradient, a Variable or None; or eager tensors."""
 
 
 class BaseErrorClipAttr:
@@ -72,7 +75,8 @@ def error_clip_callback(block: Block, context: dict[str, Any]) -> None:
 class GradientClipBase:
     """Base of gradient clips: `clip(params_grads)` returns the pairs with clipped gradients.
 
-    `need_clip(param)` tells which parameters take part; by default all do.
+    `need_clip(param)` tells which parameters take part; by default all do. A class of one's own has
+    `_static_clip(params_grads)` for programs and `_dygraph_clip(params_grads)` for eager tensors, which return pairs.
     """
 
     def __init__(self, need_clip: Callable[[Parameter], bool] | None = None) -> None:
@@ -83,18 +87,37 @@ class GradientClipBase:
         self._need_clip_func = need_clip
 
     def __call__(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
+        if any(isinstance(grad, Tensor) for _, grad in params_grads):
+            return list(self._dygraph_clip(params_grads))
         if any(getattr(param, "gradient_clip_attr", None) is not None for param, _ in params_grads):
             warnings.warn(
                 "'set_gradient_clip' has no effect on this optimizer, because it was given 'grad_clip'",
                 stacklevel=4,
             )
-        chosen = [pair for pair in params_grads if pair[1] is not None and self._wants(pair[0])]
+        return list(self._static_clip(params_grads))
+
+    @property
+    def _is_eager(self) -> bool:
+        """Whether eager gradients are clipped as a class of somebody's own says."""
+        return type(self)._dygraph_clip is not GradientClipBase._dygraph_clip
+
+    def _dygraph_clip(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
+        """The pairs with clipped gradients, which are eager tensors."""
+        with no_grad():
+            return self._clipped(params_grads)
+
+    def _static_clip(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
+        """The pairs with clipped gradients, by operators in the main program."""
         ops = default_main_program().current_block().ops
         begin = len(ops)
         with name_scope("gradient_clip"):
-            clipped = self._clip(chosen)
-        made = {param.name: grad for (param, _), grad in zip(chosen, clipped, strict=True)}
-        _name_results(ops[begin:], made)
+            pairs = self._clipped(params_grads)
+        _name_results(ops[begin:], {param.name: grad for param, grad in pairs})
+        return pairs
+
+    def _clipped(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
+        chosen = [pair for pair in params_grads if pair[1] is not None and self._wants(pair[0])]
+        made = {param.name: grad for (param, _), grad in zip(chosen, self._clip(chosen), strict=True)}
         return [(param, made.get(param.name, grad)) for param, grad in params_grads]
 
     def _wants(self, param: Parameter) -> bool:
@@ -221,7 +244,9 @@ def _apply(
     inputs: dict[str, Any],
     attrs: dict[str, Any] | None = None,
 ) -> Variable:
-    """Append an operator to the clipping of `grad`; returns its output."""
+    """Append an operator to the clipping of `grad`, or run it; returns its output."""
+    if isinstance(grad, Tensor):
+        return run_op(op_type, inputs, attrs=attrs)
     with param.block.program._optimized_guard([param, grad]):
         out: Variable = run_op(op_type, inputs, attrs=attrs)
     return out

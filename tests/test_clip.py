@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite import clip
 from fluidlite.executor.running.interpret import Interpreter
 from fluidlite.executor.tensors.scope import Scope
@@ -158,3 +159,68 @@ def test_bad_arguments(programs):
     programs[0].global_block().create_var(name="x", shape=[1], dtype="float32")
     with pytest.raises(TypeError, match="param_list holds Parameters or their names, got 'x'"):
         clip.set_gradient_clip(clip.GradientClipByNorm(1.0), param_list=["x"])
+
+
+class Halving(clip.GradientClipBase):
+    """A clip as programs of others write them."""
+
+    def _static_clip(self, params_grads):
+        return [(param, fluid.layers.scale(grad, 0.5)) for param, grad in params_grads]
+
+    def _dygraph_clip(self, params_grads):
+        return [
+            (param, fluid.layers.scale(grad, 0.5))
+            for param, grad in params_grads
+            if self._need_clip_func(param)
+        ]
+
+
+def _eager_pairs():
+    with fluid.dygraph.guard(fluid.CPUPlace()):
+        layer = fluid.dygraph.Layer()
+        params = [layer.create_parameter(list(grad.shape)) for grad in GRADS.values()]
+        return [(p, fluid.dygraph.to_variable(g)) for p, g in zip(params, GRADS.values(), strict=True)]
+
+
+def test_eager_gradients_are_clipped_by_call():
+    with fluid.dygraph.guard(fluid.CPUPlace()):
+        for how, expected in [
+            (clip.GradientClipByValue(3.5), [[3, -3.5], [3.5]]),
+            (clip.GradientClipByNorm(2.5), [[1.5, -2], [2.5]]),
+            (clip.GradientClipByGlobalNorm(6.5), [[1.5, -2], [6]]),
+        ]:
+            pairs = _eager_pairs()
+            clipped = how(pairs)
+            for (_, grad), want in zip(clipped, expected, strict=True):
+                np.testing.assert_allclose(grad.numpy(), want, rtol=1e-6)
+
+
+def test_a_class_of_ones_own_clips_eager_gradients():
+    """Gradients that it leaves out are not applied, as in Fluid."""
+    with fluid.dygraph.guard(fluid.CPUPlace()):
+        layer = fluid.dygraph.Linear(2, 1)
+        only_weight = Halving(need_clip=lambda param: param is layer.weight)
+        sgd = fluid.optimizer.SGD(1.0, parameter_list=layer.parameters(), grad_clip=only_weight)
+        before = [p.numpy() for p in layer.parameters()]
+        for _ in range(2):
+            loss = fluid.layers.reduce_sum(
+                layer(fluid.dygraph.to_variable(np.array([[3.0, -4.0]], "float32")))
+            )
+            loss.backward()
+            sgd.minimize(loss)
+            layer.clear_gradients()
+        moved = [a - p.numpy() for a, p in zip(before, layer.parameters(), strict=True)]
+        np.testing.assert_allclose(moved[0].ravel(), [3, -4], rtol=1e-5)
+        assert moved[1].tolist() == [0]
+
+
+def test_a_class_of_ones_own_clips_gradients_of_programs():
+    x = fluid.data("x", [1, 2])
+    loss = fluid.layers.reduce_sum(fluid.layers.fc(x, 1, param_attr="w", bias_attr=False))
+    fluid.optimizer.SGD(1.0, grad_clip=Halving()).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    weight = fluid.global_scope().find_var("w").get_tensor()
+    before = np.array(weight)
+    exe.run(feed={"x": np.array([[3.0, -4.0]], "float32")})
+    np.testing.assert_allclose((before - np.array(weight)).ravel(), [1.5, -2], rtol=1e-5)

@@ -172,8 +172,12 @@ class Optimizer:
 
     def _append_updates(self, pairs: Sequence[ParamGrad]) -> list[Operator]:
         """`apply_gradients` in the current program, in the order of the pairs."""
+        clip = self._grad_clip
         with default_main_program()._gradients_guard():
-            pairs = self._grad_clip(pairs) if self._grad_clip is not None else append_gradient_clip_ops(pairs)
+            if clip is None:
+                pairs = append_gradient_clip_ops(pairs)
+            elif self._eager is None or not clip._is_eager:
+                pairs = clip(pairs)
             pairs = append_regularization_ops(pairs, self.regularization)
             return self._create_optimization_pass(pairs)
 

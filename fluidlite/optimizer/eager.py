@@ -192,6 +192,12 @@ class EagerSteps:
     def _update(self, chosen: list[Parameter], grads: list[Any]) -> None:
         if not chosen:
             return
+        clip = self._optimizer._grad_clip
+        if clip is not None and clip._is_eager:
+            pairs = [(p, Tensor(grad, grad_name(p.name))) for p, grad in zip(chosen, grads, strict=True)]
+            clipped = {param.name: grad.array for param, grad in clip(pairs)}
+            chosen = [param for param in chosen if param.name in clipped]
+            grads = [clipped[param.name] for param in chosen]
         if library.array_type is not None:  # without CuPy everything is on the host
             self._follow(chosen)
             grads = [placing.beside(grad, param.array) for param, grad in zip(chosen, grads, strict=True)]

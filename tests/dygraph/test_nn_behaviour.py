@@ -59,6 +59,19 @@ def test_parameters(name):
     assert weights == [f"{stem}_0.w_{i}" for i in range(len(weights))]
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in MADE if name != "PRelu"]
+)  # whose name is its own in Fluid too
+def test_parameters_of_derived_classes_are_named_after_them(name, monkeypatch):
+    """But for those of PRelu, as in Fluid."""
+    make, _, shapes = MADE[name]
+    monkeypatch.setattr(nn, name, type("MyKind", (getattr(nn, name),), {}))
+    layer = make()
+    assert layer.full_name() == "my_kind_0"
+    assert all(p.name.startswith("my_kind_0.") for p in layer.parameters())
+    assert {name: p.shape for name, p in layer.named_parameters()} == shapes
+
+
 def test_batch_norm_names_and_attributes():
     layer = nn.BatchNorm(3, moving_mean_name="mm", moving_variance_name="vv")
     assert [p.name for p in layer.parameters()] == ["batch_norm_0.w_0", "batch_norm_0.b_0", "mm", "vv"]

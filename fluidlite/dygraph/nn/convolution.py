@@ -77,7 +77,7 @@ class _Gathering(_Convolution):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__(self._kind, dtype)
+        super().__init__(dtype=dtype)
         windows = (stride, padding, dilation, groups)
         sizes = (num_channels, num_filters, filter_size)
         self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act)
@@ -138,7 +138,7 @@ class Conv2DTranspose(_Convolution):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("conv2d_transpose", dtype)
+        super().__init__(dtype=dtype)
         if output_size is not None and not isinstance(output_size, (int, list, tuple)):
             raise ValueError(f"output_size of Conv2DTranspose should be list or int, got {output_size!r}")
         windows = (stride, padding, dilation, groups)
@@ -166,7 +166,7 @@ class Conv3DTranspose(_Convolution):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("conv3d_transpose", dtype)
+        super().__init__(dtype=dtype)
         windows = (stride, padding, dilation, groups)
         sizes = (num_channels, num_filters, filter_size)
         self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act)

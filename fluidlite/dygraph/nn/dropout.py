@@ -39,7 +39,7 @@ class Dropout(Layer):
                 "dropout_implementation should be 'downgrade_in_infer' or 'upscale_in_train', got "
                 f"{dropout_implementation!r}"
             )
-        super().__init__("dropout")
+        super().__init__()
         self._dropout_prob, self._seed, self._is_test = p, seed, is_test
         self._dropout_implementation = dropout_implementation
 

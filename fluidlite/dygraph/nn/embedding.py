@@ -36,7 +36,7 @@ class Embedding(Layer):
         param_attr: Any = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("embedding", dtype)
+        super().__init__(dtype=dtype)
         if len(size) != 2:
             raise ValueError(f"the size of an Embedding must be [rows, columns], got {list(size)}")
         self._size = list(size)
@@ -86,7 +86,7 @@ class NCE(Layer):
         is_sparse: bool = False,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("nce", dtype)
+        super().__init__(dtype=dtype)
         self._nce = NoiseContrast(
             "NCE", num_total_classes, num_neg_samples, sampler, custom_dist, seed, is_sparse
         )

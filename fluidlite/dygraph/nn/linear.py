@@ -45,7 +45,7 @@ class Linear(Layer):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("linear", dtype)
+        super().__init__(dtype=dtype)
         self._act, self._sizes = act, (input_dim, output_dim)
         self.weight = self.create_parameter([input_dim, output_dim], param_attr, dtype)
         self.bias = self.create_parameter([output_dim], bias_attr, dtype, is_bias=True)
@@ -97,7 +97,7 @@ class BilinearTensorProduct(Layer):
         bias_attr: Any = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("bilinear_tensor_product", dtype)
+        super().__init__(dtype=dtype)
         self._act = act
         sizes = (output_dim, input1_dim, input2_dim)
         self.weight, self.bias = create_bilinear(self.create_parameter, sizes, param_attr, bias_attr, dtype)

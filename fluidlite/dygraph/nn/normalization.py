@@ -48,9 +48,6 @@ class BatchNorm(Layer):
         AssertionError, as in Fluid: `param_attr` or `bias_attr` is False.
     """
 
-    _named: str | None = "batch_norm"
-    """What the layer's name begins with; None: the name of the class."""
-
     _tested_with_gradients = False
     """Whether evaluation mode records gradients, as in Paddle 2.0, through the averages as constants."""
 
@@ -72,7 +69,7 @@ class BatchNorm(Layer):
         use_global_stats: bool = False,
         trainable_statistics: bool = False,
     ) -> None:
-        super().__init__(self._named, dtype)
+        super().__init__(dtype=dtype)
         for name, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
             if attr is False:
                 raise AssertionError(f"{name} should not be False in BatchNorm")
@@ -133,7 +130,7 @@ class LayerNorm(Layer):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("layer_norm", dtype)
+        super().__init__(dtype=dtype)
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape, self._epsilon, self._act = sizes, epsilon, act
         self._scale, self._shift = scale, shift
@@ -181,7 +178,7 @@ class GroupNorm(Layer):
         data_layout: str = "NCHW",
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("group_norm", dtype)
+        super().__init__(dtype=dtype)
         if data_layout != "NCHW":
             raise ValueError(f"unsupported data layout:{data_layout}")
         self._channels, self._groups, self._epsilon, self._act = channels, groups, epsilon, act
@@ -220,7 +217,7 @@ class InstanceNorm(Layer):
         bias_attr: Any = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("instance_norm", dtype)
+        super().__init__(dtype=dtype)
         for name, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
             if attr is False:
                 raise AssertionError(f"{name} should not be False in InstanceNorm.")
@@ -259,7 +256,7 @@ class SpectralNorm(Layer):
         eps: float = 1e-12,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("spectral_norm", dtype)
+        super().__init__(dtype=dtype)
         self._weight_shape = list(weight_shape)
         self._attrs = {"dim": dim, "power_iters": power_iters, "eps": eps}
         vectors = create_singular_vectors(self.create_parameter, self._weight_shape, dim, dtype)

@@ -42,7 +42,7 @@ class Pool2D(Layer):
         window = (pool_size, pool_type, pool_stride, padding)
         switches = (bool(global_pooling), use_cudnn, ceil_mode, exclusive)
         attrs = pooling_attrs("Pool2D", 2, *window, *switches, "NCHW")
-        super().__init__("pool2d")
+        super().__init__()
         self._attrs = attrs
 
     def forward(self, input: Any) -> Any:

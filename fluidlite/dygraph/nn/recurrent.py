@@ -36,7 +36,7 @@ class GRUUnit(Layer):
         origin_mode: bool = False,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("gru_unit", dtype)
+        super().__init__(dtype=dtype)
         attrs = gru_attrs("GRUUnit", activation, gate_activation)
         self.activation, self.gate_activation = attrs["activation"], attrs["gate_activation"]
         if origin_mode:

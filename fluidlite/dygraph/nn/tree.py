@@ -36,7 +36,7 @@ class TreeConv(Layer):
         name: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__("tree_conv", dtype)
+        super().__init__(dtype=dtype)
         self._act = act
         self._attrs = {"max_depth": max_depth}
         self.bias = self.create_parameter([num_filters], bias_attr or False, dtype, is_bias=True)

@@ -113,7 +113,7 @@ class Executor:
             return self._run_alone(program, feed, fetch_list, scope, return_numpy, use_prune)
         except EOFException:
             if program._has_readers():
-                fed = feed[0] if isinstance(feed, (list, tuple)) else feed or {}
+                fed: Any = feed[0] if isinstance(feed, (list, tuple)) else feed or {}
                 run_before_reading(program, fed, scope, self._device)
             raise
 

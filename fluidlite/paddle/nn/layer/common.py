@@ -113,7 +113,7 @@ class Embedding(Layer):
         weight_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__("embedding")
+        super().__init__()
         row = padding_row(padding_idx, num_embeddings, "Embedding")
         self._padding_idx, self._sparse = padding_idx, sparse
         self.weight = self.create_parameter(

@@ -49,7 +49,7 @@ class _Filters(Layer):
         **windows: Any,
     ) -> None:
         dims, who = int(self._kind[4]), type(self).__name__
-        super().__init__(self._kind)
+        super().__init__()
         data_format = FORMATS[dims][0] if data_format is None else data_format
         conv = Convolution(self._kind, 1, 0, 1, groups, data_format, layer=who)
         conv.check_groups({"in_channels": in_channels, "out_channels": out_channels})

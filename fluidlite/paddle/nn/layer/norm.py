@@ -55,7 +55,6 @@ class _BatchNorm(nn.BatchNorm):
     `weight`, `bias`, `_mean` and `_variance` are [num_features]. Evaluation mode uses the running statistics.
     """
 
-    _named = None
     _tested_with_gradients = True
     _ranks: tuple[int, ...]
 
@@ -151,7 +150,7 @@ class LayerNorm(Layer):
         bias_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__("layer_norm")
+        super().__init__()
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape, self._epsilon = sizes, epsilon
         self.weight, self.bias = create_scale_and_bias(
@@ -188,7 +187,7 @@ class GroupNorm(Layer):
         data_format: str = "NCHW",
         name: str | None = None,
     ) -> None:
-        super().__init__("group_norm")
+        super().__init__()
         self._num_groups, self._epsilon, self._data_format = num_groups, epsilon, data_format
         self.weight, self.bias = create_scale_and_bias(
             self.create_parameter, num_channels, weight_attr, bias_attr, get_default_dtype()
