@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.machinery import PathFinder
-from pathlib import Path
 
 from . import __version__, old_scripts
 from .base import flags
@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     args = list(sys.argv[1:] if argv is None else argv)
     environment.adopt()
-    if args and args[0] in _COMMANDS and not Path(args[0]).exists():
+    if args and args[0] in _COMMANDS and not os.path.exists(args[0]):
         return pkgutil.resolve_name(_COMMANDS[args[0]])(args[1:])  # type: ignore[no-any-return]
     try:
         load = _command_line(args)
@@ -124,9 +124,9 @@ def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
     if not args:
         raise UsageError("no script was given")
     path = args.pop(0)
-    if not Path(path).exists():
+    if not os.path.exists(path):
         raise UsageError(f"there is no script {path}")
-    if Path(path).is_dir() and PathFinder.find_spec("__main__", [path]) is None:
+    if os.path.isdir(path) and PathFinder.find_spec("__main__", [path]) is None:
         raise UsageError(f"the folder {path} has no __main__.py to run")
     return partial(script.from_file, path, args)
 
@@ -134,7 +134,7 @@ def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
 def _keep_package_importable() -> None:
     """Go on finding this package when it was found through the entry of `sys.path` that the script's takes
     over."""
-    root = str(Path(__file__).resolve().parents[1])
+    root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     if root not in sys.path[1:]:
         sys.path.append(root)
 

@@ -35,6 +35,33 @@ def test_an_import_loads_no_layers_and_few_operators(python):
     assert len(loaded) < 300, sorted(loaded)
 
 
+def test_a_script_of_two_lines_loads_what_it_needs(python):
+    code = "import sys, paddle.fluid as fluid; fluid.data('x', [None, 4]); print(*sys.modules)"
+    loaded = set(python("-m", "fluidlite", "-c", code).stdout.split())
+    assert "fluidlite.paddle" in loaded
+    assert not loaded & {
+        "multiprocessing.spawn",
+        "fluidlite.executor.running.driver",
+        "fluidlite.paddle.saving",
+        "fluidlite.paddle.tensor.math",
+        "fluidlite.reader.worker.pool",
+    }
+
+
+def test_methods_of_tensors_are_functions_once_they_are_looked_up(python):
+    code = (
+        "import numpy as np, sys, paddle\n"
+        "from fluidlite.eager import Tensor\n"
+        "before = [type(vars(Tensor)[name]).__name__ for name in ('add_', '__getitem__')]\n"
+        "x = paddle.to_tensor(np.arange(4.0))\n"
+        "assert not 'fluidlite.paddle.tensor.linalg' in sys.modules\n"
+        "assert (x @ x).item() == 14 and x.dot(x).item() == 14 and x.add_(x)[1].item() == 2\n"
+        "assert Tensor.dot is paddle.dot and Tensor.add_.__name__ == 'add_'\n"
+        "print(*before, *(type(vars(Tensor)[name]).__name__ for name in ('add_', '__getitem__')))\n"
+    )
+    assert python("-m", "fluidlite", "-c", code).stdout.split() == ["_Method"] * 2 + ["function"] * 2
+
+
 def test_each_module_of_operators_loads_alone(python):
     code = (
         "import sys, fluidlite\n"

@@ -258,6 +258,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "fluidlite.paddle": (
         {
+            ".tensor": "arange assign create_parameter diag empty empty_like eye full full_like linspace meshgrid ones ones_like to_tensor tril triu zeros zeros_like addmm bincount bmm cholesky cross diagonal dist dot histogram inner inverse kron matmul mm mv norm outer trace allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than logical_and logical_not logical_or logical_xor not_equal broadcast_shape broadcast_to cast chunk concat crop expand expand_as flatten flip gather gather_nd moveaxis rank repeat_interleave reshape reshape_ reverse roll scatter scatter_nd scatter_nd_add shape slice split squeeze squeeze_ stack strided_slice t tile tolist transpose unbind unique unsqueeze unsqueeze_ unstack abs acos add add_n asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod increment isfinite isinf isnan lerp log log10 log1p log2 maximum minimum mod multiplex multiply neg pow reciprocal remainder round rsqrt scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc bernoulli multinomial normal rand randint randint_like randn randperm seed standard_normal uniform argmax argmin argsort index_sample index_select masked_select nonzero sort topk where all any count_nonzero logsumexp max mean median min numel prod std sum var einsum",
         },
         {
             "..dygraph": "DataParallel",
@@ -265,6 +266,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".hapi": "Model",
             ".hapi.summary": "summary",
             ".param_attr": "ParamAttr",
+            ".saving": "load save",
         },
     ),
     "fluidlite.paddle.distributed": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from ..base.dtypes import FLOATS, to_vartype
@@ -19,6 +18,8 @@ CONTROL_DEP_VAR_PREFIX = "__control_var"
 
 def generate_control_dev_var_name() -> str:
     """A name for a variable that only orders operators."""
+    import random  # slow to import, and next to nobody asks
+
     return f"{CONTROL_DEP_VAR_PREFIX}@{random.random()}"
 
 

@@ -23,8 +23,6 @@ from .batch import batch
 from .device import *  # noqa: F403
 from .dtypes import *  # noqa: F403
 from .modes import *  # noqa: F403
-from .saving import load, save
-from .tensor import *  # noqa: F403
 from .tensor import methods
 from .version import full_version as __version__
 
@@ -49,6 +47,8 @@ if TYPE_CHECKING:
     from .hapi import Model  # noqa: F401
     from .hapi.summary import summary  # noqa: F401
     from .param_attr import ParamAttr  # noqa: F401
+    from .saving import load, save
+    from .tensor import *  # noqa: F403
 
 methods.attach()
 
@@ -76,6 +76,6 @@ __all__ = [
 __all__ += device.__all__
 __all__ += dtypes.__all__
 __all__ += modes.__all__
-__all__ += getattr(tensor, "__all__")  # noqa: B009 - which type checkers are not shown
+__all__ += missing.public(__name__)
 
 __getattr__, __dir__ = missing.lazy(__name__)

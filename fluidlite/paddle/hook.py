@@ -6,12 +6,11 @@ installed real Paddle is left alone: it is only out of reach in processes that c
 
 from __future__ import annotations
 
-import multiprocessing.spawn
+import os
 import runpy
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +38,27 @@ class _InPlace(Loader):
         pass
 
 
+class _Telling(Loader):
+    """Loads `multiprocessing.spawn` as `loader` does, and has it tell its children of the hook."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)  # type: ignore[no-any-return]
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _tell_children(module)
+
+
 class PaddleFinder(MetaPathFinder):
     """Finds `paddle` and everything below it in this package, never anywhere else.
 
-    `visualdl` is found here if it is not installed.
+    `visualdl` is found here if it is not installed. `multiprocessing.spawn` is found where it is.
     """
 
     def find_spec(
@@ -54,6 +70,11 @@ class PaddleFinder(MetaPathFinder):
         """
         if fullname == "visualdl" and PathFinder.find_spec(fullname) is None:
             return ModuleSpec(fullname, AliasLoader("fluidlite.visual"))
+        if fullname == _SPAWN:
+            spec = PathFinder.find_spec(fullname, path)
+            if spec is not None:
+                spec.loader = _Telling(spec.loader)
+            return spec
         if fullname.partition(".")[0] != "paddle":
             return None
         short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname
@@ -75,9 +96,10 @@ class _InstallInChild:
     def __reduce__(self) -> tuple[Any, ...]:
         # By path and not by module name: a child learns its sys.path only after this.
         given = {"DEVICE": flags.device(), "STRICT": old_scripts.strict()}
-        return runpy.run_path, (str(Path(__file__).with_name("in_child.py")), given)
+        return runpy.run_path, (os.path.join(os.path.dirname(__file__), "in_child.py"), given)
 
 
+_SPAWN = "multiprocessing.spawn"  # which is slow to import, and most scripts do without
 _finder = PaddleFinder()
 
 
@@ -100,18 +122,19 @@ def install() -> None:
         )
     sys.meta_path.insert(0, _finder)
     old_scripts.install()
-    _tell_children()
+    if _SPAWN in sys.modules:
+        _tell_children(sys.modules[_SPAWN])
 
 
-def _tell_children() -> None:
+def _tell_children(spawn: Any) -> None:
     """Let processes started by spawn or forkserver install the hook before they import the user's script.
 
     Their preparation data is pickled in the parent and unpickled in the child before anything else is
     imported there, so an object in it can do that; the child ignores keys that it does not know.
     """
-    prepare = multiprocessing.spawn.get_preparation_data
+    prepare = spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:
         return {"fluidlite": _InstallInChild(), **prepare(name)}
 
-    multiprocessing.spawn.get_preparation_data = get_preparation_data
+    spawn.get_preparation_data = get_preparation_data

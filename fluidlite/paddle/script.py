@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 from .. import old_scripts
@@ -32,9 +31,10 @@ def from_file(path: str, args: list[str]) -> Program:
     if spec is not None:
         _search_first(path)
         return _from_spec(spec)
-    _search_first(str(Path(path).resolve().parent))
+    _search_first(os.path.dirname(os.path.realpath(path)))
     module = _module(__file__=path, __loader__=SourceFileLoader("__main__", path))
-    return _compiled(Path(path).read_bytes(), path), module
+    with open(path, "rb") as script:
+        return _compiled(script.read(), path), module
 
 
 def from_module(name: str, args: list[str]) -> Program:

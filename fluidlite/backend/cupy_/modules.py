@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import pathlib
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from . import library
 
-_FOLDER = pathlib.Path(__file__).with_name("cuda")
+_FOLDER = os.path.join(os.path.dirname(__file__), "cuda")
 
 
 @functools.cache
@@ -36,12 +36,12 @@ def source(name: str) -> str:
 
 def text(file: str) -> str:
     """A file of the folder `cuda`, with others of the folder where it includes them."""
-    return re.sub(
-        r'^#include "(\w+\.cuh)"$',
-        lambda found: (_FOLDER / found[1]).read_text(),
-        (_FOLDER / file).read_text(),
-        flags=re.MULTILINE,
-    )
+    return re.sub(r'^#include "(\w+\.cuh)"$', lambda found: _read(found[1]), _read(file), flags=re.MULTILINE)
+
+
+def _read(file: str) -> str:
+    with open(os.path.join(_FOLDER, file), encoding="utf8") as opened:
+        return opened.read()
 
 
 @functools.cache

@@ -7,10 +7,9 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 
-def _folders(packages: Sequence[str]) -> Iterator[Path]:
+def _folders(packages: Sequence[str]) -> Iterator[str]:
     """Folders in which Python packages (`nvidia.cudnn`, ...) keep shared libraries. None of them is imported."""
     for package in packages:
         try:
@@ -18,8 +17,8 @@ def _folders(packages: Sequence[str]) -> Iterator[Path]:
         except ModuleNotFoundError:  # what it is part of is not installed
             continue
         for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-            yield Path(place) / "lib"
-    yield Path(sys.prefix) / "lib"
+            yield os.path.join(place, "lib")
+    yield os.path.join(sys.prefix, "lib")
 
 
 def open_first(names: Sequence[str], packages: Sequence[str], variable: str) -> ctypes.CDLL:
@@ -38,7 +37,8 @@ def open_first(names: Sequence[str], packages: Sequence[str], variable: str) -> 
     if chosen:
         return ctypes.CDLL(chosen)
     folders = list(_folders(packages))
-    found = [str(folder / name) for name in names for folder in folders if (folder / name).is_file()]
+    placed = (os.path.join(folder, name) for name in names for folder in folders)
+    found = [path for path in placed if os.path.isfile(path)]
     problems = []
     for path in (*found, *names):
         try:

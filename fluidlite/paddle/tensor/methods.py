@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,35 +10,66 @@ import numpy as np
 
 from ...eager import Tensor
 from ...framework.math_ops import VariableMath
-from . import indexing, linalg, logic, manipulation, math, promotion, random, search, stat
-from .creation import assign, tril, triu
+from . import promotion
 
-_FUNCTIONS: dict[Any, str] = {
-    math: """abs acos add asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod isfinite
-        isinf isnan lerp log log10 log1p log2 maximum minimum mod multiply neg pow reciprocal remainder round rsqrt
-        scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc""",
-    stat: "all any count_nonzero logsumexp max mean median min numel prod std sum var",
-    logic: """allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than
-        logical_and logical_not logical_or logical_xor not_equal""",
-    manipulation: """broadcast_to cast chunk concat expand expand_as flatten flip gather gather_nd moveaxis
+_FUNCTIONS = {
+    "math": """abs acos add asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod
+        isfinite isinf isnan lerp log log10 log1p log2 maximum minimum mod multiply neg pow reciprocal remainder
+        round rsqrt scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc __abs__=abs""",
+    "stat": "all any count_nonzero logsumexp max mean median min numel prod std sum var",
+    "logic": """allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than
+        logical_and logical_not logical_or logical_xor not_equal __and__=logical_and __or__=logical_or
+        __xor__=logical_xor __invert__=logical_not""",
+    "manipulation": """broadcast_to cast chunk concat expand expand_as flatten flip gather gather_nd moveaxis
         repeat_interleave reshape reshape_ reverse roll scatter scatter_nd_add slice split squeeze squeeze_ stack
         strided_slice t tile transpose unbind unique unsqueeze unsqueeze_ unstack""",
-    search: "argmax argmin argsort index_sample index_select masked_select nonzero sort topk",
-    linalg: """addmm bincount bmm cross diagonal dist dot histogram inner kron matmul mm mv norm outer trace""",
-    random: "bernoulli multinomial",
+    "search": "argmax argmin argsort index_sample index_select masked_select nonzero sort topk",
+    "linalg": """addmm bincount bmm cross diagonal dist dot histogram inner kron matmul mm mv norm outer trace
+        __matmul__=matmul""",
+    "random": "bernoulli multinomial",
+    "creation": "tril triu clone=assign",
 }
 
-_IN_PLACE = "add ceil clip exp floor multiply reciprocal round rsqrt scale sqrt subtract tanh"
+_IN_PLACE = "add ceil clip exp floor multiply reciprocal round rsqrt scale sqrt subtract tanh".split()
 
 
-def _where(self: Any, x: Any, y: Any) -> Any:
-    """Elements of `x` where this bool tensor is true, of `y` elsewhere (`Tensor.where`)."""
-    return search.where(self, x, y)
+class _Method:
+    """The method `name`, which is `turned(function)` of a module: it is loaded when somebody first looks it up."""
+
+    def __init__(
+        self, name: str, topic: str, function: str, turned: Callable[[Any], Any] = lambda function: function
+    ) -> None:
+        self._name = name
+        self._topic = topic
+        self._function = function
+        self._turned = turned
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        function = self._turned(getattr(_module(self._topic), self._function))
+        for cls in owner.__mro__:
+            if vars(cls).get(self._name) is self:
+                setattr(cls, self._name, function)
+        return function.__get__(instance, owner)
+
+
+def _module(topic: str) -> Any:
+    return importlib.import_module(f".{topic}", __package__)
+
+
+def _choosing(where: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, x: Any, y: Any) -> Any:
+        """Elements of `x` where this bool tensor is true, of `y` elsewhere (`Tensor.where`)."""
+        return where(self, x, y)
+
+    method.__name__ = method.__qualname__ = "where"
+    return method
 
 
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    in_place = _module("manipulation").in_place
+
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return manipulation.in_place(self, function(self, *args, **kwargs))
+        return in_place(self, function(self, *args, **kwargs))
 
     method.__name__ = method.__qualname__ = f"{function.__name__}_"
     method.__doc__ = f"`{function.__name__}` in place; returns the tensor (`Tensor.{function.__name__}_`)."
@@ -60,9 +92,9 @@ def _dimensions(self: Any) -> int:
     return len(self.shape)
 
 
-def _turned(self: Any) -> Any:
+def _transposed(self: Any) -> Any:
     """The tensor with its axes in the opposite order (`Tensor.T`)."""
-    return manipulation.transpose(self, list(range(len(self.shape)))[::-1])
+    return _module("manipulation").transpose(self, list(range(len(self.shape)))[::-1])
 
 
 def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,36 +104,34 @@ def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
 _sliced = Tensor.__getitem__
 
 
-def _item(self: Tensor, index: Any) -> Any:
-    """The part of the tensor that `index` says, as NumPy understands it (`Tensor.__getitem__`)."""
-    return _sliced(self, index) if indexing.is_plain(index) else indexing.gather_indexed(self, index)
+def _picking(gather_indexed: Callable[[Tensor, Any], Tensor]) -> Callable[..., Any]:
+    is_plain = _module("indexing").is_plain
+
+    def __getitem__(self: Tensor, index: Any) -> Any:
+        """The part of the tensor that `index` says, as NumPy understands it (`Tensor.__getitem__`)."""
+        return _sliced(self, index) if is_plain(index) else gather_indexed(self, index)
+
+    return __getitem__
 
 
 def attach() -> None:
     """Give eager tensors, and Variables of programs where it makes sense, these methods; a class keeps its own."""
-    both: dict[str, Any] = {
-        "where": _where,
-        "tril": tril,
-        "triu": triu,
-        "dim": _dimensions,
-        "ndimension": _dimensions,
-        "clone": assign,
-    }
-    both |= {name: getattr(module, name) for module, names in _FUNCTIONS.items() for name in names.split()}
-    both["T"] = property(_turned)
-    for sign, function in (("and", logic.logical_and), ("or", logic.logical_or), ("xor", logic.logical_xor)):
-        both |= {f"__{sign}__": function, f"__r{sign}__": _swapped(function)}
-    both |= {"__invert__": logic.logical_not, "__abs__": math.abs, "__matmul__": linalg.matmul}
-    eager = {f"{name}_": _in_place(both[name]) for name in _IN_PLACE.split()}
-    eager |= {
-        "fill_": _filled,
-        "zero_": _zeroed,
-        "__setitem__": indexing.assigned,
-    }
+    both: dict[str, Any] = {"dim": _dimensions, "ndimension": _dimensions, "T": property(_transposed)}
+    eager: dict[str, Any] = {"fill_": _filled, "zero_": _zeroed}
+    both["where"] = _Method("where", "search", "where", _choosing)
+    for topic, names in _FUNCTIONS.items():
+        for listed in names.split():
+            name, _, function = listed.partition("=")
+            both[name] = _Method(name, topic, function or name)
+            if name in _IN_PLACE:
+                eager[f"{name}_"] = _Method(f"{name}_", topic, name, _in_place)
+    for sign in ("and", "or", "xor"):
+        both[f"__r{sign}__"] = _Method(f"__r{sign}__", "logic", f"logical_{sign}", _swapped)
+    eager["__setitem__"] = _Method("__setitem__", "indexing", "assigned")
     for cls, methods in ((VariableMath, both), (Tensor, eager)):
         for name, method in methods.items():
             # Classes have `__or__` from their metaclass; what counts is what instances find.
             if not any(name in vars(base) for base in cls.__mro__):
                 setattr(cls, name, method)
-    Tensor.__getitem__ = _item  # type: ignore[method-assign]
+    Tensor.__getitem__ = _Method("__getitem__", "indexing", "gather_indexed", _picking)  # type: ignore[method-assign,assignment]
     promotion.attach()
