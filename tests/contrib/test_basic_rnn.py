@@ -117,11 +117,39 @@ def test_names_of_parameters():
             "p_fw_w_0",
             "both_layers_0/BasicLSTMUnit_0.b_0",
             "p_bw_w_0",
-            "both_reverse_layers_0/BasicLSTMUnit_0.b_0",
+            "p",
         ),
         *("basic_gru_layers_0/BasicGRUUnit_0.w_0", "basic_gru_layers_0/BasicGRUUnit_0.w_1"),
         *("b_fw_b_0_gate", "b_fw_b_0_candidate"),
     ]
+
+
+def test_backward_biases_without_a_name_are_made_after_the_weights_attribute():
+    def starts(cells, bias_attr):
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            x = fluid.data("x", [-1, 4, 5])
+            attr = fluid.ParamAttr(initializer=fluid.initializer.Constant(0.3))
+            cells(
+                x,
+                *[None] * (1 + (cells is basic_lstm)),
+                3,
+                bidirectional=True,
+                param_attr=attr,
+                bias_attr=bias_attr,
+            )
+        with fluid.scope_guard(fluid.Scope()):
+            fluid.Executor(fluid.CPUPlace()).run(startup)
+            biases = [p.name for p in main.all_parameters() if len(p.shape) == 1]
+            return [float(np.array(fluid.global_scope().find_var(name).get_tensor())[0]) for name in biases]
+
+    named, plain = (
+        fluid.ParamAttr(name, initializer=fluid.initializer.Constant(0.5)) for name in ("bias", None)
+    )
+    np.testing.assert_allclose(starts(basic_lstm, None), [0, 0.3])
+    np.testing.assert_allclose(starts(basic_lstm, plain), [0.5, 0.3])
+    np.testing.assert_allclose(starts(basic_lstm, named), [0.5, 0.5])
+    np.testing.assert_allclose(starts(basic_gru, plain), [0.5] * 4)
 
 
 def test_dropout_is_for_training():

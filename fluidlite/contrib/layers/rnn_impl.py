@@ -190,7 +190,8 @@ def basic_lstm(
 
     Args:
         input, num_layers, sequence_length, dropout_prob, bidirectional, batch_first, param_attr, bias_attr, name: as
-            for `basic_gru`.
+            for `basic_gru`. A bias of the backward network without a name in `bias_attr` is made after `param_attr`,
+            under its very name, as in Fluid.
         init_hidden, init_cell: states and cells before the first step, [num_layers * directions, batch,
             hidden_size]; None: zeros. Cells without states are not looked at.
         hidden_size, gate_activation, activation, forget_bias, dtype: as for `BasicLSTMUnit`.
@@ -208,15 +209,16 @@ def basic_lstm(
         acts = gate_activation, activation
         return BasicLSTMUnit(scope, hidden_size, weights, bias, *acts, forget_bias, dtype)
 
+    lent = None if _name_of(bias_attr) is not None else param_attr
     network = _Network(
-        num_layers, bidirectional, hidden_size, dropout_prob, dtype, param_attr, bias_attr, name
+        num_layers, bidirectional, hidden_size, dropout_prob, dtype, param_attr, bias_attr, name, lent
     )
     out, last = network.over(unit, input, [init_hidden, init_cell], sequence_length, batch_first)
     return out, last[0], last[1]
 
 
 class _Network:
-    """Units above each other, in one or both directions."""
+    """Units above each other, in one or both directions; `lent`: the attribute of backward biases, if it is another."""
 
     def __init__(
         self,
@@ -228,6 +230,7 @@ class _Network:
         param_attr: Any,
         bias_attr: Any,
         name: str,
+        lent: Any = None,
     ) -> None:
         if mode.in_dygraph_mode():
             raise StaticModeError(
@@ -236,7 +239,7 @@ class _Network:
         self.num_layers, self.hidden_size = num_layers, hidden_size
         self.directions = ("fw", "bw") if bidirectional else ("fw",)
         self.dropout_prob, self.dtype = dropout_prob, dtype
-        self.param_attr, self.bias_attr, self.name = param_attr, bias_attr, name
+        self.param_attr, self.bias_attr, self.name, self.lent = param_attr, bias_attr, name, lent
 
     def over(
         self,
@@ -270,10 +273,13 @@ class _Network:
 
     def _unit(self, unit: Callable[[str, Any, Any], Layer], way: str, k: int) -> Layer:
         scope = f"{self.name}{'_reverse' if way == 'bw' else ''}_layers_{k}"
-        return unit(
-            scope,
-            *(_named_after(a, f"{way}_{p}_{k}") for a, p in ((self.param_attr, "w"), (self.bias_attr, "b"))),
+        weights, bias = (
+            _named_after(self.param_attr, f"{way}_w_{k}"),
+            _named_after(self.bias_attr, f"{way}_b_{k}"),
         )
+        if way == "bw" and self.lent is not None:
+            bias = copy.deepcopy(self.lent)
+        return unit(scope, weights, bias)
 
     def _direction(
         self,
@@ -327,6 +333,11 @@ def _while_running(new: Variable, old: Variable, still: Variable) -> Variable:
 
 def _full_scope(name_scope: str, unit: Layer) -> str:
     return f"{name_scope}/{type(unit).__name__}"
+
+
+def _name_of(attr: Any) -> str | None:
+    made = ParamAttr._to_attr(attr)
+    return made.name if isinstance(made, ParamAttr) else None
 
 
 def _named_after(attr: Any, kind: str) -> Any:
