@@ -111,10 +111,13 @@ class Environment:
         return tensor.array if on_host else tensor.on(self.world.device)
 
     def get(self, name: str, op: Operator) -> Any:
-        """The value of a variable that `op` reads; EnforceNotMet naming operator and variable if it has none."""
+        """The value of a variable that `op` reads, None for a RAW one; EnforceNotMet naming operator and variable if it
+        has none."""
         value = self.find(name)
         if value is None:
             var = op.block._find_var_recursive(name)
+            if var is not None and var.type == VarType.RAW:
+                return None
             if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
                 value = TensorArray((var.shape, to_numpy(var.dtype)))  # nothing has been written yet
                 self.put(name, value)

@@ -158,7 +158,8 @@ class ExactMeta:
         found = self._scope.find_var(name) if self._scope is not None else None
         value = found.get() if found is not None else None
         if not isinstance(value, LoDTensor) or value.array is None:
-            return False
+            var = op.block._find_var_recursive(name) if op is not None else None
+            return var is not None and var.type == VarType.RAW  # which nothing here reads
         if value.offsets:
             raise CannotPlan(f"variable {name!r} of the scope has sequences", op)
         if isinstance(value.array, np.ndarray):

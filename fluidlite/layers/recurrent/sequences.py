@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base import unique_name
+from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, StaticModeError
-from ...framework import Variable, mode
+from ...framework import Variable, default_main_program, mode
 from ...layer_helper import LayerHelper
 from ..checks import check_dtype, check_dtypes
 
@@ -281,9 +283,21 @@ def lstm(
         "dropout_prob": dropout_prob,
         "seed": seed,
     }
-    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight}
+    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight, "Cache": _cache()}
     out, last_h, last_c = helper.run("cudnn_lstm", inputs, ("Out", "last_h", "last_c"), attrs=attrs)
     return out, last_h, last_c
+
+
+def _cache() -> Variable | None:
+    """What cuDNN keeps from step to step in Fluid, and programs therefore name; nothing here looks at it."""
+    if mode.in_dygraph_mode():
+        return None
+    block = default_main_program().current_block()
+    made: Variable = block.create_var(
+        name=unique_name.generate("_generated_var"), type=VarType.RAW, persistable=True
+    )
+    made.stop_gradient = True
+    return made
 
 
 def _check(input: Variable, bias_attr: Any, layer: str) -> None:

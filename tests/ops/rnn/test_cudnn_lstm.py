@@ -114,7 +114,9 @@ def test_what_does_not_fit_is_said(slot, shape, message):
         )
 
 
-def test_layer():
+@pytest.mark.parametrize("engine", ["plan", "interpret"])
+def test_layer(engine, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLUIDLITE_ENGINE", engine)
     x, h = np.ones((4, 3, 5), "float32"), np.zeros((4, 3, 6), "float32")
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
@@ -125,6 +127,7 @@ def test_layer():
         loss = fluid.layers.reduce_mean(fluid.layers.square(out)) + fluid.layers.reduce_mean(last_c)
         fluid.optimizer.SGD(1.0).minimize(loss)
     assert [(p.name, p.shape) for p in main.all_parameters()] == [("cudnn_lstm_0.w_0", (1584,))]
+    assert main.global_block().ops[0].input("Cache") == ["_generated_var_0"]
     exe = fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
@@ -134,3 +137,10 @@ def test_layer():
     assert losses[-1] < losses[0] - 0.1
     assert made[0].shape == (4, 3, 12)
     np.testing.assert_array_equal(*made)
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        fluid.io.save_inference_model(str(tmp_path), ["x", "h", "c"], [out], exe, test)
+        want = exe.run(test, feed=feed, fetch_list=[out])[0]
+    with fluid.scope_guard(fluid.Scope()):
+        loaded, _, fetched = fluid.io.load_inference_model(str(tmp_path), exe)
+        np.testing.assert_array_equal(exe.run(loaded, feed=feed, fetch_list=fetched)[0], want)
