@@ -317,7 +317,7 @@ def _both(value: Any, term: Thunk, conjunction: bool) -> Any:
         if conjunction:
             return value if other else other
         return True if other else value
-    if value.dtype != VarType.BOOL or other.dtype != VarType.BOOL:
+    if value.dtype == other.dtype != VarType.BOOL:
         return branch(
             pred, lambda: other if conjunction else value, lambda: value if conjunction else other, None
         )

@@ -236,15 +236,23 @@ _LEAST = {VarType.INT32: -(2**31), VarType.INT64: -(2**63)}
 
 
 def truth(value: Any) -> Variable:
-    """A bool Variable that says whether a tensor of one element is true."""
+    """A bool Variable that says whether a tensor of one element is true.
+
+    In a branch or loop, which may never run, a tensor of several is an error only where it does.
+    """
     var = variable(value)
     if var.type != VarType.LOD_TENSOR:
         raise NotSupportedError(f"whether {var.name!r} is empty is known only when the program runs{here()}")
     if all(n >= 0 for n in var.shape) and math.prod(var.shape) != 1:
-        raise ArgumentAssertion(
+        message = (
             f"a condition must have one element, got a tensor of shape {list(var.shape)}{here()}; reduce it with "
             "fluid.layers.reduce_any or reduce_all"
         )
+        block = default_main_program().current_block()
+        if block.parent_idx < 0:
+            raise ArgumentAssertion(message)
+        var = fill_constant([1], VarType.BOOL, False)
+        block.append_op(type="assert", inputs={"Cond": [var]}, outputs={}, attrs={"message": message})
     return var if var.dtype == VarType.BOOL else cast(var, VarType.BOOL)
 
 

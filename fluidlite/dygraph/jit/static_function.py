@@ -217,7 +217,10 @@ class _Bound(dict[Any, StaticFunction]):
 
 def _bound_to(owner: Any) -> _Bound:
     """The declarative functions that belong to an object, which keeps them."""
-    return getattr(owner, "__dict__", {}).setdefault(_BOUND, _Bound())  # type: ignore[no-any-return]
+    own = getattr(owner, "__dict__", {})
+    if isinstance(owner, type) and _BOUND not in own:
+        setattr(owner, _BOUND, _Bound())  # what a class holds can't be written otherwise
+    return own[_BOUND] if _BOUND in own else own.setdefault(_BOUND, _Bound())  # type: ignore[no-any-return]
 
 
 def kept(function: Any) -> StaticFunction:

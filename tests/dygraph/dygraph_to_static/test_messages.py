@@ -184,3 +184,53 @@ def test_what_one_branch_leaves_open_is_not_taken_for_a_value():
         3,
     ]
     assert np.isnan(half(x() * -1)[0].numpy()).all()
+
+
+def test_a_condition_of_several_elements_is_an_error_only_where_it_is_asked():
+    @declarative
+    def chosen(y):
+        if layers.reduce_sum(y) < 0:
+            if y > 5:
+                y = y * 2
+        return y
+
+    np.testing.assert_array_equal(chosen(x()).numpy(), [1, 2])
+    with pytest.raises(
+        AssertionError, match=r"a condition must have one element, got .*\[2\].*test_messages.py"
+    ):
+        chosen(x() * -1)
+
+
+def test_conditions_of_several_types_are_joined_as_truths():
+    @declarative
+    def joined(y):
+        total = layers.reduce_sum(y)
+        if total + 1 and total > 1 and y is not None:
+            y = y + 1
+        if layers.cast(total, "int64") > 100 or total:
+            y = y * 2
+        return y
+
+    for sign, want in ((1, [4, 6]), (-1, [-2, -4]), (0, [0, 0])):
+        np.testing.assert_array_equal(joined(x() * sign).numpy(), want)
+
+
+def test_methods_of_classes_are_declared_for_each_class():
+    class Scaled:
+        factor = 3
+
+        @classmethod
+        @declarative
+        def of(cls, y):
+            if layers.reduce_sum(y) > 0:
+                y = y * cls.factor
+            return y
+
+    class More(Scaled):
+        factor = 5
+
+    for sign, (plain, more) in ((1, (3, 5)), (-1, (1, 1))):
+        y = x() * sign
+        np.testing.assert_array_equal(Scaled.of(y).numpy(), y.numpy() * plain)
+        np.testing.assert_array_equal(More.of(y).numpy(), y.numpy() * more)
+        np.testing.assert_array_equal(More().of(y).numpy(), y.numpy() * more)
