@@ -125,15 +125,19 @@ template <class T> __attribute__((noinline)) void finish_part(const Operands<T> 
 }
 
 /* ROWS rows of a strip of COLS vectors of LANES columns. The sums are held in vector variables: compilers keep those in
- * registers, which they do not do with arrays of numbers. */
-template <int ROWS, int COLS, int LANES, class T> FL_INLINE void tile(const Operands<T> &o) {
+ * registers, which they do not do with arrays of numbers. KEEPS: `copy` becomes the strip, one row behind the other. */
+template <int ROWS, int COLS, int LANES, bool KEEPS = false, class T>
+FL_INLINE void tile(const Operands<T> &o, [[maybe_unused]] T *copy = nullptr) {
     using V = Vector<T, LANES>;
     typename V::Lanes sum[ROWS][COLS] = {};
     const T *a = o.a, *b = o.b;
     for (int64_t p = 0; p < o.k; ++p, a += o.step, b += o.pitch) {
         typename V::Lanes strip[COLS];
 #pragma GCC unroll 8
-        for (int j = 0; j < COLS; ++j) strip[j] = V::load(b + j * LANES);
+        for (int j = 0; j < COLS; ++j) {
+            strip[j] = V::load(b + j * LANES);
+            if constexpr (KEEPS) V::store(copy + (p * COLS + j) * LANES, strip[j]);
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < ROWS; ++i) {
 #pragma GCC unroll 8
@@ -195,6 +199,8 @@ constexpr int64_t depth = 256; /* of a strip that stays in the first cache */
 
 template <int ROWS, int COLS, class T> void tile_of(const Operands<T> &o) { tile<ROWS, COLS, lanes<T>>(o); }
 
+template <int ROWS, class T> void tile_keeping(const Operands<T> &o, T *copy) { tile<ROWS, 2, lanes<T>, true>(o, copy); }
+
 template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows, const Operands<T> &o) {
     if constexpr (ROWS > 0) {
         if (rows == ROWS) return tile_of<ROWS, COLS>(o);
@@ -202,11 +208,25 @@ template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows,
     }
 }
 
+/* The first tile of three or more of a strip of two vectors, which copies the strip while it multiplies. */
+template <int ROWS, class T> FL_INLINE void first_tile(int64_t rows, const Operands<T> &o, T *copy) {
+    if constexpr (3 * ROWS > 2 * tile_rows) {
+        if (rows == ROWS) return tile_keeping<ROWS>(o, copy);
+        first_tile<ROWS - 1>(rows, o, copy);
+    }
+}
+
 /* All m rows of a strip, in tiles of about the same height. */
-template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, Operands<T> o) {
+template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, Operands<T> o, T *copy = nullptr) {
     for (int64_t tiles = (m + tile_rows - 1) / tile_rows; tiles > 0; --tiles) {
         const int64_t rows = (m + tiles - 1) / tiles;
-        tile_of_rows<tile_rows, COLS>(rows, o);
+        if (copy != nullptr) {
+            first_tile<tile_rows>(rows, o, copy);
+            o.b = copy, o.pitch = strip_width<T>;
+            copy = nullptr;
+        } else {
+            tile_of_rows<tile_rows, COLS>(rows, o);
+        }
         o.a += rows * o.row;
         o.c += rows * o.ldc;
         m -= rows;
@@ -275,7 +295,12 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part) {
             const T *b = g.b + first * across + begin * down;
             Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.n, width};
             /* Few rows are not worth a copy of what can be read as it is. */
-            if (g.trans_b || width != padded<T>(width) || rows > 2 * tile_rows) {
+            const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= 2 * tile_rows;
+            if (readable && !few && width == strip_width<T>) {
+                column_of_tiles<2>(rows, o, packed);
+                continue;
+            }
+            if (!readable || !few) {
                 pack_strip(b, across, down, k, width, packed);
                 o.b = packed;
                 o.pitch = padded<T>(width);
