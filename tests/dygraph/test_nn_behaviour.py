@@ -8,6 +8,8 @@ from fluidlite import dygraph as nn
 from fluidlite.dygraph import to_variable
 from fluidlite.framework import mode
 from fluidlite.ops.registry import OperatorError
+from fluidlite.paddle import jit
+from fluidlite.paddle.static import InputSpec
 
 pytestmark = pytest.mark.usefixtures("eager")
 
@@ -93,6 +95,27 @@ def test_batch_norm_modes():
     moving.eval()
     np.testing.assert_allclose(moving(x).numpy(), [[-1, -1], [1, 1]], rtol=1e-4)
     assert moving._mean.numpy().any()
+
+
+def test_statistics_of_batches_are_saved_as_such(tmp_path):
+    """As Paddle 1.8.5 writes them: `is_test` and `trainable_statistics` both."""
+    x = np.random.RandomState(0).randn(4, 3, 2, 2).astype("float32") * 3 + 2
+    layer = nn.BatchNorm(3, trainable_statistics=True)
+    layer.eval()
+    _, traced = nn.TracedLayer.trace(layer, [to_variable(x)])
+    op = traced.program.global_block().ops[0]
+    assert (op.type, op.attr("is_test"), op.attr("trainable_statistics")) == ("batch_norm", True, True)
+    traced.save_inference_model(str(tmp_path / "traced"))
+    jit.save(layer, str(tmp_path / "saved"), input_spec=[InputSpec([None, 3, 2, 2], "float32", "x")])
+    loaded = jit.load(str(tmp_path / "saved"))
+    other = x[:3] * 2 - 1
+    want = (other - other.mean((0, 2, 3), keepdims=True)) / other.std((0, 2, 3), keepdims=True)
+    np.testing.assert_allclose(loaded(to_variable(other)).numpy(), want, rtol=1e-3, atol=1e-4)
+    with fluid.framework._dygraph_guard(None), fluid.scope_guard(fluid.Scope()):
+        exe = fluid.Executor(fluid.CPUPlace())
+        program, (feed,), fetches = fluid.io.load_inference_model(str(tmp_path / "traced"), exe)
+        (found,) = exe.run(program, feed={feed: other}, fetch_list=fetches)
+    np.testing.assert_allclose(found, want, rtol=1e-3, atol=1e-4)
 
 
 def test_batch_norm_frozen_by_a_learning_rate_of_zero():

@@ -153,7 +153,7 @@ def _differentiable(op: Operator) -> dict[str, bool]:
     if not op.attrs.get("is_test"):
         return {}
     if "use_global_stats" in op.definition.attrs:
-        return {"is_test": False, "use_global_stats": True}
+        return {"is_test": False, "use_global_stats": not op.attrs.get("trainable_statistics")}
     return {"is_test": False} if op.sub_blocks() else {}
 
 

@@ -93,7 +93,8 @@ class BatchNorm(Layer):
         parameters = {"Scale": self.weight, "Bias": self.bias, **moving}
         attrs = {
             "epsilon": self._epsilon,
-            "is_test": not self.training and not self._trainable_statistics,
+            "is_test": not self.training,
+            "trainable_statistics": self._trainable_statistics,
             "data_layout": self._data_layout,
             "use_global_stats": self._use_global_stats or (self._tested_with_gradients and not self.training),
         }

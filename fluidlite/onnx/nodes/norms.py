@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.batch_norm import uses_moving_statistics
 from ...base.dtypes import to_numpy
 from ..graph import Exported, exports
 from .math import scalar
@@ -17,7 +18,8 @@ def _one_each(o: Exported, slot: str, count: int, default: float) -> str:
 
 @exports("batch_norm")
 def _batch_norm(o: Exported) -> None:
-    if not (o.attr("is_test") or o.attr("use_global_stats")):
+    how = (o.attr(name) for name in ("is_test", "use_global_stats", "trainable_statistics"))
+    if not uses_moving_statistics(*how):
         raise o.fail("counts statistics of batches: export a program for tests (clone(for_test=True))")
     x, last = o.input("X"), o.attr("data_layout") == "NHWC" and o.rank("X") > 2
     rank = o.rank("X")
