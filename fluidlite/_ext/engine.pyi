@@ -10,6 +10,7 @@ LIBRARY: int
 TOO_LARGE: int
 MISSING: int
 UNFIT: int
+LOOP_KINDS: dict[str, int]
 
 _Entry = tuple[int, npt.DTypeLike, Sequence[int]]
 
@@ -17,7 +18,10 @@ class KernelFailure(Exception):
     index: int
     code: int
     err: tuple[int, int, int, int]
-    def __init__(self, index: int, code: int, err: tuple[int, int, int, int]) -> None: ...
+    turn: tuple[int, int] | None
+    def __init__(
+        self, index: int, code: int, err: tuple[int, int, int, int], turn: tuple[int, int] | None = ...
+    ) -> None: ...
 
 class Places:
     def __init__(self, fitted: int = 1024) -> None: ...
@@ -61,6 +65,18 @@ class Sizes:
     def failed(self) -> int: ...
 
 def address(array: np.ndarray) -> int: ...
+
+class Ranks:
+    order: npt.NDArray[np.int64]
+    back: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    ranks: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+    def __init__(self, offsets: npt.NDArray[np.int64]) -> None: ...
+
 def gather(addresses: np.ndarray, sizes: np.ndarray, into: np.ndarray) -> None: ...
 
 class Elements:
@@ -103,6 +119,18 @@ class Engine:
     def add_python(self, function: Callable[[], object]) -> int: ...
     def add_jump(self, slot: int | None = None) -> int: ...
     def add_find(self, slot: int, finds: Iterable[tuple[int, int]]) -> int: ...
+    def add_loop(
+        self,
+        slots: Sequence[int],
+        ints: Sequence[int],
+        back: bool,
+        moving: Sequence[tuple[int, int, int, int]],
+        sums: Sequence[tuple[int, int]],
+        bodies: Sequence[
+            tuple[Engine, Sequence[tuple[int, int]], Sequence[tuple[int, int]], Sequence[tuple[int, int]]]
+        ],
+    ) -> int: ...
+    def loops_fit(self) -> bool: ...
     def set_target(self, at: int, target: int) -> None: ...
     def set_root(self, register: int, value: int) -> None: ...
     def vary(self, at: int, position: int, register: int, real: bool = False) -> None: ...

@@ -55,6 +55,23 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         const int64_t *addresses
         const int64_t *values
         cbool changes(size_t turn) noexcept
+    enum:
+        LOOP_PACKED
+        LOOP_EACH
+        LOOP_SAME
+        LOOP_CARRIED
+        LOOP_LAST
+    cdef cppclass Loop:
+        Loop()
+        void move(int kind, size_t operand, size_t other, size_t row) except +
+        void clear(size_t operand, size_t bytes) except +
+        void set_back(cbool back)
+        void add_body(Plan *plan) except +
+        void follow(size_t slot, size_t moving) except +
+        void stay(size_t slot, size_t operand) except +
+        void root(int64_t reg, size_t which) except +
+        size_t failed_body()
+        size_t failed_at()
     cdef cppclass Step:
         fl_call call
         int64_t begin
@@ -81,6 +98,10 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void add_find(int64_t slot, const vector[Find] &finds) except +
         void add_jump(int64_t slot) except +
         void set_target(size_t k, size_t target)
+        void add_loop(Loop *loop, const vector[int64_t] &slots, vector[int64_t] ints) except +
+        cbool loops_fit() except +
+        void forget_loops() noexcept
+        const Loop *loop(size_t k)
         void clear_times()
         void set_time(size_t k, int64_t begin, int64_t ns)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
@@ -89,6 +110,8 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         int take_turns(const Turns &turns, size_t &turn, size_t end, cbool settled, char *arena, int64_t capacity,
                        size_t &at, cbool &within) except +
 
+
+LOOP_KINDS = {"packed": LOOP_PACKED, "each": LOOP_EACH, "same": LOOP_SAME, "carried": LOOP_CARRIED, "last": LOOP_LAST}
 
 include "engine/failure.pxi"
 include "engine/layouts.pxi"
@@ -112,6 +135,7 @@ cdef class Engine(Bindings):
     """
 
     cdef list callables
+    cdef list bodies  # engines of the turns of loops
     cdef Turns turns
     cdef bint timed
     cdef public bint release_gil
@@ -119,6 +143,7 @@ cdef class Engine(Bindings):
 
     def __cinit__(self, Py_ssize_t n_slots, Sizes sizes=None):
         self.callables = []
+        self.bodies = []
         self.release_gil = True
         self.failed = -1
 
@@ -197,6 +222,87 @@ cdef class Engine(Bindings):
         self.callables.append(None)
         return self.plan.size() - 1
 
+    def add_loop(self, slots, ints, back, moving, sums, bodies) -> int:
+        """Append an instruction that takes all turns of a loop.
+
+        Args:
+            slots: of its operands. The first (-1 without it) has where the rows of each place begin, and the last ones
+                end, in what is packed; see `engine/loop.h`.
+            ints: its integers: how many places there are, how many rows each has without the first operand, how many
+                rows what is carried has at place 0; then others, which `moving`, `sums` and `bodies` name by position.
+            back: whether turns go from the last place to the first.
+            moving: what points somewhere else in each turn: (kind, operand, other, integer); `LOOP_KINDS` has the kinds.
+            sums: pairs of an operand and the integer that says how many bytes of it are zero before the first turn.
+            bodies: engines of the turns, of which the first is taken whose guards hold, each with pairs of a slot of its
+                own and a number in `moving`; pairs of a slot and an operand that stays; pairs of a root of its sizes and
+                where that comes from: 0 for rows, 1 for rows of what is carried, 2 + k for integer k.
+
+        Returns:
+            The position of the instruction.
+        """
+        cdef Loop *loop
+        cdef Engine body
+        self.check_idle()
+        for slot in slots:
+            if slot != -1:
+                self.check_slot(slot)
+        operands, numbers = range(len(slots)), range(len(ints))
+        loop = new Loop()
+        try:
+            loop.set_back(back)
+            for kind, operand, other, row in moving:
+                known = range(len(moving)) if kind == LOOP_KINDS["carried"] else operands
+                if operand not in operands or other not in known or row not in numbers:
+                    raise IndexError(f"operand {operand}, {other} or integer {row} of a loop is none")
+                loop.move(kind, operand, other, row)
+            for operand, size in sums:
+                if operand not in operands or size not in numbers:
+                    raise IndexError(f"operand {operand} or integer {size} of a loop is none")
+                loop.clear(operand, size)
+            for body, follows, stays, roots in bodies:
+                if body is self or not all([each is None for each in body.callables]):
+                    raise ValueError("all instructions of a loop are native")
+                body.release()
+                loop.add_body(&body.plan)
+                for slot, number in follows:
+                    body.check_slot(slot)
+                    if not 0 <= number < len(moving):
+                        raise IndexError(f"a loop moves {len(moving)} things, not {number}")
+                    loop.follow(slot, number)
+                for slot, operand in stays:
+                    body.check_slot(slot)
+                    if operand not in operands:
+                        raise IndexError(f"operand {operand} of a loop is none")
+                    loop.stay(slot, operand)
+                for register, which in roots:
+                    if not 0 <= register < len(body.sizes) or not body.sizes.sizes.is_root(register):
+                        raise ValueError(f"register {register} is computed: only a root of sizes can be set")
+                    if not 0 <= which < 2 + len(ints):
+                        raise IndexError(f"integer {which - 2} of a loop is none")
+                    loop.root(register, which)
+        except BaseException:
+            del loop
+            raise
+        self.plan.add_loop(loop, slots, ints)
+        self.callables.append(None)
+        self.bodies.append([each[0] for each in bodies])
+        return self.plan.size() - 1
+
+    cdef int release(self) except -1:
+        """Give the memory of temporaries back: a loop has its own for them."""
+        self.allocate(0)
+        return 0
+
+    def loops_fit(self) -> bool:
+        """Whether loops have a body for each turn, for the arrays that have been bound."""
+        self.check_idle()
+        return self.plan.loops_fit()
+
+    cdef object failed_turn(self, size_t at):
+        """Which body failed, if an instruction is a loop, and at which of its instructions."""
+        cdef const Loop *loop = self.plan.loop(at)
+        return None if loop == NULL else (loop.failed_body(), loop.failed_at())
+
     def set_target(self, Py_ssize_t at, Py_ssize_t target) -> None:
         """Say where the jump at position `at` goes on: at the instruction `target`."""
         self.check_idle()
@@ -257,6 +363,7 @@ cdef class Engine(Bindings):
             raise RuntimeError("this plan is not for the sizes that were given to it")
         if begin == 0:
             self.spare()
+        self.plan.forget_loops()
         self.running = True
         self.failed = -1
         try:
@@ -273,7 +380,8 @@ cdef class Engine(Bindings):
                     continue
                 self.failed = at
                 if code != FL_PYTHON:
-                    raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]))
+                    raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]),
+                                        self.failed_turn(at))
                 since = time.perf_counter_ns() if timed else 0
                 self.callables[at]()
                 if timed:

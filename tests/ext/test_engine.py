@@ -9,6 +9,7 @@ import pytest
 
 from fluidlite._ext import engine, kernels
 from fluidlite._ext.engine import Engine, KernelFailure
+from fluidlite.base.rank_table import RankTable
 
 
 def filled(*shape: int, value: float = 1.0) -> np.ndarray:
@@ -22,6 +23,61 @@ def doubling():
     assert plan.add("elementwise_add.f32", [0, 0, 1], [4]) == 0
     assert plan.add("elementwise_mul.f32", [1, 1, 1], [4]) == 1
     return plan
+
+
+@pytest.mark.parametrize("lengths", [[3, 1, 2], [2, 2], [0, 4, 0, 1], [0], [], [1] * 5, [7]])
+def test_ranks_are_those_of_a_rank_table(lengths):
+    offsets = np.cumsum([0, *lengths])
+    found, expected = engine.Ranks(offsets), RankTable((offsets,))
+    np.testing.assert_array_equal(found.order, expected.order)
+    np.testing.assert_array_equal(found.back[found.order], np.arange(len(lengths)))
+    np.testing.assert_array_equal(found.items, expected.items())
+    np.testing.assert_array_equal(found.places, expected.places())
+    np.testing.assert_array_equal(found.bounds, expected.bounds)
+    np.testing.assert_array_equal(found.first, np.arange(expected.running_at(0)))
+    assert found.count.tolist() == [expected.longest]
+    steps = [rank for running in expected.running for rank in range(running)]
+    np.testing.assert_array_equal(found.ranks, steps)
+
+
+def test_offsets_that_go_down_are_not_ranked():
+    with pytest.raises(ValueError, match="go down after 3"):
+        engine.Ranks(np.array([0, 3, 2]))
+
+
+def test_a_loop_names_what_it_does_not_have():
+    body, whole = Engine(1), Engine(2)
+    for wrong in ({"moving": [(0, 5, 0, 0)]}, {"sums": [(0, 9)]}, {"bodies": [(body, [(0, 3)], [], [])]}):
+        with pytest.raises(IndexError, match="of a loop is none|a loop moves"):
+            whole.add_loop(**{"slots": [0, 1], "ints": [1, 1, 1], "back": False, "moving": [], "sums": [],
+                              "bodies": []} | wrong)  # fmt: skip
+    assert len(whole) == 0
+
+
+@pytest.mark.parametrize("back", (False, True))
+def test_turns_of_a_loop(back):
+    """Sums of rows so far: x [rows], packed; a turn adds its own to the first ones of the turn before."""
+    sizes = engine.Sizes()
+    n = sizes.add(engine.Sizes.ROOT, 2)
+    body = Engine(3, sizes)
+    body.add("elementwise_add.f32", [0, 1, 2], [2])
+    body.vary(0, 0, n)
+    plan = Engine(6)
+    bounds, x, out, last = np.array([0, 3, 5, 6]), np.arange(1, 7, dtype="float32"), filled(6), filled(3)
+    kinds = engine.LOOP_KINDS
+    moving = [(kinds["packed"], 1, 0, 3), (kinds["packed"], 3, 0, 3), (kinds["carried"], 2, 1, 0)]
+    follows = [(0, 0), (1, 2), (2, 1)]
+    plan.add_loop([0, 1, 2, 3], [3, 0, 3, 4], back, moving, [], [(body, follows, [], [(n, 0)])])
+    begin = filled(3, value=10.0)
+    for slot, array in enumerate((bounds, x, begin, out, last, last)):
+        plan.bind(slot, array)
+    assert plan.loops_fit()
+    plan.run()
+    # Rows that a turn has more than the one before are beyond what that has left; packed, they are those behind it.
+    forward = [11, 12, 13, 15, 17, 21]
+    np.testing.assert_array_equal(
+        out[[0, 1, 2, 3, 4, 5]] if not back else out[5:], forward if not back else [16]
+    )
 
 
 def test_instructions_run_in_order_on_what_is_bound(doubling):

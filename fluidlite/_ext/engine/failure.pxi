@@ -16,9 +16,11 @@ class KernelFailure(Exception):
         err: four integers with the details; for `OUT_OF_RANGE` the value found, its position and the exclusive upper
             bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called, for `TOO_LARGE` the size
             and the largest that a library can take, for `MISSING` the number of the operand that is needed.
+        turn: where the instruction is a loop, the number of the engine of its turns that failed, and the position of the
+            instruction there; None otherwise.
     """
 
-    def __init__(self, index: int, code: int, err: tuple) -> None:
+    def __init__(self, index: int, code: int, err: tuple, turn: tuple | None = None) -> None:
         if code == FL_OUT_OF_RANGE:
             what = f"the value {err[0]} at position {err[1]} is not in [0, {err[2]})"
         elif code == FL_NO_MEMORY:
@@ -35,3 +37,4 @@ class KernelFailure(Exception):
         self.index = index
         self.code = code
         self.err = err
+        self.turn = turn

@@ -122,3 +122,59 @@ def gather(const int64_t[::1] addresses, const int64_t[::1] sizes, cnp.ndarray i
         for k in range(n):
             memcpy(out, <const void *> <uintptr_t> addresses[k], sizes[k])
             out += sizes[k]
+
+
+class Ranks:
+    """Sequences sorted by length, longest first, those of equal length in the order in which they came.
+
+    Args:
+        offsets: int64 [sequences + 1], which go up from 0.
+
+    Attributes:
+        order: int64 [sequences], which sequence is the k-th longest; `back`: which place each sequence has.
+        items: int64 [rows], the rows in the order of steps, in each step those of the longest sequence first; `places`:
+            where each row stands there; `ranks`: which of its step each of them is, in that order.
+        bounds: int64 [steps + 1], where each step begins, and the last one ends.
+        first: int64 [sequences that have a row], counted from 0; `count`: int64 [1], how many steps there are.
+    """
+
+    __slots__ = ("back", "bounds", "count", "first", "items", "order", "places", "ranks")
+
+    def __init__(self, const int64_t[::1] offsets) -> None:
+        cdef Py_ssize_t n = offsets.shape[0] - 1, k, rank, longest = 0, running
+        cdef int64_t length, step, at
+        for k in range(n):
+            if offsets[k + 1] < offsets[k]:
+                raise ValueError(f"offsets go down after {offsets[k]}")
+            longest = max(longest, offsets[k + 1] - offsets[k])
+        made = [np.empty(size, np.int64) for size in (n, n, offsets[n], offsets[n], offsets[n], longest + 1)]
+        cdef int64_t[::1] order = made[0], back = made[1], items = made[2], places = made[3], ranks = made[4]
+        cdef int64_t[::1] bounds = made[5]
+        cdef vector[int64_t] begins
+        begins.assign(longest + 2, 0)  # of each length: how many are longer, then where the next one goes
+        for k in range(n):
+            begins[offsets[k + 1] - offsets[k]] += 1
+        at = 0
+        for length in range(longest, -1, -1):
+            running = begins[length]
+            begins[length] = at
+            at += running
+        for k in range(n):
+            length = offsets[k + 1] - offsets[k]
+            order[begins[length]] = k
+            back[k] = begins[length]
+            begins[length] += 1
+        # By now those longer than a length are as many as those of the next length end at.
+        at = 0
+        for step in range(longest):
+            bounds[step] = at
+            running = begins[step + 1]
+            for rank in range(running):
+                items[at] = offsets[order[rank]] + step
+                places[items[at]] = at
+                ranks[at] = rank
+                at += 1
+        bounds[longest] = at
+        self.order, self.back, self.items, self.places, self.ranks, self.bounds = made
+        self.count = np.array([longest], np.int64)
+        self.first = self.ranks[: bounds[1] if longest else 0]

@@ -24,7 +24,8 @@ enum StepKind : int {
     STEP_PYTHON, /* the caller of Plan::run carries it out */
     STEP_JUMP,   /* goes on at `target` */
     STEP_UNLESS, /* goes on at `target` if the first operand, a bool, is false */
-    STEP_FIND    /* takes sizes from the first operand, int64s, for what comes after it */
+    STEP_FIND,   /* takes sizes from the first operand, int64s, for what comes after it */
+    STEP_LOOP    /* all turns of a loop */
 };
 
 /* Codes of Plan::run and Plan::take_turns besides those of abi.h. */
@@ -55,6 +56,15 @@ struct Turns {
     }
 };
 
+/* All turns of a loop, each of which is a run of another plan; see loop.h. */
+class Loop;
+struct Step;
+int run_loop(Loop &loop, Step &step) noexcept;
+void spare_loop(Loop &loop) noexcept;
+void forget_loop(Loop &loop) noexcept;
+void free_loop(Loop *loop) noexcept;
+bool loop_admits(Loop &loop, const int64_t *bounds, const int64_t *ints);
+
 struct Step {
     fl_call call{};
     fl_kernel run = nullptr;
@@ -66,6 +76,7 @@ struct Step {
     std::vector<double> f;
     std::vector<std::pair<size_t, int64_t>> varying_i, varying_f; /* position, register of Sizes */
     std::vector<Find> finds;
+    std::unique_ptr<Loop, void (*)(Loop *)> loop{nullptr, free_loop};
     size_t stage = 0; /* how many steps before it find sizes */
     States states;
     int64_t begin = 0; /* when the last timed run began, and how long it took: nanoseconds of steady_clock */
@@ -104,6 +115,8 @@ struct Part {
 };
 
 class Plan {
+    using clock = std::chrono::steady_clock;
+
   public:
     Sizes *sizes = nullptr; /* what `resize` evaluates; the caller keeps it alive */
 
@@ -248,6 +261,23 @@ class Plan {
             }
             part.most = part.needed;
         }
+        for (const size_t k : loops_) spare_loop(*steps_[k]->loop);
+    }
+    /* `spare` of a plan whose temporaries all are in memory of its own (`room`). */
+    void spare_all() noexcept {
+        Part &part = parts_[0];
+        if (part.memory != nullptr && part.most < part.capacity / 2) {
+            part.memory.reset();
+            point(nullptr);
+        }
+        part.most = 0;
+        spare();
+    }
+    /* Has the temporaries of stage 0 in memory of the plan's own; false if there is none. */
+    bool room() noexcept {
+        if (!parts_[0].grow()) return false;
+        point(parts_[0].memory.get());
+        return true;
     }
     /* How many bytes the temporaries of later stages have. */
     int64_t found_bytes() const noexcept {
@@ -281,10 +311,49 @@ class Plan {
     }
     void set_target(size_t k, size_t target) { steps_[k]->target = target; }
 
+    /* Appends an instruction that takes all turns of a loop, which belongs to the plan from now on. */
+    void add_loop(Loop *loop, const std::vector<int64_t> &slots, std::vector<int64_t> ints) {
+        std::unique_ptr<Loop, void (*)(Loop *)> own{loop, free_loop};
+        add(nullptr, slots, std::move(ints), {});
+        steps_.back()->kind = STEP_LOOP;
+        steps_.back()->loop = std::move(own);
+        loops_.push_back(steps_.size() - 1);
+    }
+    /* Whether loops have turns for what is bound to what they look at first. */
+    bool loops_fit() {
+        return std::all_of(loops_.begin(), loops_.end(), [&](size_t k) {
+            return loop_admits(*steps_[k]->loop, static_cast<const int64_t *>(table_[steps_[k]->slots[0]]),
+                               steps_[k]->i.data());
+        });
+    }
+    /* Forgets runs of loops that have been left at a pause. */
+    void forget_loops() noexcept {
+        for (const size_t k : loops_) forget_loop(*steps_[k]->loop);
+    }
+    const Loop *loop(size_t k) const { return steps_[k]->loop.get(); }
+
+    /* Whether signals have to be looked for at this jump back: that is every 50 ms, and because the clock takes as long as
+     * a small turn it is not asked at each of them. */
+    bool pauses() noexcept {
+        if (--until_look_ != 0) return false;
+        const clock::time_point now = clock::now();
+        const auto since_look = now - looked_;
+        if (since_look < std::chrono::milliseconds(1)) {
+            turns_a_look_ = std::min<uint32_t>(2 * turns_a_look_, 1024);
+        } else if (since_look > std::chrono::milliseconds(10)) {
+            turns_a_look_ = 1;
+        }
+        until_look_ = turns_a_look_;
+        looked_ = now;
+        if (now - paused_ < std::chrono::milliseconds(50)) return false;
+        paused_ = now;
+        return true;
+    }
+
     /* Runs from instruction `at` up to `end`; stops with FL_PYTHON at a Python instruction, with FL_PAUSE at a jump back
      * now and then, and with the kernel's code at a failure. `at` tells where it stopped, or goes on. */
     int run(size_t &at, size_t end, bool timed) noexcept {
-        return timed ? loop<true>(at, end) : loop<false>(at, end);
+        return timed ? steps<true>(at, end) : steps<false>(at, end);
     }
 
     /* Whether the guards hold in turn `turn`, and what is expected; its sizes are those of the plan from now on. */
@@ -327,8 +396,6 @@ class Plan {
     }
 
   private:
-    using clock = std::chrono::steady_clock;
-
     /* The first sizes that it has found stand in `err` then. */
     int find(Step &step) noexcept {
         const int64_t *found = static_cast<const int64_t *>(table_[step.slots[0]]);
@@ -348,37 +415,34 @@ class Plan {
         return code;
     }
 
-    /* Whether signals have to be looked for at this jump back: that is every 50 ms, and because the clock takes as long as
-     * a small turn it is not asked at each of them. */
-    bool pauses() noexcept {
-        if (--until_look_ != 0) return false;
-        const clock::time_point now = clock::now();
-        const auto since_look = now - looked_;
-        if (since_look < std::chrono::milliseconds(1)) {
-            turns_a_look_ = std::min<uint32_t>(2 * turns_a_look_, 1024);
-        } else if (since_look > std::chrono::milliseconds(10)) {
-            turns_a_look_ = 1;
-        }
-        until_look_ = turns_a_look_;
-        looked_ = now;
-        if (now - paused_ < std::chrono::milliseconds(50)) return false;
-        paused_ = now;
-        return true;
-    }
-
     static std::vector<Part> single() {
         std::vector<Part> parts;
         parts.emplace_back();
         return parts;
     }
 
-    template <bool timed> int loop(size_t &at, size_t end) noexcept {
+    template <bool timed, class Work> static int run_timed(Step &step, const Work &work) noexcept {
+        if (!timed) return work();
+        using std::chrono::nanoseconds;
+        const clock::time_point begin = clock::now();
+        const int code = work();
+        step.ns = std::chrono::duration_cast<nanoseconds>(clock::now() - begin).count();
+        step.begin = std::chrono::duration_cast<nanoseconds>(begin.time_since_epoch()).count();
+        return code;
+    }
+
+    template <bool timed> int steps(size_t &at, size_t end) noexcept {
         for (; at < end; ++at) {
             Step &step = *steps_[at];
             if (step.kind != STEP_KERNEL) {
                 if (step.kind == STEP_PYTHON) return FL_PYTHON;
                 if (step.kind == STEP_FIND) {
                     if (const int code = find(step)) return code;
+                    continue;
+                }
+                if (step.kind == STEP_LOOP) {
+                    for (size_t k = 0; k < step.p.size(); ++k) step.p[k] = table_[step.slots[k]];
+                    if (const int code = run_timed<timed>(step, [&] { return run_loop(*step.loop, step); })) return code;
                     continue;
                 }
                 const bool go_on =
@@ -392,21 +456,13 @@ class Plan {
             }
             const size_t n = step.p.size();
             for (size_t k = 0; k < n; ++k) step.p[k] = table_[step.slots[k]];
-            clock::time_point begin;
-            if (timed) begin = clock::now();
-            const int code = step.run(&step.call);
-            if (timed) {
-                using std::chrono::nanoseconds;
-                step.ns = std::chrono::duration_cast<nanoseconds>(clock::now() - begin).count();
-                step.begin = std::chrono::duration_cast<nanoseconds>(begin.time_since_epoch()).count();
-            }
-            if (code != FL_OK) return code;
+            if (const int code = run_timed<timed>(step, [&] { return step.run(&step.call); })) return code;
         }
         return FL_OK;
     }
 
     std::vector<Part> parts_ = single(); /* by stage */
-    std::vector<size_t> varying_;
+    std::vector<size_t> varying_, loops_; /* numbers of instructions */
     uint32_t turns_a_look_ = 1, until_look_ = 1; /* turns between two looks at the clock, and those still to go */
     clock::time_point looked_{}, paused_{};
     std::vector<void *> table_;
@@ -415,5 +471,7 @@ class Plan {
 };
 
 }  // namespace fl
+
+#include "engine/loop.h"
 
 #endif

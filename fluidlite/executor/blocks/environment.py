@@ -21,7 +21,7 @@ from ..tensors.scope import Scope
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ..turns.counted import Counted
+    from ..plan.counted import Counted
     from ..turns.form import Taken, Turns
 
 

@@ -24,7 +24,7 @@ from .environment import Environment
 from .single_op import Alone
 
 if TYPE_CHECKING:
-    from ..turns.counted import Counted
+    from ..plan.counted import Counted
     from ..turns.run import TurnPlans
 
 PIECES_KEPT = 16

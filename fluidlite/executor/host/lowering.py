@@ -14,6 +14,7 @@ from .. import failures
 from ..plan import marks, sparse
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, ExactMeta
+from ..plan.turn_ops import TURNS
 
 
 class Lowering:
@@ -66,7 +67,9 @@ class Lowering:
             except Exception as error:
                 raise failures.in_operator(op, error) from error
         listed = [calls] if isinstance(calls, Call) else calls
-        if listed is not None and all(self._available(call.kernel) for call in listed if call.kernel != FIND):
+        if listed is not None and all(
+            self._available(call.kernel) for call in listed if call.kernel not in (FIND, TURNS)
+        ):
             passed_on: list[str] = []
             for call in listed:
                 if call.kernel == FIND:

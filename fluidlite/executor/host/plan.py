@@ -21,7 +21,9 @@ from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis
 from ..plan.instructions import Instruction, lifetimes
+from ..plan.shapes import RANKED, CannotPlan, ranked
 from ..plan.step_plan import StepPlan
+from ..plan.turn_ops import TURNS, Layout, LoopForm
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from . import fusion as native_fusion
@@ -46,6 +48,7 @@ class Plan(StepPlan):
         values: feeds of a few integers that sizes are made of; the operators do not write them.
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not. Whoever
             says so undoes what has been done when they do not fit.
+        symbols: what the sizes of feeds are called that vary; by default those that the block leaves open do.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -70,7 +73,10 @@ class Plan(StepPlan):
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
+        symbols: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        from .bodies import LoopBody
+
         analysis = Analysis(
             block or program.global_block(),
             scope,
@@ -82,12 +88,19 @@ class Plan(StepPlan):
             self.branches,
             values,
             finds,
+            symbols,
+            lambda form, feeds: LoopBody(program, scope, form, feeds),
         )
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
         self._unset = analysis.unset
         self._later = list(later or ())
-        self._fed = frozenset([*self.feed_names, *self._later])
+        self._ranked = {
+            table: (self.feed_names.index(level), [ranked(table, what) for what in RANKED])
+            for table, level in self.meta.ranks.items()
+        }
+        of_ranks = [name for _, names in self._ranked.values() for name in names]
+        self._fed = frozenset([*self.feed_names, *self._later, *of_ranks])
         self._registers = Registers(self.meta.sizes)
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
@@ -108,8 +121,18 @@ class Plan(StepPlan):
             for name, numbers in self.meta.valued.items()
             for k, n in enumerate(numbers.flat)
         ]
+        self._rank_sizes = {
+            table: [self._size(self.meta.shapes[ranked(table, what)][0]) for what in ("bounds", "first")]
+            for table in self._ranked
+        }
         self._registers.add_guards()
         self._settle()
+        if self._loops and not self.accepts(list(feed.values())):
+            raise CannotPlan("turns of a loop have sizes that no plan for them is made for")
+
+    def _size(self, size: Any) -> tuple[int, int]:
+        """The register of a size, -1 for one that stays, and that."""
+        return (self._registers.integer(size) if isinstance(size, Size) else -1), current(size)
 
     def _entry(self, name: str) -> tuple[int, np.dtype, tuple[int, ...]]:
         """Slot, element type and shape of a variable, as the engine takes them."""
@@ -185,6 +208,7 @@ class Plan(StepPlan):
         for name in (
             *self.feed_names,
             *self._later,
+            *(name for _, names in self._ranked.values() for name in names),
             *self.meta.persistable,
             *self.meta.known,
             *self._storages,
@@ -193,13 +217,16 @@ class Plan(StepPlan):
         self.ops = [each.op for each in instructions]
         self.is_native = [isinstance(each.action, (Call, OpDef)) for each in instructions]
         branches: list[int] = []  # where those begin that have not ended
+        self._loops: dict[int, LoopForm] = {}  # by position, those whose turns are plans of their own
         self.engine = engine.Engine(len(self._slots), self._registers.found)
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._views: dict[str, np.ndarray] = {}
         self._generation = -1
         for at, instruction in enumerate(progress.over(instructions, "instructions of the plan")):
             op, action = instruction.op, instruction.action
-            if isinstance(action, Call) and action.kernel == FIND:
+            if isinstance(action, Call) and action.kernel == TURNS:
+                self._add_loop(at, op.attrs["form"], action)
+            elif isinstance(action, Call) and action.kernel == FIND:
                 pairs = zip(action.ints[::2], action.ints[1::2], strict=True)
                 integer = self._registers.integer
                 self.engine.add_find(
@@ -230,6 +257,19 @@ class Plan(StepPlan):
         for name, array in self.meta.known.items():
             self.engine.bind(self._slots[name], array)
 
+    def _add_loop(self, at: int, form: LoopForm, call: Call) -> None:
+        """Give the engine a loop whose turns are plans of their own."""
+        layout = Layout(form)
+        moving, read, made = layout.moving(engine.LOOP_KINDS)
+        bodies = [body.connections(layout, read, made) for body in form.bodies]
+        slots = [-1 if name is None else self._slot(name) for name in call.operands]
+        ints = [current(n) for n in call.ints]
+        self.engine.add_loop(slots, ints, form.back, moving, layout.sums, bodies)
+        for position, number in enumerate(call.ints):
+            if isinstance(number, Size):
+                self.engine.vary(at, position, self._registers.integer(number))
+        self._loops[at] = form
+
     def _verified(self, op: Operator, call: Call) -> int:
         """The address of a kernel that has been given what it takes; OperatorError otherwise."""
         from ..._ext import kernels
@@ -257,6 +297,47 @@ class Plan(StepPlan):
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
         """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
+        if self._loops:
+            return self._accepts_ranked(arrays)
+        return self._accepts(arrays)
+
+    def _accepts_ranked(self, arrays: list[np.ndarray]) -> bool:
+        """`accepts` where sequences are ranked, and turns of loops have sizes of their own."""
+        if (
+            len(arrays) != len(self.feed_names) or profiling.active is not None
+        ):  # which wants the time of each operator
+            return self.engine.bind_arrays(())
+        found = []
+        for table, (at, _) in self._ranked.items():
+            offsets = arrays[at]
+            if (
+                not isinstance(offsets, np.ndarray)
+                or offsets.dtype != np.int64
+                or not offsets.flags.c_contiguous
+            ):
+                return self.engine.bind_arrays(())
+            ranks = engine.Ranks(offsets)
+            found.append(ranks)
+            sizes = len(ranks.bounds), len(ranks.first)
+            if not all(map(self._is_size, self._rank_sizes[table], sizes)):
+                return self.engine.bind_arrays(())
+        if not self._accepts(arrays):
+            return False
+        for (_, names), ranks in zip(self._ranked.values(), found, strict=True):
+            for what, name in zip(RANKED, names, strict=True):
+                self.engine.bind(self._slot(name), getattr(ranks, what))
+        return self.engine.loops_fit() or self.engine.bind_arrays(())
+
+    def _is_size(self, wanted: tuple[int, int], found: int) -> bool:
+        """Have a size be what has been found; False if it has to be another one."""
+        register, number = wanted
+        if register < 0:
+            return number == found
+        if found >= 2:
+            self.engine.set_root(register, found)
+        return found >= 2
+
+    def _accepts(self, arrays: list[np.ndarray]) -> bool:
         if not all(self._holds(arrays[at], *number) for at, *number in self._values):
             return self.engine.bind_arrays(())
         if self.engine.bind_arrays(arrays):
@@ -274,12 +355,7 @@ class Plan(StepPlan):
         """Have a size be what an element of a feed says; False if that is no such size."""
         if place >= array.size or array.dtype.kind != "i":
             return False
-        found = array.item(place)
-        if register < 0:
-            return bool(found == number)
-        if found >= 2:
-            self.engine.set_root(register, found)
-        return bool(found >= 2)
+        return self._is_size((register, number), array.item(place))
 
     def release_gil(self, release: bool) -> None:
         self.engine.release_gil = release
@@ -299,6 +375,11 @@ class Plan(StepPlan):
 
     def _failed(self, failure: engine.KernelFailure) -> Exception:
         """What is to be raised when a native instruction fails."""
+        if failure.turn is not None:
+            number, index = failure.turn
+            bodies = self._loops[failure.index].bodies
+            if number < len(bodies):
+                return bodies[number]._failed(self._failure(index, failure.code, failure.err))  # type: ignore[no-any-return]
         op = self.ops[failure.index]
         return failures.in_operator(op, failures.native(op, failure.code, failure.err))
 
@@ -346,8 +427,10 @@ class Plan(StepPlan):
         lines = [f"{count} on the CPU for {self._for_feeds()}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
-        for each, native in zip(self.instructions, self.is_native, strict=True):
+        for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):
             lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
+            for body in self._loops[at].bodies if at in self._loops else ():
+                lines += [f"    {line}" for line in body.describe().splitlines()]
         return "\n".join(lines)
 
     def _array(self, name: str) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, float16, marks, selecting, sparse, unrolling
+from . import branching, float16, marks, selecting, sparse, turning, unrolling
 from .shapes import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
@@ -37,6 +38,8 @@ class Analysis:
         branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
         values: feeds of a few integers that sizes are made of; nobody writes them.
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
+        symbols: what the sizes of feeds are called that vary; by default those that the block leaves open do.
+        make_body: what makes plans for the turns of loops.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -54,10 +57,12 @@ class Analysis:
         branches: bool = False,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
+        symbols: Mapping[str, Sequence[str]] | None = None,
+        make_body: Any = None,
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
-        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds)
+        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, symbols, make_body)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
@@ -66,7 +71,7 @@ class Analysis:
             mattering = live(mattering, sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
         self._unrolled = False
-        kept = self._in_line(mattering) if branches else selecting.chosen(mattering)
+        kept = self._in_line(mattering, fetches) if branches else selecting.chosen(mattering)
         renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
         self.steps = self._unrolled_steps(renamed) if self._unrolled else self._analyse(renamed)
         for name in fetches:
@@ -76,14 +81,15 @@ class Analysis:
                 )
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
-    def _in_line(self, ops: Sequence[Operator]) -> list[Operator]:
+    def _in_line(self, ops: Sequence[Operator], fetches: Sequence[str]) -> list[Operator]:
         """Operators with the blocks of branches in their places."""
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
         lines = branching.InLine({*self.meta.shapes, *perhaps})
         steps = unrolling.Unrolling(self.meta.has)
-        made = [*lines.of(steps.of(ops))]
-        self.unset, self._unrolled = lines.unset, steps.any
-        return made
+        loops = turning.Turning(ops)
+        made = [*lines.of(loops.of(steps.of(ops)))]
+        self.unset, self._unrolled = lines.unset, steps.any or loops.any
+        return live(made, sparse.wholes(fetches)) if loops.any else made
 
     def _unrolled_steps(self, ops: list[Operator]) -> list[Step]:
         """`_analyse` where steps stand in line: what is wrong in one is told when it is run."""

@@ -26,6 +26,15 @@ FOLD_LIMIT = 256
 operator lists itself."""
 
 
+RANKED = ("order", "back", "items", "places", "ranks", "bounds", "first", "count")
+"""What a plan knows of sequences that are ranked, as `engine.Ranks` has it."""
+
+
+def ranked(table: str, what: str) -> str:
+    """The name of an array that belongs to a rank table."""
+    return f"{table}.{what}"
+
+
 _NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
 
 
@@ -48,7 +57,8 @@ class ExactMeta:
     (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
     otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
     `values`: feeds of a few integers that sizes are made of. `finds`: whether sizes may be found while a plan runs, and
-    what some of them have been found to be; None if not.
+    what some of them have been found to be; None if not. `symbols`: what the sizes of all feeds are called, "" for
+    those that stay; by default each is another one. `make_body`: what makes plans for the turns of loops.
     """
 
     exact = True
@@ -62,9 +72,15 @@ class ExactMeta:
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
+        symbols: Mapping[str, Sequence[str]] | None = None,
+        make_body: Any = None,
     ) -> None:
         self.block = block
         self._finds = finds
+        self.make_body = make_body
+        self.ranks: dict[str, str] = {}  # rank table -> the offsets of the sequences that it is of
+        self.roots: dict[str, Any] = {}  # what sizes are called in `symbols` -> these
+        self._feeds: Mapping[str, np.ndarray] = feeds
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
         self._later = later or {}
@@ -81,7 +97,10 @@ class ExactMeta:
         self.retyped: set[str] = set()  # what has another type of elements than the program says
         self.halves = False  # whether anything is of float16
         for name, array in feeds.items():
-            self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
+            if symbols is not None:
+                self.shapes[name] = self._called(array.shape, symbols[name])
+            else:
+                self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
             self._type(name, to_vartype(array.dtype))
         for name in feeds:
             if name.endswith(ROWS):
@@ -90,6 +109,30 @@ class ExactMeta:
                 self._fed_level(name)
         self.valued = {name: self._counted(name, feeds[name]) for name in values}
         self.sized.update(self.valued)
+
+    def _called(self, shape: Shape, names: Sequence[str]) -> Shape:
+        """A shape with the sizes of these names."""
+        for name, size in zip(names, shape, strict=True):
+            if name and name not in self.roots:
+                self.roots[name] = self.sizes.root(size, name)
+        return tuple([self.roots[n] if n else size for n, size in zip(names, shape, strict=True)])
+
+    def rank(self, level: str, table: str, rows: int) -> None:
+        """Have the sequences with the fed offsets `level` over so many rows be ranked, when they are fed."""
+        if level not in self._feeds:
+            raise CannotPlan(f"the sequences {level!r}, which are ranked, are found by the step")
+        offsets = self._feeds[level]
+        lengths = offsets[1:] - offsets[:-1]
+        if not lengths.any():
+            raise CannotPlan("there is no step", passing=True)
+        running = self.sizes.root(int(np.count_nonzero(lengths)), ranked(table, "first"))
+        bounds = self.sizes.root(int(lengths.max()) + 1, ranked(table, "bounds"))
+        every = self.shapes[level][0] - 1
+        shapes: Sequence[Any] = (every, every, rows, rows, rows, bounds, running, 1)
+        for what, size in zip(RANKED, shapes, strict=True):
+            self.shapes[ranked(table, what)] = tuple([size])
+            self._type(ranked(table, what), VarType.INT64)
+        self.ranks[table] = level
 
     def _counted(self, name: str, array: np.ndarray) -> np.ndarray:
         """The elements of a feed as sizes."""
@@ -188,8 +231,9 @@ class ExactMeta:
         return var is not None and var.persistable
 
     def forget_scope(self) -> None:
-        """Look at the scope no more: everything that will be asked for is known."""
-        self._scope = None
+        """Look at the scope and at feeds no more: everything that will be asked for is known."""
+        self._scope = self.make_body = None
+        self._feeds = {}
 
     def shape(self, name: str) -> Shape:
         return self.shapes[name]

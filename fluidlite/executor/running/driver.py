@@ -28,10 +28,10 @@ from ..control import control_function
 from ..host.plan import Plan
 from ..plan.branching import in_line
 from ..plan.branching import results as written
+from ..plan.counted import Counted, Odd
 from ..plan.kept_branches import kept_inside, kept_within
 from ..plan.shapes import CannotPlan, in_place_of, works_alone
 from ..tensors.scope import Scope
-from ..turns.counted import Counted, Odd
 from ..turns.form import Taken, Turns
 from ..turns.looping import LoopPiece, LoopPlan
 from ..turns.run import TurnPlans

@@ -35,7 +35,7 @@ from .feeding import Feed, placed
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ..turns.counted import Counted
+    from ..plan.counted import Counted
     from ..turns.form import Taken, Turns
 
 

@@ -159,16 +159,16 @@ def _run_checked(
     if first and gives_first_values(program, scope):
         run, cache.started = run_once(program, scope, names)
         return [] if run is None else _fetched(run, names, return_numpy)
-    if cache.refused is None:
+    if cache.refused is None or cache.plans:
         arrays = expanded(checked if device is not None else placed(checked, None))
         found = _run_planned(program, arrays, return_numpy, cache)
-        if found is None:
+        if found is None and cache.refused is None:
             try:
                 cache.add(planned(program, scope, arrays, names, device))
                 found = _run_planned(program, arrays, return_numpy, cache)
             except CannotPlan as reason:
-                # A first run may initialise what a second one can be planned with.
-                cache.refused = str(reason) if cache.runs > 2 else None
+                # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
+                cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
         if found is not None:
             return found
     if device is not None:

@@ -12,8 +12,8 @@ from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ..blocks.environment import Environment, Run
+from ..plan.counted import Access, Counted
 from ..plan.kept_branches import kept_within
-from .counted import Access, Counted
 from .form import Carried, Taken, Turns
 from .stacks import Packed, Stack, Turned, listed
 

@@ -230,7 +230,7 @@ register(
 register(
     OpDef(
         "shrink_rnn_memory_grad",
-        inputs=("X", DOUT),
+        inputs=("X#", DOUT),
         outputs=(DX,),
         infer=grads_keep_sequences,
         kernel=_shrink_grad,

@@ -1,6 +1,10 @@
 """Loops whose turns the engine takes together: the same numbers and gradients as operator by operator."""
 
+import functools
+import os
 import re
+import signal
+import threading
 import warnings
 
 import numpy as np
@@ -394,8 +398,11 @@ def test_sequences(build):
         feeds.append({"words": words, "still": numbers(random, len(lengths), 4)})
     sources = [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])]
     text = check(build, sources, feeds)
-    assert "turns of" in text or build is last_ones
+    assert "turns of" in text
     assert "turn by turn" not in text
+    # Some memories begin with a row for each sequence, others with one for each that has a step.
+    assert ("run in pieces" in text) == (build is from_start)
+    assert text.count("CPU for words[") == 3
 
 
 def repeated(turns, body):
@@ -520,6 +527,84 @@ def test_what_fails_in_a_turn_is_told_with_its_operator():
             with pytest.raises(fluid.core.EnforceNotMet, match="lookup_table.* 7 "):
                 exe.run(main, feed, [out], scope=scope)
     assert "turns of" in exe.describe(main, scope)
+
+
+def looked_up_in_steps(size=4):
+    """A DynamicRNN whose block looks words up; what it makes, and the gradients of it."""
+    words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word, state = rnn.step_input(words), rnn.memory(shape=[size], value=0.0)
+        new = layers.elementwise_add(layers.embedding(word, [5, size], param_attr="table"), state)
+        rnn.update_memory(state, new)
+        rnn.output(new)
+    out = rnn()
+    fluid.backward.append_backward(layers.reduce_sum(layers.sequence_last_step(out)))
+    return out
+
+
+def test_what_fails_in_a_turn_of_a_plan_is_told_with_its_operator():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        out = looked_up_in_steps()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+
+    def run(*words):
+        fed = fluid.create_lod_tensor(np.array(words)[:, None], [[2, 3]], fluid.CPUPlace())
+        wanted = [out, "table@GRAD"]
+        return [
+            np.array(each) for each in exe.run(main, {"words": fed}, wanted, scope=scope, return_numpy=False)
+        ]
+
+    run(1, 4, 0, 2, 2)
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_turns.py"):
+        run(1, 4, 0, 2, 7)
+    made, gradient = run(1, 4, 0, 2, 2)
+    table = np.array(scope.find_var("table").get_tensor())
+    expected = np.concatenate([np.cumsum(table[[1, 4]], axis=0), np.cumsum(table[[0, 2, 2]], axis=0)])
+    np.testing.assert_allclose(made, expected, rtol=1e-6)
+    np.testing.assert_array_equal(gradient, np.array([[1], [1], [2], [0], [1]]) * np.ones((5, 4)))
+    assert "run in pieces" not in exe.describe(main, scope)
+
+
+def test_ctrl_c_ends_a_loop_in_a_plan():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        out = looked_up_in_steps(1)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+
+    def run(count):
+        words = fluid.create_lod_tensor(np.ones((count, 1), "int64"), [[count - 1, 1]], fluid.CPUPlace())
+        return exe.run(main, {"words": words}, [layers_sum], scope=scope)[0]
+
+    with fluid.program_guard(main):
+        layers_sum = layers.reduce_sum(layers.sequence_last_step(out))
+    expected = run(4)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(1000):
+            run(1_000_000)
+    np.testing.assert_array_equal(run(4), expected)
+    assert "run in pieces" not in exe.describe(main, scope)
+
+
+def test_a_profile_has_each_operator_of_turns(tmp_path, capsys):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        out = looked_up_in_steps()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    fed = fluid.create_lod_tensor(np.ones((5, 1), "int64"), [[2, 3]], fluid.CPUPlace())
+    run = functools.partial(exe.run, main, {"words": fed}, [out], scope=scope, return_numpy=False)
+    expected = [run() for _ in range(3)][-1]
+    with fluid.profiler.profiler("CPU", "total", str(tmp_path / "trace")):
+        found = run()
+    np.testing.assert_array_equal(np.array(found[0]), np.array(expected[0]))
+    assert "lookup_table" in capsys.readouterr().out
+    assert len(exe.describe(main, scope).split("CPU for words[")) == 2
 
 
 def test_states_that_nobody_keeps_take_no_memory():

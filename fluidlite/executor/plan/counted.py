@@ -19,9 +19,9 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
-from ..plan.branching import in_line, read_before, reads, results
-from ..plan.kept_branches import kept_inside
-from ..plan.shapes import works_alone
+from .branching import in_line, read_before, reads, results
+from .kept_branches import kept_inside
+from .shapes import works_alone
 
 INTEGERS = (VarType.INT32, VarType.INT64)
 

@@ -1,0 +1,203 @@
+/* A loop in a plan, whose turns are plans of their own: what moves points somewhere else in each turn. */
+#ifndef FLUIDLITE_ENGINE_LOOP_H
+#define FLUIDLITE_ENGINE_LOOP_H
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "engine/plan.h"
+
+namespace fl {
+
+/* How something moves from turn to turn. */
+enum MovingKind : int {
+    LOOP_PACKED,  /* the rows of all places one behind the other */
+    LOOP_EACH,    /* what all places have of one size, one behind the other */
+    LOOP_SAME,    /* the first rows of one array at all places */
+    LOOP_CARRIED, /* what the turn before has left; in the first one the operand */
+    LOOP_LAST     /* left for the next turn alone: two arrays take turns, so that the last turn writes to the operand */
+};
+
+/* Operand 0 of the instruction: where the rows of each place begin, and the last ones end, in what has those of all
+ * places one behind the other; without it all places have as many. ints: how many places there are, how many rows each
+ * has without operand 0, how many rows what is carried has at place 0 (behind it those of the place before), others. */
+class Loop {
+  public:
+    /* `other`: of CARRIED which of `moving` the turn before has left, of LAST the second operand; `row`: which integer
+     * says how many bytes a row of PACKED, or all of EACH, has. */
+    void move(int kind, size_t operand, size_t other, size_t row) {
+        moving_.push_back({kind, operand, other, row});
+        now_.push_back(nullptr);
+        before_.push_back(nullptr);
+    }
+    /* An operand of which so many bytes, as integer `bytes` says, are zero before the first turn. */
+    void clear(size_t operand, size_t bytes) { sums_.emplace_back(operand, bytes); }
+    void set_back(bool back) { back_ = back; }
+
+    /* Appends a plan for turns whose sizes its guards admit; the others go before it. */
+    void add_body(Plan *plan) { bodies_.push_back({plan, {}, {}, {}}); }
+    /* Have a slot of the last body follow what moves, or be an operand that stays. */
+    void follow(size_t slot, size_t moving) { bodies_.back().moving.emplace_back(slot, moving); }
+    void stay(size_t slot, size_t operand) { bodies_.back().same.emplace_back(slot, operand); }
+    /* Have a root of the sizes of the last body be the number of rows (0), those of what is carried (1), or integer
+     * `which - 2`. */
+    void root(int64_t reg, size_t which) { bodies_.back().roots.emplace_back(reg, which); }
+
+    /* Which body failed, and at which of its instructions. */
+    size_t failed_body() const { return body_; }
+    size_t failed_at() const { return at_; }
+
+    /* Forgets a run that has been left at a pause. */
+    void forget() noexcept { under_way_ = false; }
+    void spare() noexcept {
+        for (Body &body : bodies_) body.plan->spare_all();
+    }
+
+    /* Whether there is a body for each turn. */
+    bool admits(const int64_t *bounds, const int64_t *ints) {
+        int64_t n = -1, m = -1;
+        for (int64_t place = 0; place < ints[0]; ++place) {
+            const int64_t rows = rows_at(place, bounds, ints), carried = carried_at(place, bounds, ints);
+            if (rows == n && carried == m) continue;
+            n = rows;
+            m = carried;
+            if (choose(n, m, ints) == bodies_.size()) return false;
+        }
+        return true;
+    }
+
+    int run(Step &step) {
+        void *const *p = step.p.data();
+        const int64_t *ints = step.i.data();
+        const int64_t *bounds = static_cast<const int64_t *>(p[0]);
+        const int64_t count = ints[0];
+        if (!under_way_) {
+            for (const auto &[operand, bytes] : sums_) std::memset(p[operand], 0, static_cast<size_t>(ints[bytes]));
+            turn_ = 0;
+            rows_ = carried_ = -1;
+            body_ = bodies_.size();
+            within_ = false;
+            under_way_ = true;
+        }
+        for (; turn_ < count; ++turn_) {
+            if (!within_) {
+                if (const int code = prepare(step, p, ints, bounds, count)) return fail(code);
+            }
+            Plan &plan = *bodies_[body_].plan;
+            const int code = plan.run(at_, plan.size(), false);
+            within_ = code == FL_PAUSE;
+            if (within_) return FL_PAUSE;
+            if (code != FL_OK) {
+                std::memcpy(step.call.err, plan.step(at_).call.err, sizeof step.call.err);
+                return fail(code);
+            }
+            now_.swap(before_);
+            if (plan.pauses()) {
+                ++turn_;
+                return FL_PAUSE;
+            }
+        }
+        under_way_ = false;
+        return FL_OK;
+    }
+
+  private:
+    struct Moving {
+        int kind;
+        size_t operand, other, row;
+    };
+    struct Body {
+        Plan *plan;
+        std::vector<std::pair<size_t, size_t>> moving, same; /* slot, which of `moving_` or operand */
+        std::vector<std::pair<int64_t, size_t>> roots;
+    };
+
+    int fail(int code) noexcept {
+        under_way_ = false;
+        return code;
+    }
+
+    static int64_t rows_at(int64_t place, const int64_t *bounds, const int64_t *ints) {
+        return bounds == nullptr ? ints[1] : bounds[place + 1] - bounds[place];
+    }
+    static int64_t carried_at(int64_t place, const int64_t *bounds, const int64_t *ints) {
+        return place == 0 ? ints[2] : rows_at(place - 1, bounds, ints);
+    }
+
+    /* The number of a body for so many rows, whose sizes are these from now on; that of all bodies if there is none. */
+    size_t choose(int64_t n, int64_t m, const int64_t *ints) {
+        for (size_t k = 0; k < bodies_.size(); ++k) {
+            Sizes &sizes = *bodies_[k].plan->sizes;
+            for (const auto &[reg, which] : bodies_[k].roots) {
+                sizes.set(reg, which == 0 ? n : which == 1 ? m : ints[which - 2]);
+            }
+            if (sizes.evaluate() && sizes.holds()) return k;
+        }
+        return bodies_.size();
+    }
+
+    /* Has everything point where turn `turn_` finds it. */
+    int prepare(Step &step, void *const *p, const int64_t *ints, const int64_t *bounds, int64_t count) {
+        const int64_t place = back_ ? count - 1 - turn_ : turn_;
+        const int64_t rows = rows_at(place, bounds, ints), carried = carried_at(place, bounds, ints);
+        const int64_t begin = bounds == nullptr ? place * ints[1] : bounds[place];
+        if (rows != rows_ || carried != carried_) {
+            rows_ = rows;
+            carried_ = carried;
+            const size_t found = choose(rows, carried, ints);
+            if (found == bodies_.size()) return FL_UNFIT;
+            Plan &plan = *bodies_[found].plan;
+            const int64_t need = plan.resize();
+            if (need < 0 || !plan.room()) {
+                step.call.err[0] = need;
+                return FL_NO_MEMORY;
+            }
+            if (found != body_) {
+                for (const auto &[slot, operand] : bodies_[found].same) plan.set(slot, p[operand]);
+            }
+            body_ = found;
+        }
+        for (size_t k = 0; k < moving_.size(); ++k) {
+            const Moving &each = moving_[k];
+            char *const base = static_cast<char *>(p[each.operand]);
+            switch (each.kind) {
+            case LOOP_PACKED: now_[k] = base + begin * ints[each.row]; break;
+            case LOOP_EACH: now_[k] = base + place * ints[each.row]; break;
+            case LOOP_CARRIED: now_[k] = turn_ == 0 ? base : before_[each.other]; break;
+            case LOOP_LAST: now_[k] = (count - 1 - turn_) % 2 == 0 ? base : static_cast<char *>(p[each.other]); break;
+            default: now_[k] = base;
+            }
+        }
+        for (const auto &[slot, k] : bodies_[body_].moving) bodies_[body_].plan->set(slot, now_[k]);
+        at_ = 0;
+        return FL_OK;
+    }
+
+    bool back_ = false;
+    std::vector<Moving> moving_;
+    std::vector<std::pair<size_t, size_t>> sums_;
+    std::vector<Body> bodies_;
+    /* Of the run under way. */
+    bool under_way_ = false, within_ = false;
+    int64_t turn_ = 0, rows_ = -1, carried_ = -1;
+    size_t body_ = 0, at_ = 0;
+    std::vector<char *> now_, before_; /* where what moves is in this turn, and was in the one before */
+};
+
+inline int run_loop(Loop &loop, Step &step) noexcept {
+    try {
+        return loop.run(step);
+    } catch (const std::exception &) {
+        return FL_NO_MEMORY;
+    }
+}
+inline void spare_loop(Loop &loop) noexcept { loop.spare(); }
+inline void forget_loop(Loop &loop) noexcept { loop.forget(); }
+inline void free_loop(Loop *loop) noexcept { delete loop; }
+inline bool loop_admits(Loop &loop, const int64_t *bounds, const int64_t *ints) { return loop.admits(bounds, ints); }
+
+}  // namespace fl
+
+#endif

@@ -1,0 +1,209 @@
+"""`Body`: the operators of one turn of a loop, as a plan on values that stand somewhere else in each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType, to_numpy
+from ...base.sizes import Size, always_equal
+from ...framework import Block, Operator, Program
+from ...ops.math.gemm import is_product
+from ...ops.registry import Call, OpView, Shape
+from ..plan.instructions import Instruction
+from ..plan.shapes import CannotPlan
+from ..plan.turn_ops import Feeds, Layout, LoopForm
+from ..tensors.scope import Scope
+from .plan import Plan
+
+SUM = "@SUM"
+MADE = "@MADE"
+FLIPPED = "@FLIPPED"
+
+
+class Body(Plan):
+    """Runs the operators of a turn.
+
+    Args:
+        moving: the feeds that are others in each turn.
+        made: what is wanted of each turn; it is written where whoever takes the turns says.
+        sums: what is added up over the turns.
+        symbols: what the sizes of feeds are called; None if each that is open is another one.
+    """
+
+    results_apart = True
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Mapping[str, np.ndarray],
+        moving: Sequence[str],
+        made: Sequence[str],
+        sums: Sequence[str],
+        ops: Sequence[Operator],
+        block: Block,
+        symbols: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.moving = list(moving)
+        self._wanted = list(made)
+        self._added = list(sums)
+        self._like = ops[-1]
+        self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
+        self.flipped: dict[str, tuple[str, int, int]] = {}  # transposed matrix -> the matrix, and its shape
+        super().__init__(program, scope, feed, [*made, *sums], ops, block, symbols=symbols)
+        if not all(self.is_native):
+            raise CannotPlan("an operator of it has no native kernel")
+        if any(self.levels) or self.meta.sparse:
+            raise CannotPlan("it makes sequences or SelectedRows")
+
+    def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
+        self._changes = {name for op, _ in steps for name in op.output_arg_names}
+        results = dict(zip([*self._wanted, *self._added], fetches, strict=False))
+        if any(not self.meta.shapes[name] for name in fetches):
+            raise CannotPlan("it makes numbers without dimensions")
+        instructions = [self._unflipped(each) for each in super()._lower(steps, fetches)]
+        for name in self._wanted:
+            result = results[name]
+            if self._temporary(result) and result not in self._outside.values():
+                self._outside[name] = result
+            else:
+                self._outside[name] = self._twin(result, name + MADE)
+                call = Call("copy", [result, name + MADE], [self.meta.bytes(result)])
+                instructions.append(self._lowering.native(self._like, call))
+        for name in self._added:
+            result = results[name]
+            if self.meta.dtypes[result] not in (VarType.FP32, VarType.FP64):
+                raise CannotPlan("it adds up what is no float")
+            suffix = "f32" if self.meta.dtypes[result] == VarType.FP32 else "f64"
+            self._outside[name + SUM] = total = self._twin(result, name + SUM)
+            count = self.meta.bytes(result) // to_numpy(self.meta.dtypes[result]).itemsize
+            call = Call(f"elementwise_add.{suffix}", [total, result, total], [count])
+            instructions.append(self._lowering.native(self._like, call))
+        return instructions
+
+    def _twin(self, name: str, twin: str) -> str:
+        """A name for memory of the shape and type of a variable."""
+        self.meta.shapes[twin], self.meta.dtypes[twin] = self.meta.shapes[name], self.meta.dtypes[name]
+        return twin
+
+    def _unflipped(self, instruction: Instruction) -> Instruction:
+        """Products with the transpose of a matrix that stays: that is transposed once, before the turns."""
+        action = instruction.action
+        if not isinstance(action, Call) or not is_product(action) or not action.ints[4]:
+            return instruction
+        a, b, *others = action.operands
+        if (
+            b is None
+            or self._root(b) in self.moving
+            or self._temporary(self._root(b))
+            or b in self.meta.known
+        ):
+            return instruction
+        columns, depth = action.ints[1], action.ints[2]
+        if isinstance(columns, Size) or isinstance(depth, Size) or self._written(b):
+            return instruction
+        flipped = b + FLIPPED
+        self.meta.shapes[flipped], self.meta.dtypes[flipped] = (depth, columns), self.meta.dtypes[b]
+        self.flipped[flipped] = self._root(b), columns, depth
+        ints = [*action.ints[:4], 0, *action.ints[5:]]
+        call = Call(action.kernel, [a, flipped, *others], ints, action.floats)
+        return replace(instruction, reads=(*instruction.reads, flipped), action=call)
+
+    def _written(self, name: str) -> bool:
+        return name in self._changes
+
+    def _temporary(self, name: str) -> bool:
+        return super()._temporary(name) and name not in self.flipped and name not in self._outside.values()
+
+    def _emit(self, instructions: list[Instruction]) -> None:
+        for name in (*self._outside.values(), *self.flipped):
+            self._slot(name)
+        super()._emit(instructions)
+
+    def describe(self) -> str:
+        first, *lines = super().describe().splitlines()
+        return "\n".join([f"turns of {first}", *lines])
+
+
+class LoopBody(Body):
+    """The turns of a loop that stands in a plan.
+
+    Everything is fed: what moves by the sizes "n", rows of a place, and "m", rows of the place before.
+    """
+
+    def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
+        names = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
+        names += [each.name for each in form.carried]
+        super().__init__(
+            program, scope, feeds.arrays, names, [*form.made, *form.each, *form.last], form.sums, form.ops, form.block,
+            feeds.symbols,
+        )  # fmt: skip
+        if self.meta.persistable:
+            raise CannotPlan("its turns look at what lasts by another name")
+
+    def fits(self, n: int, m: int) -> bool:
+        """Whether the guards admit so many rows, and those of the place before."""
+        sizes = self._registers.found
+        for label, value in (("n", n), ("m", m)):
+            root = self.meta.roots.get(label)
+            if isinstance(root, Size):
+                sizes.set(self._registers.integer(root), value)
+            elif root is not None and root != value:
+                return False
+        return sizes.evaluate() and sizes.holds()
+
+    def _rows(self, size: int) -> list[str]:
+        """Which rows these may be: those of a place ("n"), of the place before ("m"), always as many ("")."""
+        found = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        rows = [k for k in ("n", "m") if k in found]
+        return rows if isinstance(size, Size) and found == rows else [*rows, ""]
+
+    def result(self, name: str) -> tuple[list[str], Shape, VarType]:
+        """Of something made: which rows it may have (see `_rows`), its shape, with labels for sizes from outside behind
+        the first one, and its type."""
+        inner = self._outside.get(name) or self._outside[name + SUM]
+        shape: list[Any] = []
+        for axis, size in enumerate(self.meta.shapes[inner]):
+            labels = [k for k, root in self.meta.roots.items() if "." in k and always_equal(root, size)]
+            if axis and isinstance(size, Size) and not labels:
+                raise CannotPlan(f"variable {name!r} has a size that follows from others")
+            shape.append(labels[0] if labels and isinstance(size, Size) else size)
+        return self._rows(self.meta.shapes[inner][0]), tuple(shape), self.meta.dtypes[inner]
+
+    def check_carried(self, name: str, after: str, rows: str, shape: Shape, dtype: VarType) -> None:
+        """Raise CannotPlan unless a turn leaves what the next one wants to find."""
+        inner = self._outside.get(after, after)
+        left, found = self.meta.shapes[inner], self.meta.shapes[name]
+        if not left or {"m": "n", "n": "m", "": ""}[rows] not in self._rows(left[0]):
+            raise CannotPlan(f"variable {name!r} has another number of rows after a turn")
+        start = 1 if rows else 0
+        if (
+            len(left) != len(found)
+            or self.meta.dtypes[inner] != dtype
+            or not all(map(always_equal, left[start:], found[start:]))
+        ):
+            raise CannotPlan(f"variable {name!r} has another shape or type after a turn")
+
+    def connections(
+        self, layout: Layout, read: Mapping[str, int], made: Mapping[str, int]
+    ) -> tuple[Any, ...]:
+        """What `Engine.add_loop` wants to know of a body."""
+        form, slots = layout.form, self._slots
+        follows = [(slots[name], read[name]) for name in self.moving]
+        follows += [(slots[self._outside[name]], made[name]) for name in (*form.made, *form.each, *form.last)]
+        stays = [(slots[name], layout.operands[name]) for name in (*form.consts, *self.flipped)]
+        stays += [(slots[name + SUM], layout.made[name]) for name in form.sums]
+        where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
+        roots = [
+            (self._registers.integer(root), where[label])
+            for label, root in self.meta.roots.items()
+            if isinstance(root, Size)
+        ]
+        return self.engine, follows, stays, roots
+
+
+__all__ = ["FLIPPED", "MADE", "SUM", "Body", "LoopBody"]

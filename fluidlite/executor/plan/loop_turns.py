@@ -1,0 +1,222 @@
+"""`LoopTurns`: the turns of one loop as operators of a plan, sorted by when they can run."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ...framework import Block, Operator
+from ...ops.registry import EMPTY, VERSION, OpDef
+from .branching import RAN
+from .counted import Counted
+from .shapes import CannotPlan, in_place_of, ranked
+from .stages import Stages, stages
+from .turn_ops import LOOP, ROWS, Carry, LoopForm
+
+TURNING = VERSION + "W"
+"""What stands behind the names that variables of turns have in line, before the number of the block."""
+
+ALIAS = "rnn_memory_helper"
+
+
+class Packed(NamedTuple):
+    """A variable in all turns: its rows in the order of steps, by a name outside."""
+
+    whole: str
+
+
+class Parts(NamedTuple):
+    """A variable of one size in all turns: one behind the other, along a first axis."""
+
+    whole: str
+
+
+class Like(NamedTuple):
+    """A variable of which only the shape is asked in turns: that of `whole`, with the rows of the place before."""
+
+    whole: str
+
+
+class Same(NamedTuple):
+    """The first rows of one variable in all turns."""
+
+    whole: str
+
+
+Value = Packed | Parts | Like | Same
+
+
+class _Apart(Exception):
+    """An operator that stands before or after the turns reads what is not there for all rows."""
+
+
+class LoopTurns:
+    """The turns of one operator, of which `made` are operators."""
+
+    def __init__(self, op: Operator, form: Counted, table: str, back: bool) -> None:
+        self.op = op
+        self.form = form
+        self.block: Block = form.block
+        self.table = table
+        self.back = back
+        self.made: list[Operator] = []
+        self.values: dict[str, Value] = {}
+        self.firsts: dict[str, str] = {}  # carried -> what the first turn finds, outside
+        self.rows: dict[str, str] = {}  # carried -> "n", "m" or "", as in `Carry`
+        self.after: dict[str, str] = {}
+        self.shortened: dict[str, str] = {}  # the first rows of something carried
+        self.totals: dict[str, str] = {}
+        self.last: dict[str, str] = {}  # what the last turn leaves, outside
+        self._stages: Stages | None = None
+
+    def label(self, name: str) -> str:
+        return f"{name}{TURNING}{self.block.idx}"
+
+    def add(
+        self, kind: str | OpDef, inputs: dict[str, list[str]], out: str, attrs: Mapping[str, Any] = {}
+    ) -> str:
+        self.made.append(in_place_of(self.op, kind, inputs, {"Out": [out]}, dict(attrs)))
+        return out
+
+    def carry(self, name: str, after: str, first: str, rows: str) -> None:
+        self.after[name], self.firsts[name], self.rows[name] = after, first, rows
+
+    def found(self, name: str) -> str:
+        assert self._stages is not None
+        return self._stages.name(name)
+
+    def packed(self, name: str) -> str:
+        """Where the rows of a variable in all turns are."""
+        value = self.values.get(self.found(name))
+        if not isinstance(value, Packed):
+            raise CannotPlan(f"variable {name!r} has other rows in its turns, or is the same in all", self.op)
+        return value.whole
+
+    def total(self, name: str) -> str | None:
+        return self.totals.get(self.found(name))
+
+    def run(self, wanted: Iterable[str], left: Iterable[str], sums: Iterable[str]) -> None:
+        """Take all turns. `wanted`: of all turns; `left`: of the last one; `sums`: added up."""
+        wanted, left, sums = list(dict.fromkeys(wanted)), list(left), list(sums)
+        before = dict(self.values), list(self.made)
+        try:
+            self._run(wanted, left, sums, True)
+        except _Apart:
+            self.values, self.made, self.totals = before[0], before[1], {}
+            self._run(wanted, left, sums, False)
+
+    def _run(self, wanted: list[str], left: list[str], sums: list[str], apart: bool) -> None:
+        carried = dict(self.after)
+        carried |= {name: self.after[source] for name, source in self.shortened.items()}
+        ends = [*wanted, *left]
+        self._stages = found = stages(self.block, self.form.ops, {*self.values}, carried, ends, sums, apart)
+        for op in found.before:
+            self._once(op)
+        self._turns(found, {found.name(name) for name in wanted})
+        for op in found.after:
+            self._once(op)
+        for name in found.late:
+            if name in found.totals:
+                value = self.values.pop(name)
+                self.totals[name] = value.whole
+
+    def _once(self, op: Operator) -> None:
+        """Add an operator that works on the rows of all turns."""
+        names: dict[str, str] = {}
+        for name in op.reads():
+            value = self.values.get(name)
+            if value is None and (name in self.after or name in self.shortened):
+                raise _Apart
+            if isinstance(value, (Like, Parts)):
+                raise _Apart
+            if isinstance(value, Same):
+                index = [ranked(self.table, "ranks")]
+                whole = self.add(ROWS, {"X": [value.whole], "Index": index}, self.label(name))
+                value = self.values[name] = Packed(whole)
+            if value is not None:
+                names[name] = value.whole
+        for name in op.writes():
+            if name != EMPTY:
+                names[name] = self.label(name)
+                self.values[name] = Packed(names[name])
+        self.made.append(_renamed(op, names))
+
+    def _turns(self, found: Stages, wanted: set[str]) -> None:
+        own = {name for op in found.turn for name in op.writes()} - {EMPTY}
+        read = dict.fromkeys(name for op in found.turn for name in op.reads() if name not in own)
+        kept = wanted | {name for op in found.after for name in op.reads()}
+        # What is carried and wanted is copied in each turn.
+        copies = {name: f"{name}{VERSION}C" for name in sorted(kept) if name in self.shortened}
+        carrying = {self.shortened.get(name, name) for name in (*read, *copies)} & self.after.keys()
+        after = {name: found.name(self.after[name]) for name in carrying}
+        # What only the next turn looks at, or whoever asks for the last one.
+        last = sorted(({*after.values()} | {found.name(n) for n in self.last}) & {*found.made} - kept)
+        whole = ({*found.made} & kept) - {*last}
+        each = sorted(name for name in whole if self._is_fixed(name))
+        made = [*sorted(whole - {*each}), *copies.values()]
+        ops = found.turn + [
+            in_place_of(self.op, ALIAS, {"X": [name]}, {"Out": [out]}, {}) for name, out in copies.items()
+        ]
+        if not ops:
+            return
+        read.update(dict.fromkeys(copies))
+        for name in after.values():
+            if name not in (*made, *last) and not isinstance(self.values.get(name), Packed):
+                raise CannotPlan(f"variable {name!r} is the same in all turns", self.op)
+        through = [name for name in after.values() if name not in (*made, *last)]
+        inputs: dict[str, list[str]] = {
+            "Bounds": [ranked(self.table, "bounds")],
+            "Running": [ranked(self.table, "first")],
+            "Order": [ranked(self.table, "order")],
+            "Items": [ranked(self.table, "items")],
+        }
+        groups: dict[type, list[str]] = {Packed: [], Parts: [], Like: [], Same: []}
+        consts = []
+        for name in dict.fromkeys([*read, *through]):
+            if name in self.values:
+                groups[type(self.values[name])].append(name)
+            elif name not in self.after and name not in self.shortened:
+                consts.append(name)
+        for slot, kind in zip(("Given", "Parts", "Like", "Same"), groups, strict=True):
+            inputs[slot] = [self.values[name].whole for name in groups[kind]]
+        order = sorted(carrying)
+        inputs["First"] = [self.firsts[name] for name in order]
+        inputs["Const"] = consts
+        outputs = {
+            "Made": [self.label(name) for name in made],
+            "Each": [self.label(name) for name in each],
+            "Last": [self.label(name) for name in last],
+            "Sums": [self.label(name) for name in found.sums],
+        }
+        form = LoopForm(
+            self.block, ops, self.back, groups[Packed], groups[Parts], groups[Like], groups[Same], consts,
+            [Carry(name, self.rows[name], after[name]) for name in order],
+            {name: self.shortened[name] for name in read if name in self.shortened},
+            made, each, last, list(found.sums),
+        )  # fmt: skip
+        self.made.append(in_place_of(self.op, LOOP, inputs, outputs, {"form": form}))
+        self.values.update((name, Packed(self.label(name))) for name in made)
+        self.values.update((name, Parts(self.label(name))) for name in each)
+        self.values.update((name, Packed(self.label(copy))) for name, copy in copies.items())
+        self.totals.update((name, self.label(name)) for name in found.sums)
+        for name in self.last:
+            inner = found.name(name)
+            if inner in last:
+                self.last[name] = self.label(inner)
+
+    def _is_fixed(self, name: str) -> bool:
+        """Whether what a turn makes is as large as in any other turn, as the program declares it."""
+        var = self.block._find_var_recursive(name.partition(VERSION)[0])
+        for inner in self.block.within() if var is None else ():
+            var = var or inner.vars.get(name.partition(VERSION)[0])
+        return name.endswith(RAN) or bool(var is not None and var._shape and var._shape[0] >= 0)
+
+
+def _renamed(op: Operator, names: Mapping[str, str]) -> Operator:
+    made = copy.copy(op)
+    made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
+    made.outputs = {
+        slot: [n if n == EMPTY else names.get(n, n) for n in each] for slot, each in op.outputs.items()
+    }
+    return made

@@ -1,0 +1,386 @@
+"""What stands in plans for rank tables, for arrays of steps, and for loops whose turns are plans of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.dtypes import VarType, to_numpy
+from ...base.sizes import Size, always_equal, current
+from ...framework import Block, Operator
+from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
+from ...ops.registry import Call, OpDef, OpView, Shape
+from .shapes import CannotPlan, ranked
+
+TURNS = "turns"
+"""Stands for a kernel: takes all turns of a loop."""
+
+
+def _infer_rank(op: OpView) -> None:
+    levels, meta = op.lod("X"), _meta(op)
+    if len(levels) != 1 or op.attr("level") != 0:
+        raise CannotPlan("a rank table is of sequences of several levels, or of none")
+    meta.rank(levels[0], op.attr("table"), op.shape("X")[0])
+
+
+def _infer_in_steps(op: OpView) -> None:
+    if op.lod("X") != (_meta(op).ranks.get(op.attr("table")),):
+        raise CannotPlan(f"variable {op.name('X')!r} has other sequences than the rank table")
+    op.set("Out", op.shape("X"), op.dtype("X"))
+
+
+def _infer_rows(op: OpView) -> None:
+    op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _infer_in_order(op: OpView) -> None:
+    if op.lod("X") or op.shape("X")[0] != op.shape("Index")[0]:
+        raise CannotPlan("what is put in the order of a rank table has sequences, or other rows")
+    _infer_rows(op)
+
+
+def _infer_sequences(op: OpView) -> None:
+    _infer_rows(op)
+    op.carry("Out", (_meta(op).ranks[op.attr("table")],))
+
+
+def _taken(op: OpView) -> Call:
+    points = op.shape("Index")[0]
+    row = bytes_of_row(op, "X")
+    return Call(
+        "gather_nd.i64", [op.name("X"), op.name("Index"), op.name("Out")], [points, row, op.shape("X")[0]]
+    )
+
+
+def _meta(op: OpView) -> Any:
+    return op.meta
+
+
+def _rows(name: str, infer: Callable[[OpView], None], doc: str) -> OpDef:
+    """An operator whose results are rows of X, those that Index numbers."""
+    return OpDef(
+        name,
+        inputs=("X", "Index"),
+        attrs={"table": ""},
+        infer=infer,
+        kernel=lambda xp, X, Index: X[Index],
+        native=_taken,
+        lod_from=None,
+        doc=doc,
+    )
+
+
+RANK = OpDef(
+    "rank",
+    inputs=("X#",),
+    outputs=(),
+    attrs={"level": 0, "table": ""},
+    infer=_infer_rank,
+    kernel=lambda xp, X: None,
+    native=lambda op: [],
+    host=True,
+    doc="Has the plan know the sequences of X by length, under the names that begin with `table`.",
+)
+IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of sequences in the order of steps.")
+SEQUENCES = _rows(
+    "sequences", _infer_sequences, "Rows in the order of steps as the sequences that were ranked."
+)
+IN_ORDER = _rows("in_order", _infer_in_order, "Rows in the order of a rank table, or from there.")
+ROWS = _rows("rows_of", _infer_rows, "Some rows of X.")
+
+
+def _infer_zeros(op: OpView) -> None:
+    op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _zeros(op: OpView) -> Call:
+    suffix = element(op, "Out")
+    if suffix not in REAL:
+        raise CannotPlan("what its turns leave for the next ones is no float")
+    return Call(f"fill.{suffix}", [op.name("Out")], [numel(op, "Out")], [0.0])
+
+
+ZEROS = OpDef(
+    "zeros_of_first",
+    inputs=("X#", "Index#"),
+    infer=_infer_zeros,
+    kernel=lambda xp, X, Index: xp.zeros((len(Index), *X.shape[1:]), X.dtype),
+    native=_zeros,
+    lod_from=None,
+    doc="Zeros like X, as many rows as Index has.",
+)
+
+
+READ = ("Given", "Parts", "Like", "Same", "First", "Const")
+MADE = ("Made", "Each", "Last", "Sums")
+"""The slots of loops, in the order in which operands stand in the instruction."""
+
+
+class Carry(NamedTuple):
+    """What a turn finds of the turn before: by which name; how many rows it has: those of its place ("n"), those of the
+    place before ("m"), or always the same (""); and the name of what is left."""
+
+    name: str
+    rows: str
+    after: str
+
+
+@dataclass
+class LoopForm:
+    """A loop whose turns are a plan of their own; names are those that variables have in its block.
+
+    Args:
+        block, ops: what a turn runs; `back`: whether turns go from the last place to the first.
+        given, parts, likes, same, consts: by slot, what a turn reads; see `LOOP`.
+        carried: see `Carry`, in the order of slot First.
+        shortened: the first rows of something carried, and that.
+        made, each, last, sums: by slot, what is made.
+    """
+
+    block: Block
+    ops: Sequence[Operator]
+    back: bool
+    given: list[str]
+    parts: list[str]
+    likes: list[str]
+    same: list[str]
+    consts: list[str]
+    carried: list[Carry]
+    shortened: dict[str, str]
+    made: list[str]
+    each: list[str]
+    last: list[str]
+    sums: list[str]
+    bodies: list[Any] = field(default_factory=list)
+    outer: dict[str, Any] = field(default_factory=dict)  # label of a size in a body -> that size outside
+
+    def reads(self, slot: str) -> list[str]:
+        """By what names a turn knows what stands in an input slot."""
+        first = [each.name for each in self.carried]
+        slots = self.given, self.parts, self.likes, self.same, first, self.consts
+        return slots[READ.index(slot)]
+
+    def makes(self, slot: str) -> list[str]:
+        """By what names a turn knows what stands in an output slot."""
+        return (self.made, self.each, self.last, self.sums)[MADE.index(slot)]
+
+    def leaves(self, name: str) -> str:
+        """Which rows something has that only the next turn looks at: as `Carry.rows`, when it is made."""
+        found = {"m": "n", "n": "m", "": ""}[next(each.rows for each in self.carried if each.after == name)]
+        if found == "n":
+            raise CannotPlan(f"how many rows the last turn leaves of {name!r} is found by it")
+        return found
+
+
+class Feeds:
+    """What a body is fed: arrays of the shapes that it finds, and what the sizes in them are called."""
+
+    def __init__(self, n: int, m: int) -> None:
+        self._rows = {"n": n, "m": m}
+        self.arrays: dict[str, np.ndarray] = {}
+        self.symbols: dict[str, tuple[str, ...]] = {}
+        self.outer: dict[str, Any] = {}
+
+    def add(self, name: str, rows: str, shape: Shape, dtype: VarType) -> None:
+        """`rows`: "n" or "m" if the first size is another one in each turn."""
+        labels, sizes = [], []
+        for axis, size in enumerate(shape):
+            if rows and not axis:
+                labels.append(rows)
+                sizes.append(self._rows[rows])
+                continue
+            label = f"{name}.{axis}" if isinstance(size, Size) else ""
+            if label:
+                self.outer[label] = size
+            labels.append(label)
+            sizes.append(current(size))
+        self.arrays[name] = np.empty(sizes, to_numpy(dtype))
+        self.symbols[name] = tuple(labels)
+
+
+def _infer_loop(op: OpView) -> None:
+    form: LoopForm = op.attr("form")
+    meta = _meta(op)
+    slots = {
+        slot: [(op.shape(slot, k), op.dtype(slot, k)) for k in range(op.count(slot))] for slot in op.inputs
+    }
+    if any(op.lod(slot, k) for slot in op.inputs for k in range(op.count(slot))):
+        raise CannotPlan("a turn works on sequences")
+    if any(not shape for slot in slots if slot not in ("Const", "Parts") for shape, _ in slots[slot]):
+        raise CannotPlan("it makes numbers without dimensions")
+    first = meta.shapes[op.name("Running")][0]
+    every, rows = meta.shapes[op.name("Order")][0], meta.shapes[op.name("Items")][0]
+    carried_rows = _carried_rows(op, form, first, every)
+    for slot, wanted in (("Given", (rows,)), ("Same", (first, every))):
+        for shape, _ in slots.get(slot, ()):
+            if not any(always_equal(shape[0], size) for size in wanted):
+                raise CannotPlan("what its turns read has other rows")
+    form.bodies = []
+    n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
+    moves = bool(form.likes) or any(each.rows == "m" for each in form.carried)
+    counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
+    for pair in counts:
+        if (pair[0] > 1 and not isinstance(first, Size)) or any(body.fits(*pair) for body in form.bodies):
+            continue
+        body, sizes = _body(op, form, slots, *pair)
+        form.bodies.append(body)
+        form.outer.update(sizes)
+        _note_results(op, form, body, rows, carried_rows)
+    for (shape, dtype), each in zip(slots.get("First", ()), form.carried, strict=False):
+        for body in form.bodies:
+            body.check_carried(each.name, each.after, each.rows, shape, dtype)
+
+
+def _carried_rows(op: OpView, form: LoopForm, first: int, every: int) -> int:
+    """How many rows something carried has at place 0, where it has those of the place before."""
+    found = [op.shape("First", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
+    found += [op.shape("Like", k)[0] for k in range(op.count("Like"))]
+    for size in found:
+        # Only empty sequences make these differ.
+        if size != found[0] or (size != first and size != every):
+            raise CannotPlan(
+                "what its turns leave for the next ones has several numbers of rows", passing=True
+            )
+    return found[0] if found else first
+
+
+def _body(
+    op: OpView, form: LoopForm, slots: dict[str, list[tuple[Shape, VarType]]], n: int, m: int
+) -> tuple[Any, dict[str, Any]]:
+    feeds = Feeds(n, m)
+    for slot in READ:
+        for k, (name, (shape, dtype)) in enumerate(zip(form.reads(slot), slots.get(slot, ()), strict=True)):
+            rows = (
+                form.carried[k].rows
+                if slot == "First"
+                else {"Const": "", "Parts": "", "Like": "m"}.get(slot, "n")
+            )
+            feeds.add(name, rows, shape[1:] if slot == "Parts" else shape, dtype)
+            for short, source in form.shortened.items() if slot == "First" else ():
+                if source == name:
+                    feeds.add(short, "n", shape, dtype)
+    made = _meta(op).make_body(form, feeds)
+    return made, feeds.outer
+
+
+def _note_results(op: OpView, form: LoopForm, body: Any, rows: int, carried_rows: int) -> None:
+    steps = _meta(op).shapes[op.name("Bounds")][0] - 1
+    for slot in MADE:
+        for k, name in enumerate(form.makes(slot)):
+            kinds, shape, dtype = body.result(name)
+            kind = form.leaves(name) if slot == "Last" else "n" if slot == "Made" else ""
+            if kind not in kinds:
+                raise CannotPlan(f"variable {name!r} has other rows than the turns want")
+            outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
+            if kind:
+                outer[0] = rows if kind == "n" else carried_rows
+            if slot == "Each":
+                outer.insert(0, steps)
+            op.set(slot, outer, dtype, k)
+
+
+def _native_loop(op: OpView) -> list[Call]:
+    form: LoopForm = op.attr("form")
+    meta = _meta(op)
+    calls: list[Call] = []
+    ints: list[int] = [meta.shapes[op.name("Bounds")][0] - 1, 0]
+    first = meta.shapes[op.name("Running")][0]
+    ints.append(_carried_rows(op, form, first, meta.shapes[op.name("Order")][0]))
+    operands: list[str | None] = [op.name("Bounds")]
+    for slot in (*READ, *MADE):
+        operands += op.names(slot)
+    for k in range(op.count("Last")):
+        spare = op.name("Last", k) + "@SPARE"
+        meta.set(spare, op.shape("Last", k), op.dtype("Last", k))
+        operands.append(spare)
+    flipped = {name: each for body in form.bodies for name, each in body.flipped.items()}
+    owner = next(op.name(slot) for slot in MADE if op.count(slot))
+    for name, (matrix, columns, depth) in flipped.items():
+        outside = op.name("Const", form.consts.index(matrix))
+        scratch = f"{owner}@{name}"
+        meta.set(scratch, (depth, columns), meta.dtypes[outside])
+        width = to_numpy(meta.dtypes[outside]).itemsize
+        calls.append(Call("transpose", [outside, scratch], [width, 2, columns, depth, 1, 0]))
+        operands.append(scratch)
+    for slot in ("Given", "Parts", "Made", "Each"):
+        ints += [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
+    ints += [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
+    ints += form.outer.values()
+    return [*calls, Call(TURNS, operands, ints)]
+
+
+LOOP = OpDef(
+    TURNS,
+    inputs=(
+        "Bounds", "Running#", "Order#", "Items#", "Given*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
+    ),
+    outputs=("Made*?", "Each*?", "Last*?", "Sums*?"),
+    attrs={"form": None},
+    infer=_infer_loop,
+    native=_native_loop,
+    lod_from=None,
+    doc="All turns of a loop over sequences that are ranked. Given: the rows of all places in the order of steps; "
+    "Parts: of one size at all places; Same: of which each turn has the first rows; First: what the first turn finds "
+    "of the turn before; Like: what only the shape is asked of; Const: what is the same in all turns. Made: the rows "
+    "that all make; Each: what all make of one size; Last: what the last one leaves; Sums: sums over the turns.",
+)  # fmt: skip
+
+
+class Layout:
+    """Where in the instruction of a loop its operands and integers stand: what `Engine.add_loop` is told."""
+
+    def __init__(self, form: LoopForm) -> None:
+        self.form = form
+        names = [name for slot in READ for name in form.reads(slot)]
+        self.operands = {name: 1 + at for at, name in enumerate(names)}
+        at = 1 + len(names)
+        names = [name for slot in MADE for name in form.makes(slot)]
+        self.made = {name: at + k for k, name in enumerate(names)}
+        at += len(names)
+        self.spares = {name: at + k for k, name in enumerate(form.last)}
+        at += len(form.last)
+        flipped = {name: each for body in form.bodies for name, each in body.flipped.items()}
+        self.operands.update((name, at + k) for k, name in enumerate(flipped))
+        self.rows = {name: 3 + k for k, name in enumerate((*form.given, *form.parts, *form.made, *form.each))}
+        at = 3 + len(self.rows)
+        self.sums = [(self.made[name], at + k) for k, name in enumerate(form.sums)]
+        at += len(form.sums)
+        self.sizes = {label: at + k for k, label in enumerate(form.outer)}
+
+    def moving(
+        self, kinds: dict[str, int]
+    ) -> tuple[list[tuple[int, int, int, int]], dict[str, int], dict[str, int]]:
+        """What moves; the numbers that what is read has there, and those of what is made."""
+        form = self.form
+        moving: list[tuple[int, int, int, int]] = []
+        read: dict[str, int] = {}
+        made: dict[str, int] = {}
+        for kind, names in (("packed", form.given), ("each", form.parts)):
+            for name in names:
+                read[name] = len(moving)
+                moving.append((kinds[kind], self.operands[name], 0, self.rows[name]))
+        for name in (*form.likes, *form.same):
+            read[name] = len(moving)
+            moving.append((kinds["same"], self.operands[name], 0, 0))
+        for kind, names in (("packed", form.made), ("each", form.each)):
+            for name in names:
+                made[name] = len(moving)
+                moving.append((kinds[kind], self.made[name], 0, self.rows[name]))
+        for name in form.last:
+            made[name] = len(moving)
+            moving.append((kinds["last"], self.made[name], self.spares[name], 0))
+        for each in form.carried:
+            read[each.name] = len(moving)
+            after = made[each.after] if each.after in made else read[each.after]
+            moving.append((kinds["carried"], self.operands[each.name], after, 0))
+        read.update((name, read[source]) for name, source in form.shortened.items())
+        return moving, read, made
+
+
+__all__ = [
+    "IN_ORDER", "IN_STEPS", "LOOP", "RANK", "ROWS", "SEQUENCES", "TURNS", "ZEROS", "Carry", "Feeds", "Layout",
+    "LoopForm", "ranked",
+]  # fmt: skip

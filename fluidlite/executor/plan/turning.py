@@ -1,0 +1,427 @@
+"""Loops over sequences in plans: rank tables, arrays of steps, and loops that count through them, as `DynamicRNN` makes
+them, stand in line with the others.
+
+    lod_rank_table(x) -> table           rank(x)                            known when the offsets are fed
+    lod_tensor_to_array(x) -> a          in_steps(x) -> a@VW                the rows of all steps, one behind the other
+    write_to_array(h, 0) -> states
+    while: read a, states                mul(a@VW, w) -> b@VW1              what needs no other turn: once, for all rows
+           mul(a, w) -> b                turns(b@VW1, first h) -> new@VW1   plans of their own, one turn after the other
+           ...
+           write new -> states, out
+    array_to_lod_tensor(out) -> y        sequences(new@VW1) -> y
+
+An array is a name for the rows of all its elements here, or for one element at each index that is known beforehand. The
+gradient reads what the turns have left under the names that it has in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...framework import Block, Operator
+from ...framework.gradients.blocks import kept_names
+from ...framework.gradients.versions import counts
+from ...ops.registry import EMPTY, grad_name
+from .branching import in_line
+from .counted import Access, Counted, Odd
+from .kept_branches import kept_within
+from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same
+from .shapes import CannotPlan, in_place_of, ranked, takes_no_part, works_alone
+from .turn_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES, ZEROS
+
+
+class _Number(NamedTuple):
+    """What a counter is: so much, and as much more as `table` has steps."""
+
+    value: int
+    table: str = ""
+
+
+class _Array:
+    """A tensor array: elements by index, and from `start` on those of all steps of a table."""
+
+    def __init__(self) -> None:
+        self.elements: dict[int, str] = {}
+        self.whole = self.table = ""
+        self.start = 0
+
+    @property
+    def empty(self) -> bool:
+        return not self.elements and not self.whole
+
+    def has_all(self, start: int, table: str) -> bool:
+        """Whether it is the steps of a table that stand at `start` and behind it, and nothing else."""
+        return not self.elements and bool(self.whole) and (self.start, self.table) == (start, table)
+
+
+class Turning:
+    """Operators with loops over ranked sequences in their places, and what they work on."""
+
+    def __init__(self, ops: Sequence[Operator]) -> None:
+        self.any = False
+        self._gradients = {op.inputs["StepScopes"][0]: op for op in ops if op.type == "while_grad"}
+        self._numbers: dict[str, _Number] = {}
+        self._lengths: dict[str, str] = {}  # how many steps there are -> of which table
+        self._conditions: dict[str, tuple[str, _Number, str]] = {}  # comparison -> what of
+        self._tables: dict[str, str] = {}
+        self._arrays: dict[str, _Array] = {}
+        self._loops: dict[str, LoopTurns] = {}
+
+    def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
+        for op in ops:
+            take = _TAKEN.get(op.type)
+            if take is None or in_line(op):
+                if works_alone(op) and not in_line(op) and not takes_no_part(op):
+                    # It may change what is known of arrays and counters.
+                    raise CannotPlan(f"operator {op.type} runs blocks, or works on what is no tensor", op)
+                self._note(op)
+                yield op
+            else:
+                self.any = True
+                yield from take(self, op)
+
+    def _note(self, op: Operator) -> None:
+        """Remember what is known of counters."""
+        for name in op.writes():
+            self._lengths.pop(name, None)
+            self._conditions.pop(name, None)
+            if not counts(op):
+                self._numbers.pop(name, None)
+        if op.type == "fill_constant" and list(op.attr("shape")) == [1] and not op.input_arg_names:
+            value = float(op.attr("value"))
+            if value.is_integer():
+                self._numbers[op.outputs["Out"][0]] = _Number(int(value))
+        elif counts(op):
+            (name,) = op.inputs["X"]
+            known_number = self._numbers.pop(name, None)
+            if known_number is not None and float(op.attr("step")).is_integer():
+                value = known_number.value + int(op.attr("step"))
+                self._numbers[name] = _Number(value, known_number.table)
+        elif op.definition.role == "limit":
+            (counter,), (limit,) = op.inputs["X"], op.inputs["Y"]
+            if counter in self._numbers and limit in self._lengths:
+                number = self._numbers[counter]
+                self._conditions[op.outputs["Out"][0]] = counter, number, self._lengths[limit]
+
+    # Rank tables, and arrays outside of loops.
+
+    def _rank(self, op: Operator) -> Iterator[Operator]:
+        (out,) = op.outputs["Out"]
+        self._tables[out] = table = f"{out}{TURNING}{len(self._tables)}"
+        yield in_place_of(op, RANK, dict(op.inputs), {}, {"level": op.attr("level"), "table": table})
+
+    def _table(self, op: Operator) -> str:
+        found = self._tables.get(op.inputs["RankTable"][0])
+        if found is None:
+            raise CannotPlan("a rank table comes from elsewhere", op)
+        return found
+
+    def _longest(self, op: Operator) -> Iterator[Operator]:
+        (out,) = op.outputs["Out"]
+        table = self._lengths[out] = self._table(op)
+        yield in_place_of(op, ALIAS, {"X": [ranked(table, "count")]}, {"Out": [out]}, {})
+
+    def _in_order(self, op: Operator) -> Iterator[Operator]:
+        what = "back" if op.type.endswith("_grad") else "order"
+        inputs = {"X": op.inputs["X"], "Index": [ranked(self._table(op), what)]}
+        yield in_place_of(op, IN_ORDER, inputs, dict(op.outputs), {})
+
+    def _split(self, op: Operator) -> Iterator[Operator]:
+        (out,), table = op.outputs["Out"], self._table(op)
+        array = self._arrays.setdefault(out, _Array())
+        if not op.attr("accumulate"):
+            array = self._arrays[out] = _Array()
+        if not array.empty:
+            raise CannotPlan("gradients of an array are added to what others have put there", op)
+        array.whole, array.table, array.start = f"{out}{TURNING}", table, 0
+        inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
+        yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, {"table": table})
+
+    def _join(self, op: Operator) -> Iterator[Operator]:
+        (source,), table = op.inputs["X"], self._table(op)
+        array = self._arrays.get(source, _Array())
+        if array.empty and op.inputs.get("X_W"):
+            yield in_place_of(op, "fill_zeros_like", {"X": op.inputs["X_W"]}, dict(op.outputs), {})
+            return
+        if not array.has_all(0, table):
+            raise CannotPlan("an array does not have the steps of the sequences that are wanted", op)
+        inputs = {"X": [array.whole], "Index": [ranked(table, "places")]}
+        yield in_place_of(op, SEQUENCES, inputs, dict(op.outputs), {"table": table})
+
+    def _index(self, op: Operator) -> int:
+        number = self._numbers.get(op.inputs["I"][0])
+        if number is None or number.table or number.value < 0:
+            raise CannotPlan("the index of an array is found by the step", op)
+        return number.value
+
+    def _read(self, op: Operator) -> Iterator[Operator]:
+        (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
+        array, like = self._arrays.get(source, _Array()), op.inputs.get("X_W") or []
+        if index in array.elements:
+            yield in_place_of(op, ALIAS, {"X": [array.elements[index]]}, {"Out": [out]}, {})
+            if like:
+                del array.elements[index]
+        elif array.whole and array.start == index and not like:
+            inputs = {"X": [array.whole], "Index": [ranked(array.table, "first")]}
+            yield in_place_of(op, ROWS, inputs, {"Out": [out]}, {})
+        elif array.empty and like:
+            yield in_place_of(op, "fill_zeros_like", {"X": like}, {"Out": [out]}, {})
+        else:
+            raise CannotPlan("which element of an array is read is found by the step", op)
+
+    def _write(self, op: Operator) -> Iterator[Operator]:
+        (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
+        array = self._arrays.setdefault(out, _Array())
+        if op.attr("accumulate") or array.whole or index > len(array.elements):
+            raise CannotPlan("an array has other elements already", op)
+        array.elements[index] = f"{out}{TURNING}.{index}"
+        yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [array.elements[index]]}, {})
+
+    # Loops.
+
+    def _form(self, op: Operator, condition: str | None) -> Counted:
+        try:
+            form = Counted(op.attrs["sub_block"], condition)
+        except Odd as reason:
+            raise CannotPlan(str(reason), op) from None
+        for each in form.ops:
+            if any(map(op.block._is_persistable, each.writes())):
+                raise CannotPlan("it changes what lasts", op)
+        return form
+
+    def _while(self, op: Operator) -> Iterator[Operator]:
+        (condition,) = op.inputs["Condition"]
+        form = self._form(op, condition)
+        begun = self._conditions.get(condition)
+        if begun is None or form.limit is None:
+            raise CannotPlan("how many turns there are is found by the step", op)
+        counter, number, table = begun
+        starts = {name: self._numbers.get(name) for name in form.counters}
+        compared, offset, limit = form.limit
+        if compared != counter or starts.get(counter) != number:
+            raise CannotPlan("its condition compares something else than before", op)
+        if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
+            raise CannotPlan("it does not take as many turns as sequences have steps", op)
+        if any(start is None or start.table for start in starts.values()):
+            raise CannotPlan("where its counters begin is found by the step", op)
+        loop = LoopTurns(op, form, table, False)
+
+        def at(access: Any) -> int:
+            start = starts[access.counter]
+            assert start is not None
+            return start.value + access.offset
+
+        written = {access.array: access for access in form.writes}
+        for read in form.reads:
+            array = self._arrays.get(read.array, _Array())
+            if read.array in written:
+                if array.whole or list(array.elements) != [at(read)]:
+                    raise CannotPlan("the array of a state has other elements than the first one", op)
+                loop.carry(read.variable, written[read.array].variable, array.elements[at(read)], "")
+            elif array.has_all(at(read), table):
+                loop.values[read.variable] = Packed(array.whole)
+            else:
+                raise CannotPlan("an array that is read is not made of the sequences that are ranked", op)
+        for name, access in written.items():
+            array = self._arrays.get(name, _Array())
+            if array.whole or len(array.elements) != at(access):
+                raise CannotPlan("an array that is written has other elements already", op)
+        self._shorten(loop, at)
+        first, only = form.outer
+        if only:
+            raise CannotPlan(f"what the last turn makes of {only[0]!r} is wanted", op)
+        for name in first:
+            loop.carry(name, name, name, "")
+            loop.last[name] = ""
+        kept, block = kept_names(op) or frozenset(), form.block
+        gradient = self._gradients.get((op.outputs.get("StepScopes") or [""])[0])
+        inner = gradient.attrs["sub_block"] if gradient is not None else None
+        saved = [n for n in (*loop.values, *loop.after, *loop.shortened) if n in kept and n in block.vars]
+        whole, likes = [], {}
+        for name in saved:
+            if name in loop.after:
+                if inner is None or _needs_elements(inner, name):
+                    raise CannotPlan(f"the gradient reads what the turn before has left as {name!r}", op)
+                if loop.rows[name] != "m":
+                    raise CannotPlan(f"the shape of {name!r} is asked", op)
+                likes[name] = Like(loop.firsts[name])
+            elif name in loop.shortened:
+                whole.append(name)
+        within = [*whole, *kept_within(block, form.ops, kept), *(form.inside if kept else ())]
+        given = {name: value for name, value in loop.values.items() if name in saved}
+        loop.run([*(access.variable for access in form.writes), *within], loop.last, ())
+        yield from loop.made
+        for access in form.writes:
+            array = self._arrays.setdefault(access.array, _Array())
+            array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
+        for name, out in loop.last.items():
+            if not out:
+                raise CannotPlan(f"variable {name!r} is the same in all turns", op)
+            yield in_place_of(op, ALIAS, {"X": [out]}, {"Out": [name]}, {})
+        yield from self._counted(op, form, table, starts, 1)
+        yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
+        for name in op.outputs.get("StepScopes", ()):
+            loop.values = given | likes | {each: loop.values[loop.found(each)] for each in within}
+            self._loops[name] = loop
+
+    def _counted(
+        self, op: Operator, form: Counted, table: str, starts: Mapping[str, _Number | None], way: int
+    ) -> Iterator[Operator]:
+        """Have counters be what they are after the turns."""
+        steps = ranked(table, "count")
+        for name in form.counters:
+            start = starts[name]
+            assert start is not None
+            self._numbers[name] = _Number(start.value, table if way > 0 else "")
+            kind = "elementwise_add" if way > 0 else "elementwise_sub"
+            yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
+
+    def _shorten(self, loop: LoopTurns, at: Callable[[Any], int]) -> None:
+        """Note which variables are the first rows of others."""
+        for each in loop.form.shortened:
+            if self._tables.get(each.table) != loop.table or at(each):
+                raise CannotPlan(
+                    "it looks at the sequences of another rank table, or at other steps", loop.op
+                )
+            if each.source in loop.after:
+                loop.shortened[each.variable] = each.source
+                loop.rows[each.source] = "m"
+            elif each.source in loop.values:
+                loop.values[each.variable] = loop.values[each.source]
+            else:
+                loop.values[each.variable] = Same(each.source)
+
+    def _while_grad(self, op: Operator) -> Iterator[Operator]:
+        forward = self._loops.get(op.inputs["StepScopes"][0])
+        if forward is None:
+            raise CannotPlan("its turns have been taken elsewhere", op)
+        form, table = self._form(op, None), forward.table
+        starts = {name: self._numbers.get(name) for name in form.counters}
+        if form.step != -1 or any(start is None or start.table != table for start in starts.values()):
+            raise CannotPlan("its counters are not what the turns have left", op)
+        loop = LoopTurns(op, form, table, True)
+        loop.values = dict(forward.values)
+
+        def at(access: Any) -> int:
+            start = starts[access.counter]
+            assert start is not None
+            return start.value + 1 + access.offset
+
+        arrays: dict[str, str] = {}  # gradients of arrays: in the block, outside
+        states: dict[str, str] = {}
+        used = {access.array for access in (*form.reads, *form.writes)}
+        pairs = zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True)
+        for inside, outside in pairs:
+            (arrays if inside in used else states)[inside] = outside
+        wanted = [
+            (name, grad_name(name), out)
+            for name, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
+            if out != EMPTY
+        ]
+        for _, inside, out in wanted:
+            if inside in used and inside not in arrays:
+                arrays[inside] = out
+        written = {access.array: access for access in form.writes}
+        readers = {access.array: access for access in form.reads}
+        for access in form.writes:
+            array = self._arrays.get(arrays.get(access.array, ""), _Array())
+            if access.array not in arrays or not (array.empty or access.array in readers):
+                raise CannotPlan("the gradient of an array has other elements already", op)
+        for read in form.reads:
+            self._give_gradient(loop, read, written.get(read.array), arrays, at)
+        self._shorten(loop, at)
+        first, only = form.outer
+        if only or not {*first} <= states.keys():
+            raise CannotPlan("its gradients do not go from turn to turn", op)
+        for name in first:
+            loop.carry(name, name, states[name], "")
+            loop.last[name] = ""
+        for access in form.writes:
+            if access.array in readers:
+                loop.last[access.variable] = ""
+        made = {name for each in form.ops for name in each.writes()}
+        sums = [inside for _, inside, _ in wanted if inside in made and inside not in (*arrays, *states)]
+        whole = [access.variable for access in form.writes if access.array not in readers]
+        loop.run(whole, loop.last, sums)
+        yield from loop.made
+        for read in form.reads:
+            self._arrays[arrays[read.array]] = _Array()
+        for access in form.writes:
+            array = self._arrays.setdefault(arrays[access.array], _Array())
+            if access.array in readers:
+                array.elements[at(access)] = self._left(loop, access.variable)
+            else:
+                array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
+        yield from self._counted(op, form, table, starts, -1)
+        for name, inside, out in wanted:
+            if inside in arrays:
+                found = self._arrays.get(arrays[inside])
+                if found is not None:
+                    self._arrays[out] = found
+                continue
+            source = self._left(loop, inside) if inside in first else states.get(inside) or loop.total(inside)
+            if source is None:
+                yield in_place_of(op, "fill_zeros_like", {"X": [name]}, {"Out": [out]}, {})
+            elif source != out:
+                yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [out]}, {})
+
+    def _left(self, loop: LoopTurns, name: str) -> str:
+        out = loop.last[name]
+        if not out:
+            raise CannotPlan(
+                f"what the last turn leaves of {name!r} is the same in all, or wanted of all", loop.op
+            )
+        return out
+
+    def _give_gradient(
+        self,
+        loop: LoopTurns,
+        read: Access,
+        write: Access | None,
+        arrays: Mapping[str, str],
+        at: Callable[[Any], int],
+    ) -> None:
+        """Note what a gradient's turns read of an array: what others have put there, or what the turn before has."""
+        like = loop.values.get(read.like)
+        array = self._arrays.get(arrays.get(read.array, ""), _Array())
+        if read.array not in arrays or like is None or isinstance(like, Same):
+            raise CannotPlan("the gradient of an array has no shape", loop.op)
+        first = [ranked(loop.table, "first")]
+        if write is None:
+            if array.has_all(at(read), loop.table):
+                loop.values[read.variable] = Packed(array.whole)
+            elif array.empty and isinstance(like, Packed):
+                whole = loop.label(read.variable)
+                loop.values[read.variable] = Packed(loop.add("fill_zeros_like", {"X": [like.whole]}, whole))
+            else:
+                raise CannotPlan("the gradient of an array has several sources", loop.op)
+            return
+        if not array.empty or not isinstance(like, Packed):
+            raise CannotPlan("the gradient of a state comes from elsewhere as well", loop.op)
+        zeros = loop.add(ZEROS, {"X": [like.whole], "Index": first}, f"{loop.label(read.variable)}.zeros")
+        loop.carry(read.variable, write.variable, zeros, "n")
+
+
+def _needs_elements(block: Block, name: str) -> bool:
+    """Whether an operator of a gradient's block reads more than the shape of a variable."""
+    for op in block.ops:
+        for slot, names in op.inputs.items():
+            if name in names and slot not in op.definition.unread and slot != op.definition.takes_out:
+                return True
+    return False
+
+
+_TAKEN: dict[str, Callable[[Turning, Operator], Iterator[Operator]]] = {
+    "lod_rank_table": Turning._rank,
+    "max_sequence_len": Turning._longest,
+    "reorder_lod_tensor_by_rank": Turning._in_order,
+    "reorder_lod_tensor_by_rank_grad": Turning._in_order,
+    "lod_tensor_to_array": Turning._split,
+    "array_to_lod_tensor": Turning._join,
+    "read_from_array": Turning._read,
+    "write_to_array": Turning._write,
+    "while": Turning._while,
+    "while_grad": Turning._while_grad,
+}
+"""By type of operator; the others stand as they are."""
