@@ -138,13 +138,18 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
 def steps_parser(description: str | None) -> argparse.ArgumentParser:
     """The arguments of benchmarks whose scripts time steps by `timing.blocks` or `timing.each`."""
     made = parser(description, rounds=3)
-    made.add_argument(
+    add_clock(made)
+    return made
+
+
+def add_clock(parser: argparse.ArgumentParser) -> None:
+    """The argument of benchmarks whose scripts look at `timing.clock`."""
+    parser.add_argument(
         "--clock",
         choices=("wall", "processor"),
         default="wall",
         help="which time: that of the processor is disturbed less by other programs (default: %(default)s)",
     )
-    return made
 
 
 def loader_parser(

@@ -68,9 +68,12 @@ ROWS = {
         ),
     ],
     "loader": [
-        f"{s}, {mode}"
-        for s in ("samples", "1.6 MB batches")
-        for mode in ("floor", "iterable", "non-iterable")
+        *(
+            f"{s}, {mode}"
+            for s in ("samples", "1.6 MB batches")
+            for mode in ("floor", "iterable", "non-iterable")
+        ),
+        *(f"{s} / floor" for s in ("samples", "1.6 MB batches")),
     ],
     "from_files": [
         *(f"logistic regression, {threads} thread(s)" for threads in (1, 2)),

@@ -1,28 +1,27 @@
-"""Batches through DataLoader.from_generator. usage: loader_fluid.py BATCHES EPOCHS SOURCE..."""
+"""Batches through DataLoader.from_generator. usage: loader_fluid.py BATCHES EPOCHS CAPACITY SOURCE..."""
 
 import sys
-import time
 
 import numpy as np
 import paddle.fluid as fluid
 from loader_sources import BATCH, SHAPES, ready, samples
-from timing import result
+from timing import clock, result
 
 
 def epoch_us(take, count):
     """Microseconds a batch, not counting the first one, which waits for the start of the epoch."""
     take()
-    begin = time.perf_counter()
+    begin = clock()
     for _ in range(count - 1):
         take()
-    return (time.perf_counter() - begin) / (count - 1) * 1e6
+    return (clock() - begin) / (count - 1) * 1e6
 
 
 def loader_of(source, batches, iterable):
     shape = SHAPES.get(source, (BATCH, 784))
     image = fluid.data("image", [None] + list(shape[1:]), "float32")
     label = fluid.data("label", [None, 1], "int64")
-    loader = fluid.io.DataLoader.from_generator([image, label], capacity=8, iterable=iterable)
+    loader = fluid.io.DataLoader.from_generator([image, label], capacity=capacity, iterable=iterable)
     places = fluid.cpu_places(1) if iterable else None
     if source == "samples":
         loader.set_sample_generator(samples(batches), batch_size=BATCH, places=places)
@@ -39,17 +38,17 @@ def floor_us(source, batches):
     made = np.ones(SHAPES.get(source, (BATCH, 784)), "float32")
     copy = np.empty_like(made)
     np.copyto(copy, made)
-    begin = time.perf_counter()
+    begin = clock()
     for _ in reader():
         pass
     for _ in range(batches):
         np.copyto(copy, made)
-    return (time.perf_counter() - begin) / batches * 1e6
+    return (clock() - begin) / batches * 1e6
 
 
-batches, epochs = int(sys.argv[1]), int(sys.argv[2])
+batches, epochs, capacity = map(int, sys.argv[1:4])
 metrics = {}
-for source in sys.argv[3:]:
+for source in sys.argv[4:]:
     metrics[source + ", floor"] = [floor_us(source, batches) for _ in range(epochs)]
     for iterable in (True, False):
         values = metrics[source + (", iterable" if iterable else ", non-iterable")] = []
