@@ -16,6 +16,14 @@ def test_every_name_of_fluid_can_be_had(name):
         assert hasattr(module, part), f"{name}.{part}"
 
 
+def test_every_module_of_fluid_can_be_imported(python, tmp_path):
+    script = tmp_path / "script.py"
+    names = [name if name.startswith("paddle") else f"paddle.{name}" for name in fluid_names.listed()]
+    script.write_text("".join(f"import {name}\n" for name in sorted(names)))
+    done = python("-W", "ignore", "-m", "fluidlite", script)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(not SCRIPT.exists(), reason="needs the source tree")
 def test_table_of_names_is_up_to_date(python):
     done = python(SCRIPT, "--check")
