@@ -33,7 +33,8 @@ def opencv() -> Any:
         import cv2
     except ImportError as error:
         raise ImportError(
-            "paddle.dataset.image needs OpenCV: pip install opencv-python-headless", name="cv2"
+            "paddle.dataset.image needs OpenCV: pip install 'fluidlite[images]' (or opencv-python-headless)",
+            name="cv2",
         ) from error
     return cv2
 
@@ -43,7 +44,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError("this data set needs Pillow: pip install pillow", name="PIL") from error
+        raise ImportError("this data set needs Pillow: pip install 'fluidlite[images]' (or pillow)", name="PIL") from error
     return Image
 
 
