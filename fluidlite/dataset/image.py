@@ -44,7 +44,9 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError("this data set needs Pillow: pip install 'fluidlite[images]' (or pillow)", name="PIL") from error
+        raise ImportError(
+            "this data set needs Pillow: pip install 'fluidlite[images]' (or pillow)", name="PIL"
+        ) from error
     return Image
 
 
