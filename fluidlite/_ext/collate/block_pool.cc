@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::int64_t kCacheLimit = std::int64_t{96} << 20;
+constexpr std::uint64_t kWindow = 512;  // blocks released until what was in use before counts no more, twice
 
 }  // namespace
 
@@ -43,9 +44,14 @@ void BlockPool::release(void* block, std::size_t size) {
   counters_.live_bytes -= static_cast<std::int64_t>(size);
   unused_[size].push_back(block);
   counters_.cached_bytes += static_cast<std::int64_t>(size);
-  if (counters_.live_blocks == 0) most_live_ = 0;
+  if (counters_.live_blocks == 0) {
+    most_live_ = most_live_before_ = 0;
+  } else if (++released_ % kWindow == 0) {
+    most_live_before_ = most_live_;
+    most_live_ = counters_.live_bytes;
+  }
   // Blocks of other sizes make room first: they belong to a loader that is done, or to its last, smaller batch.
-  const std::int64_t limit = std::max(limit_, most_live_ - counters_.live_bytes);
+  const std::int64_t limit = std::max(limit_, std::max(most_live_, most_live_before_) - counters_.live_bytes);
   for (auto entry = unused_.begin(); entry != unused_.end() && counters_.cached_bytes > limit;) {
     const bool own = entry->first == size;
     if (!own) drop(entry->first, entry->second, 0);

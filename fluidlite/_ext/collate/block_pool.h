@@ -18,8 +18,8 @@ struct PoolCounters {
 
 class BlockPool {
  public:
-  // Keeps unused blocks up to `limit` bytes altogether. As long as any is in use, there may be as much as ever was in use
-  // meanwhile: who fills a queue and has it emptied, again and again, gets the same memory each time.
+  // Keeps unused blocks up to `limit` bytes altogether. As long as any is in use, there may be as much as was in use lately:
+  // who fills a queue and has it emptied, again and again, gets the same memory each time.
   explicit BlockPool(std::int64_t limit) : limit_(limit) {}
   ~BlockPool() { trim(); }
   BlockPool(const BlockPool&) = delete;
@@ -41,7 +41,9 @@ class BlockPool {
   void drop(std::size_t size, std::vector<void*>& blocks, std::int64_t limit);
 
   const std::int64_t limit_;
-  std::int64_t most_live_ = 0;  // bytes in use at a time, since there were none
+  std::int64_t most_live_ = 0;         // bytes in use at a time, lately
+  std::int64_t most_live_before_ = 0;  // the same, in the time before that
+  std::uint64_t released_ = 0;         // how many blocks ever were
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> unused_;
   PoolCounters counters_;
