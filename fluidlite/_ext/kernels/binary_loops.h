@@ -154,21 +154,27 @@ template <class Op, class T> int same_grad(fl_call *call) {
 /* What is to be summed is `factor` times DOut (1, -1), or made for a part of a row at a time. */
 template <class Op> constexpr double factor_of_grad = std::is_same<Op, Add>::value ? 1 : std::is_same<Op, Sub>::value ? -1 : 0;
 
-/* `factor` times the sums of `count` columns of a matrix with rows of n; `strip` columns have theirs in registers. */
-constexpr int64_t strip = 32;
+/* `factor` times the sums of `count` columns of a matrix with rows of n: up to `strip` columns have theirs in registers, of more
+ * there are `wide` at most, and four rows are read at a time. */
+constexpr int64_t strip = 32, wide = 8 * strip;
 template <class T> FL_NOINLINE void strip_sums(const T *g, T *dy, int64_t pre, int64_t n, int64_t count, double factor) {
     double sum[strip] = {};
-    if (count == strip) {
-        for (int64_t p = 0; p < pre; ++p) {
-            FL_LOOP
-            for (int64_t t = 0; t < strip; ++t) sum[t] += g[p * n + t];
-        }
-        for (int64_t t = 0; t < strip; ++t) dy[t] = static_cast<T>(factor * sum[t]);
-        return;
-    }
     for (int64_t p = 0; p < pre; ++p) {
         FL_LOOP
         for (int64_t t = 0; t < count; ++t) sum[t] += g[p * n + t];
+    }
+    for (int64_t t = 0; t < count; ++t) dy[t] = static_cast<T>(factor * sum[t]);
+}
+
+template <class T> FL_NOINLINE void wide_sums(const T *g, T *dy, int64_t pre, int64_t n, int64_t count, double factor) {
+    double sum[wide] = {};
+    for (; pre >= 4; pre -= 4, g += 4 * n) {
+        FL_LOOP
+        for (int64_t t = 0; t < count; ++t) sum[t] = sum[t] + g[t] + g[n + t] + g[2 * n + t] + g[3 * n + t];
+    }
+    for (; pre > 0; --pre, g += n) {
+        FL_LOOP
+        for (int64_t t = 0; t < count; ++t) sum[t] += g[t];
     }
     for (int64_t t = 0; t < count; ++t) dy[t] = static_cast<T>(factor * sum[t]);
 }
@@ -188,15 +194,14 @@ template <class T> FL_NOINLINE double row_sum(const T *row, int64_t n) {
 /* DY summed over rows, some columns at a time. */
 template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64_t pre, int64_t n) {
     constexpr double factor = factor_of_grad<Op>;
-    constexpr int64_t width = factor != 0 ? strip : 8 * strip;
-    in_ranges((n + width - 1) / width, pre * width * static_cast<int64_t>(sizeof(T)), [=](int64_t first, int64_t last) {
-        for (int64_t begin = first * width; begin < n && begin < last * width; begin += width) {
-            const int64_t count = n - begin < width ? n - begin : width;
+    in_ranges((n + wide - 1) / wide, pre * wide * static_cast<int64_t>(sizeof(T)), [=](int64_t first, int64_t last) {
+        for (int64_t begin = first * wide; begin < n && begin < last * wide; begin += wide) {
+            const int64_t count = n - begin < wide ? n - begin : wide;
             if constexpr (factor != 0) {
-                strip_sums(o.g + begin, dy + begin, pre, n, count, factor);
+                (count > strip ? wide_sums<T> : strip_sums<T>)(o.g + begin, dy + begin, pre, n, count, factor);
             } else {
-                double sum[width] = {};
-                T terms[width];
+                double sum[wide] = {};
+                T terms[wide];
                 for (int64_t p = 0; p < pre; ++p) {
                     gradient<Op, false, false>(o.from(p * n + begin, begin), terms, count);
                     add_row(terms, sum, count);

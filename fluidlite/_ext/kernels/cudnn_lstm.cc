@@ -152,8 +152,8 @@ template <class T> struct Direction {
                 const T *row = g + (t * net.batch + b) * net.out_width();
                 row_grad(gates + (t * net.batch + b) * wide, cells + before(t) + b * size, cells + made(t) + b * size, row,
                          dstate + b * size, dcell + b * size, dsums + b * wide);
-                add_to(sums, dsums + b * wide, wide);
             }
+            add_rows(sums, dsums, net.batch, wide);
             recurrent.multiply(net.batch, dsums, T(0), dstate);
         }
         if (dflat != nullptr) {

@@ -165,14 +165,14 @@ template <class T> int gru_grad(fl_call *call) {
                 dstate[q] += dreset_state[q] * reset[q];
             }
             apply_slope(rule.gate_act, reset, dreset, size);
-            if (dbias != nullptr) {
-                add_to(sums, dgate + 2 * k * size, 2 * size);
-                add_to(sums + 2 * size, dcandidate + k * size, size);
-            }
             if (dx != nullptr) {
                 copy_row(dgate + 2 * k * size, 2 * size, dx + source[k] * wide);
                 copy_row(dcandidate + k * size, size, dx + source[k] * wide + 2 * size);
             }
+        }
+        if (dbias != nullptr) {
+            add_rows(sums, dgate, n, 2 * size);
+            add_rows(sums + 2 * size, dcandidate, n, size);
         }
         opening.multiply(n, dgate, T(1), dstates);
     }

@@ -33,6 +33,7 @@ template <class T> struct Lstm {
     int64_t gate_act, cell_act, candidate_act, projection_act;
     T cell_bound, projection_bound;
     const T *bias, *peepholes;
+    bool usual; /* gates are sigmoids, the others tanh, and cells have no bound */
 
     Lstm(const fl_call *call, const T *given) {
         const int64_t *i = call->i;
@@ -40,6 +41,8 @@ template <class T> struct Lstm {
         gate_act = i[7], cell_act = i[8], candidate_act = i[9], projection_act = i[10];
         cell_bound = static_cast<T>(call->f[0]), projection_bound = static_cast<T>(call->f[1]);
         bias = given, peepholes = i[5] > wide ? given + wide : nullptr;
+        usual = (gate_act == act_sigmoid || gate_act == act_unbounded_sigmoid) && cell_act == act_tanh &&
+                candidate_act == act_tanh && !(cell_bound > T(0));
     }
 
     /* A row of a step: from sums in `gates` and the cell before it to gates, cell, its activation and the state. */
@@ -70,6 +73,48 @@ template <class T> struct Lstm {
      * `peephole_sums`: adds those of the peepholes there, if not NULL. */
     void row_grad(const T *FL_RESTRICT gates, const T *FL_RESTRICT before, const T *FL_RESTRICT cell, const T *FL_RESTRICT shown,
                   const T *FL_RESTRICT dout, T *FL_RESTRICT dg, T *FL_RESTRICT dcell, double *FL_RESTRICT peephole_sums) const {
+        if (!usual) {
+            any_row_grad(gates, before, cell, shown, dout, dg, dcell);
+        } else if (peepholes != nullptr) {
+            usual_row_grad<true>(gates, before, shown, dout, dg, dcell);
+        } else {
+            usual_row_grad<false>(gates, before, shown, dout, dg, dcell);
+        }
+        if (peepholes == nullptr || peephole_sums == nullptr) return;
+        const T *FL_RESTRICT din = dg + size, *FL_RESTRICT dforget = dg + 2 * size, *FL_RESTRICT dshow = dg + 3 * size;
+        for (int64_t q = 0; q < size; ++q) {
+            peephole_sums[q] += static_cast<double>(din[q] * before[q]);
+            peephole_sums[size + q] += static_cast<double>(dforget[q] * before[q]);
+            peephole_sums[2 * size + q] += static_cast<double>(dshow[q] * cell[q]);
+        }
+    }
+
+  private:
+    /* In one pass. */
+    template <bool PEEPHOLES>
+    void usual_row_grad(const T *FL_RESTRICT gates, const T *FL_RESTRICT before, const T *FL_RESTRICT shown,
+                        const T *FL_RESTRICT dout, T *FL_RESTRICT dg, T *FL_RESTRICT dcell) const {
+        const T *FL_RESTRICT candidates = gates, *FL_RESTRICT ins = gates + size, *FL_RESTRICT forgets = gates + 2 * size,
+                *FL_RESTRICT shows = gates + 3 * size, *FL_RESTRICT peeps = peepholes;
+        T *FL_RESTRICT din = dg + size, *FL_RESTRICT dforget = dg + 2 * size, *FL_RESTRICT dshow = dg + 3 * size;
+        for (int64_t q = 0; q < size; ++q) {
+            const T candidate = candidates[q], in = ins[q], forget = forgets[q], show = shows[q], seen = shown[q], g = dout[q];
+            const T opened = g * seen * (show * (T(1) - show));
+            T d = dcell[q] + g * show * (T(1) - seen * seen);
+            if constexpr (PEEPHOLES) d += opened * peeps[2 * size + q];
+            const T written = d * candidate * (in * (T(1) - in)), kept = d * before[q] * (forget * (T(1) - forget));
+            dg[q] = d * in * (T(1) - candidate * candidate);
+            din[q] = written;
+            dforget[q] = kept;
+            dshow[q] = opened;
+            dcell[q] = d * forget;
+            if constexpr (PEEPHOLES) dcell[q] += written * peeps[q] + kept * peeps[size + q];
+        }
+    }
+
+    /* For any activations and bounds. */
+    void any_row_grad(const T *FL_RESTRICT gates, const T *FL_RESTRICT before, const T *FL_RESTRICT cell,
+                      const T *FL_RESTRICT shown, const T *FL_RESTRICT dout, T *FL_RESTRICT dg, T *FL_RESTRICT dcell) const {
         const T *FL_RESTRICT candidate = gates, *FL_RESTRICT in = gates + size, *FL_RESTRICT forget = gates + 2 * size,
                 *FL_RESTRICT show = gates + 3 * size;
         T *FL_RESTRICT din = dg + size, *FL_RESTRICT dforget = dg + 2 * size, *FL_RESTRICT dshow = dg + 3 * size;
@@ -95,12 +140,6 @@ template <class T> struct Lstm {
         apply_slope(gate_act, in, din, 2 * size);
         if (peepholes == nullptr) return;
         for (int64_t q = 0; q < size; ++q) dcell[q] += din[q] * peepholes[q] + dforget[q] * peepholes[size + q];
-        if (peephole_sums == nullptr) return;
-        for (int64_t q = 0; q < size; ++q) {
-            peephole_sums[q] += static_cast<double>(din[q] * before[q]);
-            peephole_sums[size + q] += static_cast<double>(dforget[q] * before[q]);
-            peephole_sums[2 * size + q] += static_cast<double>(dshow[q] * cell[q]);
-        }
     }
 };
 
@@ -215,9 +254,9 @@ template <class T> int lstm_grad(fl_call *call) {
             T *dg = dgates + (from + k) * wide;
             rule.row_grad(gates + (from + k) * wide, old, cell + source[k] * size, shown + (from + k) * size, dout + k * size, dg,
                           dcells + k * size, dbias == nullptr ? nullptr : sums + wide);
-            if (dbias != nullptr) add_to(sums, dg, wide);
             if (dx != nullptr) copy_row(dg, wide, dx + source[k] * wide);
         }
+        if (dbias != nullptr) add_rows(sums, dgates + from * wide, n, wide);
         if (dweight != nullptr) steps.gather_before(t, out, state0, state, before + from * state);
     }
     if (dweight != nullptr) {

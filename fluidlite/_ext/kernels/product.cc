@@ -124,6 +124,9 @@ template <class T> __attribute__((noinline)) void finish_part(const Operands<T> 
     for (int64_t t = 0; t < o.width; ++t) out[t] = o.alpha * sum[t] + (o.beta != T(0) ? o.beta * out[t] : T(0));
 }
 
+/* How many rows of B are asked for before they are read. */
+constexpr int64_t ahead = 16;
+
 /* ROWS rows of a strip of COLS vectors of LANES columns. The sums are held in vector variables: compilers keep those in
  * registers, which they do not do with arrays of numbers. KEEPS: `copy` becomes the strip, one row behind the other. */
 template <int ROWS, int COLS, int LANES, bool KEEPS = false, class T>
@@ -132,6 +135,11 @@ FL_INLINE void tile(const Operands<T> &o, [[maybe_unused]] T *copy = nullptr) {
     typename V::Lanes sum[ROWS][COLS] = {};
     const T *a = o.a, *b = o.b;
     for (int64_t p = 0; p < o.k; ++p, a += o.step, b += o.pitch) {
+        if constexpr (KEEPS) { /* no processor foresees rows that far from each other; behind the last come those of the next strip */
+            const T *next = p + ahead < o.k ? b + ahead * o.pitch : b + (ahead - o.k) * o.pitch + COLS * LANES;
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + COLS * LANES - 1);
+        }
         typename V::Lanes strip[COLS];
 #pragma GCC unroll 8
         for (int j = 0; j < COLS; ++j) {

@@ -168,9 +168,17 @@ template <class T> void apply_clip_slope(T bound, const T *FL_RESTRICT out, T *F
     for (int64_t q = 0; q < n; ++q) g[q] = out[q] >= bound || out[q] <= -bound ? T(0) : g[q];
 }
 
-/* Adds up rows, in double. */
-template <class T> void add_to(double *FL_RESTRICT sum, const T *FL_RESTRICT row, int64_t n) {
-    for (int64_t q = 0; q < n; ++q) sum[q] += static_cast<double>(row[q]);
+/* Adds up `count` rows of n elements, one after the other, in double. */
+template <class T> void add_rows(double *FL_RESTRICT sum, const T *FL_RESTRICT rows, int64_t count, int64_t n) {
+    for (; count >= 4; count -= 4, rows += 4 * n) {
+        for (int64_t q = 0; q < n; ++q) {
+            sum[q] = sum[q] + static_cast<double>(rows[q]) + static_cast<double>(rows[n + q]) +
+                     static_cast<double>(rows[2 * n + q]) + static_cast<double>(rows[3 * n + q]);
+        }
+    }
+    for (; count > 0; --count, rows += n) {
+        for (int64_t q = 0; q < n; ++q) sum[q] += static_cast<double>(rows[q]);
+    }
 }
 
 /* C[m,n] = sum over the rows of A[rows,m]' B[rows,n], as the gradient of a weight is: by parts that stay in the caches. */
