@@ -12,12 +12,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from .framework import Variable
-from .layer_helper import LayerHelper, check_variable, run_op
+from .layer_helper import TENSOR_TYPES, LayerHelper, check_variable, run_op
 from .ops import registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,7 +47,7 @@ def run_layer(
     arguments: Mapping[str, Any],
     outputs: Sequence[str | tuple[str, int]] = (),
     *,
-    without: Collection[str] = (),
+    without: tuple[str, ...] = (),
     stop_gradient: bool | Sequence[str] = False,
     into: Mapping[str, Any] | None = None,
     helper: LayerHelper | None = None,
@@ -58,21 +58,28 @@ def run_layer(
 
     Inputs and attributes are the arguments of their names, but for letters' case and underscores (`PriorBox` is
     `prior_box`); `called` says which argument any other is: `X="input"`. Attributes that are None keep their defaults.
+    Where an argument is called both, a Variable is the input, and anything else the attribute.
     `name` names the results in a program. `outputs` are by default all that the operator declares. `without` names the
     arguments that the operator has no use for. The other arguments are those of `run_op`.
 
     Raises TypeError for inputs that are no tensors, LookupError for arguments that are neither of all these.
     """
-    slots, attributes, declared = _matched(op_type, (*arguments,), (*called.items(),), (*without,))
+    names = (op_type, without, *arguments, *called, *called.values())
+    if names not in _MATCHED:
+        _MATCHED[names] = _match(op_type, arguments, called, without)
+    slots, attributes, declared = _MATCHED[names]
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {}
     for slot, argument, optional in slots:
         inputs[slot] = value = arguments[argument]
-        if not (isinstance(value, (Variable, list, tuple)) or (optional and value is None)):
-            check_variable(value, argument, op_type)
-    for name, argument in attributes:
+        if type(value) not in TENSOR_TYPES and not isinstance(value, (list, tuple)):
+            if value is not None or not optional:
+                check_variable(value, argument, op_type)
+    for name, argument, slot in attributes:
         value = arguments[argument]
-        if value is not None:
+        if slot and type(value) not in _NUMBERS and isinstance(value, Variable):
+            inputs[slot] = value
+        elif value is not None:
             attrs[name] = list(value) if isinstance(value, tuple) else value
     return run_op(
         op_type,
@@ -87,29 +94,37 @@ def run_layer(
     )
 
 
-@functools.cache
-def _matched(
-    op_type: str, arguments: tuple[str, ...], called: tuple[tuple[str, str], ...], without: tuple[str, ...]
-) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str]], tuple[str, ...]]:
-    """Which arguments the inputs are, and whether these may be left out; which the attributes are; the outputs."""
-    definition, others = registry.find(op_type), dict(called)
+_NUMBERS = frozenset((bool, int, float, list, tuple))
+
+_MATCHED: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}
+"""What `_match` has found, by the names that calls give."""
+
+
+def _match(
+    op_type: str, arguments: Mapping[str, Any], called: Mapping[str, str], without: tuple[str, ...]
+) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str, str]], tuple[str, ...]]:
+    """Which arguments the inputs are, and whether these may be left out; which the attributes are, and the inputs that
+    are the same arguments; the outputs."""
+    definition = registry.find(op_type)
     by_letters = {one.replace("_", "").lower(): one for one in arguments if one not in without}
     found = {
-        name: others.get(name) or by_letters.get(name.replace("_", "").lower(), "")
+        name: called.get(name) or by_letters.get(name.replace("_", "").lower(), "")
         for name in (*definition.inputs_by_name, *definition.attrs)
     }
     used = {*found.values(), "name", *without}
     unused = [argument for argument in arguments if argument not in used]
-    unknown = [name for name, argument in called if name not in found or argument not in arguments]
+    unknown = [name for name, argument in called.items() if name not in found or argument not in arguments]
     if unused or unknown:
         raise LookupError(
             f"operator {op_type} has no use for the arguments {unused}, and none to be called {unknown}; it has the "
             f"inputs {list(definition.inputs_by_name)} and the attributes {list(definition.attrs)}"
         )
-    slots = [slot for slot in definition.input_slots if found[slot.name]]
+    attrs = {name: found[name] for name in definition.attrs if found[name]}
+    both = {found[name]: name for name in definition.inputs_by_name if found[name] in attrs.values()}
+    slots = [slot for slot in definition.input_slots if found[slot.name] and slot.name not in both.values()]
     inputs = [(slot.name, found[slot.name], slot.optional) for slot in slots]
-    attrs = [(name, found[name]) for name in definition.attrs if found[name]]
-    return inputs, attrs, tuple(definition.outputs_by_name)
+    attributes = [(name, argument, both.get(argument, "")) for name, argument in attrs.items()]
+    return inputs, attributes, tuple(definition.outputs_by_name)
 
 
 def of_kind(

@@ -82,3 +82,16 @@ def test_inputs_that_are_no_tensors_are_called_as_the_layer_calls_them():
         for wrong in (None, 1.0):
             with pytest.raises(TypeError, match="'others' in iou_similarity must be a Variable"):
                 layer(boxes, wrong)
+
+
+def test_a_variable_is_the_input_and_a_number_the_attribute_of_an_argument_that_is_both():
+    def layer(x, exponent):
+        return run_layer("pow", locals(), factor="exponent", FactorTensor="exponent")
+
+    with fluid.program_guard(fluid.Program()):
+        x, exponent = fluid.data("x", [2], "float32"), fluid.data("exponent", [1], "float32")
+        layer(x, exponent)
+        layer(x, 3.0)
+        by_variable, by_number = fluid.default_main_program().global_block().ops
+    assert by_variable.input("FactorTensor") == ["exponent"] and by_variable.attr("factor") == 1.0
+    assert by_number.attr("factor") == 3.0 and not by_number.input("FactorTensor")

@@ -35,11 +35,11 @@ def check_dtypes(layer: str, *allowed: VarType, **given: Any) -> None:
         check_dtype(var, name, layer, allowed or FLOAT_TYPES)
 
 
-def check_lists(layer: str, **given: Any) -> None:
-    """Raise TypeError unless arguments of `layer` are lists or tuples."""
+def check_lists(layer: str, of: str = "", **given: Any) -> None:
+    """Raise TypeError unless arguments of `layer` are lists or tuples; `of` says what of."""
     for name, value in given.items():
         if not isinstance(value, (list, tuple)):
-            raise TypeError(f"'{name}' of {layer} must be a list of Variables, got {value!r:.80}")
+            raise TypeError(f"'{name}' of {layer} must be a list{of and ' of '}{of}, got {value!r:.80}")
 
 
 def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:

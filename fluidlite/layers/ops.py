@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..base import missing
 from ..framework import Variable
-from ..layer_helper import check_variable, run_op
-from ..op_functions import unary
+from ..op_functions import run_layer, unary
 
 __all__ = [
     "abs",
@@ -37,13 +36,6 @@ __all__ = [
 ]
 
 
-def _applied(op_type: str, x: Variable, name: str | None = None, **attrs: float | bool | None) -> Variable:
-    """`op_type` of `x`; attributes that are None keep their defaults."""
-    check_variable(x, "x", op_type)
-    given = {key: value for key, value in attrs.items() if value is not None}
-    return run_op(op_type, {"X": x}, attrs=given, name=name)
-
-
 sigmoid = unary("sigmoid")
 logsigmoid = unary("logsigmoid")
 exp = unary("exp")
@@ -68,28 +60,27 @@ softsign = unary("softsign")
 
 def softshrink(x: Variable, alpha: float | None = None) -> Variable:
     """x moved towards 0 by `alpha` (0.5), 0 within `alpha` of it (`fluid.layers.softshrink`)."""
-    attrs = {} if alpha is None else {"lambda": alpha}
-    return _applied("softshrink", x, None, **attrs)
+    return run_layer("softshrink", locals(), **{"lambda": "alpha"})  # type: ignore[arg-type]
 
 
 def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
     """x, but 0 where |x| <= `threshold` (0.5) (`fluid.layers.hard_shrink`)."""
-    return _applied("hard_shrink", x, threshold=threshold)
+    return run_layer("hard_shrink", locals())
 
 
 def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
     """x where it is greater than `threshold` (1.0), 0 elsewhere (`fluid.layers.thresholded_relu`)."""
-    return _applied("thresholded_relu", x, threshold=threshold)
+    return run_layer("thresholded_relu", locals())
 
 
 def gelu(x: Variable, approximate: bool = False) -> Variable:
     """x times the normal distribution function of x, or its approximation by tanh (`fluid.layers.gelu`)."""
-    return _applied("gelu", x, approximate=approximate)
+    return run_layer("gelu", locals())
 
 
 def erf(x: Variable) -> Variable:
     """The error function (`fluid.layers.erf`)."""
-    return _applied("erf", x)
+    return run_layer("erf", locals())
 
 
 def cumsum(
@@ -99,7 +90,7 @@ def cumsum(
 
     `exclusive` leaves out the element itself, `reverse` sums from the end.
     """
-    return _applied("cumsum", x, axis=axis, exclusive=exclusive, reverse=reverse)
+    return run_layer("cumsum", locals())
 
 
 __getattr__ = missing.reporter(__name__)

@@ -223,13 +223,8 @@ def sequence_mask(
     Returns:
         [*shape of x, maxlen].
     """
-    check_variable(x, "x", "sequence_mask")
-    inputs, attrs = {"X": x}, {"maxlen": -1, "out_dtype": int(to_vartype(dtype))}
-    if isinstance(maxlen, Variable):
-        inputs["MaxLenTensor"] = maxlen
-    elif maxlen is not None:
-        attrs["maxlen"] = maxlen
-    out: Variable = run_op("sequence_mask", inputs, ("Y",), attrs=attrs, name=name)
+    out_dtype, maxlen = int(to_vartype(dtype)), -1 if maxlen is None else maxlen
+    out: Variable = run_layer("sequence_mask", locals(), without=("dtype",), MaxLenTensor="maxlen")
     out.stop_gradient = True
     return out
 

@@ -38,12 +38,6 @@ class AdamOptimizer(Optimizer):
         "Beta1Pow": "beta1_pow_acc",
         "Beta2Pow": "beta2_pow_acc",
     }
-    _moment1_acc_str, _moment2_acc_str, _beta1_pow_acc_str, _beta2_pow_acc_str = (
-        "moment1",
-        "moment2",
-        "beta1_pow_acc",
-        "beta2_pow_acc",
-    )
 
     def __init__(
         self,
@@ -137,7 +131,6 @@ class AdamaxOptimizer(Optimizer):
     type = "adamax"
     _attrs: dict[str, Any]
     _state_slots = {"Moment": "moment", "InfNorm": "inf_norm", "Beta1Pow": "beta1_pow_acc"}
-    _moment_acc_str, _inf_norm_acc_str, _beta1_pow_acc_str = "moment", "inf_norm", "beta1_pow_acc"
 
     def __init__(
         self,
@@ -180,7 +173,6 @@ class AdagradOptimizer(Optimizer):
 
     type = "adagrad"
     _state_slots = {"Moment": "moment"}
-    _moment_acc_str = "moment"
 
     def __init__(
         self,
@@ -208,7 +200,6 @@ class DecayedAdagradOptimizer(Optimizer):
 
     type = "decayed_adagrad"
     _state_slots = {"Moment": "moment"}
-    _moment_acc_str = "moment"
 
     def __init__(
         self,
@@ -232,7 +223,6 @@ class AdadeltaOptimizer(Optimizer):
 
     type = "adadelta"
     _state_slots = {"AvgSquaredGrad": "_avg_squared_grad", "AvgSquaredUpdate": "_avg_squared_update"}
-    _avg_squared_grad_acc_str, _avg_squared_update_acc_str = "_avg_squared_grad", "_avg_squared_update"
 
     def __init__(
         self,
@@ -260,7 +250,6 @@ class RMSPropOptimizer(Optimizer):
 
     type = "rmsprop"
     _state_slots = {"Moment": "momentum", "MeanSquare": "mean_square", "MeanGrad": "mean_grad"}
-    _momentum_acc_str, _mean_square_acc_str, _mean_grad_acc_str = "momentum", "mean_square", "mean_grad"
 
     def __init__(
         self,
@@ -291,7 +280,6 @@ class FtrlOptimizer(Optimizer):
 
     type = "ftrl"
     _state_slots = {"SquaredAccumulator": "squared", "LinearAccumulator": "linear"}
-    _squared_acc_str, _linear_acc_str = "squared", "linear"
 
     def __init__(
         self,

@@ -398,6 +398,12 @@ class Optimizer:
     _attrs: dict[str, Any] | None = None
     """The attributes of all updates."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give the class the names of its accumulators as Fluid calls these: `_moment1_acc_str`, ..."""
+        super().__init_subclass__(**options)
+        for name in cls.__dict__.get("_state_slots", {}).values():
+            setattr(cls, f"_{name.strip('_').removesuffix('_acc')}_acc_str", name)
+
     def _create_accumulators(self, block: Block, parameters: list[Parameter]) -> None:
         """Make the accumulators of `parameters`: those of `_state_slots`, with zeros."""
         for param in parameters:

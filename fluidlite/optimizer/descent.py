@@ -35,7 +35,6 @@ class MomentumOptimizer(Optimizer):
 
     type = "momentum"
     _state_slots = {"Velocity": "velocity"}
-    _velocity_acc_str = "velocity"
 
     def __init__(
         self,
@@ -61,7 +60,6 @@ class LarsMomentumOptimizer(Optimizer):
 
     type = "lars_momentum"
     _state_slots = {"Velocity": "velocity"}
-    _velocity_acc_str = "velocity"
 
     def __init__(
         self,

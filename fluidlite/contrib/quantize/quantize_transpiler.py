@@ -134,8 +134,8 @@ class QuantizeTranspiler:
         if kind == "abs_max":
             scale = block.create_var(name=f"{var.name}.scale", shape=[1], dtype=var.dtype)
         else:
-            lasting = self._window if kind == "range_abs_max" else self._average
-            scale = lasting(var, inputs, outputs, attrs)
+            moving = self._window if kind == "range_abs_max" else self._average
+            scale = moving(var, inputs, outputs, attrs)
             inputs["InScale"] = scale
         outputs["OutScale"] = scale
         block._insert_op(index, f"fake_quantize_{kind}", inputs, outputs, attrs)

@@ -6,6 +6,7 @@ import itertools
 
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
+from ...op_functions import run_layer
 from ..checks import check_choice
 
 __all__ = ["Print"]
@@ -41,19 +42,8 @@ def Print(
     """
     check_variable(input, "input", "Print")
     check_choice(print_phase.upper(), "print_phase", ("FORWARD", "BACKWARD", "BOTH"), "Print")
-    attrs = {
-        "first_n": first_n,
-        "summarize": summarize,
-        "message": message or "",
-        "print_tensor_name": print_tensor_name,
-        "print_tensor_type": print_tensor_type,
-        "print_tensor_shape": print_tensor_shape,
-        "print_tensor_lod": print_tensor_lod,
-        "print_phase": print_phase.upper(),
-        "tensor_name": input.name,
-        "serial": next(_serial),
-    }
-    helper = LayerHelper(f"print_{input.name}")
-    out: Variable = helper.run("print", {"In": input}, attrs=attrs)
+    print_phase, message, tensor_name = print_phase.upper(), message or "", input.name
+    serial, helper = next(_serial), LayerHelper(f"print_{input.name}")
+    out: Variable = run_layer("print", locals(), without=("helper",), helper=helper, In="input")
     out.lod_level = input.lod_level
     return out

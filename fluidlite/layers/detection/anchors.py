@@ -8,9 +8,8 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import run_op
 from ...op_functions import run_layer
-from ..checks import check_dtype
+from ..checks import check_dtype, check_lists
 
 __all__ = ["anchor_generator", "density_prior_box", "prior_box"]
 
@@ -31,12 +30,6 @@ def _pair(steps: Any, name: str, layer: str) -> list[float]:
     if not isinstance(steps, (list, tuple)) or len(steps) != 2:
         raise ArgumentError(f"'{name}' of {layer} must be two numbers, for width and height, got {steps!r}")
     return [float(step) for step in steps]
-
-
-def _boxes(
-    op_type: str, inputs: dict[str, Variable], attrs: dict[str, Any], name: str | None
-) -> tuple[Variable, Variable]:
-    return run_op(op_type, inputs, ("Boxes", "Variances"), attrs=attrs, stop_gradient=True, name=name)
 
 
 def prior_box(
@@ -76,22 +69,12 @@ def prior_box(
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
     check_dtype(input, "input", "prior_box", _TAKEN)
-    across, down = _pair(steps, "steps", "prior_box")
-    attrs: dict[str, Any] = {
-        "min_sizes": _floats(min_sizes),
-        "aspect_ratios": _floats(aspect_ratios),
-        "variances": _floats(variance),
-        "flip": flip,
-        "clip": clip,
-        "step_w": across,
-        "step_h": down,
-        "offset": offset,
-        "min_max_aspect_ratios_order": min_max_aspect_ratios_order,
-    }
-    greater = _floats(max_sizes)
-    if greater and greater[0] > 0:
-        attrs["max_sizes"] = greater
-    return _boxes("prior_box", {"Input": input, "Image": image}, attrs, name)
+    step_w, step_h = _pair(steps, "steps", "prior_box")
+    min_sizes, max_sizes, variance = _floats(min_sizes), _floats(max_sizes), _floats(variance)
+    aspect_ratios = _floats(aspect_ratios)
+    if not max_sizes or max_sizes[0] <= 0:
+        max_sizes = None
+    return run_layer("prior_box", locals(), without=("steps",), stop_gradient=True, variances="variance")
 
 
 def density_prior_box(
@@ -123,26 +106,13 @@ def density_prior_box(
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
     check_dtype(input, "input", "density_prior_box", _REAL)
-    for what, given in (
-        ("densities", densities),
-        ("fixed_sizes", fixed_sizes),
-        ("fixed_ratios", fixed_ratios),
-    ):
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"'{what}' of density_prior_box must be a list, got {given!r}")
-    across, down = _pair(steps, "steps", "density_prior_box")
-    attrs: dict[str, Any] = {
-        "variances": _floats(variance),
-        "clip": clip,
-        "step_w": across,
-        "step_h": down,
-        "offset": offset,
-        "densities": [int(n) for n in densities or ()],
-        "fixed_sizes": _floats(fixed_sizes),
-        "fixed_ratios": _floats(fixed_ratios),
-        "flatten_to_2d": flatten_to_2d,
-    }
-    return _boxes("density_prior_box", {"Input": input, "Image": image}, attrs, name)
+    check_lists("density_prior_box", densities=densities, fixed_sizes=fixed_sizes, fixed_ratios=fixed_ratios)
+    step_w, step_h = _pair(steps, "steps", "density_prior_box")
+    densities = [int(n) for n in densities or ()]
+    fixed_sizes, fixed_ratios, variance = _floats(fixed_sizes), _floats(fixed_ratios), _floats(variance)
+    return run_layer(
+        "density_prior_box", locals(), without=("steps",), stop_gradient=True, variances="variance"
+    )
 
 
 def anchor_generator(

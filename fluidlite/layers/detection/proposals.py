@@ -229,7 +229,7 @@ def collect_fpn_proposals(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_lists("collect_fpn_proposals", multi_rois=multi_rois, multi_scores=multi_scores)
+    check_lists("collect_fpn_proposals", "Variables", multi_rois=multi_rois, multi_scores=multi_scores)
     count = max_level - min_level + 1
     made: Variable = run_op(
         "collect_fpn_proposals",

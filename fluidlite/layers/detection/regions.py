@@ -197,7 +197,9 @@ def deformable_conv(
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
     layer = "deformable_conv"
-    check_dtypes(layer, *_REAL, input=input, offset=offset, **({} if mask is None else {"mask": mask}))
+    check_dtypes(layer, *_REAL, input=input, offset=offset)
+    if mask is not None:
+        check_dtypes(layer, *_REAL, mask=mask)
     helper = LayerHelper(layer, name=name, param_attr=param_attr, bias_attr=bias_attr)
     channels = input.shape[1]
     parts = 1 if groups is None else groups

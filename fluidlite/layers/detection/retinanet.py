@@ -98,5 +98,5 @@ def retinanet_detection_output(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_lists("retinanet_detection_output", bboxes=bboxes, scores=scores, anchors=anchors)
+    check_lists("retinanet_detection_output", "Variables", bboxes=bboxes, scores=scores, anchors=anchors)
     return run_layer("retinanet_detection_output", locals(), stop_gradient=True)

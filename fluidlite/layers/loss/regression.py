@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import check_variable, run_op
+from ...layer_helper import check_variable
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
 from ..checks import INTEGERS, check_dtype, check_dtypes
@@ -62,8 +62,8 @@ def label_smooth(
         raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
     if not is_eager(label):
         label.stop_gradient = True
-    inputs = {"X": label, "PriorDist": prior_dist}
-    return run_op("label_smooth", inputs, attrs={"epsilon": float(epsilon)}, name=name)
+    epsilon = float(epsilon)
+    return run_layer("label_smooth", locals(), without=("dtype",), X="label")
 
 
 def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:

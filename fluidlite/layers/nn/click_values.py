@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from ...framework import Variable
 from ...initializer import ConstantInitializer
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper
 from ...layer_helper_base import is_eager
+from ...op_functions import run_layer
 from ...param_attr import ParamAttr
 from ..checks import FORMATS, INTEGERS, check_choice, check_dtype
 
@@ -81,12 +82,7 @@ def filter_by_instag(
     Raises:
         TypeError: for arguments that are no Variables.
     """
-    for name, given in (("ins", ins), ("ins_tag", ins_tag), ("filter_tag", filter_tag)):
-        check_variable(given, name, "filter_by_instag")
-    helper = LayerHelper("filter_by_instag")
-    inputs = {"Ins": ins, "Ins_tag": ins_tag, "Filter_tag": filter_tag}
-    attrs = {"is_lod": is_lod, "out_val_if_empty": out_val_if_empty}
-    out, weight, _ = helper.run("filter_by_instag", inputs, ("Out", "LossWeight", "IndexMap"), attrs)
+    out, weight, _ = run_layer("filter_by_instag", locals(), ("Out", "LossWeight", "IndexMap"))
     return [out, weight]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...framework import Variable
-from ...layer_helper import run_op
 from ...layer_helper_base import is_eager
+from ...op_functions import run_layer
 from ..checks import check_dtype
 
 __all__ = ["add_position_encoding"]
@@ -23,9 +23,7 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(input, "input", "add_position_encoding")
-    out: Variable = run_op(
-        "add_position_encoding", {"X": input}, attrs={"alpha": alpha, "beta": beta}, name=name
-    )
+    out: Variable = run_layer("add_position_encoding", locals(), X="input")
     if not is_eager(input):
         out.lod_level = input.lod_level
     return out

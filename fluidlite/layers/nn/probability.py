@@ -9,7 +9,8 @@ from ...base.errors import ArgumentError
 from ...eager import Tensor, as_numbers
 from ...framework import Variable, mode, tracing
 from ...layer_helper import LayerHelper, check_variable, run_op
-from ..checks import INTEGERS, check_choice, check_dtype
+from ...op_functions import run_layer
+from ..checks import INTEGERS, check_choice, check_dtype, check_dtypes
 
 __all__ = ["dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
 
@@ -153,11 +154,5 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
     `input` and `label` hold class numbers of one shape. Returns the mean (float32 [1]) and, for each class,
     the numbers of wrong and of correct elements (int32 [num_classes]).
     """
-    for var, what in ((input, "Predictions"), (label, "Labels")):
-        check_dtype(var, what, "mean_iou", INTEGERS)
-    return run_op(
-        "mean_iou",
-        {"Predictions": input, "Labels": label},
-        ("OutMeanIou", "OutWrong", "OutCorrect"),
-        attrs={"num_classes": num_classes},
-    )
+    check_dtypes("mean_iou", *INTEGERS, Predictions=input, Labels=label)
+    return run_layer("mean_iou", locals(), Predictions="input", Labels="label")

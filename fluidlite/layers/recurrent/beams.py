@@ -210,7 +210,9 @@ def beam_search(
     Raises:
         TypeError: for arguments of other types.
     """
-    check_dtypes("beam_search", VarType.INT64, pre_ids=pre_ids, **({} if ids is None else {"ids": ids}))
+    check_dtypes("beam_search", VarType.INT64, pre_ids=pre_ids)
+    if ids is not None:
+        check_dtypes("beam_search", VarType.INT64, ids=ids)
     best, found, parents = run_layer(
         "beam_search",
         locals(),

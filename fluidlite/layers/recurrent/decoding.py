@@ -194,11 +194,11 @@ def _ends(
     done = logical_or(done, finished)
     lengths = elementwise_add(lengths, cast(logical_not(finished), lengths.dtype))
     if impute:
-        after = map_structure(lambda old, new: _frozen(old, new, finished), before, after)
+        after = map_structure(lambda old, new: _unless_finished(old, new, finished), before, after)
     return after, done, lengths
 
 
-def _frozen(old: Any, new: Any, finished: Any) -> Any:
+def _unless_finished(old: Any, new: Any, finished: Any) -> Any:
     """`old` in the rows that are finished, `new` in the others."""
     if old.dtype == VarType.BOOL:
         old, new = cast(old, "float32"), cast(new, "float32")

@@ -9,9 +9,16 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, StaticModeError
 from ...framework import Variable, default_main_program, mode
 from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
 from ..checks import check_dtype, check_dtypes
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "lstm"]
+
+_PARAMETERS = (
+    "size", "width", "shape", "dtype", "param_attr", "bias_attr", "helper", "outs",
+    "default_initializer", "ways", "widths",
+)  # fmt: skip
+"""What parameters are made of; no arguments of the operators."""
 
 
 def dynamic_lstm(
@@ -66,18 +73,10 @@ def dynamic_lstm(
     helper = LayerHelper("lstm", name=name, param_attr=param_attr, bias_attr=bias_attr)
     width = size // 4
     weight = helper.create_parameter(attr=helper.param_attr, shape=[width, 4 * width], dtype=dtype)
-    inputs = {"Input": input, "Weight": weight, "Bias": _bias(helper, width, use_peepholes, dtype)}
-    inputs.update(_initial(input, "H0", h_0, "h_0", width))
-    inputs.update(_initial(input, "C0", c_0, "c_0", width))
-    attrs = {
-        "use_peepholes": use_peepholes,
-        "is_reverse": is_reverse,
-        "gate_activation": gate_activation,
-        "cell_activation": cell_activation,
-        "candidate_activation": candidate_activation,
-    }
+    bias = _bias(helper, width, use_peepholes, dtype)
+    _check_states(input, width, h_0=h_0, c_0=c_0)
     outs = ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")
-    hidden, cell, *_ = helper.run("lstm", inputs, outs, attrs=attrs)
+    hidden, cell, *_ = run_layer("lstm", locals(), outs, without=_PARAMETERS, helper=helper)
     hidden.lod_level = cell.lod_level = input.lod_level
     return hidden, cell
 
@@ -204,23 +203,17 @@ def dynamic_gru(
     """
     _check(input, None, "dynamic_gru")
     helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
-    inputs = {
-        "Input": input,
-        "Weight": helper.create_parameter(attr=helper.param_attr, shape=[size, 3 * size], dtype=input.dtype),
-    }
+    shape, dtype = [size, 3 * size], input.dtype
+    weight = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=dtype)
+    bias = None
     if helper.bias_attr:
-        inputs["Bias"] = helper.create_parameter(
-            attr=helper.bias_attr, shape=[1, 3 * size], dtype=input.dtype, is_bias=True
-        )
-    inputs.update(_initial(input, "H0", h_0, "h_0", size))
-    attrs = {
-        "is_reverse": is_reverse,
-        "gate_activation": gate_activation,
-        "activation": candidate_activation,
-        "origin_mode": origin_mode,
-    }
+        shape = [1, 3 * size]
+        bias = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
+    _check_states(input, size, h_0=h_0)
     outs = ("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden")
-    hidden: Variable = helper.run("gru", inputs, outs, attrs=attrs)[0]
+    hidden: Variable = run_layer(
+        "gru", locals(), outs, without=_PARAMETERS, helper=helper, activation="candidate_activation"
+    )[0]
     hidden.lod_level = input.lod_level
     return hidden
 
@@ -265,27 +258,16 @@ def lstm(
     """
     check_dtypes("lstm", input=input, init_h=init_h, init_c=init_c)
     helper = LayerHelper("cudnn_lstm", name=name)
-    ways = 2 if is_bidirec else 1
-    widths = [input.shape[-1]] * ways + [hidden_size * ways] * (ways * (num_layers - 1))
-    weight = helper.create_parameter(
+    input_size, ways = input.shape[-1], 2 if is_bidirec else 1
+    widths = [input_size] * ways + [hidden_size * ways] * (ways * (num_layers - 1))
+    w = helper.create_parameter(
         attr=helper.param_attr,
         shape=[sum(4 * hidden_size * (width + hidden_size + 2) for width in widths)],
         dtype=input.dtype,
         default_initializer=default_initializer,
     )
-    attrs = {
-        "max_len": max_len,
-        "is_bidirec": is_bidirec,
-        "input_size": input.shape[-1],
-        "hidden_size": hidden_size,
-        "num_layers": num_layers,
-        "is_test": is_test,
-        "dropout_prob": dropout_prob,
-        "seed": seed,
-    }
-    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight, "Cache": _cache()}
-    out, last_h, last_c = helper.run("cudnn_lstm", inputs, ("Out", "last_h", "last_c"), attrs=attrs)
-    return out, last_h, last_c
+    cache, outs = _cache(), ("Out", "last_h", "last_c")
+    return run_layer("cudnn_lstm", locals(), outs, without=_PARAMETERS, helper=helper)
 
 
 def _cache() -> Variable | None:
@@ -314,14 +296,10 @@ def _bias(helper: LayerHelper, width: int, use_peepholes: bool, dtype: Any) -> V
     return helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
 
 
-def _initial(
-    input: Variable, slot: str, state: Variable | None, what: str, width: int
-) -> dict[str, Variable]:
-    """The input of an initial state, which like Fluid's has to have the open first dimension of `input`."""
-    if state is None:
-        return {}
-    if tuple(state.shape) != (input.shape[0], width):
-        raise ArgumentAssertion(
-            f"'{what}' must be of shape {[input.shape[0], width]} (batch size, size), got {list(state.shape)}"
-        )
-    return {slot: state}
+def _check_states(input: Variable, width: int, **states: Variable | None) -> None:
+    """Raise AssertionError unless initial states are as Fluid's: with the open first dimension of `input`."""
+    for name, state in states.items():
+        if state is not None and tuple(state.shape) != (input.shape[0], width):
+            raise ArgumentAssertion(
+                f"'{name}' must be of shape {[input.shape[0], width]} (batch size, size), got {list(state.shape)}"
+            )

@@ -186,10 +186,10 @@ def fill_constant_batch_size_like(
         "force_cpu": force_cpu,
         **_value_attrs(as_numbers(value), kind),
     }
-    return _frozen("fill_constant_batch_size_like", {"Input": input}, kind, attrs)
+    return _without_gradient("fill_constant_batch_size_like", {"Input": input}, kind, attrs)
 
 
-def _frozen(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any]) -> Variable:
+def _without_gradient(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any]) -> Variable:
     """The output of an operator that no gradient goes through."""
     return run_op(op_type, inputs, attrs=attrs, stop_gradient=True)
 
@@ -235,7 +235,7 @@ def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
     inputs = {
         slot: _element(value, dtype) for slot, value in (("Start", start), ("End", end), ("Step", step))
     }
-    return _frozen("range", inputs, dtype, {})
+    return _without_gradient("range", inputs, dtype, {})
 
 
 def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None) -> Variable:
@@ -283,7 +283,9 @@ def eye(
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
             raise TypeError(f"the sizes of eye must be positive integers, got {size!r}")
     kind = to_vartype(dtype)
-    out = _frozen("eye", {}, kind, {"num_rows": num_rows, "num_columns": columns, "dtype": int(kind)})
+    out = _without_gradient(
+        "eye", {}, kind, {"num_rows": num_rows, "num_columns": columns, "dtype": int(kind)}
+    )
     for size in reversed(batch_shape or ()):
         out = run_op("stack", {"X": [out] * size}, outputs=("Y",), attrs={"axis": 0})
     return out
@@ -294,4 +296,4 @@ def diag(diagonal: Variable | np.ndarray) -> Variable:
     if isinstance(diagonal, np.ndarray):
         diagonal = assign(diagonal)
     check_variable(diagonal, "diagonal", "diag")
-    return _frozen("diag", {"Diagonal": diagonal}, diagonal.dtype, {})
+    return _without_gradient("diag", {"Diagonal": diagonal}, diagonal.dtype, {})

@@ -39,16 +39,14 @@ _WHOLE = (VarType.INT32, VarType.INT64)
 
 def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     """The entries of `input` along `dim` that the integers in `index` name (`fluid.layers.index_select`)."""
-    check_variable(input, "input", "index_select")
     check_dtype(index, "index", "index_select", _WHOLE)
-    return run_op("index_select", {"X": input, "Index": index}, attrs={"dim": dim})
+    return run_layer("index_select", locals(), X="input")
 
 
 def index_sample(x: Variable, index: Variable) -> Variable:
     """Of each row of `x` [N, m] the elements that that row of `index` [N, k] names (`fluid.layers.index_sample`)."""
-    check_variable(x, "x", "index_sample")
     check_dtype(index, "index", "index_sample", _WHOLE)
-    return run_op("index_sample", {"X": x, "Index": index})
+    return run_layer("index_sample", locals())
 
 
 def diag_embed(input: Variable | np.ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:

@@ -8,7 +8,8 @@ from typing import Any
 from ...base.errors import ArgumentAssertion
 from ...eager import as_number_list, as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import run_layer
 from ..checks import check_choice
 from .shape_arguments import check_list, has_variables, known, one_by_one
 
@@ -52,15 +53,13 @@ def expand(
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
     """`x` repeated until it has the shape of `target_tensor` (`fluid.layers.expand_as`)."""
-    check_variables("expand_as", x=x, target_tensor=target_tensor)
-    return run_op("expand_as", {"X": x, "target_tensor": target_tensor}, name=name)
+    return run_layer("expand_as", locals())
 
 
 def reverse(x: Variable, axis: int | Sequence[int]) -> Variable:
     """`x` with the order along the dimensions `axis` reversed (`fluid.layers.reverse`)."""
-    check_variable(x, "x", "reverse")
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    return run_op("reverse", {"X": x}, attrs={"axis": axes})
+    axis = [axis] if isinstance(axis, int) else list(axis)
+    return run_layer("reverse", locals())
 
 
 def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Variable:
@@ -68,12 +67,11 @@ def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Varia
 
     Raises TypeError unless `dims` is a list or tuple.
     """
-    check_variable(input, "input", "flip")
     if not isinstance(dims, (list, tuple)):
         raise TypeError(
             f"The type of 'dims' in flip must be a list or tuple, but received {type(dims).__name__}"
         )
-    return run_op("flip", {"X": input}, attrs={"dims": list(dims)}, name=name)
+    return run_layer("flip", locals(), X="input")
 
 
 def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str | None = None) -> Variable:
@@ -81,9 +79,8 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
 
     `paddings`: how much before and after, dimension by dimension: two numbers for each.
     """
-    check_variable(x, "x", "pad")
-    attrs = {"paddings": as_number_list(paddings), "pad_value": float(as_numbers(pad_value))}
-    return run_op("pad", {"X": x}, attrs=attrs, name=name)
+    paddings, pad_value = as_number_list(paddings), float(as_numbers(pad_value))
+    return run_layer("pad", locals())
 
 
 def pad2d(
@@ -125,6 +122,5 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
 
     Follows `fluid.layers.pad_constant_like`.
     """
-    check_variables("pad_constant_like", x=x, y=y)
-    attrs = {"pad_value": float(pad_value)}
-    return run_op("pad_constant_like", {"X": x, "Y": y}, attrs=attrs, name=name)
+    pad_value = float(pad_value)
+    return run_layer("pad_constant_like", locals())

@@ -12,18 +12,14 @@ __all__ = ["argmax", "argmin", "argsort"]
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
     """Where along `axis` the largest element stands, int64 (`fluid.layers.argmax`)."""
-    return _arg("argmax", "arg_max", x, axis)
+    check_variable(x, "x", "argmax")
+    return run_op("arg_max", {"X": x}, attrs={"axis": axis}, stop_gradient=True)
 
 
 def argmin(x: Variable, axis: int = 0) -> Variable:
     """Where along `axis` the smallest element stands, int64 (`fluid.layers.argmin`)."""
-    return _arg("argmin", "arg_min", x, axis)
-
-
-def _arg(layer: str, op_type: str, x: Variable, axis: int) -> Variable:
-    check_variable(x, "x", layer)
-    attrs = {"axis": axis}
-    return run_op(op_type, {"X": x}, attrs=attrs, stop_gradient=True)
+    check_variable(x, "x", "argmin")
+    return run_op("arg_min", {"X": x}, attrs={"axis": axis}, stop_gradient=True)
 
 
 def argsort(

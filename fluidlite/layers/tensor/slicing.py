@@ -8,7 +8,8 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...eager import as_number_list
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ...op_functions import run_layer
 from ..checks import INTEGERS, check_dtype
 from .constants import fill_constant
 from .shape_arguments import check_list, has_variables, known, one_by_one
@@ -121,17 +122,7 @@ def crop(
     if not isinstance(shape, (list, tuple, Variable)):
         raise ArgumentError(f"'shape' of crop must be a list, tuple or Variable, got {shape!r}")
     offsets = [0] * len(x.shape) if offsets is None else offsets
-    inputs: dict[str, Any] = {"X": x}
-    attrs: dict[str, Any] = {}
-    if isinstance(shape, Variable):
-        inputs["Y"] = shape
-    else:
-        attrs["shape"] = list(shape)
-    if isinstance(offsets, Variable):
-        inputs["Offsets"] = offsets
-    else:
-        attrs["offsets"] = list(offsets)
-    return run_op("crop", inputs, attrs=attrs, name=name)
+    return run_layer("crop", locals(), Y="shape")
 
 
 def crop_tensor(
@@ -183,8 +174,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     """
     check_variable(input, "input", "gather")
     check_dtype(index, "index", "gather", INTEGERS)
-    attrs = {"overwrite": overwrite}
-    return run_op("gather", {"X": input, "Index": index}, attrs=attrs)
+    return run_op("gather", {"X": input, "Index": index}, attrs={"overwrite": overwrite})
 
 
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
@@ -210,9 +200,8 @@ def scatter(
         name: what the result is called.
         overwrite: the last counts where a row is named several times; otherwise their sum.
     """
-    check_variable(input, "input", "scatter")
+    check_variables("scatter", input=input, updates=updates)
     check_dtype(index, "index", "scatter", INTEGERS)
-    check_variable(updates, "updates", "scatter")
     inputs = {"X": input, "Ids": index, "Updates": updates}
     return run_op("scatter", inputs, attrs={"overwrite": overwrite}, name=name)
 
@@ -229,14 +218,13 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     Raises:
         ValueError: `ref` and `updates` differ in type.
     """
-    check_variable(ref, "ref", "scatter_nd_add")
+    check_variables("scatter_nd_add", ref=ref, updates=updates)
     check_dtype(index, "index", "scatter_nd_add", INTEGERS)
-    check_variable(updates, "updates", "scatter_nd_add")
     if ref.dtype != updates.dtype:
         raise ArgumentError(
             f"ref and updates of scatter_nd_add must have one data type, got {ref.dtype} and {updates.dtype}"
         )
-    return run_op("scatter_nd_add", {"X": ref, "Index": index, "Updates": updates}, name=name)
+    return run_layer("scatter_nd_add", locals(), X="ref")
 
 
 def scatter_nd(index: Variable, updates: Variable, shape: Sequence[int], name: str | None = None) -> Variable:

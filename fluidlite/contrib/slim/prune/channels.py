@@ -103,8 +103,8 @@ class Channels:
                 return [[(out, 1), (weight, 0), (data, 1)]]
             raise self._refusal(op, name)
         if kind == "batch_norm":
-            lasting = [slots[slot][0] for slot in ("Scale", "Bias", "Mean", "Variance")]
-            return [[(slots["X"][0], 1), (op._op.output("Y")[0], 1), *((held, 0) for held in lasting)]]
+            parameters = [slots[slot][0] for slot in ("Scale", "Bias", "Mean", "Variance")]
+            return [[(slots["X"][0], 1), (op._op.output("Y")[0], 1), *((one, 0) for one in parameters)]]
         if kind.startswith("elementwise_"):
             (left,), (right,), (out,) = slots["X"], slots["Y"], op._op.output("Out")
             wide, narrow = self._shape(left), self._shape(right)
