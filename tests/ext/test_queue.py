@@ -199,3 +199,32 @@ def test_many_producers_and_consumers_lose_nothing() -> None:
     for thread in consumers:
         thread.join(20)
     assert sorted(got) == sorted(1000 * k + i for k in range(4) for i in range(300))
+
+
+def test_whoever_waits_has_his_turn_while_the_other_goes_on() -> None:
+    """Also if the interpreter itself would not change threads for a minute."""
+    queue, made = Queue(1000), 0
+    interval = sys.getswitchinterval()
+
+    def produce() -> None:
+        nonlocal made
+        time.sleep(0.2)  # until the other one waits
+        for _ in range(200):
+            until = time.perf_counter() + 0.0005
+            while time.perf_counter() < until:
+                pass
+            made += 1
+            queue.put(made)
+        queue.close()
+
+    sys.setswitchinterval(60)
+    try:
+        thread = threading.Thread(target=produce)
+        thread.start()
+        assert queue.get() == 1
+        so_far = made
+        assert [queue.get() for _ in range(199)] == list(range(2, 201))
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert so_far < 200
