@@ -136,6 +136,7 @@ class LoopBody(Body):
     """
 
     def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
+        self._said = feeds.rows
         names = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
         names += [each.name for each in form.carried]
         super().__init__(
@@ -159,6 +160,8 @@ class LoopBody(Body):
     def _rows(self, size: int) -> list[str]:
         """Which rows these may be: those of a place ("n"), of the place before ("m"), always as many ("")."""
         found = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        if self._said is not None and size == self._said:
+            return ["n", ""]
         rows = [k for k in ("n", "m") if k in found]
         return rows if isinstance(size, Size) and found == rows else [*rows, ""]
 
@@ -174,13 +177,13 @@ class LoopBody(Body):
             shape.append(labels[0] if labels and isinstance(size, Size) else size)
         return self._rows(self.meta.shapes[inner][0]), tuple(shape), self.meta.dtypes[inner]
 
-    def check_carried(self, name: str, after: str, rows: str, shape: Shape, dtype: VarType) -> None:
+    def check_carried(self, name: str, after: str, leaves: str, shape: Shape, dtype: VarType) -> None:
         """Raise CannotPlan unless a turn leaves what the next one wants to find."""
         inner = self._outside.get(after, after)
         left, found = self.meta.shapes[inner], self.meta.shapes[name]
-        if not left or {"m": "n", "n": "m", "": ""}[rows] not in self._rows(left[0]):
+        if not left or leaves not in self._rows(left[0]):
             raise CannotPlan(f"variable {name!r} has another number of rows after a turn")
-        start = 1 if rows else 0
+        start = 1 if leaves else 0
         if (
             len(left) != len(found)
             or self.meta.dtypes[inner] != dtype

@@ -99,6 +99,8 @@ class Plan(StepPlan):
             table: (self.feed_names.index(level), [ranked(table, what) for what in RANKED])
             for table, level in self.meta.ranks.items()
         }
+        index = self.feed_names.index
+        self._matched = [(index(one), index(other)) for one, other in self.meta.matched]
         of_ranks = [name for _, names in self._ranked.values() for name in names]
         self._fed = frozenset([*self.feed_names, *self._later, *of_ranks])
         self._registers = Registers(self.meta.sizes)
@@ -127,7 +129,7 @@ class Plan(StepPlan):
         }
         self._registers.add_guards()
         self._settle()
-        if self._loops and not self.accepts(list(feed.values())):
+        if (self._loops or self._ranked) and not self.accepts(list(feed.values())):
             raise CannotPlan("turns of a loop have sizes that no plan for them is made for")
 
     def _size(self, size: Any) -> tuple[int, int]:
@@ -297,7 +299,7 @@ class Plan(StepPlan):
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
         """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
-        if self._loops:
+        if self._loops or self._ranked:
             return self._accepts_ranked(arrays)
         return self._accepts(arrays)
 
@@ -306,6 +308,8 @@ class Plan(StepPlan):
         if (
             len(arrays) != len(self.feed_names) or profiling.active is not None
         ):  # which wants the time of each operator
+            return self.engine.bind_arrays(())
+        if not all(np.array_equal(arrays[one], arrays[other]) for one, other in self._matched):
             return self.engine.bind_arrays(())
         found = []
         for table, (at, _) in self._ranked.items():

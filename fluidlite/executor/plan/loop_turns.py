@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
 from .branching import RAN
-from .counted import Counted
 from .shapes import CannotPlan, in_place_of, ranked
 from .stages import Stages, stages
 from .turn_ops import LOOP, ROWS, Carry, LoopForm
@@ -52,13 +51,21 @@ class _Apart(Exception):
 
 
 class LoopTurns:
-    """The turns of one operator, of which `made` are operators."""
+    """The turns of one operator, of which `made` are operators.
 
-    def __init__(self, op: Operator, form: Counted, table: str, back: bool) -> None:
+    `ops`: what computes something in its block; `table`: the rank table that it goes through, or `steps`: a variable
+    that has the steps along its first axis, and as many rows in each; `back`: whether it goes from the last place to
+    the first.
+    """
+
+    def __init__(
+        self, op: Operator, block: Block, ops: Sequence[Operator], table: str, back: bool, steps: str = ""
+    ) -> None:
         self.op = op
-        self.form = form
-        self.block: Block = form.block
+        self._ops = ops
+        self.block = block
         self.table = table
+        self.steps = steps
         self.back = back
         self.made: list[Operator] = []
         self.values: dict[str, Value] = {}
@@ -83,8 +90,8 @@ class LoopTurns:
         self.after[name], self.firsts[name], self.rows[name] = after, first, rows
 
     def found(self, name: str) -> str:
-        assert self._stages is not None
-        return self._stages.name(name)
+        """What a variable of the block is called here."""
+        return name if self._stages is None else self._stages.name(name)
 
     def packed(self, name: str) -> str:
         """Where the rows of a variable in all turns are."""
@@ -104,13 +111,14 @@ class LoopTurns:
             self._run(wanted, left, sums, True)
         except _Apart:
             self.values, self.made, self.totals = before[0], before[1], {}
+            self.last = dict.fromkeys(self.last, "")
             self._run(wanted, left, sums, False)
 
     def _run(self, wanted: list[str], left: list[str], sums: list[str], apart: bool) -> None:
         carried = dict(self.after)
         carried |= {name: self.after[source] for name, source in self.shortened.items()}
         ends = [*wanted, *left]
-        self._stages = found = stages(self.block, self.form.ops, {*self.values}, carried, ends, sums, apart)
+        self._stages = found = stages(self.block, self._ops, {*self.values}, carried, ends, sums, apart)
         for op in found.before:
             self._once(op)
         self._turns(found, {found.name(name) for name in wanted})
@@ -147,7 +155,8 @@ class LoopTurns:
         read = dict.fromkeys(name for op in found.turn for name in op.reads() if name not in own)
         kept = wanted | {name for op in found.after for name in op.reads()}
         # What is carried and wanted is copied in each turn.
-        copies = {name: f"{name}{VERSION}C" for name in sorted(kept) if name in self.shortened}
+        moving = self.shortened if self.table else self.after
+        copies = {name: f"{name}{VERSION}C" for name in sorted(kept) if name in moving}
         carrying = {self.shortened.get(name, name) for name in (*read, *copies)} & self.after.keys()
         after = {name: found.name(self.after[name]) for name in carrying}
         # What only the next turn looks at, or whoever asks for the last one.
@@ -165,12 +174,10 @@ class LoopTurns:
             if name not in (*made, *last) and not isinstance(self.values.get(name), Packed):
                 raise CannotPlan(f"variable {name!r} is the same in all turns", self.op)
         through = [name for name in after.values() if name not in (*made, *last)]
-        inputs: dict[str, list[str]] = {
-            "Bounds": [ranked(self.table, "bounds")],
-            "Running": [ranked(self.table, "first")],
-            "Order": [ranked(self.table, "order")],
-            "Items": [ranked(self.table, "items")],
-        }
+        inputs: dict[str, list[str]] = {"Steps": [self.steps]}
+        if self.table:
+            names = ("Bounds", "bounds"), ("Running", "first"), ("Order", "order"), ("Items", "items")
+            inputs = {slot: [ranked(self.table, what)] for slot, what in names}
         groups: dict[type, list[str]] = {Packed: [], Parts: [], Like: [], Same: []}
         consts = []
         for name in dict.fromkeys([*read, *through]):
@@ -210,7 +217,10 @@ class LoopTurns:
         var = self.block._find_var_recursive(name.partition(VERSION)[0])
         for inner in self.block.within() if var is None else ():
             var = var or inner.vars.get(name.partition(VERSION)[0])
-        return name.endswith(RAN) or bool(var is not None and var._shape and var._shape[0] >= 0)
+        shape = (var._shape if var is not None else None) or (-1,)
+        steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
+        rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
+        return name.endswith(RAN) or (shape[0] >= 0 and shape[0] != rows)
 
 
 def _renamed(op: Operator, names: Mapping[str, str]) -> Operator:

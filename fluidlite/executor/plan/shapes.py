@@ -79,6 +79,7 @@ class ExactMeta:
         self._finds = finds
         self.make_body = make_body
         self.ranks: dict[str, str] = {}  # rank table -> the offsets of the sequences that it is of
+        self.matched: list[tuple[str, str]] = []  # fed offsets that are the same
         self.roots: dict[str, Any] = {}  # what sizes are called in `symbols` -> these
         self._feeds: Mapping[str, np.ndarray] = feeds
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
@@ -133,6 +134,16 @@ class ExactMeta:
             self.shapes[ranked(table, what)] = tuple([size])
             self._type(ranked(table, what), VarType.INT64)
         self.ranks[table] = level
+
+    def match(self, level: str, other: str) -> None:
+        """Have the fed offsets `level` be the same as `other` in each step."""
+        if level == other or (level, other) in self.matched:
+            return
+        if level not in self._feeds or other not in self._feeds:
+            raise CannotPlan(f"the sequences {level!r} are found by the step")
+        if not np.array_equal(self._feeds[level], self._feeds[other]):
+            raise CannotPlan(f"the sequences {level!r} are others than {other!r}", passing=True)
+        self.matched.append((level, other))
 
     def _counted(self, name: str, array: np.ndarray) -> np.ndarray:
         """The elements of a feed as sizes."""

@@ -27,12 +27,19 @@ def _infer_rank(op: OpView) -> None:
 
 
 def _infer_in_steps(op: OpView) -> None:
-    if op.lod("X") != (_meta(op).ranks.get(op.attr("table")),):
+    levels, rows = op.lod("X"), op.shape("Index")[0]
+    if len(levels) == 1:
+        _meta(op).match(levels[0], _meta(op).ranks[op.attr("table")])
+    elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
         raise CannotPlan(f"variable {op.name('X')!r} has other sequences than the rank table")
-    op.set("Out", op.shape("X"), op.dtype("X"))
+    if op.shape("X")[0] != rows:
+        raise CannotPlan(f"variable {op.name('X')!r} has other rows than the sequences that are ranked")
+    op.set("Out", (rows, *op.shape("X")[1:]), op.dtype("X"))
 
 
 def _infer_rows(op: OpView) -> None:
+    if op.lod("X"):
+        raise CannotPlan(f"variable {op.name('X')!r} has sequences")
     op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
 
 
@@ -44,7 +51,7 @@ def _infer_in_order(op: OpView) -> None:
 
 def _infer_sequences(op: OpView) -> None:
     _infer_rows(op)
-    op.carry("Out", (_meta(op).ranks[op.attr("table")],))
+    op.carry("Out", op.lod("Like") or (_meta(op).ranks[op.attr("table")],))
 
 
 def _taken(op: OpView) -> Call:
@@ -63,8 +70,8 @@ def _rows(name: str, infer: Callable[[OpView], None], doc: str) -> OpDef:
     """An operator whose results are rows of X, those that Index numbers."""
     return OpDef(
         name,
-        inputs=("X", "Index"),
-        attrs={"table": ""},
+        inputs=("X", "Index", "Like?#"),
+        attrs={"table": "", "gradient": False},
         infer=infer,
         kernel=lambda xp, X, Index: X[Index],
         native=_taken,
@@ -93,7 +100,7 @@ ROWS = _rows("rows_of", _infer_rows, "Some rows of X.")
 
 
 def _infer_zeros(op: OpView) -> None:
-    op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
+    op.set("Out", (op.shape("Index")[op.attr("axis")], *op.shape("X")[1:]), op.dtype("X"))
 
 
 def _zeros(op: OpView) -> Call:
@@ -106,11 +113,12 @@ def _zeros(op: OpView) -> Call:
 ZEROS = OpDef(
     "zeros_of_first",
     inputs=("X#", "Index#"),
+    attrs={"axis": 0},
     infer=_infer_zeros,
     kernel=lambda xp, X, Index: xp.zeros((len(Index), *X.shape[1:]), X.dtype),
     native=_zeros,
     lod_from=None,
-    doc="Zeros like X, as many rows as Index has.",
+    doc="Zeros like X, as many rows as Index has along an axis.",
 )
 
 
@@ -167,8 +175,10 @@ class LoopForm:
         """By what names a turn knows what stands in an output slot."""
         return (self.made, self.each, self.last, self.sums)[MADE.index(slot)]
 
-    def leaves(self, name: str) -> str:
+    def leaves(self, name: str, uniform: bool) -> str:
         """Which rows something has that only the next turn looks at: as `Carry.rows`, when it is made."""
+        if uniform:
+            return "n"
         found = {"m": "n", "n": "m", "": ""}[next(each.rows for each in self.carried if each.after == name)]
         if found == "n":
             raise CannotPlan(f"how many rows the last turn leaves of {name!r} is found by it")
@@ -178,8 +188,9 @@ class LoopForm:
 class Feeds:
     """What a body is fed: arrays of the shapes that it finds, and what the sizes in them are called."""
 
-    def __init__(self, n: int, m: int) -> None:
+    def __init__(self, n: int, m: int, rows: int | None = None) -> None:
         self._rows = {"n": n, "m": m}
+        self.rows = rows  # how many there are in each turn, if the program says so
         self.arrays: dict[str, np.ndarray] = {}
         self.symbols: dict[str, tuple[str, ...]] = {}
         self.outer: dict[str, Any] = {}
@@ -189,7 +200,7 @@ class Feeds:
         labels, sizes = [], []
         for axis, size in enumerate(shape):
             if rows and not axis:
-                labels.append(rows)
+                labels.append(rows if self.rows is None else "")
                 sizes.append(self._rows[rows])
                 continue
             label = f"{name}.{axis}" if isinstance(size, Size) else ""
@@ -203,7 +214,6 @@ class Feeds:
 
 def _infer_loop(op: OpView) -> None:
     form: LoopForm = op.attr("form")
-    meta = _meta(op)
     slots = {
         slot: [(op.shape(slot, k), op.dtype(slot, k)) for k in range(op.count(slot))] for slot in op.inputs
     }
@@ -211,8 +221,7 @@ def _infer_loop(op: OpView) -> None:
         raise CannotPlan("a turn works on sequences")
     if any(not shape for slot in slots if slot not in ("Const", "Parts") for shape, _ in slots[slot]):
         raise CannotPlan("it makes numbers without dimensions")
-    first = meta.shapes[op.name("Running")][0]
-    every, rows = meta.shapes[op.name("Order")][0], meta.shapes[op.name("Items")][0]
+    _, first, every, rows = _counts(op)
     carried_rows = _carried_rows(op, form, first, every)
     for slot, wanted in (("Given", (rows,)), ("Same", (first, every))):
         for shape, _ in slots.get(slot, ()):
@@ -222,16 +231,25 @@ def _infer_loop(op: OpView) -> None:
     n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
     moves = bool(form.likes) or any(each.rows == "m" for each in form.carried)
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
+    if not isinstance(first, Size):  # one, or what the program says
+        counts = [pair for pair in counts if pair[0] == 1]
+    if op.has("Steps"):
+        counts = [(current(first), current(first))]
+    if not rows:
+        raise CannotPlan("there are no rows", passing=True)
     for pair in counts:
-        if (pair[0] > 1 and not isinstance(first, Size)) or any(body.fits(*pair) for body in form.bodies):
+        if any(body.fits(*pair) for body in form.bodies):
             continue
         body, sizes = _body(op, form, slots, *pair)
         form.bodies.append(body)
         form.outer.update(sizes)
-        _note_results(op, form, body, rows, carried_rows)
+        _note_results(op, form, body, carried_rows)
     for (shape, dtype), each in zip(slots.get("First", ()), form.carried, strict=False):
+        if op.has("Steps") and shape[0] != first:
+            raise CannotPlan(f"variable {each.name!r} begins with other rows than a step has")
         for body in form.bodies:
-            body.check_carried(each.name, each.after, each.rows, shape, dtype)
+            leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
+            body.check_carried(each.name, each.after, leaves, shape, dtype)
 
 
 def _carried_rows(op: OpView, form: LoopForm, first: int, every: int) -> int:
@@ -250,7 +268,8 @@ def _carried_rows(op: OpView, form: LoopForm, first: int, every: int) -> int:
 def _body(
     op: OpView, form: LoopForm, slots: dict[str, list[tuple[Shape, VarType]]], n: int, m: int
 ) -> tuple[Any, dict[str, Any]]:
-    feeds = Feeds(n, m)
+    said = op.has("Steps") and not isinstance(op.shape("Steps")[1], Size)
+    feeds = Feeds(n, m, n if said else None)
     for slot in READ:
         for k, (name, (shape, dtype)) in enumerate(zip(form.reads(slot), slots.get(slot, ()), strict=True)):
             rows = (
@@ -266,17 +285,33 @@ def _body(
     return made, feeds.outer
 
 
-def _note_results(op: OpView, form: LoopForm, body: Any, rows: int, carried_rows: int) -> None:
-    steps = _meta(op).shapes[op.name("Bounds")][0] - 1
+def _counts(op: OpView) -> tuple[int, int, int, int]:
+    """How many steps there are; how many rows the first one has, sequences without steps have as well, and all have."""
+    shapes = _meta(op).shapes
+    if op.has("Steps"):
+        steps, rows = shapes[op.name("Steps")][:2]
+        return steps, rows, rows, steps * rows
+    bounds, first, every, items = (
+        shapes[op.name(slot)][0] for slot in ("Bounds", "Running", "Order", "Items")
+    )
+    return bounds - 1, first, every, items
+
+
+def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> None:
+    steps, first, _, rows = _counts(op)
     for slot in MADE:
         for k, name in enumerate(form.makes(slot)):
             kinds, shape, dtype = body.result(name)
-            kind = form.leaves(name) if slot == "Last" else "n" if slot == "Made" else ""
-            if kind not in kinds:
+            kind = form.leaves(name, op.has("Steps")) if slot == "Last" else "n" if slot == "Made" else ""
+            own = form.outer.get(shape[0]) if shape else None  # of what stays, whose rows are those of a step
+            same = kind == "n" and op.has("Steps") and own is not None and own == op.shape("Steps")[1]
+            if slot == "Sums" and op.has("Steps") and "n" in kinds:
+                kind = "n"
+            if kind not in kinds and not same:
                 raise CannotPlan(f"variable {name!r} has other rows than the turns want")
             outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
             if kind:
-                outer[0] = rows if kind == "n" else carried_rows
+                outer[0] = rows if slot == "Made" else carried_rows if slot == "Last" else first
             if slot == "Each":
                 outer.insert(0, steps)
             op.set(slot, outer, dtype, k)
@@ -286,10 +321,9 @@ def _native_loop(op: OpView) -> list[Call]:
     form: LoopForm = op.attr("form")
     meta = _meta(op)
     calls: list[Call] = []
-    ints: list[int] = [meta.shapes[op.name("Bounds")][0] - 1, 0]
-    first = meta.shapes[op.name("Running")][0]
-    ints.append(_carried_rows(op, form, first, meta.shapes[op.name("Order")][0]))
-    operands: list[str | None] = [op.name("Bounds")]
+    steps, first, every, _ = _counts(op)
+    ints: list[int] = [steps, first, _carried_rows(op, form, first, every)]
+    operands: list[str | None] = [op.name_or_none("Bounds")]
     for slot in (*READ, *MADE):
         operands += op.names(slot)
     for k in range(op.count("Last")):
@@ -315,7 +349,8 @@ def _native_loop(op: OpView) -> list[Call]:
 LOOP = OpDef(
     TURNS,
     inputs=(
-        "Bounds", "Running#", "Order#", "Items#", "Given*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
+        "Steps?#", "Bounds?", "Running?#", "Order?#", "Items?#",
+        "Given*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
     ),
     outputs=("Made*?", "Each*?", "Last*?", "Sums*?"),
     attrs={"form": None},

@@ -136,7 +136,8 @@ class Turning:
             raise CannotPlan("gradients of an array are added to what others have put there", op)
         array.whole, array.table, array.start = f"{out}{TURNING}", table, 0
         inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
-        yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, {"table": table})
+        attrs = {"table": table, "gradient": bool(op.attr("accumulate"))}
+        yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, attrs)
 
     def _join(self, op: Operator) -> Iterator[Operator]:
         (source,), table = op.inputs["X"], self._table(op)
@@ -146,7 +147,7 @@ class Turning:
             return
         if not array.has_all(0, table):
             raise CannotPlan("an array does not have the steps of the sequences that are wanted", op)
-        inputs = {"X": [array.whole], "Index": [ranked(table, "places")]}
+        inputs = {"X": [array.whole], "Index": [ranked(table, "places")], "Like": op.inputs.get("X_W") or []}
         yield in_place_of(op, SEQUENCES, inputs, dict(op.outputs), {"table": table})
 
     def _index(self, op: Operator) -> int:
@@ -205,7 +206,7 @@ class Turning:
             raise CannotPlan("it does not take as many turns as sequences have steps", op)
         if any(start is None or start.table for start in starts.values()):
             raise CannotPlan("where its counters begin is found by the step", op)
-        loop = LoopTurns(op, form, table, False)
+        loop = LoopTurns(op, form.block, form.ops, table, False)
 
         def at(access: Any) -> int:
             start = starts[access.counter]
@@ -227,7 +228,7 @@ class Turning:
             array = self._arrays.get(name, _Array())
             if array.whole or len(array.elements) != at(access):
                 raise CannotPlan("an array that is written has other elements already", op)
-        self._shorten(loop, at)
+        self._shorten(loop, form, at)
         first, only = form.outer
         if only:
             raise CannotPlan(f"what the last turn makes of {only[0]!r} is wanted", op)
@@ -277,9 +278,9 @@ class Turning:
             kind = "elementwise_add" if way > 0 else "elementwise_sub"
             yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
 
-    def _shorten(self, loop: LoopTurns, at: Callable[[Any], int]) -> None:
+    def _shorten(self, loop: LoopTurns, form: Counted, at: Callable[[Any], int]) -> None:
         """Note which variables are the first rows of others."""
-        for each in loop.form.shortened:
+        for each in form.shortened:
             if self._tables.get(each.table) != loop.table or at(each):
                 raise CannotPlan(
                     "it looks at the sequences of another rank table, or at other steps", loop.op
@@ -300,7 +301,7 @@ class Turning:
         starts = {name: self._numbers.get(name) for name in form.counters}
         if form.step != -1 or any(start is None or start.table != table for start in starts.values()):
             raise CannotPlan("its counters are not what the turns have left", op)
-        loop = LoopTurns(op, form, table, True)
+        loop = LoopTurns(op, form.block, form.ops, table, True)
         loop.values = dict(forward.values)
 
         def at(access: Any) -> int:
@@ -330,7 +331,7 @@ class Turning:
                 raise CannotPlan("the gradient of an array has other elements already", op)
         for read in form.reads:
             self._give_gradient(loop, read, written.get(read.array), arrays, at)
-        self._shorten(loop, at)
+        self._shorten(loop, form, at)
         first, only = form.outer
         if only or not {*first} <= states.keys():
             raise CannotPlan("its gradients do not go from turn to turn", op)

@@ -1,4 +1,4 @@
-"""Steps in plans: the operators of all steps of a short `recurrent` stand in line with the others.
+"""Steps in plans: the operators of all steps of a `recurrent` stand in line with the others, if there are few.
 
     recurrent(x) -> y               flat(x) -> x@VU1                   the rows of all steps, one behind the other
       mul(x, w) -> a                mul(x@VU1, w) -> a@VU1             what needs no other step: once, for all rows
@@ -7,7 +7,8 @@
                                     mul(new@VU1.0, u) -> b@VU1.1, ...
                                     joined(new@VU1.0, new@VU1.1, ...) -> new@VU1, steps(new@VU1) -> y
 
-The gradient reads the values of each step under the names that they have in line. Longer ones are taken by `turns`.
+The gradient reads the values of each step under the names that they have in line. Where there are many steps, or the
+program does not say how many, they are the turns of a loop (`loop_turns.py`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.native import copy as copied
 from ...ops.native import itemsize, numel
 from ...ops.registry import EMPTY, VERSION, Call, OpDef, OpView, grad_name
-from .kept_branches import kept_within
+from .branching import in_line
+from .kept_branches import kept_inside, kept_within
+from .loop_turns import ALIAS, LoopTurns, Packed, Value
 from .shapes import CannotPlan, in_place_of, takes_no_part, works_alone
 from .stages import Stages, stages
+from .turn_ops import ZEROS
 
 UNROLLED = VERSION + "U"
 MOST_STEPS, MOST_OPERATORS = 64, 512
@@ -31,15 +35,18 @@ MOST_STEPS, MOST_OPERATORS = 64, 512
 
 
 def _infer_flat(op: OpView) -> None:
+    if len(op.shape("X")) < 2 or op.lod("X") or op.shape("X")[0] == 0:
+        raise CannotPlan(f"variable {op.name('X')!r} has sequences, or no steps", passing=True)
+    if any(n != wanted for n, wanted in zip(op.shape("X"), op.shape("Like")[:2], strict=False)):
+        raise CannotPlan(f"variable {op.name('X')!r} has other steps than {op.name('Like')!r}", passing=True)
     steps, rows, *tail = op.shape("X")
-    if steps != op.attr("count"):
+    if op.attr("count") and steps != op.attr("count"):
         raise CannotPlan(f"variable {op.name('X')!r} has {steps} steps, the program says {op.attr('count')}")
     op.set("Out", (steps * rows, *tail), op.dtype("X"))
 
 
 def _infer_steps(op: OpView) -> None:
-    rows, *tail = op.shape("X")
-    op.set("Out", (op.attr("count"), rows // op.attr("count"), *tail), op.dtype("X"))
+    op.set("Out", (*op.shape("Like")[:2], *op.shape("X")[1:]), op.dtype("X"))
 
 
 def _infer_cut(op: OpView) -> None:
@@ -65,23 +72,22 @@ def _bytes(op: OpView, slot: str) -> list[int]:
 
 FLAT = OpDef(
     "flat",
-    inputs=("X",),
-    attrs={"count": 1},
+    inputs=("X", "Like#"),
+    attrs={"count": 0},
     infer=_infer_flat,
-    kernel=lambda xp, X: X.reshape(-1, *X.shape[2:]),
+    kernel=lambda xp, X, Like: X.reshape(-1, *X.shape[2:]),
     native=copied("X", "Out"),
     view=("Out", "X"),
     doc="The rows of all steps, one behind the other.",
 )
 STEPS = OpDef(
     "steps",
-    inputs=("X",),
-    attrs={"count": 1},
+    inputs=("X", "Like#"),
     infer=_infer_steps,
-    kernel=lambda xp, X, count: X.reshape(count, -1, *X.shape[1:]),
+    kernel=lambda xp, X, Like: X.reshape(*Like.shape[:2], *X.shape[1:]),
     native=copied("X", "Out"),
     view=("Out", "X"),
-    doc="The rows of all steps with an axis for these in front.",
+    doc="The rows of all steps with an axis for these in front, as Like has it.",
 )
 CUT = OpDef(
     "cut",
@@ -98,13 +104,10 @@ JOINED = OpDef(
     native=lambda op: Call("concat", [*op.names("X"), op.name("Out")], _bytes(op, "X")),
     doc="The rows of all steps, one behind the other, of those of each.",
 )
-ALIAS = "rnn_memory_helper"
 
 
-def unrolls(op: Operator) -> bool:
-    """Whether the steps of an operator may stand in line, as far as can be said without its gradient."""
-    if op.type not in ("recurrent", "recurrent_grad"):
-        return False
+def _few(op: Operator) -> bool:
+    """Whether a copy of each step may stand in line, as far as can be said without its gradient."""
     ops = op.attrs["sub_block"].ops
     count = _count(op)
     if not 2 <= count <= MOST_STEPS or count * len(ops) > MOST_OPERATORS:
@@ -127,6 +130,18 @@ def _may_be_copied(op: Operator) -> bool:
     if works_alone(op) or takes_no_part(op) or definition.random or definition.host or definition.lod:
         return False
     return not op.attrs.get("is_sparse") and not any(map(op.block._is_persistable, op.writes()))
+
+
+def _are_turns(op: Operator) -> bool:
+    """Whether the steps may be turns of a loop in a plan."""
+    for inner in op.attrs["sub_block"].ops:
+        if takes_no_part(inner):
+            continue
+        if (works_alone(inner) and not in_line(inner)) or inner.definition.host or inner.definition.lod:
+            return False
+        if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
+            return False
+    return True
 
 
 class _Values:
@@ -163,12 +178,37 @@ class _Loop:
     def take(self, inside: str, source: str) -> None:
         """Give each step a part of something from outside."""
         label = self.label(inside)
-        self.add(FLAT, [source], [label], {"count": self.count})
+        inputs = {"X": [source], "Like": self.op.inputs["inputs"][:1]}
+        self.ops.append(in_place_of(self.op, FLAT, inputs, {"Out": [label]}, {"count": self.count}))
         self.values[inside] = _Values(label, label)
 
     def give(self, name: str, out: str) -> None:
         """Make what is outside of all steps."""
-        self.add(STEPS, [self.whole(name)], [out], {"count": self.count})
+        inputs = {"X": [self.whole(self.found(name))], "Like": self.op.inputs["inputs"][:1]}
+        self.ops.append(in_place_of(self.op, STEPS, inputs, {"Out": [out]}, {}))
+
+    def copy(self, kind: str, source: str, out: str) -> None:
+        """Make something of, or like, one variable outside."""
+        self.add(kind, [source], [out])
+
+    def zeros(self, name: str, like: str) -> str:
+        """Zeros for what a step finds as `name`, like what another variable is in a step."""
+        out = f"{self.label(name)}.zeros"
+        self.add("fill_zeros_like", [self.parts(like)[0]], [out])
+        return out
+
+    def take_zeros(self, name: str, like: str) -> None:
+        """Give each step zeros."""
+        self.values[name] = _Values(self.label(name), parts=[self.zeros(name, like)] * self.count)
+
+    def saved(self, given: Iterable[str], within: Iterable[str]) -> dict[str, _Values]:
+        """What the gradient finds: of what steps are given, and of what they make."""
+        found = {name: self.values[name] for name in given}
+        return found | {name: self.values[self.found(name)] for name in within}
+
+    def leave(self, name: str, out: str) -> None:
+        """Make what is outside of what the last step has left."""
+        self.add(ALIAS, [self.parts(self.found(name))[self.places[-1]]], [out])
 
     def whole(self, name: str) -> str:
         values = self.values[name]
@@ -192,17 +232,19 @@ class _Loop:
             raise CannotPlan(f"variable {name!r} is the same in all steps", self.op)
         return inner
 
-    def run(
+    def run_steps(
         self,
         carried: Mapping[str, str],
         firsts: Mapping[str, str],
         wanted: Iterable[str],
         sums: Iterable[str],
+        left: Iterable[str] = (),
     ) -> None:
         """Take all steps. `carried`: what a step finds of the one before, and what that is called there; `firsts`: what
-        the first one finds.
+        the first one finds; `left`: what is wanted of the last one.
         """
-        self._stages = found = stages(self.block, self.block.ops, {*self.values}, carried, [*wanted], [*sums])
+        ends = [*wanted, *left]
+        self._stages = found = stages(self.block, self.block.ops, {*self.values}, carried, ends, [*sums])
         for op in found.before:
             self._once(op)
         own = {name for op in found.turn for name in op.writes()} - {EMPTY}
@@ -250,15 +292,68 @@ class _Loop:
         return self.totals.get(self._stages.name(name))
 
 
+class _Turns(LoopTurns):
+    """The steps of one operator as turns of a loop, with the methods of `_Loop`."""
+
+    def __init__(self, op: Operator, back: bool) -> None:
+        block = op.attrs["sub_block"]
+        ops = [inner for inner in block.ops if not takes_no_part(inner)]
+        super().__init__(op, block, ops, "", back, op.inputs["inputs"][0])
+
+    @property
+    def ops(self) -> list[Operator]:
+        return self.made
+
+    def take(self, inside: str, source: str) -> None:
+        self.values[inside] = Packed(
+            self.add(FLAT, {"X": [source], "Like": [self.steps]}, self.label(inside))
+        )
+
+    def give(self, name: str, out: str) -> None:
+        self.add(STEPS, {"X": [self.packed(name)], "Like": [self.steps]}, out)
+
+    def copy(self, kind: str, source: str, out: str) -> None:
+        self.add(kind, {"X": [source]}, out)
+
+    def zeros(self, name: str, like: str) -> str:
+        inputs = {"X": [self.packed(like)], "Index": [self.steps]}
+        return self.add(ZEROS, inputs, f"{self.label(name)}.zeros", {"axis": 1})
+
+    def take_zeros(self, name: str, like: str) -> None:
+        self.values[name] = Packed(self.add("fill_zeros_like", {"X": [self.packed(like)]}, self.label(name)))
+
+    def saved(self, given: Iterable[str], within: Iterable[str]) -> dict[str, Value]:
+        found = {name: self.values[name] for name in given}
+        return found | {name: self.values[self.found(name)] for name in within}
+
+    def leave(self, name: str, out: str) -> None:
+        if not self.last[name]:
+            raise CannotPlan(f"what the last step leaves of {name!r} is wanted of all", self.op)
+        self.add(ALIAS, {"X": [self.last[name]]}, out)
+
+    def run_steps(
+        self,
+        carried: Mapping[str, str],
+        firsts: Mapping[str, str],
+        wanted: Iterable[str],
+        sums: Iterable[str],
+        left: Iterable[str] = (),
+    ) -> None:
+        for name, after in carried.items():
+            self.carry(name, after, firsts[name], "n")
+        self.last = dict.fromkeys(left, "")
+        self.run(wanted, self.last, sums)
+
+
 class Unrolling:
-    """Operators with the steps of short `recurrent` operators in their places. `given`: whether a variable has a value
+    """Operators with the steps of `recurrent` operators in their places. `given`: whether a variable has a value
     before.
     """
 
     def __init__(self, given: Callable[[str], bool]) -> None:
         self._given = given
         self._made: set[str] = set()
-        self._loops: dict[str, _Loop] = {}
+        self._loops: dict[str, tuple[_Loop | _Turns, dict[str, Any]]] = {}  # with what the gradient finds
 
     @property
     def any(self) -> bool:
@@ -266,43 +361,45 @@ class Unrolling:
 
     def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
         for op in ops:
-            if not unrolls(op):
-                yield op
-            elif op.type == "recurrent":
+            if op.type == "recurrent" and (_few(op) or _are_turns(op)):
                 yield from self._forward(op)
-            else:
+            elif op.type == "recurrent_grad":
                 yield from self._gradient(op)
+            else:
+                yield op
             self._made.update(op.writes())
 
     def _forward(self, op: Operator) -> list[Operator]:
-        loop = _Loop(op, _count(op), bool(op.attr("reverse")))
+        back = bool(op.attr("reverse"))
+        loop = _Loop(op, _count(op), back) if _few(op) else _Turns(op, back)
         for name in dict.fromkeys(op.inputs["inputs"]):
             loop.take(name, name)
         initial, before = op.inputs.get("initial_states", ()), op.attr("ex_states")
         firsts = {name: f"{loop.label(name)}.first" for name in before}
         for name, source in zip(before, initial, strict=True):
-            loop.add(ALIAS, [source], [firsts[name]])
+            loop.copy(ALIAS, source, firsts[name])
         carried = dict(zip(before, op.attr("states"), strict=True))
         kept = kept_names(op) or frozenset()
         outputs = list(dict.fromkeys(op.outputs.get("outputs", ())))
         within = [*kept_within(loop.block, loop.block.ops, kept), *sorted(kept.intersection(carried))]
-        given = [*loop.values]
-        loop.run(carried, firsts, dict.fromkeys([*outputs, *within]), ())
+        within += kept_inside(loop.block.ops) if kept else []
+        given = [name for name in loop.values if name in kept]
+        loop.run_steps(carried, firsts, dict.fromkeys([*outputs, *within]), ())
         for name in outputs:
-            loop.give(loop.found(name), name)
+            loop.give(name, name)
         for scope in op.outputs.get("step_scopes", ()):
-            self._loops[scope] = loop
-        saved = {name: loop.values[name] for name in given if name in kept}
-        saved |= {name: loop.values[loop.found(name)] for name in within}
-        loop.values = saved
+            self._loops[scope] = loop, loop.saved(given, within)
         return loop.ops
 
     def _gradient(self, op: Operator) -> list[Operator]:
-        forward = self._loops.get(op.inputs["step_scopes"][0])
+        forward, saved = self._loops.get(op.inputs["step_scopes"][0], (None, {}))
         if forward is None:
             raise CannotPlan("its steps have run elsewhere", op)
-        loop = _Loop(op, forward.count, not forward.back)
-        loop.values = dict(forward.values)
+        if isinstance(forward, _Turns) and not _are_turns(op):
+            raise CannotPlan("a step of its gradient cannot be part of a plan", op)
+        back = not forward.back
+        loop = _Turns(op, back) if isinstance(forward, _Turns) else _Loop(op, forward.count, back)
+        loop.values = dict(saved)
         written = {name for inner in loop.block.ops for name in inner.writes()}
         read = {name for inner in loop.block.ops for name in inner.reads()}
         for name, arriving in zip(
@@ -310,7 +407,7 @@ class Unrolling:
         ):
             if arriving not in self._made and not self._given(arriving):
                 arriving = f"{loop.label(arriving)}.zeros"
-                loop.add("fill_zeros_like", [name], [arriving])
+                loop.copy("fill_zeros_like", name, arriving)
             loop.take(grad_name(name), arriving)
         carried, firsts = {}, {}
         for before, after in zip(op.attr("ex_states"), op.attr("states"), strict=True):
@@ -321,55 +418,50 @@ class Unrolling:
             like = after if after in loop.values else before
             if like not in loop.values:
                 raise CannotPlan(f"nothing is kept of variable {after!r}", op)
-            zeros = f"{loop.label(gradient)}.zeros"
-            loop.add("fill_zeros_like", [loop.parts(like)[0]], [zeros])
             if grad_name(before) in written:
-                carried[gradient], firsts[gradient] = grad_name(before), zeros
+                carried[gradient], firsts[gradient] = grad_name(before), loop.zeros(gradient, like)
             else:
-                loop.values[gradient] = _Values(loop.label(gradient), parts=[zeros] * loop.count)
+                loop.take_zeros(gradient, like)
         parts = [n for n in dict.fromkeys(op.inputs["inputs"]) if grad_name(n) in written]
         states = [grad_name(n) for n in op.attr("ex_states")]
         sums = [
             grad_name(n) for n in dict.fromkeys(op.inputs.get("parameters", ())) if grad_name(n) in written
         ]
-        wanted = [*map(grad_name, parts), *(name for name in states if name in written)]
-        loop.run(carried, firsts, wanted, sums)
+        left = [name for name in states if name in written]
+        loop.run_steps(carried, firsts, map(grad_name, parts), sums, left)
         self._give(loop, op, parts, [name if name in written else "" for name in states])
         return loop.ops
 
-    def _give(self, loop: _Loop, op: Operator, parts: list[str], states: list[str]) -> None:
+    def _give(self, loop: _Loop | _Turns, op: Operator, parts: list[str], states: list[str]) -> None:
         """Make the gradients of inputs, states and parameters; zeros where nothing has come."""
 
         def outs(slot: str) -> list[tuple[str, str]]:
             pairs = zip(op.inputs.get(slot, ()), op.outputs.get(grad_name(slot), ()), strict=False)
             return list(pairs)
 
-        def zeros(name: str, out: str) -> None:
-            loop.add("fill_zeros_like", [name], [out])
-
         for (name, out), state in zip(outs("initial_states"), states, strict=False):
             if out == EMPTY:
                 continue
             if state:
-                loop.add(ALIAS, [loop.parts(loop.found(state))[loop.places[-1]]], [out])
+                loop.leave(state, out)
             else:
-                zeros(name, out)
+                loop.copy("fill_zeros_like", name, out)
         for name, out in outs("inputs"):
             if out == EMPTY:
                 continue
             if name in parts:
                 parts.remove(name)  # a variable that is an input several times is one variable in the block
-                loop.give(loop.found(grad_name(name)), out)
+                loop.give(grad_name(name), out)
             else:
-                zeros(name, out)
+                loop.copy("fill_zeros_like", name, out)
         for name, out in outs("parameters"):
             if out == EMPTY:
                 continue
             total = loop.total(grad_name(name))
             if total is not None:
-                loop.add(ALIAS, [total], [out])
+                loop.copy(ALIAS, total, out)
             else:
-                zeros(name, out)
+                loop.copy("fill_zeros_like", name, out)
 
 
 def _renamed(op: Operator, names: Mapping[str, str]) -> Operator:
