@@ -97,6 +97,7 @@ _TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}
 _targets = {_TARGET_NAMES[target]: target for target in list_targets()}
 _tables = {}
 _takes = {}  # name -> what a call must have, as `abi.h` says, and what was made of it when it was asked for first
+_names = []  # of the kernels, in the order that all instruction sets have
 
 
 cdef dict _own_table(str target):
@@ -106,6 +107,7 @@ cdef dict _own_table(str target):
             raise ValueError(f"this machine cannot run {target!r}; it can run {', '.join(_targets)}")
         _tables[target] = {entry.name.decode(): <uintptr_t> entry.run for entry in kernels_of(_targets[target])}
         _takes.update({entry.name.decode(): entry.takes.decode() for entry in kernels_of(_targets[target])})
+        _names[:] = [entry.name.decode() for entry in kernels_of(_targets[target])]
     return _tables[target]
 
 
@@ -176,6 +178,12 @@ def address(str name) -> int:
     if found is None:
         raise KeyError(f"there is no kernel {name!r} in this build")
     return found
+
+
+def number(str name) -> int:
+    """The place of a kernel among those of this extension, by which steps of chains name it; ValueError if there is none."""
+    address(name)
+    return _names.index(name)
 
 
 def call(str name, arrays, ints=(), floats=(), target=None) -> None:

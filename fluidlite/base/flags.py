@@ -40,6 +40,13 @@ def set_engine(name: str) -> None:
     _engine = name
 
 
+def passes_left_out() -> frozenset[str]:
+    """What the fuser leaves undone on the host (FLUIDLITE_WITHOUT_PASSES, names with commas between), to find what it
+    gains, or spoils.
+    """
+    return frozenset(filter(None, os.environ.get("FLUIDLITE_WITHOUT_PASSES", "").split(",")))
+
+
 def allow_tf32() -> bool:
     """Whether products and convolutions on GPUs may round their factors to TF32 (FLUIDLITE_ALLOW_TF32=1)."""
     return os.environ.get("FLUIDLITE_ALLOW_TF32", "0") not in ("", "0")

@@ -173,6 +173,55 @@ class _Arity:
         return None
 
 
+class _ChainArity:
+    """What calls of a chain must have; `chain.cc` says what its integers are."""
+
+    most_operands, most_temporaries, most_steps, most_step_operands, most_step_ints = 24, 16, 64, 10, 4
+
+    def __init__(self, name, text):
+        self.item = _BYTES[name.rpartition(".")[2]]
+
+    def problem(self, operands, ints, floats, sizes):
+        """What is wrong with a call, or None."""
+        try:
+            return self._problem(operands, list(ints), list(floats), sizes)
+        except (IndexError, KeyError, ValueError) as error:
+            return f"steps that are none: {error}"
+
+    def _problem(self, operands, ints, floats, sizes):
+        n, count, temporaries, steps = ints[:4]
+        if count != len(operands) or not all(operands) or count > self.most_operands:
+            return f"{len(operands)} operands, of {count} and at most {self.most_operands}"
+        layouts, at = ints[4 : 4 + 2 * count], 4 + 2 * count
+        repeated = sum(1 for k in layouts[::2] if isinstance(k, int) and k == 0)
+        if not 0 < steps <= self.most_steps or temporaries < 0 or temporaries + count - repeated > self.most_temporaries:
+            return f"{steps} steps, {temporaries} temporaries and {count - repeated} operands that are repeated"
+        if not 0 <= n <= 2**63 - 1:
+            return f"the integer {n} at position 0"
+        for k, (times, stretch) in enumerate(zip(layouts[::2], layouts[1::2])):
+            whole = isinstance(times, int) and times == 0
+            if not whole and (times < 1 or stretch < 1):
+                return f"operand {k} for {times} times {stretch}"
+            if sizes is not None and sizes[k] < self.item * (n if whole else times):
+                return f"{sizes[k]} bytes as operand {k}, of which it needs {self.item * (n if whole else times)}"
+        for _ in range(steps):
+            kernel, many = ints[at], ints[at + 1]
+            used = ints[at + 2 : at + 2 + many]
+            at += 2 + many
+            reals, more = ints[at], ints[at + 1]
+            own, at = ints[at + 2 : at + 2 + more], at + 2 + more
+            if len(used) != many or many > self.most_step_operands or len(own) != more or more >= self.most_step_ints or kernel < 0:
+                return f"a step of kernel {kernel}, {many} operands and {more} integers"
+            if not 0 <= reals <= len(floats):
+                return f"a step of {reals} real numbers, of which {len(floats)} are left"
+            if not all(-2 - temporaries < which < count for which in used):
+                return f"a step with the operands {used}, of {count} and {temporaries} temporaries"
+            there = [which != -1 for which in used]
+            check(_names[kernel], there, [n, *own], floats[:reals], [self.item * n if one else 0 for one in there])
+            floats = floats[reals:]
+        return f"{len(ints)} integers and {len(floats)} more real numbers than steps take" if floats or at != len(ints) else None
+
+
 def check(str name, operands, ints=(), floats=(), sizes=None) -> None:
     """Verify that a call has what its kernel takes, before anything is run with it.
 
@@ -190,9 +239,9 @@ def check(str name, operands, ints=(), floats=(), sizes=None) -> None:
             work with.
     """
     arity = _takes.get(name)
-    if not isinstance(arity, _Arity):
+    if isinstance(arity, (str, type(None))):
         address(name)
-        arity = _takes[name] = _Arity(name, _takes[name])
+        arity = _takes[name] = (_ChainArity if name.startswith("chain.") else _Arity)(name, _takes[name])
     wrong = arity.problem(operands, ints, floats, sizes)
     if wrong is not None:
         raise ValueError(f"kernel {name!r} was given {wrong}")

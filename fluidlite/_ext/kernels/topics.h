@@ -12,13 +12,13 @@ extern const Topic topic_binary, topic_binary_other, topic_unary, topic_unary_sp
     topic_losses, topic_move, topic_lookup, topic_gemm, topic_pool, topic_batch_norm, topic_norm, topic_roi, topic_dropout,
     topic_optimizers, topic_rows, topic_sequence_pool, topic_sequence_rows, topic_sequence_conv, topic_im2sequence, topic_found,
     topic_sequence_places, topic_choose, topic_lstm, topic_cudnn_lstm,
-    topic_gru, topic_crf, topic_ctc, topic_alignment;
+    topic_gru, topic_crf, topic_ctc, topic_alignment, topic_chain;
 
 /* Instruction sets this machine can run, best first: 2 AVX-512, 1 AVX2, 0 the compiler's default. */
 std::vector<int> targets();
 
-/* Every kernel, compiled for one of `targets()`. */
-std::vector<fl_entry> kernels_of(int target);
+/* Every kernel, compiled for one of `targets()`, in the same order for each; made at the first call for a target, under the GIL. */
+const std::vector<fl_entry> &kernels_of(int target);
 
 }  // namespace fl
 

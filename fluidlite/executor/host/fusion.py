@@ -1,14 +1,17 @@
 """What the fuser does for the host: products and convolutions with a bias, convolutions with normalisation by moving
-statistics, what can end with an activation, updates of one kind; and what it leaves out, because nobody reads it.
+statistics, what can end with an activation, chains of elementwise calls, updates of one kind; and what it leaves out,
+because nobody reads it.
 """
 
 from __future__ import annotations
 
+from ...base import flags
 from ...ops import epilogues
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
-from ..plan.fusion import Gathering, Member, grown, joined
+from ..plan.fusion import Gathering, Member, Pass, grown, joined
 from ..plan.instructions import Instruction, Uses
+from .chains import join_chains
 
 
 def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
@@ -70,4 +73,24 @@ def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     ]
 
 
-PASSES = (_read, grown(_ended), _Updates.run)
+PASSES: dict[str, Pass] = {
+    "unread": _read,
+    "endings": grown(_ended),
+    "chains": join_chains,
+    "updates": _Updates.run,
+}
+"""What the fuser does for the host, in this order; each can be left out (`flags.passes_left_out`)."""
+
+
+def passes() -> dict[str, Pass]:
+    """Those of `PASSES` that are made.
+
+    Raises ValueError if others are to be left out.
+    """
+    out = flags.passes_left_out()
+    unknown = out - PASSES.keys()
+    if unknown:
+        raise ValueError(
+            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(PASSES)}, got {', '.join(sorted(unknown))}"
+        )
+    return {name: each for name, each in PASSES.items() if name not in out}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...base.sizes import always_equal
+from ...ops.chains import Chain
 from ...ops.registry import Call
 from ..plan import marks
 from ..plan.instructions import Instruction
@@ -46,6 +47,8 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
     op, action = instruction.op, instruction.action
     if not isinstance(action, Call):
         return []
+    if isinstance(action, Chain):
+        return [(roots.get(name, name), roots.get(result, result)) for name, result in action.replaceable]
     touched = [roots.get(name, name) for name in action.operands if name is not None]
     pairs = [(op.inputs.get(source), op.outputs.get(out)) for out, source in op.definition.inplace]
     named = [(roots.get(a[0], a[0]), roots.get(b[0], b[0])) for a, b in pairs if a and b]

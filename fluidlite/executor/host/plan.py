@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -20,6 +21,7 @@ from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView,
 from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis
+from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
 from ..plan.shapes import RANKED, CannotPlan, ranked
 from ..plan.step_plan import StepPlan
@@ -54,7 +56,6 @@ class Plan(StepPlan):
     is neither fed, computed nor initialised.
     """
 
-    passes = native_fusion.PASSES
     branches = True
     """Whether blocks of branches may stand in line with other operators."""
 
@@ -180,10 +181,19 @@ class Plan(StepPlan):
         self._lowering = lowering = Lowering(self.meta, apart)
         self._roots = lowering.aliases
         made = lowering.instructions(steps, self._python)
+        self._saved: Counter[str] = Counter()
         made = self._fused(made, {*fetches, *self._persistables(made)})
         return memory.made_in_place(
             made, self._roots, lambda name: name not in apart and self._temporary(name)
         )
+
+    def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
+        needed = list(needed)
+        for name, each in native_fusion.passes().items():
+            before = len(instructions)
+            instructions = fuse(instructions, needed, [each], self._roots)
+            self._saved[name] += before - len(instructions)
+        return instructions
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
@@ -431,6 +441,9 @@ class Plan(StepPlan):
         lines = [f"{count} on the CPU for {self._for_feeds()}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
+        if any(self._saved.values()):
+            saved = ", ".join(f"{name} {count}" for name, count in self._saved.items() if count)
+            lines.append(f"  instructions saved by passes: {saved}")
         for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):
             lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
             for body in self._loops[at].bodies if at in self._loops else ():
