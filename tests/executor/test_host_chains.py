@@ -73,9 +73,7 @@ def test_random_programs(seed, monkeypatch):
     with fluid.program_guard(main, startup):
         fetched = random_program(random)
     plain = main.clone()
-    feeds = [
-        {name: random.randn(n, 6).astype("float32") for name in "xy"} for n in (3, 1, 700, 3, 2000, 700)
-    ]
+    feeds = [{name: random.randn(n, 6).astype("float32") for name in "xy"} for n in (3, 1, 700, 3, 2000, 700)]
     exe = fluid.Executor()
     exe.run(startup)
     found = [exe.run(main, feed=feed, fetch_list=fetched) for feed in feeds]
@@ -138,5 +136,5 @@ def test_results_that_are_mostly_wanted_stay_apart():
 def test_passes_that_there_are_not(monkeypatch):
     monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "chains,nothing")
     x = fluid.data("x", [None, 4])
-    with pytest.raises(ValueError, match="may name unread, endings, chains, updates, got nothing"):
+    with pytest.raises(ValueError, match="may name unread, repeats, endings, chains, updates, got nothing"):
         fluid.Executor().run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[layers.relu(x)])

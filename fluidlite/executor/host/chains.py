@@ -66,7 +66,9 @@ class _Run:
             return False
         steps = [self._rooted(step) for step in found.steps]
         operands = [one for step in steps for one in step.operands]
-        if any(isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands):
+        if any(
+            isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands
+        ):
             return False  # of what is made on the way there are as many elements as of the results
         self._elements, self._suffix = found.elements, suffix
         self._parts.append(_Part(each, steps, read, made))
@@ -76,7 +78,9 @@ class _Run:
 
     def _rooted(self, step: chains.Step) -> chains.Step:
         operands = tuple(map(self._operand, step.operands))
-        return chains.Step(step.kernel, operands, tuple(map(self._uses.root, step.made)), step.ints, step.floats)
+        return chains.Step(
+            step.kernel, operands, tuple(map(self._uses.root, step.made)), step.ints, step.floats
+        )
 
     def _operand(self, one: chains.Operand) -> chains.Operand:
         if one is None:
@@ -106,7 +110,9 @@ class _Run:
         results = [root for root in made if self._uses.private(root, instructions) != (True, False)]
         steps = [step for part in parts for step in part.steps]
         call = None
-        if 0 < 2 * len(results) <= len(made):  # writing to many places costs more than what stays in the cache saves
+        if (
+            0 < 2 * len(results) <= len(made)
+        ):  # writing to many places costs more than what stays in the cache saves
             call = chains.chain(self._elements, steps, results, kernels.number)
         if call is None:
             half = len(parts) // 2

@@ -25,12 +25,12 @@ def fuse(
     instructions: list[Instruction],
     needed: Iterable[str],
     passes: Iterable[Pass],
-    roots: Mapping[str, str] | None = None,
+    roots: dict[str, str] | None = None,
 ) -> list[Instruction]:
     """The instructions after all passes. `needed`, `roots`: see `Uses`."""
     needed = list(needed)
     for each in passes:
-        instructions = each(instructions, Uses(instructions, needed, roots or {}))
+        instructions = each(instructions, Uses(instructions, needed, {} if roots is None else roots))
     return instructions
 
 

@@ -102,7 +102,7 @@ class Uses:
     """
 
     def __init__(
-        self, instructions: Sequence[Instruction], needed: Iterable[str], roots: Mapping[str, str]
+        self, instructions: Sequence[Instruction], needed: Iterable[str], roots: dict[str, str]
     ) -> None:
         self._instructions = instructions
         self.roots = roots
@@ -111,6 +111,12 @@ class Uses:
     def root(self, name: str) -> str:
         """The variable whose memory a name means."""
         return self.roots.get(name, name)
+
+    def merge(self, name: str, other: str) -> None:
+        """Let a variable, and all names for its memory, be names for that of another one with the same value."""
+        mine, its = self.root(name), self.root(other)
+        self.roots.update({alias: its for alias, root in self.roots.items() if root == mine})
+        self.roots[mine] = its
 
     @cached_property
     def written(self) -> Counter[str]:

@@ -49,7 +49,7 @@ class StepPlan(ABC):
     _scope: weakref.ref[Scope]
     _scope_version: int  # the version of the scope that the plan was bound to last
     _fed_levels: list[int]
-    _roots: Mapping[str, str]
+    _roots: dict[str, str]
     """Names for the memory of others."""
 
     def __init__(self, program: Program, scope: Scope, analysis: Analysis) -> None:

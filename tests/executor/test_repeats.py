@@ -1,0 +1,99 @@
+"""Calls that a plan of the host leaves out because what they compute is there already."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite import layers
+
+from .test_native_fusion import both, instructions
+
+DATA = np.random.RandomState(1).randn(5, 6).astype("float32")
+
+
+def test_what_is_computed_twice():
+    x = fluid.data("x", [None, 6])
+    out = layers.softmax(x) - layers.scale(layers.softmax(x), 2.0)
+    exe = fluid.Executor()
+    for data in (DATA, DATA[:3], DATA[:1]):
+        both(exe, {"x": data}, [out])
+    assert instructions(exe).count("softmax") == len(exe.describe().split(" on the CPU for ")) - 1
+    assert "repeats 1" in exe.describe()
+
+
+def test_chains_of_repeats_and_views():
+    x = fluid.data("x", [None, 6])
+
+    def made():
+        return layers.reduce_sum(layers.softmax(layers.reshape(layers.transpose(x, [1, 0]), [-1, 3])), dim=1)
+
+    out = made() * 2.0 + layers.reshape(made(), [-1])
+    exe = fluid.Executor()
+    both(exe, {"x": DATA[:3]}, [out])
+    assert instructions(exe).count("softmax") == 1
+    assert "repeats 3" in exe.describe()
+
+
+@pytest.mark.parametrize("change", ["axis", "factor", "input", "zero"])
+def test_what_differs_stays(change):
+    x, y = fluid.data("x", [5, 6]), fluid.data("y", [5, 6])
+    first = layers.scale(layers.reduce_max(x, dim=0, keep_dim=True), 0.0)
+    second = layers.scale(
+        layers.reduce_max(y if change == "input" else x, dim=1 if change == "axis" else 0, keep_dim=True),
+        {"factor": 0.5, "zero": -0.0}.get(change, 0.0),
+    )
+    exe = fluid.Executor()
+    both(exe, {"x": DATA, "y": DATA + 1}, [layers.reduce_sum(first), layers.reduce_sum(second)])
+    assert instructions(exe).count("reduce_max") == (2 if change in ("axis", "input") else 1)
+
+
+def test_variables_that_change_in_between():
+    x = layers.create_global_var([3], 2.0, "float32", persistable=True, name="state")
+    first = layers.softmax(x * 3.0)
+    layers.assign(x * 1.5 * layers.assign(np.array([1.0, 2.0, 3.0], "float32")), x)
+    out = first + layers.softmax(x * 3.0)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    (got,) = exe.run(fetch_list=[out])
+    moved = np.exp(np.array([9.0, 18.0, 27.0]) - 27)
+    np.testing.assert_allclose(got, 1 / 3 + moved / moved.sum(), rtol=1e-6)
+
+
+def test_what_is_drawn_is_drawn_twice():
+    x = fluid.data("x", [None, 6])
+    difference = layers.dropout(x, 0.5) - layers.dropout(x, 0.5)
+    exe = fluid.Executor()
+    exe.run(feed={"x": DATA}, fetch_list=[difference])
+    assert instructions(exe).count("dropout") == 2
+
+
+def test_what_is_fetched_has_its_own():
+    x = fluid.data("x", [None, 6])
+    pair = [layers.softmax(x), layers.softmax(x)]
+    exe = fluid.Executor()
+    a, b = both(exe, {"x": DATA}, pair)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_recomputation_computes_again():
+    x = fluid.data("x", [None, 6])
+    hidden = layers.fc(x, 6, act="tanh")
+    kept = layers.fc(layers.softmax(hidden), 6, act="tanh")
+    loss = layers.mean(layers.softmax(kept))
+    optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
+    optimizer._set_checkpoints([kept])
+    optimizer.minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    exe.run(feed={"x": DATA}, fetch_list=[loss])
+    program = fluid.default_main_program().global_block()
+    again = [op.type for op in program.ops].count("softmax")
+    assert again == 3 and instructions(exe).count("softmax") == again
+
+
+def test_the_switch(monkeypatch):
+    monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "repeats")
+    x = fluid.data("x", [None, 6])
+    exe = fluid.Executor()
+    exe.run(feed={"x": DATA}, fetch_list=[layers.softmax(x) + layers.softmax(x)])
+    assert instructions(exe).count("softmax") == 2
