@@ -71,7 +71,7 @@ template <class T> struct Between {
         const int32_t threshold = dropped_below(prob);
         const T scale = prob < 1 ? T(1) / (T(1) - static_cast<T>(prob)) : T(0);
         FL_LOOP
-        for (int64_t k = 0; k < n; ++k) x[k] = is_kept(k, mine, threshold) ? x[k] * scale : T(0);
+        for (int64_t k = 0; k < n; ++k) x[k] = is_kept(static_cast<uint32_t>(k), mine, threshold) ? x[k] * scale : T(0);
     }
 };
 

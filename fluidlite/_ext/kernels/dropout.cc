@@ -63,8 +63,7 @@ int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
     const uint32_t key = state;
     const int32_t threshold = dropped_below(prob);
     in_ranges(n, 8, [=](int64_t begin, int64_t end) { /* as long as reading and writing 8 bytes */
-        FL_LOOP
-        for (int64_t k = begin; k < end; ++k) mask[k] = is_kept(k, key, threshold);
+        draw_mask(mask + begin, begin, end - begin, key, threshold);
     });
     return FL_OK;
 }
@@ -73,6 +72,11 @@ template <class T> FL_INLINE T kept_scale(const fl_call *call) {
     const T prob = static_cast<T>(call->f[0]);
     if (!call->i[1]) return T(1);
     return prob < T(1) ? T(1) / (T(1) - prob) : T(0);
+}
+
+template <class T> FL_NOINLINE void keep(const T *x, const uint8_t *mask, T *out, int64_t n, T scale) {
+    FL_LOOP
+    for (int64_t k = 0; k < n; ++k) out[k] = mask[k] ? x[k] * scale : T(0);
 }
 
 template <class T> int dropout(fl_call *call) {
@@ -86,19 +90,13 @@ template <class T> int dropout(fl_call *call) {
     if (code != FL_OK) return code;
     const T scale = kept_scale<T>(call);
     in_ranges(n, 2 * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
-        FL_LOOP
-        for (int64_t k = begin; k < end; ++k) out[k] = mask[k] ? x[k] * scale : T(0);
+        keep(x + begin, mask + begin, out + begin, end - begin, scale);
     });
     return FL_OK;
 }
 
 template <class T> int dropout_grad(fl_call *call) {
-    const T *g = at<T>(call, 0);
-    const uint8_t *mask = at<uint8_t>(call, 1);
-    T *dx = at<T>(call, 2);
-    const T scale = kept_scale<T>(call);
-    FL_LOOP
-    for (int64_t k = 0; k < call->i[0]; ++k) dx[k] = mask[k] ? g[k] * scale : T(0);
+    keep(at<T>(call, 0), at<uint8_t>(call, 1), at<T>(call, 2), call->i[0], kept_scale<T>(call));
     return FL_OK;
 }
 

@@ -57,21 +57,23 @@ class _Run:
         if found is None:
             return False
         suffix, root = each.action.kernel.rpartition(".")[2], self._uses.root
-        if self._parts and (suffix != self._suffix or not always_equal(found.elements, self._elements)):
+        steps = sum(len(part.steps) for part in self._parts) + len(found.steps)
+        fits = suffix == self._suffix and always_equal(found.elements, self._elements)
+        if self._parts and (not fits or steps > chains.MOST_STEPS):
             return False
         made = {root(name): name for name in each.writes}
         read = {root(name): name for name in each.reads}
         outside = read.keys() - self._made
         if any(self._uses.written[name] != 1 for name in made) or (self._read | outside) & made.keys():
             return False
-        steps = [self._rooted(step) for step in found.steps]
-        operands = [one for step in steps for one in step.operands]
+        rooted = [self._rooted(step) for step in found.steps]
+        operands = [one for step in rooted for one in step.operands]
         if any(
             isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands
         ):
             return False  # of what is made on the way there are as many elements as of the results
         self._elements, self._suffix = found.elements, suffix
-        self._parts.append(_Part(each, steps, read, made))
+        self._parts.append(_Part(each, rooted, read, made))
         self._read |= outside
         self._made |= made.keys()
         return True
