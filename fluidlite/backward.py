@@ -10,9 +10,10 @@ from .framework.gradients.names import _is_grad_var_ as _is_grad_var_
 from .framework.gradients.names import _some_in_set_ as _some_in_set_
 from .framework.gradients.names import _strip_grad_suffix_ as _strip_grad_suffix_
 from .framework.gradients.names import serialize_op_decs
+from .framework.gradients.program_stats import ProgramStats
 
 calc_gradient = gradients
 
-__all__ = ["append_backward", "calc_gradient", "gradients", "serialize_op_decs"]
+__all__ = ["ProgramStats", "append_backward", "calc_gradient", "gradients", "serialize_op_decs"]
 
 __getattr__ = missing.reporter(__name__)

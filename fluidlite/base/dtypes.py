@@ -58,6 +58,7 @@ ELEMENT_TYPES = frozenset(_TO_NUMPY)
 _FROM_NUMPY = {dtype: kind for kind, dtype in _TO_NUMPY.items()}
 
 FLOATS = frozenset({VarType.FP16, VarType.FP32, VarType.FP64})
+INTEGERS = frozenset({VarType.INT8, VarType.UINT8, VarType.INT16, VarType.INT32, VarType.INT64})
 """Element types that have gradients."""
 
 

@@ -118,7 +118,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".detection": "anchor_generator density_prior_box prior_box box_clip box_coder box_decoder_and_assign iou_similarity polygon_box_transform generate_mask_labels bipartite_match target_assign collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool retinanet_detection_output retinanet_target_assign sigmoid_focal_loss detection_output multi_box_head ssd_loss locality_aware_nms matrix_nms multiclass_nms yolo_box yolov3_loss",
             ".distributions": "Categorical MultivariateNormalDiag Normal Uniform",
             ".inputs": "data",
-            ".io": "create_py_reader_by_data double_buffer load monkey_patch_reader_methods py_reader read_file",
+            ".io": "BlockGuardServ ListenAndServ Recv Send create_py_reader_by_data double_buffer load monkey_patch_reader_methods py_reader read_file",
             ".learning_rate_scheduler": "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay piecewise_decay polynomial_decay",
             ".loss": "center_loss bpr_loss cross_entropy huber_loss kldiv_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss chunk_eval crf_decoding linear_chain_crf ctc_greedy_decoder edit_distance warpctc dice_loss label_smooth log_loss smooth_l1 hsigmoid nce sampled_softmax_with_cross_entropy",
             ".math_op_patch": "compare_ops",

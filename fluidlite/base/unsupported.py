@@ -98,6 +98,10 @@ _REASONS = {
     "fluid.core.ops.coalesce_tensor": "what it makes are parts of one piece of memory, which operators then change in "
     "place; values have memory of their own here: use fluid.layers.concat",
     "fluid.core.ops.pull_box_sparse": _BOXPS,
+    "fluid.core.ops.pull_sparse": _PSLIB,
+    "fluid.core.ops.pull_sparse_v2": _PSLIB,
+    "fluid.core.ops.push_dense": _PSLIB,
+    "fluid.core.Fleet": _PSLIB,
     "fluid.dataset.BoxPSDataset": f"{_BOXPS}: use InMemoryDataset",
     "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",
     "fluid.framework.load_op_library": _NATIVE,

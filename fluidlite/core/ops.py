@@ -14,6 +14,9 @@ from typing import Any
 from .. import eager
 from ..base import missing
 from ..base.errors import EnforceNotMet
+from ..base.place import CPUPlace
+from ..executor.running.op_on_scope import BoundOperator
+from ..executor.tensors.scope import Scope
 from ..framework import Variable
 from ..layer_helper import run_op
 from ..ops.registry import OpDef, Slot, find, known_types
@@ -108,8 +111,17 @@ class _Function:
         into = dict(zip(self.into, given[len(self.takes) + len(self.lists) :], strict=True))
         wanted = [(slot.name, counts.get(slot.name, 1)) for slot in self.gives]
         named = dict(zip(attrs[::2], attrs[1::2], strict=True))
-        made = run_op(self.type, inputs, wanted, named, name=self.type, into=into, any_type=True)
-        return self._grouped(made if isinstance(made, tuple) else (made,), counts)
+        made = self._run(inputs, wanted, named, into)
+        return self._grouped(made if isinstance(made, tuple) else (made,), counts) if wanted else None
+
+    def _run(
+        self,
+        inputs: dict[str, Any],
+        wanted: list[tuple[str, int]],
+        attrs: dict[str, Any],
+        into: dict[str, Any],
+    ) -> Any:
+        return run_op(self.type, inputs, wanted, attrs, name=self.type, into=into, any_type=True)
 
     def _grouped(self, made: Sequence[Any], counts: dict[str, int]) -> Any:
         """A result or a list of them for each output; the only one as it is."""
@@ -129,15 +141,41 @@ class _Function:
         return value is None or isinstance(value, kinds)
 
 
+class _OnServers(_Function):
+    """An operator that asks parameter servers: it runs on a scope of its own, and has no gradient."""
+
+    def _run(
+        self,
+        inputs: dict[str, Any],
+        wanted: list[tuple[str, int]],
+        attrs: dict[str, Any],
+        into: dict[str, Any],
+    ) -> Any:
+        scope = Scope()
+        takes: dict[str, list[str]] = {}
+        for slot, given in inputs.items():
+            tensors = given if isinstance(given, (list, tuple)) else [given]
+            takes[slot] = [f"{slot}_{k}" for k in range(len(tensors))]
+            for name, tensor in zip(takes[slot], tensors, strict=True):
+                scope.var(name).get_tensor().set(tensor.numpy(), CPUPlace())
+        gives = {slot: [f"{slot}_{k}" for k in range(count)] for slot, count in wanted}
+        held = [scope.var(name) for names in gives.values() for name in names]
+        BoundOperator(self.type, takes, gives, attrs).run(scope, CPUPlace())
+        return tuple([eager.to_variable(one.get_tensor().numpy()) for one in held])
+
+
+_SERVERS = frozenset({"distributed_lookup_table", "recv_save"})
+
+
 @cache
 def _names() -> frozenset[str]:
     declared = ((name, find(name)) for name in known_types() if "_grad" not in name)
-    return frozenset(name for name, one in declared if one.kernel is not None and not one.control)
+    return _SERVERS | {name for name, one in declared if one.kernel is not None and not one.control}
 
 
 @cache
 def _function(name: str) -> _Function:
-    return _Function(find(name))
+    return (_OnServers if name in _SERVERS else _Function)(find(name))
 
 
 _missing = missing.reporter(__name__)

@@ -14,9 +14,14 @@ from ..framework.variable import as_shape
 from ..reader.loader import program_reader
 from ..reader.loader import py_reader as readers
 from ..reader.loader.source import variables
+from .remote import BlockGuardServ, ListenAndServ, Recv, Send
 from .tensor.files import load
 
 __all__ = [
+    "BlockGuardServ",
+    "ListenAndServ",
+    "Recv",
+    "Send",
     "create_py_reader_by_data",
     "double_buffer",
     "load",

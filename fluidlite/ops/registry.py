@@ -104,7 +104,8 @@ class OpDef:
     `lod`: the kernel takes `lod=`. `carried`: its `infer` says whose sequences each output has (`OpView.carry`), so
     that plans call the kernel where there is no native one. `lod_from`: of operators that do not, whose sequences the
     outputs have; see `lod_sources`. `random`: each run draws new numbers. `stop_gradient`: outputs without
-    gradient. `gradable`: inputs that may have one (by default all of them). `host`: needs the interpreter (prints,
+    gradient. `gradable`: inputs that may have one (by default all of them). `integers`: inputs that are integers have
+    one as well, where they are not declared without. `host`: needs the interpreter (prints,
     reads files, ...); never dropped as unused. `control`: runs the blocks that its attributes name, by a function of
     `executor/control`; it has no kernel. `updates`: outputs that the kernel changes instead of making them; what they
     hold, or None, arrives under their keyword. `rows`: what it does with SelectedRows. `cuda`: what to call on a GPU
@@ -146,6 +147,7 @@ class OpDef:
     rows: RowRule | None = None
     stop_gradient: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
+    integers: bool = False
     cuda: str | None = None
     epilogue: int = 0
     sizes: Callable[[OpView], Sequence[int]] | None = None

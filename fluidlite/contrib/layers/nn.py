@@ -14,6 +14,7 @@ from ...layer_helper import LayerHelper, check_variables, run_op
 from ...layers.checks import INTEGERS, check_dtype
 from ...layers.detection.suppression import multiclass_nms2
 from .matching import match_matrix_tensor, sequence_topk_avg_pooling, var_conv_2d
+from .pyramids import search_pyramid_hash
 from .ranks import rank_attention
 from .trees import tdm_child, tdm_sampler, tree_conv
 
@@ -25,6 +26,7 @@ __all__ = [
     "partial_concat",
     "partial_sum",
     "rank_attention",
+    "search_pyramid_hash",
     "sequence_topk_avg_pooling",
     "shuffle_batch",
     "tdm_child",

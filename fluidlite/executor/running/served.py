@@ -35,9 +35,12 @@ class ServedParameters:
         self._home: Block = self._program.global_block()
         self._blocks = Blocks(self._program, ())
         self._of_gradient: dict[str, Block] = {}
-        for text in op.attr("grad_to_block_id"):
+        for text in filter(None, op.attr("grad_to_block_id")):
             name, _, index = text.rpartition(":")
             self._of_gradient[name] = self._program.block(int(index))
+        self._each_round: list[Block] = list(self._of_gradient.values())
+        if not self._of_gradient:  # one block for all that arrives, as layers.io.ListenAndServ builds it
+            self._each_round = list(op.attr("optimize_blocks"))
         decay = op.attr("lr_decay_block_id")
         self._decay = self._program.block(decay) if decay >= 0 else None
         self._arriving: list[str] = list(op.inputs.get("X", []))
@@ -122,7 +125,7 @@ class ServedParameters:
         given = {name: self._received.pop(name, None) for name in self._arriving}
         given = {name: self._nothing(name) if value is None else value for name, value in given.items()}
         self._count_round()
-        self._run(([] if self._decay is None else [self._decay]) + list(self._of_gradient.values()), given)
+        self._run(([] if self._decay is None else [self._decay]) + self._each_round, given)
 
     def _count_round(self) -> None:
         """Have rates decay by the number of this round, for programs that add up what trainers have counted."""

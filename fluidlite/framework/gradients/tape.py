@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...base.dtypes import FLOATS, VarType
-from ...ops.registry import EMPTY, GRAD, OpSpec, grad_name
+from ...base.dtypes import FLOATS, INTEGERS, VarType
+from ...ops.registry import EMPTY, GRAD, OpSpec, find, grad_name
 from ..block import Block
 from ..operator import Operator
 from ..variable import Parameter, Variable
@@ -59,8 +59,12 @@ class Tape:
 
     def wants(self, name: str) -> bool:
         """Whether variable `name` may have a gradient."""
+        return self._may(name) in FLOATS
+
+    def _may(self, name: str) -> VarType | None:
+        """The type of variable `name`, unless it is declared to have no gradient."""
         var = self.home._find_var_recursive(name)
-        return var is not None and not var.stop_gradient and name not in self.no_grad and var.dtype in FLOATS
+        return None if var is None or var.stop_gradient or name in self.no_grad else var.dtype
 
     def _is_second(self, name: str, op: Operator) -> bool:
         """Whether `name` is an output without gradients that `op` reads as gradient operator of its producer."""
@@ -70,6 +74,8 @@ class Tape:
 
     def _wants(self, name: str, op: Operator) -> bool:
         """Whether variable `name` may have a gradient that comes through `op`."""
+        if op.definition.integers and name in op.input_arg_names and self._may(name) in INTEGERS:
+            return True
         return self.wants(name) or (self._is_second(name, op) and name not in self.no_grad)
 
     def path(
@@ -257,9 +263,11 @@ class Tape:
                     gives[slot] = [n for _, n in wanted]
                 if wanted:
                     kept += [(slot, i if len(names) > 1 else 0, n) for i, n in wanted]
-            if not kept and self._takes_out(op):
+            changed = find(spec.type).updates
+            asked = any(n in inputs or slot not in changed for slot, _, n in kept)
+            if not asked and self._takes_out(op):
                 gives = {slot: [self._ignored(n) for n in names] for slot, names in spec.outputs.items()}
-            elif not kept or not self._arrives(op, spec, outputs):
+            elif not asked or not self._arrives(op, spec, outputs):
                 continue
             takes = {
                 slot: [self._incoming(n, outputs, op, slot) for n in names]

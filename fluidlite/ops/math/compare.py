@@ -60,6 +60,35 @@ _register_comparison("greater_than", ">", lambda x, y: x > y)
 _register_comparison("greater_equal", ">=", lambda x, y: x >= y)
 
 
+def _equal_reduce(xp: Any, X: Any, Y: Any, axis: int) -> Any:
+    x, y = operands(X, Y, axis)
+    return (x == y).all().reshape(1)
+
+
+def _infer_equal_reduce(op: OpView) -> None:
+    require_same_dtype(op, "X", "Y")
+    if len(op.shape("X")) < len(op.shape("Y")):
+        op.refuse(
+            f"X must have at least as many dimensions as Y, got {list(op.shape('X'))} and {list(op.shape('Y'))}"
+        )
+    broadcast_shape(op, op.attr("axis"))
+    op.set("Out", (1,), VarType.BOOL)
+
+
+register(
+    OpDef(
+        "equal_reduce",
+        inputs=("X", "Y"),
+        attrs={"axis": -1},
+        infer=_infer_equal_reduce,
+        kernel=_equal_reduce,
+        stop_gradient=("Out",),
+        lod_from=None,
+        doc="Whether all elements of X equal those of Y, which is broadcast.",
+    )
+)
+
+
 def _infer_logical(op: OpView) -> None:
     slots = [slot for slot in ("X", "Y") if op.has(slot)]
     for slot in slots:

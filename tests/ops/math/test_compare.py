@@ -88,3 +88,14 @@ def test_where_index():
     assert infer("where_index", {"Condition": P})["Out"][0][0] == (-1, 2)
     np.testing.assert_array_equal(run_kernel("where_index", {"Condition": P})["Out"][0], np.argwhere(P))
     assert run_kernel("where_index", {"Condition": P & ~P})["Out"][0].shape == (0, 2)
+
+
+def test_equal_reduce():
+    """Recorded on Paddle 1.8.5."""
+    rows = np.array([[1, 2], [1, 2]])
+    check("equal_reduce", {"X": rows, "Y": rows.copy()}, {}, {"Out": np.array([True])})
+    check("equal_reduce", {"X": rows, "Y": np.array([1, 2])}, {}, {"Out": np.array([True])})
+    check("equal_reduce", {"X": rows, "Y": np.array([1, 2])}, {"axis": 0}, {"Out": np.array([False])})
+    check("equal_reduce", {"X": rows, "Y": np.array([1, 3])}, {}, {"Out": np.array([False])})
+    with pytest.raises(OperatorError, match="at least as many dimensions as Y"):
+        infer("equal_reduce", {"X": np.array([1, 2]), "Y": rows})

@@ -1,0 +1,237 @@
+"""pyramid_hash: runs of neighbouring ids as rows that are put together of pieces of one long vector.
+
+Where the pieces are, XXH32 of a run's ids says (Collet 2012); which runs count at all say two Bloom filters over
+MurmurHash3 (Appleby 2011). As in Fluid ids are hashed as float32 numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ..host_fallback import hosted
+from ..registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..sequence import Lods, input_lod
+from .byte_hashes import in_bloom_filter, xxh32
+
+_RAND_MAX = 0x7FFFFFFF
+
+
+def _draws(seed: int) -> Iterator[int]:
+    """The numbers, up to `_RAND_MAX`, that `rand_r` of the GNU C library gives."""
+    state = seed & 0xFFFFFFFF
+    while True:
+        number = 0
+        for bits in (11, 10, 10):
+            state = (state * 1103515245 + 12345) & 0xFFFFFFFF
+            number = number << bits | (state >> 16) & ((1 << bits) - 1)
+        yield number
+
+
+class _Runs:
+    """The runs of two to `longest` ids in sequences: by sequence, then by length, then by where they begin."""
+
+    def __init__(self, ids: Any, offsets: Any, longest: int) -> None:
+        self._ids = ids
+        whose, starts, lengths = [], [], []
+        for number, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+            for length in range(2, min(longest, end - begin) + 1):
+                first = np.arange(begin, end - length + 1)
+                whose.append(np.full(len(first), number))
+                starts.append(first)
+                lengths.append(np.full(len(first), length))
+        none = [np.zeros(0, "int64")]
+        self.sequence, self._starts, self._lengths = (
+            np.concatenate(parts or none) for parts in (whose, starts, lengths)
+        )
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    def each(self, function: Any, dtype: str) -> Any:
+        """What `function` of bytes, a row for each run, gives for all runs."""
+        made = np.zeros(len(self), dtype)
+        for length in np.unique(self._lengths):
+            mine = np.flatnonzero(self._lengths == length)
+            rows = self._ids[self._starts[mine][:, None] + np.arange(length)]
+            made[mine] = function(np.ascontiguousarray(rows, "<f4").view(np.uint8))
+        return made
+
+    def columns(self, num_emb: int, rand_len: int, space_len: int) -> Any:
+        """Where in W the numbers of each run's row are, [runs, num_emb]."""
+        starts = [
+            self.each(lambda rows, seed=seed: xxh32(rows, seed) % np.uint32(space_len), "int64")
+            for seed in range(0, num_emb, rand_len)
+        ]
+        return np.concatenate([start[:, None] + np.arange(rand_len) for start in starts], axis=1)
+
+
+def _kept(runs: _Runs, white: Any, black: Any, is_training: bool, drop_out_percent: float, seed: int) -> Any:
+    """Which runs have rows: those in the filter `white` and not in `black`, less what is dropped."""
+    kept = np.ones(len(runs), bool)
+    if white is not None:
+        kept = runs.each(lambda rows: in_bloom_filter(white, rows, "WhiteList"), "bool")
+    if black is not None:
+        kept &= ~runs.each(lambda rows: in_bloom_filter(black, rows, "BlackList"), "bool")
+    if is_training:
+        draws = _draws(seed)
+        for index in np.flatnonzero(kept):
+            kept[index] = np.float32(next(draws) / _RAND_MAX) >= np.float32(drop_out_percent)
+    return kept
+
+
+@hosted
+def _pyramid_hash(
+    xp: Any,
+    X: Any,
+    W: Any,
+    WhiteList: Any,
+    BlackList: Any,
+    num_emb: int,
+    space_len: int,
+    pyramid_layer: int,
+    rand_len: int,
+    drop_out_percent: float,
+    is_training: int,
+    use_filter: bool,
+    white_list_len: int,
+    black_list_len: int,
+    seed: int,
+    lod: Lods,
+) -> Any:
+    levels = input_lod(lod, "X")
+    if len(levels) != 1:
+        raise OperatorError(f"operator pyramid_hash: X must have one level of sequences, got {len(levels)}")
+    offsets = np.asarray(levels[0])
+    ids = X.reshape(-1).astype("float32")
+    runs = _Runs(ids, offsets, pyramid_layer)
+    white = WhiteList if use_filter and white_list_len else None
+    black = BlackList if use_filter and black_list_len else None
+    kept = _kept(runs, white, black, bool(is_training), drop_out_percent, seed)
+    counts = np.bincount(runs.sequence[kept], minlength=len(offsets) - 1)
+    ends = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))])
+    out = np.zeros((ends[-1], num_emb), W.dtype)
+    rows = W.reshape(-1)[runs.columns(num_emb, rand_len, space_len)[kept]]
+    out[_rows_of(counts, ends)] = rows if is_training else rows * W.dtype.type(drop_out_percent)
+    flags = np.zeros((len(X) * pyramid_layer, 1), "int32")
+    flags[: len(runs), 0] = kept
+    places = LodArray(flags, [np.concatenate([[0], np.cumsum(counts)])])
+    return LodArray(out, [ends]), places, ids.reshape(-1, 1)
+
+
+def _rows_of(counts: Any, ends: Any) -> Any:
+    """The rows of Out that are of runs: a sequence without any has one of zeros."""
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(ends[:-1], counts) + within
+
+
+@hosted
+def _pyramid_hash_grad(
+    xp: Any,
+    X: Any,
+    W: Any,
+    DropPos: Any,
+    X_Temp_Out: Any,
+    Out_grad: Any,
+    num_emb: int,
+    space_len: int,
+    pyramid_layer: int,
+    rand_len: int,
+    lr: float,
+    lod: Lods,
+) -> Any:
+    """What W is after the step that Fluid's gradient operator takes by itself; X has no gradient."""
+    offsets = np.asarray(input_lod(lod, "X")[0])
+    runs = _Runs(X_Temp_Out.reshape(-1), offsets, pyramid_layer)
+    kept = DropPos.reshape(-1)[: len(runs)] != 0
+    counts = np.bincount(runs.sequence[kept], minlength=len(offsets) - 1)
+    ends = np.concatenate([[0], np.cumsum(np.maximum(counts, 1))])
+    after = W.reshape(-1).copy()
+    columns = runs.columns(num_emb, rand_len, space_len)[kept]
+    np.subtract.at(after, columns, Out_grad[_rows_of(counts, ends)] * after.dtype.type(lr))
+    return None, after.reshape(W.shape)
+
+
+def _infer(op: OpView) -> None:
+    layers, width, part = op.attr("pyramid_layer"), op.attr("num_emb"), op.attr("rand_len")
+    if len(op.shape("X")) != 2:
+        raise op.fail(f"X must be [ids, 1], got {list(op.shape('X'))}")
+    if layers < 2:
+        raise op.fail(f"pyramid_layer must be at least 2, got {layers}")
+    if part < 1 or width % part:
+        raise op.fail(f"num_emb must be a multiple of rand_len, got {width} and {part}")
+    wanted = (op.attr("space_len") + part, 1)
+    if op.attr("space_len") < 1 or tuple(op.shape("W")) != wanted:
+        raise op.fail(f"W must be [space_len + rand_len, 1] = {list(wanted)}, got {list(op.shape('W'))}")
+    for slot, length in (("WhiteList", "white_list_len"), ("BlackList", "black_list_len")):
+        if op.attr("use_filter") and op.attr(length):
+            found = op.shape(slot) if op.has(slot) else None
+            if found is None or tuple(found) != (op.attr(length), 1):
+                raise op.fail(f"{slot} must be [{length}, 1] = [{op.attr(length)}, 1], got {found}")
+    rows = op.shape("X")[0]
+    op.set("Out", (-1, width), op.dtype("W"))
+    op.set("DropPos", (rows * layers if rows >= 0 else -1, 1), VarType.INT32)
+    op.set("X_Temp_Out", (rows, 1), VarType.FP32)
+
+
+def _infer_grad(op: OpView) -> None:
+    if not op.has("WOut"):
+        raise op.fail("the output WOut, which is W, is missing: build the program anew")
+    op.set(grad_name("X"), op.shape("X"), op.dtype("X"))
+    op.set("WOut", op.shape("W"), op.dtype("W"))
+
+
+def _rule(op: OpView) -> list[OpSpec]:
+    takes = {slot: op.names(slot) for slot in ("X", "W", "DropPos", "X_Temp_Out")}
+    takes[grad_name("Out")] = [grad_name(op.name("Out"))]
+    gives = {grad_name("X"): [grad_name(op.name("X"))], "WOut": op.names("W")}
+    return [OpSpec("pyramid_hash_grad", takes, gives, dict(op.attrs))]
+
+
+_ATTRS: dict[str, Any] = {
+    "num_emb": 0,
+    "space_len": 0,
+    "pyramid_layer": 2,
+    "rand_len": 0,
+    "drop_out_percent": 0.0,
+    "is_training": 0,
+    "use_filter": True,
+    "white_list_len": 0,
+    "black_list_len": 0,
+    "seed": 0,
+    "lr": 0.0,
+    "distribute_update_vars": "",
+}
+
+register(
+    OpDef(
+        "pyramid_hash",
+        ("X", "W", "WhiteList?", "BlackList?"),
+        ("Out", "DropPos", "X_Temp_Out"),
+        _ATTRS,
+        infer=_infer,
+        kernel=_pyramid_hash,
+        grad=_rule,
+        gradable=("X",),
+        integers=True,
+        stop_gradient=("DropPos", "X_Temp_Out"),
+        lod=True,
+        doc="A row for each run of two to pyramid_layer ids: pieces of W, of rand_len numbers, at the run's hashes.",
+    )
+)
+register(
+    OpDef(
+        "pyramid_hash_grad",
+        ("X", "W", "DropPos", "X_Temp_Out", grad_name("Out")),
+        (grad_name("X") + "?", "WOut?"),
+        _ATTRS,
+        infer=_infer_grad,
+        kernel=_pyramid_hash_grad,
+        updates=("WOut",),
+        lod=True,
+        doc="Takes lr times the gradient of each row off the pieces of W that it is made of.",
+    )
+)
