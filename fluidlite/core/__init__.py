@@ -46,6 +46,8 @@ from .system import *  # noqa: F403
 
 if TYPE_CHECKING:
     from ..inference import *  # noqa: F403
+    from .eager_names import *  # noqa: F403
+    from .processes import *  # noqa: F403
 
 _Scope = Scope
 _set_eager_deletion_mode = settings._set_eager_deletion_mode

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..framework.serialization.descs import ProgramDesc, VarDesc
 __all__ = [
     "DeviceContext",
     "Executor",
+    "ExecutorPrepareContext",
     "FetchList",
     "diff_tensor_shape",
     "get_fetch_variable",
@@ -73,6 +75,13 @@ def get_fetch_variable(scope: Scope, var_name: str, index: int) -> LoDTensor:
     return tensor
 
 
+class ExecutorPrepareContext:
+    """A block of a program, ready to be run (`fluid.core.ExecutorPrepareContext`); see `Executor.run_prepared_ctx`."""
+
+    def __init__(self, program: ProgramDesc, block_id: int) -> None:
+        self._program, self._block_id = program, block_id
+
+
 class Executor:
     """Runs the programs that descriptions show (`fluid.core.Executor`).
 
@@ -95,8 +104,7 @@ class Executor:
 
         Raises EnforceNotMet for another block, for what was not fed, and whatever running a program does.
         """
-        if block_id != 0:
-            raise EnforceNotMet(f"core.Executor runs block 0, got {block_id}")
+        _only_block_0(block_id)
         whole = program._shown
         feed, fetched = {}, dict[tuple[str, int], str]()
         for op in whole.global_block().ops:
@@ -112,6 +120,34 @@ class Executor:
             lists.setdefault(name, FetchList()).append(value)
         for name, listed in lists.items():
             scope.var(name).set(listed)
+
+    def prepare(
+        self,
+        program: ProgramDesc,
+        block_id: int,
+        skip_vars: Sequence[str] = (),
+        force_disable_gc: bool = False,
+    ) -> ExecutorPrepareContext:
+        """What `run_prepared_ctx` takes; the last two arguments are accepted."""
+        return ExecutorPrepareContext(program, block_id)
+
+    def run_prepared_ctx(self, context: ExecutorPrepareContext, scope: Scope, *how: Any) -> None:
+        """Run what was prepared, as `run` does.
+
+        `how`: whether to make a scope and variables and keep what is in them, all found out here; or tensors for the
+        names of what `feed` operators write, and a dict for what the names of `fetch` operators' inputs have then.
+        """
+        if how and isinstance(how[0], Mapping):
+            given, wanted = how[0], how[1]
+            whole = context._program._shown
+            _only_block_0(context._block_id)
+            names = [op.input("X")[0] for op in whole.global_block().ops if op.type == "fetch"]
+            values = self._executor.run(
+                self._bare(context._program), dict(given), names, scope=scope, return_numpy=False
+            )
+            wanted.update(zip(names, values, strict=True))
+            return
+        self.run(context._program, scope, context._block_id, True, True)
 
     def _bare(self, program: ProgramDesc) -> Program:
         """The program without operators that feed and fetch."""
@@ -131,6 +167,11 @@ class Executor:
 
     def close(self) -> None:
         self._executor.close()
+
+
+def _only_block_0(block_id: int) -> None:
+    if block_id != 0:
+        raise EnforceNotMet(f"core.Executor runs block 0, got {block_id}")
 
 
 def _fed(scope: Scope, name: str, column: int) -> LoDTensor:
