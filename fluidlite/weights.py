@@ -51,9 +51,14 @@ def save(
         names: the names that they have in the file, see `renamed`.
         metadata: texts to keep in the header.
 
-    Raises TypeError for a value that is no array of numbers, or of a type that the format does not have; ValueError for
-    two tensors that would have one name.
+    Raises TypeError for a value that is no array of numbers, or of a type that the format does not have, and for
+    arguments in another order; ValueError for two tensors that would have one name.
     """
+    if isinstance(path, Mapping) or not isinstance(state, Mapping):
+        raise TypeError(
+            f"weights.save takes the path and then the state, a dict of arrays, got {type(path).__name__} and "
+            f"{type(state).__name__}"
+        )
     arrays = {name: _array(name, value) for name, value in state.items()}
     arrays = renamed(arrays, names) if names is not None else arrays
     ready = {name: np.asarray(array, order="C") for name, array in arrays.items()}

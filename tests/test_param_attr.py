@@ -2,6 +2,8 @@
 
 import pytest
 
+import fluidlite as fluid
+from fluidlite import layers
 from fluidlite.initializer import Constant
 from fluidlite.param_attr import ParamAttr, WeightNormParamAttr
 from fluidlite.regularizer import L2Decay
@@ -77,3 +79,19 @@ def test_weight_norm_takes_a_dimension():
     assert WeightNormParamAttr().dim is None
     with pytest.raises(TypeError, match="dim of WeightNormParamAttr must be an integer or None, got 'x'"):
         WeightNormParamAttr(dim="x")
+
+
+def test_parameters_that_are_not_trained_say_nothing_of_gradients():
+    """As in Fluid: they have no gradients, but their `stop_gradient` is False."""
+    frozen = ParamAttr("w", trainable=False)
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        x = fluid.data("x", [-1, 4])
+        hidden = layers.fc(x, 3, param_attr=frozen, bias_attr=False)
+        loss = layers.mean(layers.fc(hidden, 2, bias_attr=False))
+        pairs = fluid.optimizer.SGD(0.1).minimize(loss)[1]
+        block = fluid.default_main_program().global_block()
+        weights = block.var("w")
+        assert (weights.trainable, weights.stop_gradient) == (False, False)
+        assert [param.name for param, _ in pairs] == ["fc_1.w_0"]
+        assert [op.type for op in block.ops if op.type == "mul_grad"] == ["mul_grad"]
+        assert "w@GRAD" not in block.vars

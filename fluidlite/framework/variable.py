@@ -196,8 +196,6 @@ class Parameter(Variable):
         kwargs["persistable"] = True
         super().__init__(block, type=type, shape=shape, dtype=dtype, **kwargs)
         self.trainable = kwargs.get("trainable", True)
-        if not self.trainable:
-            self.stop_gradient = True
         self.optimize_attr = kwargs.get("optimize_attr") or {"learning_rate": 1.0}
         self.regularizer = kwargs.get("regularizer")
         self.gradient_clip_attr = kwargs.get("gradient_clip_attr")

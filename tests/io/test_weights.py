@@ -152,6 +152,12 @@ def test_what_has_no_type_in_the_format_is_refused(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+def test_arguments_in_another_order_are_named(tmp_path):
+    with pytest.raises(TypeError, match="the path and then the state, a dict of arrays, got dict and "):
+        weights.save({"a": np.ones(2)}, tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
 def test_names_of_another_framework_go_both_ways(tmp_path):
     rules = tmp_path / "names.json"
     rules.write_text(json.dumps({

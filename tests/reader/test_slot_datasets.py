@@ -122,6 +122,18 @@ def test_a_pipe_command_makes_the_lines(variables, tmp_path):
         seen(made(variables, tmp_path / "nothing"))
 
 
+def test_files_where_hdfs_is(variables):
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    with system.open("/slots/part-0", "wb") as file:
+        file.write(LINES.encode())
+    dataset = made(variables, "hdfs:/slots/part-0", batch_size=1)
+    dataset.set_hdfs_config("memory://", "user,password")
+    assert seen(dataset) == seen(made(variables, "memory://slots/part-0", batch_size=1))
+    with pytest.raises(ValueError, match="fs_name must be a URL such as hdfs://HOST:PORT, got 'nowhere'"):
+        dataset.set_hdfs_config("nowhere", "user,password")
+
+
 def test_a_script_in_the_pipe_knows_paddle(tmp_path, python):
     script = tmp_path / "make.py"
     script.write_text(

@@ -1,5 +1,6 @@
 """DistributeTranspiler: programs of trainers and servers, as Paddle 1.8.5 makes them."""
 
+import numpy as np
 import pytest
 
 import fluidlite as fluid
@@ -225,3 +226,24 @@ def test_dense_gradients_of_distributed_tables_are_refused():
         fluid.optimizer.SGD(0.1).minimize(loss)
     with pytest.raises(ValueError, match="pass is_sparse=True"):
         transpiled((main, startup))
+
+
+def test_servers_begin_with_their_own_rows_of_given_numbers():
+    numbers = np.arange(20000, dtype="float32").reshape(1000, 20)
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        initial = fluid.initializer.NumpyArrayInitializer(numbers)
+        out = layers.fc(layers.data("x", [1000]), 20, param_attr=fluid.ParamAttr("w", initializer=initial))
+        fluid.optimizer.SGD(0.1).minimize(layers.mean(out))
+    endpoints = ["127.0.0.1:6174", "127.0.0.1:6175"]
+    made = fluid.DistributeTranspiler()
+    made.transpile(0, program=main, pservers=",".join(endpoints), trainers=1, startup_program=startup)
+    held = {}
+    for endpoint in endpoints:
+        _, begin = made.get_pserver_programs(endpoint)
+        scope = fluid.Scope()
+        fluid.Executor(fluid.CPUPlace()).run(begin, scope=scope)
+        for name in ("w.block0", "w.block1"):
+            if name in begin.global_block().vars:
+                held[name] = np.array(scope.find_var(name).get_tensor())
+    np.testing.assert_array_equal(np.concatenate([held["w.block0"], held["w.block1"]]), numbers)

@@ -34,6 +34,15 @@ def accuracy(device: CudaDevice, Indices: Any, Label: Any) -> Any:
         return NotImplemented
     share, correct, total = (device.xp.empty((1,), kind) for kind in ("float32", "int32", "int32"))
     indices, label = launch.dense(device, Indices), launch.dense(device, Label)
-    args = (indices, launch.wide(Indices), label, launch.wide(Label), share, correct, total, *Indices.shape)
+    args = (
+        indices,
+        launch.wide(Indices),
+        label,
+        launch.wide(Label),
+        share,
+        correct,
+        total,
+        *Indices.shape[:2],
+    )
     launch.grid("metrics", "accuracy", "float32", 1, 1024, *args)
     return share, correct, total

@@ -62,9 +62,11 @@ class Tape:
         return self._may(name) in FLOATS
 
     def _may(self, name: str) -> VarType | None:
-        """The type of variable `name`, unless it is declared to have no gradient."""
+        """The type of variable `name`, unless it is declared to have no gradient or not to be trained."""
         var = self.home._find_var_recursive(name)
-        return None if var is None or var.stop_gradient or name in self.no_grad else var.dtype
+        if var is None or var.stop_gradient or name in self.no_grad:
+            return None
+        return var.dtype if getattr(var, "trainable", True) else None
 
     def _is_second(self, name: str, op: Operator) -> bool:
         """Whether `name` is an output without gradients that `op` reads as gradient operator of its producer."""

@@ -66,6 +66,8 @@ register(
 
 
 def _accuracy(xp: Any, Indices: Any, Label: Any) -> Any:
+    rows, count = Indices.shape[:2]  # of more dimensions Fluid takes as many elements, one after the other
+    Indices = Indices.reshape(-1)[: rows * count].reshape(rows, count)
     hits = (Indices == Label.reshape(-1, 1)).any(axis=1)
     correct = hits.sum().reshape(1).astype("int32")
     total = xp.full((1,), len(Indices), "int32")
@@ -73,6 +75,8 @@ def _accuracy(xp: Any, Indices: Any, Label: Any) -> Any:
 
 
 def _accuracy_infer(op: OpView) -> None:
+    if len(op.shape("Indices")) < 2:
+        raise op.fail(f"the candidates (Out and Indices) must be [rows, k], got {list(op.shape('Indices'))}")
     rows, labels = op.shape("Indices")[0], op.shape("Label")
     if product(labels) >= 0 <= rows and product(labels) != rows:
         raise op.fail(f"Label must have one class for each of the {rows} rows, got shape {list(labels)}")
@@ -84,7 +88,7 @@ def _accuracy_native(op: OpView) -> Call | None:
     if element(op, "Indices", "Label") != "i64":
         return None
     slots = ("Indices", "Label", "Accuracy", "Correct", "Total")
-    return Call("accuracy.f32", [op.name(slot) for slot in slots], list(op.shape("Indices")))
+    return Call("accuracy.f32", [op.name(slot) for slot in slots], list(op.shape("Indices")[:2]))
 
 
 register(

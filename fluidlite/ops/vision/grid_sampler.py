@@ -50,7 +50,8 @@ def _infer_affine_grid(op: OpView) -> None:
     size = known_numbers(op, "OutputShape") if op.has("OutputShape") else list(op.attr("output_shape"))
     if size is not None and len(size) != 4:
         raise op.fail(f"the output shape must be [batch, channels, height, width], got {size}")
-    op.set("Output", (theta[0], *(size[2:] if size else (-1, -1)), 2), op.dtype("Theta"))
+    known = size[2:] if size and not op.building else (-1, -1)  # as Fluid declares it
+    op.set("Output", (theta[0], *known, 2), op.dtype("Theta"))
 
 
 def _infer_affine_grid_grad(op: OpView) -> None:

@@ -92,9 +92,10 @@ def _infer(op: OpView) -> None:
     if known and min(high, wide) < 1:
         op.refuse(f"an image would have {high} x {wide} patches")
     known = known and (knows_sequences(op) or not op.exact)
-    op.set(
-        "Out", (shape[0] * high * wide if known else -1, shape[1] * kernels[0] * kernels[1]), op.dtype("X")
-    )
+    rows = shape[0] * high * wide if known else -1
+    if op.building:
+        rows = shape[0]  # as Fluid declares it
+    op.set("Out", (rows, shape[1] * kernels[0] * kernels[1]), op.dtype("X"))
     if known and op.exact:
         op.carry("Out", (op.offsets("Out", shape[0]),))
 

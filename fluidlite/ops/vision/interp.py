@@ -14,6 +14,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ...backend.products import matmul
+from ...base.dtypes import VarType
 from ...base.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
 from ..registry import OpSpec, OpView, grad_name
@@ -193,6 +194,8 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         shape = op.shape("X")
         if len(shape) != dims + 2:
             raise op.fail(f"X must have {dims + 2} dimensions, got shape {list(shape)}")
+        if op.dtype("X") == VarType.BOOL and method != "nearest":
+            op.refuse("X must be floats or integers, got bool: cast it, or take the nearest elements")
         first = _first_axis(op.attr("data_layout"))
         sizes = shape[first : first + dims]
         outs: list[int] | None = [op.attr(name) for name in sizes_given]

@@ -12,6 +12,7 @@ import numpy as np
 from ..._ext.slots import Engine, Records
 from ...base import missing
 from ...base.context import Slot as Ambient
+from ...base.urls import is_url
 from ...distributed import world
 from .exchange import dealt_out
 from .feed_description import FeedDescription, SlotDescription, whole
@@ -52,6 +53,7 @@ class DatasetBase:
     def __init__(self) -> None:
         self.proto_desc = FeedDescription(self._feed, pipe_command="cat")
         self.filelist: list[str] = []
+        self._elsewhere = ""
         self.thread_num = 1
         self._slots: list[Slot] = []
         self._text_slots: dict[str, bool] = {}
@@ -98,8 +100,22 @@ class DatasetBase:
         self.thread_num = whole(thread_num, "thread_num")
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
-        """Raises NotSupportedError: files elsewhere are listed by URL."""
-        raise missing.NotSupportedError("list the files by URL, hdfs://HOST:PORT/PATH, in set_filelist")
+        """Where files `hdfs:/PATH` and `afs:/PATH` are: at the URL `fs_name`, by fsspec, whatever its kind.
+
+        `fs_ugi`, user and password as `hadoop` takes them, is accepted. Raises ValueError if `fs_name` is no URL.
+        """
+        if not is_url(fs_name):
+            raise ValueError(f"fs_name must be a URL such as hdfs://HOST:PORT, got {fs_name!r}")
+        self._elsewhere = fs_name if fs_name.endswith("://") else fs_name.rstrip("/") + "/"
+
+    def _files(self) -> list[str]:
+        """The files, each by its path or URL."""
+        return [
+            f"{self._elsewhere}{path.partition(':')[2].lstrip('/')}"
+            if self._elsewhere and path.startswith(("hdfs:/", "afs:/")) and not is_url(path)
+            else path
+            for path in self.filelist
+        ]
 
     def set_download_cmd(self, download_cmd: str) -> None:
         """Accepted: files are local."""
@@ -169,7 +185,7 @@ class QueueDataset(DatasetBase):
         )
 
     def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
-        paths = deque(self.filelist)
+        paths = deque(self._files())
         shares = []
         for _ in range(1 if single else max(1, min(self.thread_num, len(paths)))):
             reader = self._reader()
@@ -213,7 +229,7 @@ class InMemoryDataset(DatasetBase):
         if self._loading is not None:
             self._loading.stop()
         count = min(thread_num or self.thread_num, len(self.filelist))
-        self._loading = Loading([self._reader() for _ in range(max(1, count))], self.filelist)
+        self._loading = Loading([self._reader() for _ in range(max(1, count))], self._files())
 
     def wait_preload_done(self) -> None:
         """Wait until everything is read; raises what `load_into_memory` does."""

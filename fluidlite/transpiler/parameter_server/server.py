@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -307,6 +308,8 @@ def startup_of(t: DistributeTranspiler, endpoint: str, program: Program, source:
         attrs = dict(op.attrs)
         if op.type in ("gaussian_random", "fill_constant", "uniform_random", "truncated_gaussian_random"):
             attrs["shape"] = list(home.vars[next(iter(names.values()))].shape)
+        elif op.type == "assign_value":
+            attrs |= _own_values(t, op, home.vars[next(iter(names.values()))])
         home.append_op(
             type=op.type,
             inputs={slot: given for slot, given in op.inputs.items() if given},
@@ -319,6 +322,23 @@ def startup_of(t: DistributeTranspiler, endpoint: str, program: Program, source:
                 backup = f"{var.name}.trainer_{trainer}_bak"
                 home.append_op(type="assign", inputs={"X": var.name}, outputs={"Out": backup})
     return made
+
+
+def _own_values(t: DistributeTranspiler, op: Operator, part: Variable) -> dict[str, Any]:
+    """The attributes of `assign_value` for a part of what it makes: the values of the part's rows."""
+    whole, block, _ = name_parts(part.name)
+    if not block:
+        return {}
+    number = int(block.removeprefix("block"))
+    parts = (var for side in t.param_grad_ep_mapping.values() for var in side["params"])
+    before = {f"{whole}.block{k}" for k in range(number)}
+    width = math.prod(part.shape[1:])
+    first = width * sum({var.name: var.shape[0] for var in parts if var.name in before}.values())
+    found: dict[str, Any] = {"shape": list(part.shape)}
+    for name in ("fp32_values", "int32_values", "int64_values", "bool_values"):
+        if values := op.attrs.get(name):
+            found[name] = list(values[first : first + part.shape[0] * width])
+    return found
 
 
 def _here(name: str, held: Iterable[str], home: Block) -> str | None:

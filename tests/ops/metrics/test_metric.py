@@ -62,6 +62,14 @@ def test_accuracy():
     check("accuracy", inputs, {}, outputs)
 
 
+def test_accuracy_of_candidates_of_several_dimensions():
+    """As Fluid has it: each row's share of the first rows * shape[1] elements."""
+    indices = np.array([[[4], [1], [0]], [[2], [3], [1]]])
+    inputs = {"Out": np.zeros((2, 3, 1), "float32"), "Indices": indices, "Label": np.array([[1], [0]])}
+    counts = {"Correct": np.array([1], "int32"), "Total": np.array([2], "int32")}
+    check("accuracy", inputs, {}, {"Accuracy": np.array([0.5], "float32"), **counts})
+
+
 def test_accuracy_needs_a_label_for_each_row():
     inputs = {
         "Out": np.zeros((3, 1), "float32"),

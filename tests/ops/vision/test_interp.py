@@ -145,3 +145,11 @@ def test_what_does_not_fit():
         infer("bilinear_interp", {"X": IMAGE}, {"out_h": 0, "out_w": 3})
     with pytest.raises(OperatorError, match="X must have 5 dimensions"):
         infer("trilinear_interp", {"X": IMAGE}, {"out_d": 1, "out_h": 2, "out_w": 3})
+
+
+def test_truth_values_are_not_mixed():
+    with pytest.raises(OperatorError, match="X must be floats or integers, got bool: cast it"):
+        infer("bilinear_interp", {"X": np.ones((1, 1, 2, 2), bool)}, {"out_h": 3, "out_w": 3})
+    check("nearest_interp", {"X": np.eye(2, dtype=bool)[None, None]}, {"out_h": 2, "out_w": 2}, {
+        "Out": np.eye(2, dtype=bool)[None, None]
+    })  # fmt: skip
