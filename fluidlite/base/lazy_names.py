@@ -28,7 +28,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
             "..inference": "AnalysisConfig AnalysisPredictor CpuPassStrategy GpuPassStrategy MkldnnQuantizerConfig NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePassBuilder PaddlePlace PaddlePredictor PaddleTensor PassStrategy ZeroCopyTensor create_paddle_predictor paddle_dtype_size paddle_tensor_to_bytes",
             ".eager_names": "Layer dygraph_partial_grad",
-            ".processes": "DistCommunicator Gloo",
+            ".processes": "Gloo",
         },
         {
         },

@@ -85,6 +85,7 @@ _REASONS = {
     "fluid.contrib.slim.quantization.qat_int8_mkldnn_pass.QatInt8MkldnnPass": _MKLDNN,
     "fluid.core.BoxPS": _BOXPS,
     "fluid.core.Dataset": f"{_CLASS}fluid.DatasetFactory",
+    "fluid.core.DistCommunicator": f"{_CLASS}fluid.communicator.Communicator",
     "fluid.core.FetchUnmergedList": f"{_CLASS}fluid.Executor",
     "fluid.core.IterableDatasetWrapper": f"{_CLASS}fluid.io.DataLoader.from_dataset",
     "fluid.core.ParallelExecutor": f"{_CLASS}fluid.CompiledProgram",

@@ -1,20 +1,16 @@
-"""`fluid.core`: what processes exchange numbers by, and what exchanges parameters with servers."""
+"""`fluid.core`: what processes exchange numbers by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import EnforceNotMet
-from ..communicator import Communicator
 from ..distributed.communicator import world
-from ..executor.tensors.scope import Scope
-from ..framework.serialization.descs import ProgramDesc
-from ..transpiler.distribute_transpiler import DistributedMode
 
-__all__ = ["DistCommunicator", "Gloo"]
+__all__ = ["Gloo"]
 
 
 class Gloo:
@@ -79,36 +75,3 @@ class Gloo:
             raise EnforceNotMet(f"AllReduce mode must be sum, max or min, got {mode!r}")
         found: list[Any] = self._others().all_reduce(np.asarray(values), mode).tolist()
         return found
-
-
-class DistCommunicator:
-    """`fluid.communicator.Communicator` of a program's description (`fluid.core.DistCommunicator`).
-
-    Args:
-        mode: SYNC, ASYNC or HALF_ASYNC.
-        program: the description of a trainer's program.
-        scope: accepted; steps use the scope that they run in.
-        envs: options as text.
-
-    Raises:
-        EnforceNotMet: another mode. What GEO exchanges, its description does not say: use Communicator.
-    """
-
-    def __init__(self, mode: str, program: ProgramDesc, scope: Scope, envs: Mapping[str, str]) -> None:
-        if mode not in ("SYNC", "ASYNC", "HALF_ASYNC"):
-            raise EnforceNotMet(
-                f"DistCommunicator takes the mode SYNC, ASYNC or HALF_ASYNC, got {mode!r}; for GEO use "
-                "fluid.communicator.Communicator"
-            )
-        self._communicator = Communicator(program._shown, getattr(DistributedMode, mode), envs=envs)
-
-    def start(self) -> None:
-        """Begin; RuntimeError if another one runs in this process."""
-        self._communicator.start()
-
-    def stop(self) -> None:
-        """Send what is waiting, and end."""
-        self._communicator.stop()
-
-    def is_running(self) -> bool:
-        return self._communicator.is_running()

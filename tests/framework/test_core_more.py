@@ -71,14 +71,3 @@ def test_one_process_is_all_there_is():
     gloo.set_size(2)
     with pytest.raises(core.EnforceNotMet, match="process 0 of 2, but was started as 0 of 1"):
         gloo.init()
-
-
-def test_communicators_of_descriptions():
-    made = core.DistCommunicator("SYNC", fluid.Program().desc, core.Scope(), {})
-    assert not made.is_running()
-    made.start()
-    assert made.is_running()
-    made.stop()
-    assert not made.is_running()
-    with pytest.raises(core.EnforceNotMet, match="got 'GEO'"):
-        core.DistCommunicator("GEO", fluid.Program().desc, core.Scope(), {})
