@@ -154,6 +154,8 @@ def by_url(root: str, command: str, *words: str) -> tuple[bool, str]:
         system.mv(path, placed(words[1])[1], recursive=system.isdir(path))
     elif command == "-mkdir":
         system.makedirs(path, exist_ok=True)
+    elif command == "-cat":
+        return True, system.cat_file(path).decode(errors="replace")
     elif command == "-get":
         local = os.path.join(words[1], os.path.basename(path)) if os.path.isdir(words[1]) else words[1]
         system.get_file(path, local)

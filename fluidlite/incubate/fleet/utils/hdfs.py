@@ -1,0 +1,117 @@
+"""Files on HDFS, many at a time (`fluid.incubate.fleet.utils.hdfs`)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+
+from ....base import missing
+from ....contrib.utils import hdfs_utils
+
+__all__ = ["HDFSClient", "get_logger"]
+
+
+def get_logger(name: str, level: int, fmt: str) -> logging.Logger:
+    """A logger that writes to the file `hdfs.log` of the current folder."""
+    logger = logging.getLogger(name)
+    logger.setLevel(level)
+    handler = logging.FileHandler("hdfs.log", mode="w", delay=True)
+    handler.setFormatter(logging.Formatter(fmt=fmt))
+    logger.addHandler(handler)
+    return logger
+
+
+class HDFSClient(hdfs_utils.HDFSClient):
+    """`fluid.contrib.utils.HDFSClient` that takes folders as well (`fluid.incubate.fleet.utils.hdfs.HDFSClient`)."""
+
+    def is_file(self, hdfs_path: str) -> bool:
+        """Whether the path is a file."""
+        return self.is_exist(hdfs_path) and not self.is_dir(hdfs_path)
+
+    def cat(self, hdfs_path: str) -> str:
+        """The text of a file without the line break at its end; none if there is no such file."""
+        if not self.is_file(hdfs_path):
+            return ""
+        return self._run("-cat", hdfs_path)[1].rstrip("\n")
+
+    def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
+        """Move a path; whether that has succeeded. `overwrite`: what is there goes first."""
+        if overwrite and self.is_exist(hdfs_dst_path):
+            self.delete(hdfs_dst_path)
+        return super().rename(hdfs_src_path, hdfs_dst_path)
+
+    def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:  # type: ignore[override]
+        """The files in a folder and those below it, but for those whose path holds one of `excludes`."""
+        found = super().lsr(hdfs_path)
+        return [path for path in found if not any(part in path for part in excludes)]
+
+    def upload(  # type: ignore[override]
+        self,
+        hdfs_path: str,
+        local_path: str,
+        multi_processes: int = 5,
+        overwrite: bool = False,
+        retry_times: int = 5,
+    ) -> bool:
+        """Put a file, or the files of a folder, into the folder `hdfs_path`; whether that has succeeded.
+
+        `multi_processes`: how many at the same time. Raises AssertionError if there is no `local_path`.
+        """
+        assert os.path.exists(local_path), f"there is no {local_path!r} to upload"
+        names = [local_path]
+        if os.path.isdir(local_path):
+            names = [entry.path for entry in os.scandir(local_path) if entry.is_file()]
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+        def put(name: str) -> bool:
+            return super(HDFSClient, self).upload(hdfs_path, name, overwrite, retry_times)
+
+        with ThreadPoolExecutor(multi_processes) as pool:
+            return all(list(pool.map(put, names)))
+
+    def upload_dir(self, dest_dir: str, local_dir: str, overwrite: bool = False) -> bool:
+        """Put a folder with all that is in it into the folder `dest_dir`; whether that has succeeded."""
+        target = f"{dest_dir.rstrip('/')}/{os.path.basename(local_dir.rstrip('/'))}"
+        if self.is_exist(target):
+            if not overwrite:
+                return False
+            self.delete(target)
+        folders = {os.path.dirname(name) for name in hdfs_utils.getfilelist(local_dir)}
+        below = {folder: os.path.relpath(folder, local_dir) for folder in sorted(folders)}
+        return all(
+            [
+                self.upload(target if inside == "." else f"{target}/{inside}", folder)
+                for folder, inside in below.items()
+            ]
+        )
+
+    def download(  # type: ignore[override]
+        self,
+        hdfs_path: str,
+        local_path: str,
+        multi_processes: int = 5,
+        overwrite: bool = False,
+        retry_times: int = 5,
+    ) -> bool:
+        """Get a file, or the files of a folder, into the folder `local_path`; whether that has succeeded."""
+        self.make_local_dirs(local_path)
+        names = self.ls(hdfs_path) if self.is_dir(hdfs_path) else [hdfs_path]
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+        def get(name: str) -> bool:
+            here = os.path.join(local_path, os.path.basename(name))
+            return super(HDFSClient, self).download(name, here, overwrite)
+
+        with ThreadPoolExecutor(multi_processes) as pool:
+            return all(list(pool.map(get, names)))
+
+    @staticmethod
+    def split_files(files: Sequence[str], trainer_id: int, trainers: int) -> list[str]:
+        """The part of a list that is one trainer's: neighbours, one more for the first ones if it does not divide."""
+        share, more = divmod(len(files), trainers)
+        begin = trainer_id * share + min(trainer_id, more)
+        return list(files[begin : begin + share + (trainer_id < more)])
+
+
+__getattr__ = missing.reporter(__name__)
