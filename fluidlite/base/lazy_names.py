@@ -60,7 +60,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            ".fluid_modules": "convert_to_static create_static_variable_gast_node data_layer_not_check to_static_variable_gast_node",
+            ".fluid_modules": "DygraphToStaticAst convert_to_static create_static_variable_gast_node data_layer_not_check to_static_variable_gast_node",
             ".program_translator": "ProgramTranslator",
             ".static_analysis": "AstNodeWrapper NodeVarType StaticAnalysisVisitor",
         },

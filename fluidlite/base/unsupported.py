@@ -43,7 +43,6 @@ _STEP = (
     "when they run: use fluid.dygraph.declarative"
 )
 _STEPS = """
-ast_transformer.DygraphToStaticAst
 basic_api_transformer.BasicApiTransformer
 break_continue_transformer.BreakContinueTransformer
 break_continue_transformer.ForToWhileTransformer
@@ -57,23 +56,16 @@ loop_transformer.LoopTransformer
 print_transformer.PrintTransformer
 tensor_shape_transformer.TensorShapeTransformer
 ifelse_transformer.NameVisitor
-ifelse_transformer.create_cond_node
 ifelse_transformer.get_name_ids
 ifelse_transformer.parse_cond_args
 ifelse_transformer.parse_cond_return
 ifelse_transformer.transform_if_else
 loop_transformer.NameVisitor
-loop_transformer.create_while_node
 partial_program.PartialProgramLayer
 partial_program.partial_program_from
 partial_program.valid_vars
-program_translator.FunctionCache
 program_translator.FunctionSpec
-program_translator.synchronized
 utils.IsControlFlowVisitor
-utils.create_api_shape_node
-utils.is_candidate_node
-utils.to_assign_node
 utils.to_static_ast
 utils.update_args_of_func
 utils.is_control_flow_to_transform

@@ -9,6 +9,7 @@ from .calls import rewritten as convert_function_with_cache
 if TYPE_CHECKING:
     # Traces are made with what is here.
     from .fluid_modules import (  # noqa: F401
+        DygraphToStaticAst,
         convert_to_static,
         create_static_variable_gast_node,
         data_layer_not_check,

@@ -8,17 +8,21 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from ...base import missing
 from ...framework import Variable, default_main_program
 from ...layers import fill_constant
 from ..jit.translator import ProgramTranslator
+from . import rewriting
 from .calls import call as convert_call
 from .calls import rewritten as convert_to_static
-from .utils import dygraph_class_to_static_api
+from .static_analysis import AstNodeWrapper
+from .utils import dygraph_class_to_static_api, generate_name_node
 
 __all__ = [
+    "DygraphToStaticAst",
     "BREAK_NAME_PREFIX",
     "CONTINUE_NAME_PREFIX",
     "DECORATOR_NAMES",
@@ -35,8 +39,10 @@ __all__ = [
     "WHILE_CONDITION_PREFIX",
     "convert_call",
     "convert_to_static",
+    "create_cond_node",
     "create_fill_constant_node",
     "create_static_variable_gast_node",
+    "create_while_node",
     "data_layer_not_check",
     "dygraph_class_to_static_api",
     "is_builtin",
@@ -98,6 +104,76 @@ def data_layer_not_check(name: str, shape: Any, dtype: Any = "float32", lod_leve
         )
     )
     return made
+
+
+def create_cond_node(
+    return_name_ids: Sequence[str],
+    pred: ast.expr,
+    true_func: ast.FunctionDef | ast.expr,
+    false_func: ast.FunctionDef | ast.expr,
+    is_if_expr: bool = False,
+) -> ast.stmt | ast.expr:
+    """`names = fluid.layers.cond(pred, lambda: true_func(...), lambda: false_func(...))`.
+
+    The functions are called with their own parameters' names; with `is_if_expr` they are the values themselves. Without
+    names the call alone.
+    """
+
+    def delayed(part: Any) -> str:
+        if is_if_expr:
+            return f"lambda: {ast.unparse(part)}"
+        names = [arg.arg for arg in part.args.args]
+        return f"lambda: {part.name}({', '.join(names)})"
+
+    call = ast.parse(f"fluid.layers.cond(0, {delayed(true_func)}, {delayed(false_func)})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    call.args[0] = pred
+    if not return_name_ids:
+        return call
+    return ast.Assign(targets=[generate_name_node(list(return_name_ids), ctx=ast.Store())], value=call)
+
+
+def create_while_node(condition_name: str, body_name: str, loop_var_names: Sequence[str]) -> ast.stmt:
+    """`names, = fluid.layers.while_loop(condition_name, body_name, [names])`."""
+    names = list(loop_var_names)
+    targets = f"({', '.join(names)},)" if names else "()"
+    return ast.parse(
+        f"{targets} = fluid.layers.while_loop({condition_name}, {body_name}, [{', '.join(names)}])"
+    ).body[0]
+
+
+class DygraphToStaticAst:
+    """Rewrites the tree of a function (`fluid.dygraph.dygraph_to_static.DygraphToStaticAst`).
+
+    What the rewritten code calls, `utils.ast_to_func` gives to the function that it makes of it.
+    """
+
+    def __init__(self) -> None:
+        self._name = ""
+
+    def get_static_ast(self, root: ast.AST) -> AstNodeWrapper:
+        """The tree of a function, alone or in a module, with its function rewritten in place.
+
+        ValueError if there is none, or of a kind that is not rewritten.
+        """
+        found = [node for node in getattr(root, "body", []) if isinstance(node, ast.FunctionDef)]
+        node = root if isinstance(root, ast.FunctionDef) else found[0] if found else None
+        if node is None:
+            raise ValueError("the tree holds no function")
+        self._name = node.name
+        try:
+            rewriting.function(node)
+        except rewriting.Refusal as refusal:
+            raise ValueError(f"{node.name} is not rewritten: {refusal}") from None
+        return AstNodeWrapper(ast.fix_missing_locations(root))
+
+    def get_module_name(self) -> str:
+        """The name of the function."""
+        return self._name
+
+    def get_feed_name_to_idx(self) -> dict[str, int]:
+        """Nothing: arguments are found when the function runs."""
+        return {}
 
 
 _HERE = "fluid.dygraph.dygraph_to_static.variable_trans_func"

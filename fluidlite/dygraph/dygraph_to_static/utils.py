@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import missing
+from .rewriting import HELPERS
 
 __all__ = [
     "RenameTransformer",
     "ast_to_func",
     "ast_to_source_code",
     "compare_with_none",
+    "create_api_shape_node",
     "create_assign_node",
     "create_funcDef_node",
     "dygraph_class_to_static_api",
@@ -23,11 +25,13 @@ __all__ = [
     "get_constant_variable_node",
     "index_in_list",
     "is_api_in_module",
+    "is_candidate_node",
     "is_dygraph_api",
     "is_numpy_api",
     "is_paddle_api",
     "is_to_variable",
     "recover_globals_attribute",
+    "to_assign_node",
     "to_static_api",
 ]
 
@@ -63,6 +67,10 @@ def ast_to_func(ast_root: ast.AST, dyfunc: Any, delete_on_exit: bool = True) -> 
     body = ast_root.body if isinstance(ast_root, ast.Module) else [ast_root]
     module = ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))  # type: ignore[arg-type]
     space = dict(inspect.unwrap(dyfunc).__globals__)
+    if any(isinstance(node, ast.Name) and node.id == HELPERS for node in ast.walk(module)):
+        from . import helpers  # what rewritten code calls
+
+        space[HELPERS] = helpers
     exec(compile(module, name, "exec"), space)  # noqa: S102 - the tree is the user's own function
     made = space.get(dyfunc.__name__)
     if not isinstance(made, types.FunctionType):
@@ -76,6 +84,36 @@ def compare_with_none(node: ast.AST) -> bool:
         return False
     parts = [node.left, *node.comparators]
     return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+
+
+def is_candidate_node(node: ast.AST) -> bool:
+    """Whether a condition may need to become a layer: comparisons, `and`, `or`, and what has one operand."""
+    return isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp))
+
+
+def create_api_shape_node(tensor_shape_node: ast.expr) -> ast.expr:
+    """`fluid.layers.shape(x)` for `x.shape`, also where that is indexed; AssertionError for anything else."""
+    if isinstance(tensor_shape_node, ast.Subscript):
+        tensor_shape_node.value = create_api_shape_node(tensor_shape_node.value)
+        return tensor_shape_node
+    if not isinstance(tensor_shape_node, ast.Attribute):
+        raise AssertionError(f"expected an attribute such as x.shape, got {ast.unparse(tensor_shape_node)}")
+    function = ast.parse("fluid.layers.shape", mode="eval").body
+    return ast.Call(func=function, args=[tensor_shape_node.value], keywords=[])
+
+
+def to_assign_node(node: ast.Call) -> ast.Call:
+    """`fluid.layers.assign(x)` for a call of `to_variable`, in place; AssertionError for another call."""
+    if not is_to_variable(node):
+        raise AssertionError(f"expected a call of to_variable, got {ast.unparse(node)}")
+    node.func = ast.parse("fluid.layers.assign", mode="eval").body
+    if node.args:
+        node.args, node.keywords = node.args[:1], []
+    else:
+        node.keywords = [word for word in node.keywords if word.arg == "value"]
+        for word in node.keywords:
+            word.arg = "input"
+    return node
 
 
 def create_assign_node(name: str, node: ast.expr) -> tuple[ast.Assign, ast.Name]:

@@ -1,13 +1,16 @@
 """Names of `fluid.dygraph.dygraph_to_static` and `fluid.dygraph.jit` that tools use: kinds of values, small trees."""
 
 import ast
+import inspect
+import threading
+import time
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 from fluidlite.dygraph import jit
-from fluidlite.dygraph.dygraph_to_static import fluid_modules, static_analysis, utils
+from fluidlite.dygraph.dygraph_to_static import fluid_modules, program_translator, static_analysis, utils
 
 Kinds = static_analysis.NodeVarType
 
@@ -193,3 +196,93 @@ def test_batches_of_tensors(programs):
         assert [len(one) for one, _ in batches] == sizes and batches[1][1].tolist() == [[2], [3]]
     with pytest.raises(AssertionError, match="3 fields"):
         next(fluid.data_feeder.BatchedTensorProvider(given, None, 2, lambda: [(1, 2, 3)], False)())
+
+
+def test_conditions_and_shapes_as_trees():
+    """What Paddle 1.8.5 makes of the same texts."""
+    candidates = ["a < b", "a and b", "not a", "-x", "x", "x.y", "f(x)", "a + b", "a if b else c"]
+    assert [utils.is_candidate_node(expression(text)) for text in candidates] == [True] * 4 + [False] * 5
+    shapes = {
+        "x.shape": "fluid.layers.shape(x)",
+        "a.b.shape[0]": "fluid.layers.shape(a.b)[0]",
+        "f(x).shape[1:]": "fluid.layers.shape(f(x))[1:]",
+    }
+    for text, made in shapes.items():
+        assert ast.unparse(utils.create_api_shape_node(expression(text))) == made
+    with pytest.raises(AssertionError, match=r"such as x\.shape, got x"):
+        utils.create_api_shape_node(expression("x"))
+    assigned = {
+        "to_variable(x)": "fluid.layers.assign(x)",
+        "fluid.dygraph.to_variable(value=x, name='y')": "fluid.layers.assign(input=x)",
+        "to_variable(x + 1)": "fluid.layers.assign(x + 1)",
+    }
+    for text, made in assigned.items():
+        assert ast.unparse(utils.to_assign_node(expression(text))) == made
+    with pytest.raises(AssertionError, match="got f"):
+        utils.to_assign_node(expression("f(x)"))
+
+
+def test_calls_of_layers_as_trees():
+    one, other = ast.parse("def yes(x, y): pass\ndef no(x): pass").body
+    test = expression("p > 3")
+
+    def is_made(node, text):
+        return ast.dump(ast.parse(ast.unparse(ast.fix_missing_locations(node)))) == ast.dump(ast.parse(text))
+
+    called = "fluid.layers.cond(p > 3, lambda: yes(x, y), lambda: no(x))"
+    for names, text in (([], called), (["a"], f"a = {called}"), (["a", "b"], f"a, b = {called}")):
+        assert is_made(fluid_modules.create_cond_node(names, test, one, other), text)
+    node = fluid_modules.create_cond_node(["a"], test, expression("x + 1"), expression("y"), True)
+    assert is_made(node, "a = fluid.layers.cond(p > 3, lambda: x + 1, lambda: y)")
+    for names, text in ((["i", "a.b"], "i, a.b"), (["i"], "i,"), ([], "()")):
+        loop = fluid_modules.create_while_node("test", "body", names)
+        assert is_made(loop, f"{text} = fluid.layers.while_loop(test, body, [{', '.join(names)}])")
+
+
+def _steps(x):
+    """A function of a tensor."""
+    total = x
+    while total < 20:
+        total = total + x if total > 5 else total * 2
+    return total
+
+
+def test_rewritten_trees_build_programs():
+    transformer = fluid_modules.DygraphToStaticAst()
+    tree = ast.parse(inspect.getsource(_steps))
+    wrapper = transformer.get_static_ast(tree)
+    assert wrapper.node is tree and transformer.get_module_name() == "_steps"
+    assert transformer.get_feed_name_to_idx() == {}
+    function, _ = utils.ast_to_func(wrapper.node, _steps)
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        out = function(fluid.data("x", [1]))
+    exe = fluid.Executor(fluid.CPUPlace())
+    for start in (1.0, 3.0, 7.0):
+        (found,) = exe.run(main, feed={"x": np.array([start], "float32")}, fetch_list=[out])
+        assert found == [_steps(start)]
+    with pytest.raises(ValueError, match="holds no function"):
+        transformer.get_static_ast(ast.parse("x = 1"))
+    with pytest.raises(ValueError, match="g is not rewritten: it is a generator"):
+        transformer.get_static_ast(ast.parse("def g(): yield 1"))
+
+
+def test_functions_are_kept():
+    cache = program_translator.FunctionCache()
+    made = cache.get_or_cache_func(_steps)
+    assert cache.exist(_steps) and not cache.exist(made) and cache.get_or_cache_func(_steps) is made
+    held = []
+
+    @program_translator.synchronized
+    def alone():
+        held.append(1)
+        time.sleep(0.001)
+        assert len(held) == 1
+        held.pop()
+
+    threads = [threading.Thread(target=alone) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert held == []
