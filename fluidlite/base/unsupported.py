@@ -61,9 +61,6 @@ ifelse_transformer.parse_cond_args
 ifelse_transformer.parse_cond_return
 ifelse_transformer.transform_if_else
 loop_transformer.NameVisitor
-partial_program.PartialProgramLayer
-partial_program.partial_program_from
-partial_program.valid_vars
 program_translator.FunctionSpec
 utils.IsControlFlowVisitor
 utils.to_static_ast

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...eager import Tensor
@@ -26,13 +27,17 @@ def source_of(function: Callable[..., Any]) -> str:
 
 
 class ConcreteProgram(NamedTuple):
-    """A program that a declarative function has become, as `ProgramCache.last` gives it."""
+    """A program that a declarative function has become, as `ProgramCache.last` gives it.
+
+    `captured`: all eager tensors that are part of it, parameters included, by the names of their variables.
+    """
 
     inputs: list[Variable]
     outputs: list[Variable]
     parameters: list[Tensor]
     main_program: Program
     startup_program: Program
+    captured: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class ProgramCache:
@@ -47,7 +52,9 @@ class ProgramCache:
         if traced is None:
             raise AssertionError("No valid cached program in ProgramCache.")
         held = [tensor for tensor in traced.captured.values() if tensor.stands_for == "parameter"]
-        concrete = ConcreteProgram(traced.inputs, traced.outputs, held, traced.program, traced.startup)
+        concrete = ConcreteProgram(
+            traced.inputs, traced.outputs, held, traced.program, traced.startup, traced.captured
+        )
         return traced.name, (concrete, traced)
 
 
