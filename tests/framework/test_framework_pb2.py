@@ -1,6 +1,7 @@
 """`fluid.proto.framework_pb2`: messages of files, for scripts that read them; numbers are those of Paddle 1.8.5."""
 
 import struct
+from pathlib import Path
 
 import numpy as np
 
@@ -38,3 +39,13 @@ def test_programs_are_messages():
 
 def test_the_module_is_there_as_in_fluid():
     assert fluid.proto.framework_pb2 is framework_pb2
+
+
+def test_messages_of_protobuf_in_python(python):
+    """Which scripts ask for that have message classes made by an old compiler."""
+    done = python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not in_python", __file__,
+        Path(__file__).with_name("test_proto.py"),
+        env={"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout

@@ -139,8 +139,13 @@ def messages() -> SimpleNamespace:
     def message(name: str) -> Any:
         return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
-    top = {name: message(name) for name in _MESSAGES if "." not in name}
-    return SimpleNamespace(**top, TensorDesc=top["VarType"].TensorDesc)
+    classes = {name: message(name) for name in _MESSAGES}
+    for full_name, kind in classes.items():
+        outer, _, name = full_name.rpartition(".")
+        if outer and not hasattr(classes[outer], name):  # where protobuf is written in Python
+            setattr(classes[outer], name, kind)
+    top = {name: kind for name, kind in classes.items() if "." not in name}
+    return SimpleNamespace(**top, TensorDesc=classes["VarType.TensorDesc"])
 
 
 def parse(name: str, data: bytes, what: str) -> Any:
@@ -150,7 +155,7 @@ def parse(name: str, data: bytes, what: str) -> Any:
     found = getattr(messages(), name)()
     try:
         found.ParseFromString(data)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError) as error:  # the second where protobuf is written in Python
         raise FormatError(f"{what} is not a {name} as Fluid writes it: {error}") from None
     missing = found.FindInitializationErrors()
     if missing:
