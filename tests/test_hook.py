@@ -92,15 +92,15 @@ assert sys.meta_path == before
     "statement, error, message",
     [
         (
-            "import paddle.fluid as fluid; fluid.contrib.layers.search_pyramid_hash(1)",
+            "import paddle.fluid as fluid; fluid.contrib.utils.convert_dist_to_sparse_program(1)",
             "NotSupportedError",
-            "fluid.contrib.search_pyramid_hash exists in Fluid 1.8",
+            "fluid.contrib.convert_dist_to_sparse_program exists in Fluid 1.8",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
-            "from paddle.fluid.contrib.layers import search_pyramid_hash; search_pyramid_hash(1)",
+            "from paddle.fluid.contrib.utils import convert_dist_to_sparse_program; convert_dist_to_sparse_program(1)",
             "NotSupportedError",
-            "fluid.contrib.search_pyramid_hash exists in Fluid 1.8",
+            "fluid.contrib.convert_dist_to_sparse_program exists in Fluid 1.8",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         ("import paddle.amp", "ModuleNotFoundError", "leave auto_cast and GradScaler away"),
@@ -116,14 +116,14 @@ def test_what_is_missing_says_so(python, statement, error, message):
 def test_missing_attributes():
     with pytest.raises(
         NotSupportedError,
-        match=r"fluid\.contrib\.search_pyramid_hash exists in Fluid 1\.8 but not in fluidlite",
+        match=r"fluid\.contrib\.convert_dist_to_sparse_program exists in Fluid 1\.8 but not in fluidlite",
     ):
-        fluidlite.contrib.layers.search_pyramid_hash(1)
+        fluidlite.contrib.utils.convert_dist_to_sparse_program(1)
     with pytest.raises(AttributeError, match="did you mean 'fc'"):
         fluidlite.layers.fcc  # noqa: B018
     with pytest.raises(AttributeError, match="'fluid' has no attribute 'qwertz'$"):
         fluidlite.qwertz  # noqa: B018
-    assert hasattr(fluidlite.contrib.layers, "search_pyramid_hash")
+    assert hasattr(fluidlite.contrib.utils, "convert_dist_to_sparse_program")
     assert not hasattr(fluidlite, "__path_hooks__")
 
 
@@ -132,26 +132,27 @@ def test_what_is_only_imported_does_not_stop_a_script(python):
 import paddle.fluid.contrib.slim.nas.search_agent as agents
 import paddle.fluid.transpiler.ps_dispatcher as dispatcher
 from paddle.fluid.transpiler import *
-from paddle.fluid.contrib.layers import search_pyramid_hash
-from paddle.fluid.incubate.fleet.utils.fleet_util import FleetUtil
+from paddle.fluid.contrib.utils import convert_dist_to_sparse_program
+from paddle.fluid.incubate.fleet.parameter_server.pslib import DownpourOptimizer
 from paddle.fluid.dataset import BoxPSDataset
 import paddle.fluid as fluid
 import abc, functools
 
 assert fluid.contrib.slim.nas.search_agent is agents and fluid.transpiler.ps_dispatcher is dispatcher
-assert fluid.contrib.layers.search_pyramid_hash is search_pyramid_hash is fluid.contrib.layers.nn.search_pyramid_hash
+later = fluid.contrib.utils.lookup_table_utils.convert_dist_to_sparse_program
+assert fluid.contrib.utils.convert_dist_to_sparse_program is convert_dist_to_sparse_program is later
 assert fluid.transpiler.DistributeTranspiler is fluid.DistributeTranspiler
 
-class Util(FleetUtil):
+class Util(DownpourOptimizer):
     size = 3
     def __init__(self):
         super().__init__()
 
-class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.search_pyramid_hash, abc.ABC):
+class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.convert_dist_to_sparse_program, abc.ABC):
     pass
 
-later = functools.partial(search_pyramid_hash, 1)
-assert Util.size == 3 and issubclass(Util, FleetUtil) and not isinstance(3, FleetUtil)
+later = functools.partial(convert_dist_to_sparse_program, 1)
+assert Util.size == 3 and issubclass(Util, DownpourOptimizer) and not isinstance(3, DownpourOptimizer)
 other = lambda: Util.other
 for use in (later, Util, Mixed, other, lambda: list(BoxPSDataset)):
     try:
@@ -160,10 +161,10 @@ for use in (later, Util, Mixed, other, lambda: list(BoxPSDataset)):
         print(str(error).split()[0])
 """
     assert check(python, code).split() == [
-        "fluid.contrib.search_pyramid_hash",
-        "fluid.incubate.fleet.utils.fleet_util.FleetUtil",
+        "fluid.contrib.convert_dist_to_sparse_program",
+        "fluid.incubate.fleet.parameter_server.pslib.DownpourOptimizer",
         "fluid.contrib.slim.nas.LightNASStrategy",
-        "fluid.incubate.fleet.utils.fleet_util.FleetUtil",
+        "fluid.incubate.fleet.parameter_server.pslib.DownpourOptimizer",
         "fluid.dataset.BoxPSDataset",
     ]
 
