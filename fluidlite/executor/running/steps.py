@@ -23,7 +23,7 @@ from .. import failures
 from ..blocks.pieces import Blocks
 from ..host.plan import Plan
 from ..host.two_phase import TwoPhasePlan
-from ..plan.shapes import CannotPlan
+from ..plan.shapes import CannotPlan, takes_no_part
 from ..plan.step_plan import StepPlan, TwoPhases
 from ..reading import readers
 from ..tensors.lod_tensor import LoDTensorArray
@@ -141,7 +141,9 @@ def run_before_reading(
     """Run what stands before the reading of a batch that has not come: schedules count the end of an epoch too."""
     ops = program.global_block().ops
     first = next(k for k, op in enumerate(ops) if op.type == "read")
-    Interpreter(program, scope, as_feed(program, feed), device).run(ops[:first])
+    before = [op for op in ops[:first] if not takes_no_part(op)]
+    if before:
+        Interpreter(program, scope, as_feed(program, feed), device).run(before)
 
 
 def _run_checked(
