@@ -3,7 +3,8 @@
 Milliseconds one training step takes, with feeding ready batches and fetching the loss: ResNet-20 (32 images of
 32x32), ResNet-50 (8 of 64x64), MobileNetV1 (16 of 64x64), a block of VGG (16 of 64 channels, 32x32), an encoder
 (4 layers, 256 wide, 16 texts of 64; also inference), word2vec (5 words beside each of 512, one million rows of 64,
-sparse), DeepFM (512 rows of 26 ids out of one million). fluidlite and Paddle 1.8.5 run scripts/models_fluid.py;
+sparse), DeepFM (512 rows of 26 ids out of one million), a language model of PTB's size (two LSTM layers of 200, 20
+sequences of 20 out of 10,000 words). fluidlite and Paddle 1.8.5 run scripts/models_fluid.py;
 PyTorch, eager, runs the equivalent (scripts/models_torch.py).
 
     python benchmarks/models.py --paddle PYTHON_OF_PADDLE_1.8.5
@@ -22,6 +23,7 @@ MODELS = (
     "encoder, inference",
     "word2vec",
     "deepfm",
+    "ptb lstm",
 )
 
 

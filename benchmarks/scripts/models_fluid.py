@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import paddle.fluid as fluid
-from models_data import FACTORS, FIELDS, HEADS, LAYERS, ROWS, VECTOR, WIDTH, batch_of
+from models_data import FACTORS, FIELDS, HEADS, LAYERS, ROWS, STATES, VECTOR, WIDTH, WORDS, batch_of
 from timing import blocks, result
 
 layers = fluid.layers
@@ -119,6 +119,13 @@ def deepfm(x, y):
     return layers.reduce_mean(layers.sigmoid_cross_entropy_with_logits(score, layers.cast(y, "float32")))
 
 
+def ptb_lstm(x, y):
+    vectors = fluid.embedding(x, [WORDS, STATES])
+    hidden = fluid.contrib.layers.basic_lstm(vectors, None, None, STATES, num_layers=2, forget_bias=0.0)[0]
+    scores = layers.fc(hidden, WORDS, num_flatten_dims=2)
+    return layers.reduce_mean(layers.softmax_with_cross_entropy(scores, layers.unsqueeze(y, [2])))
+
+
 MODELS = {
     "resnet-20": resnet20,
     "resnet-50": resnet50,
@@ -128,12 +135,14 @@ MODELS = {
     "encoder, inference": lambda x, y: encoded(x, False),
     "word2vec": word2vec,
     "deepfm": deepfm,
+    "ptb lstm": ptb_lstm,
 }
 OPTIMIZERS = {
     "encoder": lambda: fluid.optimizer.Adam(0.001),
     "word2vec": lambda: fluid.optimizer.SGD(0.1),
     "deepfm": lambda: fluid.optimizer.Adam(0.001, lazy_mode=True),
     "encoder, inference": None,
+    "ptb lstm": lambda: fluid.optimizer.SGD(0.1),
 }
 metrics = {}
 for name in sys.argv[2:]:

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import torch
-from models_data import FACTORS, FIELDS, HEADS, IMAGES, LAYERS, ROWS, VECTOR, WIDTH, batch_of
+from models_data import FACTORS, FIELDS, HEADS, IMAGES, LAYERS, ROWS, STATES, VECTOR, WIDTH, WORDS, batch_of
 from timing import blocks, result
 from torch import nn
 
@@ -131,6 +131,17 @@ class DeepFM(nn.Module):
         return nn.functional.binary_cross_entropy_with_logits(score, y[:, 0].float())
 
 
+class Language(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.lstm = nn.Embedding(WORDS, STATES), nn.LSTM(STATES, STATES, 2, batch_first=True)
+        self.scores = nn.Linear(STATES, WORDS)
+
+    def forward(self, x, y):
+        scores = self.scores(self.lstm(self.words(x))[0])
+        return nn.functional.cross_entropy(scores.flatten(0, 1), y.flatten())
+
+
 class Optimizers:
     def __init__(self, *parts):
         self.parts = parts
@@ -166,6 +177,7 @@ MODELS = {
     "encoder, inference": lambda: Encoder(0.0, False).eval(),
     "word2vec": Word2Vec,
     "deepfm": DeepFM,
+    "ptb lstm": Language,
 }
 metrics = {}
 for name in sys.argv[2:]:
@@ -178,7 +190,7 @@ for name in sys.argv[2:]:
         if optimizer is None:
             return net(x).numpy()
         optimizer.zero_grad()
-        own_loss = isinstance(net, (Word2Vec, DeepFM))
+        own_loss = isinstance(net, (Word2Vec, DeepFM, Language))
         loss = net(x, y) if own_loss else nn.functional.cross_entropy(net(x), y[:, 0])
         loss.backward()
         optimizer.step()
