@@ -26,17 +26,7 @@ def embedding(
 
     As `fluid.layers.embedding`, but `input` has any shape: the result has shape `input.shape + [size[1]]`.
     """
-    return looked_up(
-        "lookup_table_v2",
-        "fluid.embedding",
-        input,
-        size,
-        is_sparse,
-        is_distributed,
-        padding_idx,
-        param_attr,
-        dtype,
-    )
+    return looked_up("lookup_table_v2", "fluid.embedding", **locals())
 
 
 def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = False) -> Variable:

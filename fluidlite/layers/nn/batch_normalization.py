@@ -53,12 +53,7 @@ def batch_norm(
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout}
-    attrs["use_global_stats"] = use_global_stats
-    return _batch_norm(
-        "batch_norm", input, act, momentum, attrs, param_attr, bias_attr, name,
-        (moving_mean_name, moving_variance_name), do_model_average_for_mean_and_var,
-    )  # fmt: skip
+    return _batch_norm("batch_norm", locals())
 
 
 def inplace_abn(
@@ -95,41 +90,31 @@ def inplace_abn(
         raise ArgumentAssertion(
             f"inplace_abn only support act as None, 'identity', 'leaky_relu', 'elu' currently, got {act!r}"
         )
-    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout}
-    attrs.update(use_global_stats=use_global_stats, activation=act or "", alpha=act_alpha)
-    return _batch_norm(
-        "inplace_abn", input, None, momentum, attrs, param_attr, bias_attr, name,
-        (moving_mean_name, moving_variance_name), do_model_average_for_mean_and_var, out=input,
-    )  # fmt: skip
+    given = {**locals(), "act": None, "activation": act or "", "alpha": act_alpha}
+    return _batch_norm("inplace_abn", given, out=input)
 
 
-def _batch_norm(
-    op_type: str,
-    input: Variable,
-    act: str | None,
-    momentum: Any,
-    attrs: dict[str, Any],
-    param_attr: Any,
-    bias_attr: Any,
-    name: str | None,
-    moving_names: tuple[str | None, str | None],
-    averaged: bool,
-    out: Variable | None = None,
-) -> Variable:
-    """What `batch_norm` and `inplace_abn` share: their parameters and the operator."""
+_ATTRS = ("epsilon", "is_test", "data_layout", "use_global_stats", "activation", "alpha")
+
+
+def _batch_norm(op_type: str, given: dict[str, Any], out: Variable | None = None) -> Variable:
+    """What `batch_norm` and `inplace_abn` share: their parameters and the operator. `given`: their arguments."""
+    input, data_layout = given["input"], given["data_layout"]
     check_dtype(input, "input", op_type)
-    data_layout = attrs["data_layout"]
     check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), op_type)
-    if bias_attr is False or param_attr is False:
+    if given["bias_attr"] is False or given["param_attr"] is False:
         raise ArgumentAssertion(f"'param_attr' and 'bias_attr' of {op_type} must not be False")
-    helper = LayerHelper(op_type, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(op_type, **given)
     dtype = VarType.FP32 if input.dtype == VarType.FP16 else input.dtype
     channels = input.shape[1 if data_layout.startswith("NC") else -1]
     create = helper.create_parameter
     scale, bias = create_scale_and_bias(create, channels, helper.param_attr, helper.bias_attr, dtype)
-    mean, variance = create_moving_averages(create, channels, moving_names, averaged, dtype)
+    names = (given["moving_mean_name"], given["moving_variance_name"])
+    averaged = given["do_model_average_for_mean_and_var"]
+    mean, variance = create_moving_averages(create, channels, names, averaged, dtype)
     parameters = {"Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
-    made = batch_normalized(helper.run, op_type, input, parameters, momentum, attrs, out)
+    attrs = {name: given[name] for name in _ATTRS if name in given}
+    made = batch_normalized(helper.run, op_type, input, parameters, given["momentum"], attrs, out)
     return helper.append_activation(made)
 
 

@@ -115,17 +115,7 @@ def embedding(
         >>> fluid.layers.embedding(ids, size=[100, 16]).shape
         (-1, 16)
     """
-    return looked_up(
-        "lookup_table",
-        "fluid.layers.embedding",
-        input,
-        size,
-        is_sparse,
-        is_distributed,
-        padding_idx,
-        param_attr,
-        dtype,
-    )
+    return looked_up("lookup_table", "fluid.layers.embedding", **locals())
 
 
 def looked_up(

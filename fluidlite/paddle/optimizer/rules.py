@@ -38,16 +38,8 @@ class Momentum(Optimizer, fluid.Momentum):
     ) -> None:  # fmt: skip
         if momentum is None:
             raise ValueError("momentum is not set")
-        fluid.Momentum.__init__(
-            self,
-            learning_rate,
-            momentum,
-            flat(parameters),
-            use_nesterov,
-            decay(weight_decay),
-            grad_clip,
-            name,
-        )
+        params, penalty = flat(parameters), decay(weight_decay)
+        fluid.Momentum.__init__(self, learning_rate, momentum, params, use_nesterov, penalty, grad_clip, name)
 
 
 class Adam(Optimizer, fluid.Adam):

@@ -140,19 +140,8 @@ class _Block(Layer):
         bias_attr: Any = None,
     ) -> None:
         super().__init__()
+        self._config = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         check_choice(activation, "activation", tuple(_ACTIVATIONS), type(self).__name__)
-        self._config = {
-            "d_model": d_model,
-            "nhead": nhead,
-            "dim_feedforward": dim_feedforward,
-            "dropout": dropout,
-            "activation": activation,
-            "attn_dropout": attn_dropout,
-            "act_dropout": act_dropout,
-            "normalize_before": normalize_before,
-            "weight_attr": weight_attr,
-            "bias_attr": bias_attr,
-        }
         self.normalize_before, self.activation = normalize_before, _ACTIVATIONS[activation]
         seen = dropout if attn_dropout is None else attn_dropout
         weights, biases = (_each(attr, self._parts) for attr in (weight_attr, bias_attr))
