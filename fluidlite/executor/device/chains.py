@@ -11,6 +11,7 @@ from ...base.dtypes import VarType
 from ...base.shapes import middle, product
 from ...framework import OpRole
 from ...ops.registry import OpView, grad_name
+from ..plan.fusion import in_runs
 from ..plan.instructions import Instruction, Uses
 from .launch import Get, one_by_one
 
@@ -38,20 +39,6 @@ class _Made:
 
 
 _Value = _Given | _Made | None
-
-
-def join_chains(launches: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The launches with runs of elementwise operators on results of one shape joined."""
-    out: list[Instruction] = []
-    run = _Run(uses)
-    for each in launches:
-        if run.take(each):
-            continue
-        out += run.finished()
-        run = _Run(uses)
-        if not run.take(each):
-            out.append(each)
-    return out + run.finished()
 
 
 class _Run:
@@ -264,3 +251,7 @@ _FAMILIES: Mapping[str, Callable[[_Run, OpView, str], dict[str, _Value] | None]]
     "elementwise.grad": _binary_grad,
 }
 _OTHERS: Mapping[str, _Rule] = {"scale": _scale, "sum": _sum, "mean_grad": _mean_grad}
+
+
+join_chains = in_runs(_Run)
+"""Joins runs of elementwise operators on results of one shape."""

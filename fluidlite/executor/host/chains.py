@@ -7,21 +7,8 @@ from dataclasses import dataclass
 from ...base.sizes import always_equal
 from ...ops import chains
 from ...ops.registry import Call
+from ..plan.fusion import in_runs
 from ..plan.instructions import Instruction, Uses
-
-
-def join_chains(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The instructions with runs of elementwise calls on as many elements joined."""
-    out: list[Instruction] = []
-    run = _Run(uses)
-    for each in instructions:
-        if run.take(each):
-            continue
-        out += run.finished()
-        run = _Run(uses)
-        if not run.take(each):
-            out.append(each)
-    return out + run.finished()
 
 
 @dataclass
@@ -121,3 +108,7 @@ class _Run:
             return [*self._joined(parts[:half]), *self._joined(parts[half:])]
         ops = tuple({id(op): op for each in instructions for op in each.ops}.values())
         return [Instruction(ops, tuple(read.values()), tuple(map(made.__getitem__, results)), call)]
+
+
+join_chains = in_runs(_Run)
+"""Joins runs of elementwise calls on as many elements."""

@@ -14,7 +14,6 @@ kept of blocks that run through Python.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
@@ -24,7 +23,7 @@ from ...framework import Block, Operator, Program
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, VERSION, grad_name
 from .marks import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE
-from .shapes import CannotPlan, in_place_of, takes_no_part, works_alone
+from .shapes import CannotPlan, in_place_of, renamed, takes_no_part, works_alone
 
 RAN = "@RAN"
 """Stands behind the name of the environments that a branch keeps: whether it has run."""
@@ -215,7 +214,7 @@ class InLine:
             if takes_no_part(op):
                 continue
             if not in_line(op):
-                made = _renamed(op, names)
+                made = renamed(op, names)
                 if op.definition not in MARKS:
                     for name in made.reads():
                         if name in self.unset:
@@ -226,14 +225,14 @@ class InLine:
                     self._set(made.writes())
                 yield made
             elif op.type == "select_input":
-                made = _renamed(op, names)
+                made = renamed(op, names)
                 for name in made.inputs["X"]:
                     if name not in self._known and name not in self.unset:
                         raise CannotPlan(f"variable {name!r} has no value where a branch is not taken", op)
                 yield in_place_of(op, CHOOSE, made.inputs, made.outputs, {})
                 self._set(made.writes())
             elif op.type == "select_output":
-                made = _renamed(op, names)
+                made = renamed(op, names)
                 for name in made.outputs["Out"]:
                     yield in_place_of(op, HOLD, {"X": made.inputs["X"]}, {"Out": [name]}, {})
                 self._set(made.writes())
@@ -290,9 +289,9 @@ class InLine:
         yield in_place_of(op, LOOP if again else BEGIN, {"Cond": [condition]}, {}, op.attrs)
         latest: dict[str, str] = {}
         for each in body:
-            made = _renamed(each, latest, outputs=False)
+            made = renamed(each, latest, outputs=False)
             latest.update((name, beside[name]) for name in each.writes() if name in beside)
-            yield _renamed(made, latest, inputs=False)
+            yield renamed(made, latest, inputs=False)
         for name, source in beside.items():
             yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
             if name not in self._known:
@@ -339,14 +338,3 @@ class InLine:
         for source, out in ends:
             yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
             self._set([out])
-
-
-def _renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs: bool = True) -> Operator:
-    if not names or names.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names)):
-        return op
-    made = copy.copy(op)
-    if inputs:
-        made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
-    if outputs:
-        made.outputs = {slot: [names.get(n, n) for n in each] for slot, each in op.outputs.items()}
-    return made

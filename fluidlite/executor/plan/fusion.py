@@ -1,8 +1,8 @@
 """The fuser: puts one instruction in the place of several. What it can put there is said by whom the plan is for.
 
-A *pass* gets all instructions and gives those that take their place. There are two kinds that plans of the host and of
-GPUs share: neighbours of which each works on what the one before makes (`grown`), and instructions that are alike,
-wherever they stand (`Gathering`).
+A *pass* gets all instructions and gives those that take their place. There are three kinds that plans of the host and
+of GPUs share: neighbours of which each works on what the one before makes (`grown`), neighbours that go together
+(`in_runs`), and instructions that are alike, wherever they stand (`Gathering`).
 """
 
 from __future__ import annotations
@@ -137,6 +137,36 @@ class Group:
     def meets(self, reads: set[str], writes: set[str]) -> bool:
         """Whether the order between the group and something else matters."""
         return bool(self.writes & (reads | writes) or self.reads & writes)
+
+
+class Run(Protocol):
+    """Neighbouring instructions that become one."""
+
+    def take(self, each: Instruction) -> bool:
+        """Add an instruction; False if it does not go with the others."""
+        ...
+
+    def finished(self) -> list[Instruction]:
+        """What stands in the place of those that were taken."""
+        ...
+
+
+def in_runs(start: Callable[[Uses], Run]) -> Pass:
+    """The pass that joins instructions that stand together: as many as a run takes that `start` has made."""
+
+    def join(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        out: list[Instruction] = []
+        run = start(uses)
+        for each in instructions:
+            if run.take(each):
+                continue
+            out += run.finished()
+            run = start(uses)
+            if not run.take(each):
+                out.append(each)
+        return out + run.finished()
+
+    return join
 
 
 class Gathering:

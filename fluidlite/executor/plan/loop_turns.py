@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
 from .branching import RAN
-from .shapes import CannotPlan, in_place_of, ranked
+from .shapes import CannotPlan, in_place_of, ranked, renamed
 from .stages import Stages, stages
 from .turn_ops import LOOP, ROWS, Carry, LoopForm
 
@@ -148,7 +147,7 @@ class LoopTurns:
             if name != EMPTY:
                 names[name] = self.label(name)
                 self.values[name] = Packed(names[name])
-        self.made.append(_renamed(op, names))
+        self.made.append(renamed(op, names))
 
     def _turns(self, found: Stages, wanted: set[str]) -> None:
         own = {name for op in found.turn for name in op.writes()} - {EMPTY}
@@ -221,12 +220,3 @@ class LoopTurns:
         steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
         rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
         return name.endswith(RAN) or (shape[0] >= 0 and shape[0] != rows)
-
-
-def _renamed(op: Operator, names: Mapping[str, str]) -> Operator:
-    made = copy.copy(op)
-    made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
-    made.outputs = {
-        slot: [n if n == EMPTY else names.get(n, n) for n in each] for slot, each in op.outputs.items()
-    }
-    return made

@@ -293,6 +293,18 @@ def in_place_of(
     return made
 
 
+def renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs: bool = True) -> Operator:
+    """`op` with other names for the variables in `names`."""
+    if not names or names.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names)):
+        return op
+    made = copy.copy(op)
+    if inputs:
+        made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
+    if outputs:
+        made.outputs = {slot: [names.get(n, n) for n in each] for slot, each in op.outputs.items()}
+    return made
+
+
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     """The operators that matter: for `targets`, for variables that last, or for what they do besides computing."""
     needed = set(targets)

@@ -13,7 +13,6 @@ program does not say how many, they are the turns of a loop (`loop_turns.py`).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from ...ops.registry import EMPTY, VERSION, Call, OpDef, OpView, grad_name
 from .branching import in_line
 from .kept_branches import kept_inside, kept_within
 from .loop_turns import ALIAS, LoopTurns, Packed, Value
-from .shapes import CannotPlan, in_place_of, takes_no_part, works_alone
+from .shapes import CannotPlan, in_place_of, renamed, takes_no_part, works_alone
 from .stages import Stages, stages
 from .turn_ops import ZEROS
 
@@ -257,7 +256,7 @@ class _Loop:
             names |= {name: f"{self.label(name)}.{place}" for name in own}
             for name in (*own, *carried):
                 made[name][place] = names[name]
-            self.ops += [_renamed(op, names) for op in found.turn]
+            self.ops += [renamed(op, names) for op in found.turn]
             before = {name: self._left(found.name(after), names, place) for name, after in carried.items()}
         for name in (*found.made, *carried):
             self.values[name] = _Values(self.label(name), parts=made[name])
@@ -285,7 +284,7 @@ class _Loop:
             if name != EMPTY:
                 names[name] = self.label(name)
                 self.values[name] = _Values(names[name], names[name])
-        self.ops.append(_renamed(op, names))
+        self.ops.append(renamed(op, names))
 
     def total(self, name: str) -> str | None:
         assert self._stages is not None
@@ -462,12 +461,3 @@ class Unrolling:
                 loop.copy(ALIAS, total, out)
             else:
                 loop.copy("fill_zeros_like", name, out)
-
-
-def _renamed(op: Operator, names: Mapping[str, str]) -> Operator:
-    made = copy.copy(op)
-    made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
-    made.outputs = {
-        slot: [n if n == EMPTY else names.get(n, n) for n in each] for slot, each in op.outputs.items()
-    }
-    return made
