@@ -20,6 +20,10 @@ from . import on_device
 Slots = dict[str, list[Any]]
 
 
+OF_OTHER_ROWS = {"im2sequence"}
+"""Operators whose results are declared to have other numbers of rows than they have, as in Fluid."""
+
+
 class OneOperator:
     """A program of one operator: variables by slot, what to feed, and the gradients asked for."""
 
@@ -69,6 +73,8 @@ class OneOperator:
     def differentiate(self, slots: list[str], weights: Slots) -> list[str]:
         """Append the gradients of the weighted outputs for all inputs in `slots`; returns their names."""
         targets = [var for slot in weights for var in self.outputs[slot]]
+        if self.program.global_block().ops[-1].type in OF_OTHER_ROWS:
+            targets[0].desc.set_shape(weights["Out"][0].shape)
         cotangents = [
             self._fed(grad_name(var.name) + "_given", array.astype(self.feed_dtype()), None)
             for slot, items in weights.items()

@@ -1,5 +1,6 @@
 """Trainers and servers that die: the other side says who, at once, and one may come back."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -209,14 +210,17 @@ def test_a_server_that_says_nothing_is_lost(monkeypatch):
     server = process(SERVER, endpoint)
     one = Client(0)
     one.get([endpoint], ["w"])
-    server.send_signal(signal.SIGSTOP)
-    begin = time.monotonic()
-    with pytest.raises(ServerLost, match=rf"trainer 0 has lost parameter server {endpoint} at step 0"):
-        one.get([endpoint], ["w"])
-    assert time.monotonic() - begin < 5
-    server.kill()
-    server.wait()
-    server.stdout.close()
+    try:
+        server.send_signal(signal.SIGSTOP)
+        os.waitpid(server.pid, os.WUNTRACED)  # until it has stopped: it might still answer
+        begin = time.monotonic()
+        with pytest.raises(ServerLost, match=rf"trainer 0 has lost parameter server {endpoint} at step 0"):
+            one.get([endpoint], ["w"])
+        assert time.monotonic() - begin < 5
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
 
 
 @pytest.mark.parametrize("last, missed", [("", True), ("raise ValueError", False)])
