@@ -188,7 +188,10 @@ class Environment:
         return kept
 
     def under(self, parent: Environment) -> Environment:
-        """The values of this environment with others around it; what is put in either is seen in both."""
+        """What this environment has, with other values around it.
+
+        This one stays as it is, for the next gradients: a gradient's block counts counters back.
+        """
         moved = Environment(self.block, parent)
-        moved.values, moved.lods = self.values, self.lods
+        moved.values, moved.lods = dict(self.values), dict(self.lods)
         return moved
