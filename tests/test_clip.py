@@ -162,7 +162,9 @@ def test_bad_arguments(programs):
 
 
 class Halving(clip.GradientClipBase):
-    """A clip as programs of others write them."""
+    """A clip as programs of others write them. `says_none`: it returns those that it leaves out without gradient."""
+
+    says_none = False
 
     def _static_clip(self, params_grads):
         return [(param, fluid.layers.scale(grad, 0.5)) for param, grad in params_grads]
@@ -195,8 +197,10 @@ def test_eager_gradients_are_clipped_by_call():
                 np.testing.assert_allclose(grad.numpy(), want, rtol=1e-6)
 
 
-def test_a_class_of_ones_own_clips_eager_gradients():
+@pytest.mark.parametrize("says_none", [False, True])
+def test_a_class_of_ones_own_clips_eager_gradients(says_none, monkeypatch):
     """Gradients that it leaves out are not applied, as in Fluid."""
+    monkeypatch.setattr(Halving, "says_none", says_none)
     with fluid.dygraph.guard(fluid.CPUPlace()):
         layer = fluid.dygraph.Linear(2, 1)
         only_weight = Halving(need_clip=lambda param: param is layer.weight)

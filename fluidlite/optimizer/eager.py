@@ -195,7 +195,7 @@ class EagerSteps:
         clip = self._optimizer._grad_clip
         if clip is not None and clip._is_eager:
             pairs = [(p, Tensor(grad, grad_name(p.name))) for p, grad in zip(chosen, grads, strict=True)]
-            clipped = {param.name: grad.array for param, grad in clip(pairs)}
+            clipped = {param.name: grad.array for param, grad in clip(pairs) if grad is not None}
             chosen = [param for param in chosen if param.name in clipped]
             grads = [clipped[param.name] for param in chosen]
         if library.array_type is not None:  # without CuPy everything is on the host
