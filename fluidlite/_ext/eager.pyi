@@ -6,8 +6,7 @@ import numpy as np
 def setup(
     tensor_type: type,
     foreign_type: type,
-    recording_var: Any,
-    recording_slot: Any,
+    recording: Any,
     add_up: Callable[[Any, Any], Any],
     explain: Callable[[Form, int, tuple[int, ...]], Exception],
     plain: Callable[[Any], np.ndarray],

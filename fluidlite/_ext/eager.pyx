@@ -9,17 +9,11 @@ from heapq import heappop, heappush
 
 import numpy as np
 cimport numpy as cnp
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint32_t, uintptr_t
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
 cnp.import_array()
-
-
-cdef extern from "Python.h":
-    int PyContextVar_Get(object var, PyObject *default_value, PyObject **value) except -1
 
 
 cdef extern from "abi.h":
@@ -90,8 +84,7 @@ cdef int64_t RELEASE_FROM = 1 << 18
 
 cdef object _tensor_type = None    # the Python class of results
 cdef object _foreign_type = None   # variables of static programs
-cdef object _recording_var = None  # ContextVar: whether operators are recorded
-cdef object _recording_slot = None
+cdef object _recording = None      # the frames of the slot that says whether operators are recorded
 cdef object _add_up = None         # adds two gradients that are not both arrays
 cdef object _explain = None        # makes the error for what a native kernel reports
 cdef object _plain = None          # an array that native code can read, with the elements of another
@@ -109,13 +102,13 @@ cdef int64_t _runs = 0             # numbers the backward passes
 cdef int64_t _serial = 0           # numbers the tensors made
 
 
-def setup(tensor_type, foreign_type, recording_var, recording_slot, add_up, explain, plain, plain_numbers) -> None:
+def setup(tensor_type, foreign_type, recording, add_up, explain, plain, plain_numbers) -> None:
     """Say which class results have, which class marks static variables, where the recording switch is, what adds
     gradients that are not arrays, what makes errors of kernels' codes, what makes arrays plain, and which type numbers
     those have."""
-    global _tensor_type, _foreign_type, _recording_var, _recording_slot, _add_up, _explain, _plain
+    global _tensor_type, _foreign_type, _recording, _add_up, _explain, _plain
     _tensor_type, _foreign_type = tensor_type, foreign_type
-    _recording_var, _recording_slot, _add_up, _explain = recording_var, recording_slot, add_up, explain
+    _recording, _add_up, _explain = recording, add_up, explain
     _plain = plain
     for number in range(64):
         _plain_numbers[number] = number in plain_numbers
@@ -159,13 +152,8 @@ def set_serial(int64_t number) -> None:
 
 cpdef bint recording() except -1:
     """Whether operators are recorded now."""
-    cdef PyObject *value = NULL
-    PyContextVar_Get(_recording_var, NULL, &value)
-    if value == NULL:
-        return _recording_slot._default
-    found = <object> value
-    Py_DECREF(found)
-    return found
+    cdef list held = _recording.held
+    return held[len(held) - 1].value
 
 
 cdef bint is_plain(cnp.ndarray array) noexcept:

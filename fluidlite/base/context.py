@@ -1,43 +1,79 @@
-"""The only home of ambient state: named slots over ContextVars, each changed for the length of a block.
+"""The only home of ambient state: named slots, each changed for the length of a block.
 
 A new thread starts from the defaults, which are process-wide: `Slot.set` outside of any `hold` replaces the default.
+One that is to see what its maker sees runs what `carrying` gives.
+
+Slots are no ContextVars: before Python 3.12, garbage may be collected while one is being set, and where a finalizer
+sets one as well, values are lost or freed while they are in use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextvars
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class Frame(Generic[T]):
+    """What one block holds of a slot."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+
+class Frames(threading.local, Generic[T]):
+    """What the blocks of the calling thread hold of a slot; the outermost, the default, is that of all threads."""
+
+    def __init__(self, default: Frame[T]) -> None:
+        self.held = [default]
 
 
 class Slot(Generic[T]):
     """One piece of ambient state (the current program, scope, name generator, ...)."""
 
+    _all: list[Slot[Any]] = []
+
     def __init__(self, name: str, default: T) -> None:
-        self._default = default
-        self._var: ContextVar[T] = ContextVar(f"fluidlite.{name}")
+        self.name = name
+        self.frames: Frames[T] = Frames(Frame(default))
+        self._all.append(self)
 
     def get(self) -> T:
-        return self._var.get(self._default)
+        return self.frames.held[-1].value
 
     def set(self, value: T) -> None:
         """Replace the value: that of the enclosing `hold` if there is one, the process's default otherwise."""
-        if self._var.get(_UNSET) is _UNSET:
-            self._default = value
-        else:
-            self._var.set(value)
+        self.frames.held[-1].value = value
 
     @contextmanager
     def hold(self, value: T) -> Iterator[T]:
-        """Have `value` inside the block and what was there before after it, whatever happens inside."""
-        token = self._var.set(value)
+        """Have `value` inside the block and what was there before after it, whatever happens inside.
+
+        A block may end after one that it encloses, and in another thread, as those of forgotten generators do: what the
+        others hold stays.
+        """
+        held, frame = self.frames.held, Frame(value)
+        held.append(frame)
         try:
             yield value
         finally:
-            self._var.reset(token)
+            held.remove(frame)
 
+    @classmethod
+    def carrying(cls, function: Callable[..., T]) -> Callable[..., T]:
+        """`function` for another thread, where it finds the values of all slots, and of ContextVars, that hold here."""
+        found = [(slot, slot.get()) for slot in cls._all if len(slot.frames.held) > 1]
+        run = contextvars.copy_context().run
 
-_UNSET: object = object()
+        def carried(*args: Any) -> T:
+            for slot, value in found:
+                slot.frames.held.append(Frame(value))
+            return run(function, *args)
+
+        return carried

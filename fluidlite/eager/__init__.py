@@ -23,7 +23,7 @@ from .tensor import Parameter, Tensor, apply, apply_into, empty, put, to_variabl
 from .traced_dispatch import divert
 from .tracer import Tracer
 
-_core.setup(Tensor, Variable, _slot._var, _slot, add_up, explain, plain, NUMBERS)
+_core.setup(Tensor, Variable, _slot.frames, add_up, explain, plain, NUMBERS)
 profiling.watch(
     lambda recorder: _core.set_observer(None if recorder is None else functools.partial(record, recorder))
 )

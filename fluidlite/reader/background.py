@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import contextvars
 import functools
 import os
 import signal
@@ -17,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from .._ext.queue import Queue, QueueClosed
+from ..base.context import Slot
 
 # How long to wait for a thread that was told to stop. One that is stuck in the user's code longer than that
 # is left behind: it ends by itself when that code returns, and does not keep the process alive.
@@ -28,8 +28,7 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
 def spawn(target: Callable[..., None], *args: Any, name: str) -> threading.Thread:
     """Start a daemon thread that sees the caller's context (current program, scope, ...)."""
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(target, *args), name=name, daemon=True)
+    thread = threading.Thread(target=Slot.carrying(target), args=args, name=name, daemon=True)
     _threads.add(thread)
     thread.start()
     return thread

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...base import profiling
+from ...base.context import Slot
 from ..tensors.lod_tensor import LoDTensor
 
 Step = Callable[[dict[str, Any], Sequence[Any]], list[Any]]
@@ -168,8 +168,8 @@ def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stop
 
     threads = [
         threading.Thread(
-            target=contextvars.copy_context().run,
-            args=(guarded, work),
+            target=Slot.carrying(guarded),
+            args=(work,),
             name=f"{profiling.TRAINER} {number}",
             daemon=True,
         )
