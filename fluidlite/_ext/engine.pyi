@@ -77,6 +77,13 @@ class Ranks:
     count: npt.NDArray[np.int64]
     def __init__(self, offsets: npt.NDArray[np.int64]) -> None: ...
 
+class InOrder:
+    offsets: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    back: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.int64]
+    def __init__(self, offsets: npt.NDArray[np.int64], ranks: Ranks) -> None: ...
+
 def gather(addresses: np.ndarray, sizes: np.ndarray, into: np.ndarray) -> None: ...
 
 class Elements:
@@ -127,7 +134,13 @@ class Engine:
         moving: Sequence[tuple[int, int, int, int]],
         sums: Sequence[tuple[int, int]],
         bodies: Sequence[
-            tuple[Engine, Sequence[tuple[int, int]], Sequence[tuple[int, int]], Sequence[tuple[int, int]]]
+            tuple[
+                Engine,
+                Sequence[tuple[int, int]],
+                Sequence[tuple[int, int]],
+                Sequence[tuple[int, int, int]],
+                Sequence[tuple[int, int, int]],
+            ]
         ],
     ) -> int: ...
     def loops_fit(self) -> bool: ...

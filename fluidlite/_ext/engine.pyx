@@ -69,7 +69,8 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void add_body(Plan *plan) except +
         void follow(size_t slot, size_t moving) except +
         void stay(size_t slot, size_t operand) except +
-        void root(int64_t reg, size_t which) except +
+        void root(int64_t reg, size_t which, int64_t value) except +
+        void span(int64_t reg, size_t operand, int64_t value) except +
         size_t failed_body()
         size_t failed_at()
     cdef cppclass Step:
@@ -232,10 +233,12 @@ cdef class Engine(Bindings):
                 rows what is carried has at place 0; then others, which `moving`, `sums` and `bodies` name by position.
             back: whether turns go from the last place to the first.
             moving: what points somewhere else in each turn: (kind, operand, other, integer); `LOOP_KINDS` has the kinds.
+                `other`, of what is packed: the operand that has where its rows begin.
             sums: pairs of an operand and the integer that says how many bytes of it are zero before the first turn.
             bodies: engines of the turns, of which the first is taken whose guards hold, each with pairs of a slot of its
-                own and a number in `moving`; pairs of a slot and an operand that stays; pairs of a root of its sizes and
-                where that comes from: 0 for rows, 1 for rows of what is carried, 2 + k for integer k.
+                own and a number in `moving`; pairs of a slot and an operand that stays; roots of its sizes (-1: it is
+                for one alone), where they come from (0 for rows, 1 for rows of what is carried, 2 + k for integer k),
+                and that one; the same with operands that have where rows begin.
 
         Returns:
             The position of the instruction.
@@ -259,7 +262,7 @@ cdef class Engine(Bindings):
                 if operand not in operands or size not in numbers:
                     raise IndexError(f"operand {operand} or integer {size} of a loop is none")
                 loop.clear(operand, size)
-            for body, follows, stays, roots in bodies:
+            for body, follows, stays, roots, spans in bodies:
                 if body is self or not all([each is None for each in body.callables]):
                     raise ValueError("all instructions of a loop are native")
                 body.release()
@@ -274,12 +277,17 @@ cdef class Engine(Bindings):
                     if operand not in operands:
                         raise IndexError(f"operand {operand} of a loop is none")
                     loop.stay(slot, operand)
-                for register, which in roots:
-                    if not 0 <= register < len(body.sizes) or not body.sizes.sizes.is_root(register):
+                for register, which, value in (*roots, *spans):
+                    if register != -1 and not (0 <= register < len(body.sizes) and body.sizes.sizes.is_root(register)):
                         raise ValueError(f"register {register} is computed: only a root of sizes can be set")
+                for register, which, value in roots:
                     if not 0 <= which < 2 + len(ints):
                         raise IndexError(f"integer {which - 2} of a loop is none")
-                    loop.root(register, which)
+                    loop.root(register, which, value)
+                for register, operand, value in spans:
+                    if operand not in operands:
+                        raise IndexError(f"operand {operand} of a loop is none")
+                    loop.span(register, operand, value)
         except BaseException:
             del loop
             raise

@@ -40,14 +40,29 @@ def test_ranks_are_those_of_a_rank_table(lengths):
     np.testing.assert_array_equal(found.ranks, steps)
 
 
+@pytest.mark.parametrize("lengths", [[3, 1, 2], [0, 2, 0], [0, 0, 0]])
+def test_other_sequences_in_the_order_of_ranks(lengths):
+    ranks, offsets = engine.Ranks(np.array([0, 1, 4, 6])), np.cumsum([0, *lengths])
+    found, rows = engine.InOrder(offsets, ranks), np.split(np.arange(offsets[-1]), offsets[1:-1])
+    assert ranks.order.tolist() == [1, 2, 0]
+    np.testing.assert_array_equal(found.rows, np.concatenate([rows[1], rows[2], rows[0]]))
+    np.testing.assert_array_equal(found.back[found.rows], np.arange(offsets[-1]))
+    np.testing.assert_array_equal(found.offsets, np.cumsum([0, lengths[1], lengths[2], lengths[0]]))
+    np.testing.assert_array_equal(found.bounds, np.cumsum([0, *found.offsets[[3, 2, 1]]]))
+    with pytest.raises(ValueError, match="2 sequences in the order of 3"):
+        engine.InOrder(np.array([0, 1, 2]), ranks)
+
+
 def test_offsets_that_go_down_are_not_ranked():
     with pytest.raises(ValueError, match="go down after 3"):
         engine.Ranks(np.array([0, 3, 2]))
+    with pytest.raises(ValueError, match="go down after 3"):
+        engine.InOrder(np.array([0, 3, 2]), engine.Ranks(np.array([0, 1, 2])))
 
 
 def test_a_loop_names_what_it_does_not_have():
     body, whole = Engine(1), Engine(2)
-    for wrong in ({"moving": [(0, 5, 0, 0)]}, {"sums": [(0, 9)]}, {"bodies": [(body, [(0, 3)], [], [])]}):
+    for wrong in ({"moving": [(0, 5, 0, 0)]}, {"sums": [(0, 9)]}, {"bodies": [(body, [(0, 3)], [], [], [])]}):
         with pytest.raises(IndexError, match="of a loop is none|a loop moves"):
             whole.add_loop(**{"slots": [0, 1], "ints": [1, 1, 1], "back": False, "moving": [], "sums": [],
                               "bodies": []} | wrong)  # fmt: skip
@@ -67,7 +82,7 @@ def test_turns_of_a_loop(back):
     kinds = engine.LOOP_KINDS
     moving = [(kinds["packed"], 1, 0, 3), (kinds["packed"], 3, 0, 3), (kinds["carried"], 2, 1, 0)]
     follows = [(0, 0), (1, 2), (2, 1)]
-    plan.add_loop([0, 1, 2, 3], [3, 0, 3, 4], back, moving, [], [(body, follows, [], [(n, 0)])])
+    plan.add_loop([0, 1, 2, 3], [3, 0, 3, 4], back, moving, [], [(body, follows, [], [(n, 0, 2)], [])])
     begin = filled(3, value=10.0)
     for slot, array in enumerate((bounds, x, begin, out, last, last)):
         plan.bind(slot, array)
@@ -508,3 +523,23 @@ def test_wrong_uses_of_sizes_are_refused():
     assert plan.bind_arrays([filled(3, 2)])
     plan.run()
     assert plan.fetch_all()[0].tolist() == filled(3, 2, value=2.0).tolist()
+
+
+def test_turns_with_rows_of_their_own():
+    """What is packed has the rows of another operand; a body may be for one number of them."""
+    sizes, kinds = engine.Sizes(), engine.LOOP_KINDS
+    n = sizes.add(engine.Sizes.ROOT, 2)
+    some, single, plan = Engine(2, sizes), Engine(2), Engine(4)
+    for body, value in ((single, 5.0), (some, 7.0)):
+        body.add("scale.f32", [0, 1], [1, 1], [value, 0.0])
+    some.vary(0, 0, n)
+    moving = [(kinds["packed"], at, 1, 3) for at in (2, 3)]
+    follows = [(0, 0), (1, 1)]
+    bodies = [(single, follows, [], [], [(-1, 1, 1)]), (some, follows, [], [], [(n, 1, 3)])]
+    plan.add_loop([0, 1, 2, 3], [3, 0, 1, 4], False, moving, [], bodies)
+    steps, own, x, out = np.array([0, 2, 3, 4]), np.array([0, 3, 4, 7]), np.ones(7, "float32"), filled(7)
+    for slot, array in enumerate((steps, own, x, out)):
+        plan.bind(slot, array)
+    assert plan.loops_fit()
+    plan.run()
+    np.testing.assert_array_equal(out, [7, 7, 7, 5, 7, 7, 7])

@@ -178,3 +178,42 @@ class Ranks:
         self.order, self.back, self.items, self.places, self.ranks, self.bounds = made
         self.count = np.array([longest], np.int64)
         self.first = self.ranks[: bounds[1] if longest else 0]
+
+
+class InOrder:
+    """Other sequences in the order of those that are ranked.
+
+    Args:
+        offsets: int64 [sequences + 1], which go up from 0.
+        ranks: has as many sequences.
+
+    Attributes:
+        offsets: int64 [sequences + 1], in that order.
+        rows: int64 [rows], their rows in that order; `back`: where each row stands there.
+        bounds: int64 [steps + 1], where each step would begin, and the last one end, if the rows of those that still run
+            stood one behind the other.
+    """
+
+    __slots__ = ("back", "bounds", "offsets", "rows")
+
+    def __init__(self, const int64_t[::1] offsets, ranks) -> None:
+        cdef const int64_t[::1] order = ranks.order, steps = ranks.bounds
+        cdef Py_ssize_t n = order.shape[0], count = steps.shape[0] - 1, k, step
+        cdef int64_t at = 0, row
+        if offsets.shape[0] != n + 1:
+            raise ValueError(f"{offsets.shape[0] - 1} sequences in the order of {n}")
+        for k in range(n):
+            if offsets[k + 1] < offsets[k]:
+                raise ValueError(f"offsets go down after {offsets[k]}")
+        made = [np.empty(size, np.int64) for size in (n + 1, offsets[n], offsets[n], count + 1)]
+        cdef int64_t[::1] own = made[0], rows = made[1], back = made[2], bounds = made[3]
+        own[0] = bounds[0] = 0
+        for k in range(n):
+            for row in range(offsets[order[k]], offsets[order[k] + 1]):
+                rows[at] = row
+                back[row] = at
+                at += 1
+            own[k + 1] = at
+        for step in range(count):
+            bounds[step + 1] = bounds[step] + own[steps[step + 1] - steps[step]]
+        self.offsets, self.rows, self.back, self.bounds = made

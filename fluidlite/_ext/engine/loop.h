@@ -21,12 +21,13 @@ enum MovingKind : int {
 };
 
 /* Operand 0 of the instruction: where the rows of each place begin, and the last ones end, in what has those of all
- * places one behind the other; without it all places have as many. ints: how many places there are, how many rows each
- * has without operand 0, how many rows what is carried has at place 0 (behind it those of the place before), others. */
+ * places one behind the other; without it all places have as many. Other operands say the same of what has rows of its
+ * own, that of sequences. ints: how many places there are, how many rows each has without operand 0, how many rows what
+ * is carried has at place 0 (behind it those of the place before), others. */
 class Loop {
   public:
-    /* `other`: of CARRIED which of `moving` the turn before has left, of LAST the second operand; `row`: which integer
-     * says how many bytes a row of PACKED, or all of EACH, has. */
+    /* `other`: of CARRIED which of `moving` the turn before has left, of LAST the second operand, of PACKED which operand
+     * says where rows begin; `row`: which integer says how many bytes a row of PACKED, or all of EACH, has. */
     void move(int kind, size_t operand, size_t other, size_t row) {
         moving_.push_back({kind, operand, other, row});
         now_.push_back(nullptr);
@@ -37,13 +38,15 @@ class Loop {
     void set_back(bool back) { back_ = back; }
 
     /* Appends a plan for turns whose sizes its guards admit; the others go before it. */
-    void add_body(Plan *plan) { bodies_.push_back({plan, {}, {}, {}}); }
+    void add_body(Plan *plan) { bodies_.push_back({plan, {}, {}, {}, {}}); }
     /* Have a slot of the last body follow what moves, or be an operand that stays. */
     void follow(size_t slot, size_t moving) { bodies_.back().moving.emplace_back(slot, moving); }
     void stay(size_t slot, size_t operand) { bodies_.back().same.emplace_back(slot, operand); }
     /* Have a root of the sizes of the last body be the number of rows (0), those of what is carried (1), or integer
-     * `which - 2`. */
-    void root(int64_t reg, size_t which) { bodies_.back().roots.emplace_back(reg, which); }
+     * `which - 2`. Without a root (-1) the body is for `value` alone. */
+    void root(int64_t reg, size_t which, int64_t value) { bodies_.back().roots.push_back({reg, which, value}); }
+    /* The same with the number of rows that an operand says where they begin of. */
+    void span(int64_t reg, size_t operand, int64_t value) { bodies_.back().spans.push_back({reg, operand, value}); }
 
     /* Which body failed, and at which of its instructions. */
     size_t failed_body() const { return body_; }
@@ -56,14 +59,14 @@ class Loop {
     }
 
     /* Whether there is a body for each turn. */
-    bool admits(const int64_t *bounds, const int64_t *ints) {
+    bool admits(void *const *p, const int64_t *ints) {
         int64_t n = -1, m = -1;
         for (int64_t place = 0; place < ints[0]; ++place) {
-            const int64_t rows = rows_at(place, bounds, ints), carried = carried_at(place, bounds, ints);
+            const int64_t rows = rows_at(place, p[0], ints), carried = carried_at(place, p[0], ints);
             if (rows == n && carried == m) continue;
             n = rows;
             m = carried;
-            if (choose(n, m, ints) == bodies_.size()) return false;
+            if (choose(n, m, place, p, ints) == bodies_.size()) return false;
         }
         return true;
     }
@@ -71,7 +74,6 @@ class Loop {
     int run(Step &step) {
         void *const *p = step.p.data();
         const int64_t *ints = step.i.data();
-        const int64_t *bounds = static_cast<const int64_t *>(p[0]);
         const int64_t count = ints[0];
         if (!under_way_) {
             for (const auto &[operand, bytes] : sums_) std::memset(p[operand], 0, static_cast<size_t>(ints[bytes]));
@@ -83,7 +85,7 @@ class Loop {
         }
         for (; turn_ < count; ++turn_) {
             if (!within_) {
-                if (const int code = prepare(step, p, ints, bounds, count)) return fail(code);
+                if (const int code = prepare(step, p, ints, count)) return fail(code);
             }
             Plan &plan = *bodies_[body_].plan;
             const int code = plan.run(at_, plan.size(), false);
@@ -108,10 +110,20 @@ class Loop {
         int kind;
         size_t operand, other, row;
     };
+    struct Root {
+        int64_t reg;
+        size_t which;
+        int64_t value;
+
+        bool take(Sizes &sizes, int64_t found) const {
+            if (reg >= 0) sizes.set(reg, found);
+            return reg >= 0 || found == value;
+        }
+    };
     struct Body {
         Plan *plan;
         std::vector<std::pair<size_t, size_t>> moving, same; /* slot, which of `moving_` or operand */
-        std::vector<std::pair<int64_t, size_t>> roots;
+        std::vector<Root> roots, spans;
     };
 
     int fail(int code) noexcept {
@@ -119,34 +131,40 @@ class Loop {
         return code;
     }
 
-    static int64_t rows_at(int64_t place, const int64_t *bounds, const int64_t *ints) {
-        return bounds == nullptr ? ints[1] : bounds[place + 1] - bounds[place];
+    /* Where the rows of a place begin, as an operand says. */
+    static int64_t begin_at(int64_t place, const void *bounds, const int64_t *ints) {
+        return bounds == nullptr ? place * ints[1] : static_cast<const int64_t *>(bounds)[place];
     }
-    static int64_t carried_at(int64_t place, const int64_t *bounds, const int64_t *ints) {
+    static int64_t rows_at(int64_t place, const void *bounds, const int64_t *ints) {
+        return begin_at(place + 1, bounds, ints) - begin_at(place, bounds, ints);
+    }
+    static int64_t carried_at(int64_t place, const void *bounds, const int64_t *ints) {
         return place == 0 ? ints[2] : rows_at(place - 1, bounds, ints);
     }
 
-    /* The number of a body for so many rows, whose sizes are these from now on; that of all bodies if there is none. */
-    size_t choose(int64_t n, int64_t m, const int64_t *ints) {
+    /* The number of a body for so many rows, whose sizes are those of a place from now on; that of all bodies if there is
+     * none. What has other rows than these has as many wherever these are as many. */
+    size_t choose(int64_t n, int64_t m, int64_t place, void *const *p, const int64_t *ints) {
         for (size_t k = 0; k < bodies_.size(); ++k) {
             Sizes &sizes = *bodies_[k].plan->sizes;
-            for (const auto &[reg, which] : bodies_[k].roots) {
-                sizes.set(reg, which == 0 ? n : which == 1 ? m : ints[which - 2]);
+            bool fits = true;
+            for (const Root &root : bodies_[k].roots) {
+                fits &= root.take(sizes, root.which == 0 ? n : root.which == 1 ? m : ints[root.which - 2]);
             }
-            if (sizes.evaluate() && sizes.holds()) return k;
+            for (const Root &span : bodies_[k].spans) fits &= span.take(sizes, rows_at(place, p[span.which], ints));
+            if (fits && sizes.evaluate() && sizes.holds()) return k;
         }
         return bodies_.size();
     }
 
     /* Has everything point where turn `turn_` finds it. */
-    int prepare(Step &step, void *const *p, const int64_t *ints, const int64_t *bounds, int64_t count) {
+    int prepare(Step &step, void *const *p, const int64_t *ints, int64_t count) {
         const int64_t place = back_ ? count - 1 - turn_ : turn_;
-        const int64_t rows = rows_at(place, bounds, ints), carried = carried_at(place, bounds, ints);
-        const int64_t begin = bounds == nullptr ? place * ints[1] : bounds[place];
+        const int64_t rows = rows_at(place, p[0], ints), carried = carried_at(place, p[0], ints);
         if (rows != rows_ || carried != carried_) {
             rows_ = rows;
             carried_ = carried;
-            const size_t found = choose(rows, carried, ints);
+            const size_t found = choose(rows, carried, place, p, ints);
             if (found == bodies_.size()) return FL_UNFIT;
             Plan &plan = *bodies_[found].plan;
             const int64_t need = plan.resize();
@@ -163,7 +181,7 @@ class Loop {
             const Moving &each = moving_[k];
             char *const base = static_cast<char *>(p[each.operand]);
             switch (each.kind) {
-            case LOOP_PACKED: now_[k] = base + begin * ints[each.row]; break;
+            case LOOP_PACKED: now_[k] = base + begin_at(place, p[each.other], ints) * ints[each.row]; break;
             case LOOP_EACH: now_[k] = base + place * ints[each.row]; break;
             case LOOP_CARRIED: now_[k] = turn_ == 0 ? base : before_[each.other]; break;
             case LOOP_LAST: now_[k] = (count - 1 - turn_) % 2 == 0 ? base : static_cast<char *>(p[each.other]); break;
@@ -196,7 +214,7 @@ inline int run_loop(Loop &loop, Step &step) noexcept {
 inline void spare_loop(Loop &loop) noexcept { loop.spare(); }
 inline void forget_loop(Loop &loop) noexcept { loop.forget(); }
 inline void free_loop(Loop *loop) noexcept { delete loop; }
-inline bool loop_admits(Loop &loop, const int64_t *bounds, const int64_t *ints) { return loop.admits(bounds, ints); }
+inline bool loop_admits(Loop &loop, const Step &step) { return loop.admits(step.p.data(), step.i.data()); }
 
 }  // namespace fl
 

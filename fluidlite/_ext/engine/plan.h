@@ -63,7 +63,7 @@ int run_loop(Loop &loop, Step &step) noexcept;
 void spare_loop(Loop &loop) noexcept;
 void forget_loop(Loop &loop) noexcept;
 void free_loop(Loop *loop) noexcept;
-bool loop_admits(Loop &loop, const int64_t *bounds, const int64_t *ints);
+bool loop_admits(Loop &loop, const Step &step);
 
 struct Step {
     fl_call call{};
@@ -322,8 +322,9 @@ class Plan {
     /* Whether loops have turns for what is bound to what they look at first. */
     bool loops_fit() {
         return std::all_of(loops_.begin(), loops_.end(), [&](size_t k) {
-            return loop_admits(*steps_[k]->loop, static_cast<const int64_t *>(table_[steps_[k]->slots[0]]),
-                               steps_[k]->i.data());
+            Step &step = *steps_[k];
+            for (size_t at = 0; at < step.p.size(); ++at) step.p[at] = table_[step.slots[at]];
+            return loop_admits(*step.loop, step);
         });
     }
     /* Forgets runs of loops that have been left at a pause. */

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import Size, always_equal
+from ...base.sizes import Size, always_equal, current
 from ...framework import Block, Operator, Program
 from ...ops.math.gemm import is_product
 from ...ops.registry import Call, OpView, Shape
 from ..plan.instructions import Instruction
-from ..plan.shapes import CannotPlan
-from ..plan.turn_ops import Feeds, Layout, LoopForm
+from ..plan.shapes import CannotPlan, Named
+from ..plan.turn_ops import FIRST, Feeds, Layout, LoopForm
 from ..tensors.scope import Scope
 from .plan import Plan
 
@@ -31,7 +31,7 @@ class Body(Plan):
         moving: the feeds that are others in each turn.
         made: what is wanted of each turn; it is written where whoever takes the turns says.
         sums: what is added up over the turns.
-        symbols: what the sizes of feeds are called; None if each that is open is another one.
+        named: what is said of feeds; None if each size that is open is another one.
     """
 
     results_apart = True
@@ -46,7 +46,7 @@ class Body(Plan):
         sums: Sequence[str],
         ops: Sequence[Operator],
         block: Block,
-        symbols: Mapping[str, Sequence[str]] | None = None,
+        named: Named | None = None,
     ) -> None:
         self.moving = list(moving)
         self._wanted = list(made)
@@ -54,11 +54,11 @@ class Body(Plan):
         self._like = ops[-1]
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
         self.flipped: dict[str, tuple[str, int, int]] = {}  # transposed matrix -> the matrix, and its shape
-        super().__init__(program, scope, feed, [*made, *sums], ops, block, symbols=symbols)
+        super().__init__(program, scope, feed, [*made, *sums], ops, block, named=named)
         if not all(self.is_native):
             raise CannotPlan("an operator of it has no native kernel")
-        if any(self.levels) or self.meta.sparse:
-            raise CannotPlan("it makes sequences or SelectedRows")
+        if self.meta.sparse:
+            raise CannotPlan("it makes SelectedRows")
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         self._changes = {name for op, _ in steps for name in op.output_arg_names}
@@ -132,24 +132,28 @@ class Body(Plan):
 class LoopBody(Body):
     """The turns of a loop that stands in a plan.
 
-    Everything is fed: what moves by the sizes "n", rows of a place, and "m", rows of the place before.
+    Everything is fed: what moves by the sizes that `Feeds.moving` has.
     """
 
     def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
         self._said = feeds.rows
+        self._sizes = feeds.moving
         names = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
-        names += [each.name for each in form.carried]
+        names += [each.name for each in form.carried] + [level + FIRST for level in form.others]
         super().__init__(
             program, scope, feeds.arrays, names, [*form.made, *form.each, *form.last], form.sums, form.ops, form.block,
-            feeds.symbols,
+            feeds.named,
         )  # fmt: skip
         if self.meta.persistable:
             raise CannotPlan("its turns look at what lasts by another name")
 
-    def fits(self, n: int, m: int) -> bool:
-        """Whether the guards admit so many rows, and those of the place before."""
+    def _sign(self, followed: int = 0) -> None:
+        """Whoever takes the turns points at what is fed."""
+
+    def fits(self, moving: Mapping[str, int]) -> bool:
+        """Whether the guards admit such sizes in a turn."""
         sizes = self._registers.found
-        for label, value in (("n", n), ("m", m)):
+        for label, value in moving.items():
             root = self.meta.roots.get(label)
             if isinstance(root, Size):
                 sizes.set(self._registers.integer(root), value)
@@ -158,24 +162,30 @@ class LoopBody(Body):
         return sizes.evaluate() and sizes.holds()
 
     def _rows(self, size: int) -> list[str]:
-        """Which rows these may be: those of a place ("n"), of the place before ("m"), always as many ("")."""
+        """Which of the sizes that move this may be, and "" if it is always the same."""
         found = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
         if self._said is not None and size == self._said:
             return ["n", ""]
-        rows = [k for k in ("n", "m") if k in found]
-        return rows if isinstance(size, Size) and found == rows else [*rows, ""]
+        rows = [k for k in self._sizes if k in found]
+        return rows if isinstance(size, Size) and len(found) == len(rows) else [*rows, ""]
 
-    def result(self, name: str) -> tuple[list[str], Shape, VarType]:
+    def result(self, name: str, empty: bool) -> tuple[list[str], Shape, VarType, tuple[str, ...]]:
         """Of something made: which rows it may have (see `_rows`), its shape, with labels for sizes from outside behind
-        the first one, and its type."""
+        the first one, its type, and its offsets. `empty`: if it has no elements, sizes may move."""
         inner = self._outside.get(name) or self._outside[name + SUM]
         shape: list[Any] = []
-        for axis, size in enumerate(self.meta.shapes[inner]):
-            labels = [k for k, root in self.meta.roots.items() if "." in k and always_equal(root, size)]
+        sizes = self.meta.shapes[inner]
+        for axis, size in enumerate(sizes):
+            labels = [
+                k for k, root in self.meta.roots.items() if k not in self._sizes and always_equal(root, size)
+            ]
+            if empty and sizes[0] == 0:
+                labels += self._rows(size)
             if axis and isinstance(size, Size) and not labels:
                 raise CannotPlan(f"variable {name!r} has a size that follows from others")
             shape.append(labels[0] if labels and isinstance(size, Size) else size)
-        return self._rows(self.meta.shapes[inner][0]), tuple(shape), self.meta.dtypes[inner]
+        plain = self.fetched[[*self._wanted, *self._added].index(name)]
+        return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
 
     def check_carried(self, name: str, after: str, leaves: str, shape: Shape, dtype: VarType) -> None:
         """Raise CannotPlan unless a turn leaves what the next one wants to find."""
@@ -198,15 +208,17 @@ class LoopBody(Body):
         form, slots = layout.form, self._slots
         follows = [(slots[name], read[name]) for name in self.moving]
         follows += [(slots[self._outside[name]], made[name]) for name in (*form.made, *form.each, *form.last)]
-        stays = [(slots[name], layout.operands[name]) for name in (*form.consts, *self.flipped)]
+        stays = [(slots[name], layout.operands[name]) for name in (*form.consts, *form.levels, *self.flipped)]
         stays += [(slots[name + SUM], layout.made[name]) for name in form.sums]
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
-        roots = [
-            (self._registers.integer(root), where[label])
-            for label, root in self.meta.roots.items()
-            if isinstance(root, Size)
-        ]
-        return self.engine, follows, stays, roots
+        roots, spans = [], []
+        for label, root in self.meta.roots.items():
+            register = self._registers.integer(root) if isinstance(root, Size) else -1
+            if label in where:
+                roots.append((register, where[label], current(root)))
+            else:
+                spans.append((register, layout.bounds[label], current(root)))
+        return self.engine, follows, stays, roots, spans
 
 
 __all__ = ["FLIPPED", "MADE", "SUM", "Body", "LoopBody"]

@@ -23,7 +23,7 @@ from ..plan import marks
 from ..plan.analysis import Analysis
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
-from ..plan.shapes import RANKED, CannotPlan, ranked
+from ..plan.shapes import ORDERED, RANKED, CannotPlan, Named, ranked
 from ..plan.step_plan import StepPlan
 from ..plan.turn_ops import TURNS, Layout, LoopForm
 from ..tensors.lod_tensor import LoDTensor
@@ -50,7 +50,7 @@ class Plan(StepPlan):
         values: feeds of a few integers that sizes are made of; the operators do not write them.
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not. Whoever
             says so undoes what has been done when they do not fit.
-        symbols: what the sizes of feeds are called that vary; by default those that the block leaves open do.
+        named: what is said of feeds; by default those sizes vary that the block leaves open.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -74,7 +74,7 @@ class Plan(StepPlan):
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
-        symbols: Mapping[str, Sequence[str]] | None = None,
+        named: Named | None = None,
     ) -> None:
         from .bodies import LoopBody
 
@@ -89,7 +89,7 @@ class Plan(StepPlan):
             self.branches,
             values,
             finds,
-            symbols,
+            named,
             lambda form, feeds: LoopBody(program, scope, form, feeds),
         )
         super().__init__(program, scope, analysis)
@@ -102,8 +102,17 @@ class Plan(StepPlan):
         }
         index = self.feed_names.index
         self._matched = [(index(one), index(other)) for one, other in self.meta.matched]
-        of_ranks = [name for _, names in self._ranked.values() for name in names]
-        self._fed = frozenset([*self.feed_names, *self._later, *of_ranks])
+        self._others = [
+            (
+                self.feed_names.index(other.level),
+                other,
+                [f"{name.removesuffix(ORDERED[0])}{n}" for n in ORDERED],
+            )
+            for name, other in self.meta.in_order.items()
+        ]
+        self._of_ranks = [name for _, names in self._ranked.values() for name in names]
+        self._of_ranks += [name for _, _, names in self._others for name in names]
+        self._fed = frozenset([*self.feed_names, *self._later, *self._of_ranks])
         self._registers = Registers(self.meta.sizes)
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
@@ -128,6 +137,7 @@ class Plan(StepPlan):
             table: [self._size(self.meta.shapes[ranked(table, what)][0]) for what in ("bounds", "first")]
             for table in self._ranked
         }
+        self._totals = [self._size(other.total) for _, other, _ in self._others]
         self._registers.add_guards()
         self._settle()
         if (self._loops or self._ranked) and not self.accepts(list(feed.values())):
@@ -220,7 +230,7 @@ class Plan(StepPlan):
         for name in (
             *self.feed_names,
             *self._later,
-            *(name for _, names in self._ranked.values() for name in names),
+            *self._of_ranks,
             *self.meta.persistable,
             *self.meta.known,
             *self._storages,
@@ -321,25 +331,28 @@ class Plan(StepPlan):
             return self.engine.bind_arrays(())
         if not all(np.array_equal(arrays[one], arrays[other]) for one, other in self._matched):
             return self.engine.bind_arrays(())
-        found = []
+        levels = [at for at, _ in self._ranked.values()] + [at for at, _, _ in self._others]
+        if not all(_are_offsets(arrays[at]) for at in levels):
+            return self.engine.bind_arrays(())
+        found: dict[str, engine.Ranks] = {}
+        known: list[np.ndarray] = []
         for table, (at, _) in self._ranked.items():
-            offsets = arrays[at]
-            if (
-                not isinstance(offsets, np.ndarray)
-                or offsets.dtype != np.int64
-                or not offsets.flags.c_contiguous
-            ):
-                return self.engine.bind_arrays(())
-            ranks = engine.Ranks(offsets)
-            found.append(ranks)
+            ranks = found[table] = engine.Ranks(arrays[at])
+            known += [getattr(ranks, what) for what in RANKED]
             sizes = len(ranks.bounds), len(ranks.first)
             if not all(map(self._is_size, self._rank_sizes[table], sizes)):
                 return self.engine.bind_arrays(())
+        for (at, other, _), total in zip(self._others, self._totals, strict=True):
+            if len(arrays[at]) != len(found[other.table].order) + 1:
+                return self.engine.bind_arrays(())
+            ordered = engine.InOrder(arrays[at], found[other.table])
+            known += [getattr(ordered, what) for what in ORDERED]
+            if not self._is_size(total, int(ordered.bounds[-1])):
+                return self.engine.bind_arrays(())
         if not self._accepts(arrays):
             return False
-        for (_, names), ranks in zip(self._ranked.values(), found, strict=True):
-            for what, name in zip(RANKED, names, strict=True):
-                self.engine.bind(self._slot(name), getattr(ranks, what))
+        for name, array in zip(self._of_ranks, known, strict=True):
+            self.engine.bind(self._slot(name), array)
         return self.engine.loops_fit() or self.engine.bind_arrays(())
 
     def _is_size(self, wanted: tuple[int, int], found: int) -> bool:
@@ -499,3 +512,8 @@ class Plan(StepPlan):
         except OperatorError as error:
             raise failures.in_operator(op, error) from None
         np.copyto(array, value, casting="same_kind")
+
+
+def _are_offsets(array: Any) -> bool:
+    """Whether a feed is what sequences can be ranked by."""
+    return isinstance(array, np.ndarray) and array.dtype == np.int64 and array.flags.c_contiguous

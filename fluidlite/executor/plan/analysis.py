@@ -16,7 +16,7 @@ from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
 from . import branching, float16, marks, selecting, sparse, turning, unrolling
-from .shapes import CannotPlan, ExactMeta, fold, infer, live, takes_no_part
+from .shapes import CannotPlan, ExactMeta, Named, fold, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
@@ -38,7 +38,7 @@ class Analysis:
         branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
         values: feeds of a few integers that sizes are made of; nobody writes them.
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
-        symbols: what the sizes of feeds are called that vary; by default those that the block leaves open do.
+        named: what is said of feeds; by default those sizes vary that the block leaves open.
         make_body: what makes plans for the turns of loops.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
@@ -57,12 +57,12 @@ class Analysis:
         branches: bool = False,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
-        symbols: Mapping[str, Sequence[str]] | None = None,
+        named: Named | None = None,
         make_body: Any = None,
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
-        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, symbols, make_body)
+        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, named, make_body)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)

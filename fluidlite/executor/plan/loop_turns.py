@@ -117,7 +117,9 @@ class LoopTurns:
         carried = dict(self.after)
         carried |= {name: self.after[source] for name, source in self.shortened.items()}
         ends = [*wanted, *left]
-        self._stages = found = stages(self.block, self._ops, {*self.values}, carried, ends, sums, apart)
+        self._stages = found = stages(
+            self.block, self._ops, {*self.values}, carried, ends, sums, apart, self._with_sequences()
+        )
         for op in found.before:
             self._once(op)
         self._turns(found, {found.name(name) for name in wanted})
@@ -127,6 +129,20 @@ class LoopTurns:
             if name in found.totals:
                 value = self.values.pop(name)
                 self.totals[name] = value.whole
+
+    def _with_sequences(self) -> set[str]:
+        """What has sequences in a turn that no turn has made, as far as the program says so, and in forward turns what
+        has rows like these."""
+
+        def some(name: str) -> bool:
+            var = self.block._find_var_recursive(name)
+            return var is not None and var.lod_level > 0
+
+        found = {name for name, value in self.values.items() if isinstance(value, Same) and some(name)}
+        for op in self._ops if found and not self.back else ():
+            if not found.isdisjoint(op.reads()):
+                found.update(name for name in op.writes() if not op.definition.lod or some(name))
+        return found
 
     def _once(self, op: Operator) -> None:
         """Add an operator that works on the rows of all turns."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._ext.engine import InOrder, Ranks
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.sizes import Size, Sizes, current, is_fixed
 from ...framework import Block, Operator, sequences
@@ -28,6 +29,9 @@ operator lists itself."""
 
 RANKED = ("order", "back", "items", "places", "ranks", "bounds", "first", "count")
 """What a plan knows of sequences that are ranked, as `engine.Ranks` has it."""
+
+ORDERED = ("offsets", "rows", "back", "bounds")
+"""What it knows of others in their order, as `engine.InOrder` has it."""
 
 
 def ranked(table: str, what: str) -> str:
@@ -50,6 +54,32 @@ class CannotPlan(Exception):
         self.passing = passing
 
 
+class Other(NamedTuple):
+    """Other sequences in the order of a rank table: the offsets that are fed, the table, and how many rows of them its
+    steps have together.
+    """
+
+    level: str
+    table: str
+    total: int
+
+
+class Named(NamedTuple):
+    """What is said of feeds beforehand: what their sizes are called ("" for those that stay, "n+1" for one more than
+    n), and whose offsets they have.
+    """
+
+    sizes: dict[str, Sequence[str]]
+    levels: dict[str, tuple[str, ...]]
+
+
+class InTurns(NamedTuple):
+    """What the turns of a loop have made of a variable: its shape in a turn, with names for sizes, and its offsets."""
+
+    shape: tuple[Any, ...]
+    levels: tuple[str, ...]
+
+
 class ExactMeta:
     """Answers an operator's questions with the exact shapes of one run, and values that are already known.
 
@@ -57,8 +87,8 @@ class ExactMeta:
     (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
     otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
     `values`: feeds of a few integers that sizes are made of. `finds`: whether sizes may be found while a plan runs, and
-    what some of them have been found to be; None if not. `symbols`: what the sizes of all feeds are called, "" for
-    those that stay; by default each is another one. `make_body`: what makes plans for the turns of loops.
+    what some of them have been found to be; None if not. `named`: what is said of feeds; by default all sizes are
+    others. `make_body`: what makes plans for the turns of loops.
     """
 
     exact = True
@@ -72,15 +102,17 @@ class ExactMeta:
         later: Mapping[str, str] | None = None,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
-        symbols: Mapping[str, Sequence[str]] | None = None,
+        named: Named | None = None,
         make_body: Any = None,
     ) -> None:
         self.block = block
         self._finds = finds
         self.make_body = make_body
         self.ranks: dict[str, str] = {}  # rank table -> the offsets of the sequences that it is of
+        self.in_order: dict[str, Other] = {}  # offsets of others in the order of a table -> these
+        self.in_turns: dict[str, InTurns] = {}  # what loops have made -> what it is in a turn
         self.matched: list[tuple[str, str]] = []  # fed offsets that are the same
-        self.roots: dict[str, Any] = {}  # what sizes are called in `symbols` -> these
+        self.roots: dict[str, Any] = {}  # what sizes are called in `named` -> these
         self._feeds: Mapping[str, np.ndarray] = feeds
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
@@ -98,12 +130,14 @@ class ExactMeta:
         self.retyped: set[str] = set()  # what has another type of elements than the program says
         self.halves = False  # whether anything is of float16
         for name, array in feeds.items():
-            if symbols is not None:
-                self.shapes[name] = self._called(array.shape, symbols[name])
+            if named is not None:
+                self.shapes[name] = self._called(array.shape, named.sizes[name])
             else:
                 self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
             self._type(name, to_vartype(array.dtype))
-        for name in feeds:
+        if named is not None:
+            self.lods.update(named.levels)
+        for name in feeds if named is None else ():
             if name.endswith(ROWS):
                 self._fed_rows(name.removesuffix(ROWS))
             elif LEVEL in name:
@@ -113,10 +147,14 @@ class ExactMeta:
 
     def _called(self, shape: Shape, names: Sequence[str]) -> Shape:
         """A shape with the sizes of these names."""
+        found = []
         for name, size in zip(names, shape, strict=True):
-            if name and name not in self.roots:
-                self.roots[name] = self.sizes.root(size, name)
-        return tuple([self.roots[n] if n else size for n, size in zip(names, shape, strict=True)])
+            root = name.removesuffix("+1")
+            more = int(root != name)
+            if root and root not in self.roots:
+                self.roots[root] = self.sizes.root(size - more, root)
+            found.append(self.roots[root] + more if root else size)
+        return tuple(found)
 
     def rank(self, level: str, table: str, rows: int) -> None:
         """Have the sequences with the fed offsets `level` over so many rows be ranked, when they are fed."""
@@ -134,6 +172,35 @@ class ExactMeta:
             self.shapes[ranked(table, what)] = tuple([size])
             self._type(ranked(table, what), VarType.INT64)
         self.ranks[table] = level
+
+    def order(self, level: str, table: str, rows: int) -> str:
+        """Have the sequences with the fed offsets `level` over so many rows be put in the order of a rank table; what
+        their offsets are called there."""
+        other = ranked(table, level)
+        offsets = ranked(other, "offsets")
+        if offsets in self.in_order:
+            return offsets
+        if level not in self._feeds or self.shapes[level] != self.shapes[self.ranks[table]]:
+            raise CannotPlan(
+                f"the sequences {level!r} are found by the step, or are not as many as are ranked"
+            )
+        found = self.ordered(offsets, Other(level, table, 0))
+        total = self.sizes.root(int(found.bounds[-1]), ranked(other, "total"))
+        shapes = (self.shapes[level], (rows,), (rows,), self.shapes[ranked(table, "bounds")])
+        for what, shape in zip(ORDERED, shapes, strict=True):
+            self.shapes[ranked(other, what)] = shape
+            self._type(ranked(other, what), VarType.INT64)
+        self.in_order[offsets] = Other(level, table, total)  # type: ignore[arg-type]
+        return offsets
+
+    def ordered(self, offsets: str, other: Other | None = None) -> InOrder:
+        """Sequences in the order of a rank table, as they are fed now."""
+        level, table, _ = other or self.in_order[offsets]
+        return InOrder(self._feeds[level], self.ranked_now(table))
+
+    def ranked_now(self, table: str) -> Ranks:
+        """A rank table, as it is now."""
+        return Ranks(self._feeds[self.ranks[table]])
 
     def match(self, level: str, other: str) -> None:
         """Have the fed offsets `level` be the same as `other` in each step."""

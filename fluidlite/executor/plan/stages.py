@@ -51,6 +51,7 @@ def stages(
     wanted: Collection[str],
     sums: Collection[str],
     apart: bool = True,
+    ragged: Collection[str] = (),
 ) -> Stages:
     """Sort the operators of a block.
 
@@ -59,7 +60,8 @@ def stages(
         carried: what a turn finds of the turn before, and what that is called there.
         wanted: what is wanted of all turns.
         sums: what is wanted as a sum over the turns.
-        apart: whether operators may run before and after the turns.
+        apart: whether operators may run before and after the turns; not those that read something `ragged`, that has
+            other rows than the turns.
 
     Raises CannotPlan if one of them runs blocks that are no branches.
     """
@@ -74,7 +76,7 @@ def stages(
             raise CannotPlan("what it makes has no value where a branch is not taken")
     single, renamed = _renamed(block, mattering, {*given, *carried})
     single = _without_copies(block, single, renamed, carried)
-    found = _Sorting(block, single, given, carried)
+    found = _Sorting(block, single, given, carried, ragged)
     last = {renamed.get(name, name) for name in carried.values()}
     total = {renamed.get(name, name) for name in sums}
     whole = {renamed.get(name, name) for name in wanted}
@@ -146,14 +148,19 @@ class _Sorting:
     """Finds the place of each operator, of which `names` have other values in each turn."""
 
     def __init__(
-        self, block: Block, ops: list[Operator], given: Collection[str], carried: Collection[str]
+        self,
+        block: Block,
+        ops: list[Operator],
+        given: Collection[str],
+        carried: Collection[str],
+        ragged: Collection[str],
     ) -> None:
         self.block = block
         self.ops = ops
         self.given = set(given)
         self.names = {*given, *carried, *(name for op in ops for name in op.writes())}
         self.totals: set[str] = set()  # what an operator after the turns makes sums of
-        self.fit = [self._fits(op) for op in ops]
+        self.fit = [not {*ragged} & {*op.reads()} and self._fits(op) for op in ops]
 
     def _fits(self, op: Operator) -> bool:
         """Whether an operator may work on the rows of all turns; notes which results are sums then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,8 +12,8 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current
 from ...framework import Block, Operator
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
-from ...ops.registry import Call, OpDef, OpView, Shape
-from .shapes import CannotPlan, ranked
+from ...ops.registry import Call, OpDef, OpView
+from .shapes import CannotPlan, InTurns, Named, ranked
 
 TURNS = "turns"
 """Stands for a kernel: takes all turns of a loop."""
@@ -38,14 +38,25 @@ def _infer_in_steps(op: OpView) -> None:
 
 
 def _infer_rows(op: OpView) -> None:
-    if op.lod("X"):
+    if op.lod("X") or op.name("X") in _meta(op).in_turns and _meta(op).in_turns[op.name("X")].shape[0] != "n":
         raise CannotPlan(f"variable {op.name('X')!r} has sequences")
     op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
 
 
 def _infer_in_order(op: OpView) -> None:
-    if op.lod("X") or op.shape("X")[0] != op.shape("Index")[0]:
-        raise CannotPlan("what is put in the order of a rank table has sequences, or other rows")
+    levels, meta, rows = op.lod("X"), _meta(op), op.shape("X")[0]
+    if len(levels) == 1:
+        level = levels[0]
+        if not op.attr("gradient"):
+            op.carry("Out", (meta.order(level, op.attr("table"), rows),))
+        elif level in meta.in_order and meta.in_order[level].table == op.attr("table"):
+            op.carry("Out", (meta.in_order[level].level,))
+        else:
+            raise CannotPlan(f"variable {op.name('X')!r} has sequences in another order")
+        op.set("Out", op.shape("X"), op.dtype("X"))
+        return
+    if levels or rows != op.shape("Index")[0]:
+        raise CannotPlan("what is put in the order of a rank table has several levels, or other rows")
     _infer_rows(op)
 
 
@@ -62,11 +73,23 @@ def _taken(op: OpView) -> Call:
     )
 
 
+def _put_in_order(op: OpView) -> Call:
+    call = _taken(op)
+    if not op.lod("X"):
+        return call
+    offsets = (op.lod("X") if op.attr("gradient") else op.lod("Out"))[0]
+    index = offsets.removesuffix("offsets") + ("back" if op.attr("gradient") else "rows")
+    rows, row = op.shape("X")[0], bytes_of_row(op, "X")
+    return Call(call.kernel, [op.name("X"), index, op.name("Out")], [rows, row, rows])
+
+
 def _meta(op: OpView) -> Any:
     return op.meta
 
 
-def _rows(name: str, infer: Callable[[OpView], None], doc: str) -> OpDef:
+def _rows(
+    name: str, infer: Callable[[OpView], None], doc: str, native: Callable[[OpView], Call] = _taken
+) -> OpDef:
     """An operator whose results are rows of X, those that Index numbers."""
     return OpDef(
         name,
@@ -74,7 +97,7 @@ def _rows(name: str, infer: Callable[[OpView], None], doc: str) -> OpDef:
         attrs={"table": "", "gradient": False},
         infer=infer,
         kernel=lambda xp, X, Index: X[Index],
-        native=_taken,
+        native=native,
         lod_from=None,
         doc=doc,
     )
@@ -95,7 +118,12 @@ IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of sequences in the orde
 SEQUENCES = _rows(
     "sequences", _infer_sequences, "Rows in the order of steps as the sequences that were ranked."
 )
-IN_ORDER = _rows("in_order", _infer_in_order, "Rows in the order of a rank table, or from there.")
+IN_ORDER = _rows(
+    "in_order",
+    _infer_in_order,
+    "Rows or sequences in the order of a rank table, or from there.",
+    _put_in_order,
+)
 ROWS = _rows("rows_of", _infer_rows, "Some rows of X.")
 
 
@@ -164,6 +192,13 @@ class LoopForm:
     sums: list[str]
     bodies: list[Any] = field(default_factory=list)
     outer: dict[str, Any] = field(default_factory=dict)  # label of a size in a body -> that size outside
+    others: list[str] = field(
+        default_factory=list
+    )  # offsets of which a turn has the first, and the rows that go by them
+    levels: list[str] = field(default_factory=list)  # offsets that are the same in all turns
+    rows: dict[str, Any] = field(
+        default_factory=dict
+    )  # given or made -> by what its rows go, "n" or one of `others`
 
     def reads(self, slot: str) -> list[str]:
         """By what names a turn knows what stands in an input slot."""
@@ -185,23 +220,31 @@ class LoopForm:
         return found
 
 
-class Feeds:
-    """What a body is fed: arrays of the shapes that it finds, and what the sizes in them are called."""
+FIRST = "@FIRST"
+"""Stands behind the name of offsets of which a turn has the first ones."""
 
-    def __init__(self, n: int, m: int, rows: int | None = None) -> None:
-        self._rows = {"n": n, "m": m}
+
+class Feeds:
+    """What a body is fed: arrays of the shapes that it finds, and what the sizes in them are called.
+
+    `moving`: sizes that are others in each turn: "n", rows of a place; "m", rows of the place before; by the name of
+    offsets, rows of the first sequences.
+    """
+
+    def __init__(self, moving: Mapping[str, int], rows: int | None = None) -> None:
+        self.moving = moving
         self.rows = rows  # how many there are in each turn, if the program says so
         self.arrays: dict[str, np.ndarray] = {}
-        self.symbols: dict[str, tuple[str, ...]] = {}
+        self.named = Named({}, {})
         self.outer: dict[str, Any] = {}
 
-    def add(self, name: str, rows: str, shape: Shape, dtype: VarType) -> None:
-        """`rows`: "n" or "m" if the first size is another one in each turn."""
+    def add(self, name: str, shape: Sequence[Any], dtype: VarType, levels: tuple[str, ...] = ()) -> None:
+        """`shape`: with the names of those sizes that move."""
         labels, sizes = [], []
         for axis, size in enumerate(shape):
-            if rows and not axis:
-                labels.append(rows if self.rows is None else "")
-                sizes.append(self._rows[rows])
+            if isinstance(size, str):
+                labels.append("" if size == "n" and self.rows is not None else size)
+                sizes.append(self.moving[size.removesuffix("+1")] + size.endswith("+1"))
                 continue
             label = f"{name}.{axis}" if isinstance(size, Size) else ""
             if label:
@@ -209,51 +252,95 @@ class Feeds:
             labels.append(label)
             sizes.append(current(size))
         self.arrays[name] = np.empty(sizes, to_numpy(dtype))
-        self.symbols[name] = tuple(labels)
+        self.named.sizes[name] = labels
+        if levels:
+            self.named.levels[name] = levels
 
 
 def _infer_loop(op: OpView) -> None:
     form: LoopForm = op.attr("form")
-    slots = {
-        slot: [(op.shape(slot, k), op.dtype(slot, k)) for k in range(op.count(slot))] for slot in op.inputs
-    }
-    if any(op.lod(slot, k) for slot in op.inputs for k in range(op.count(slot))):
-        raise CannotPlan("a turn works on sequences")
-    if any(not shape for slot in slots if slot not in ("Const", "Parts") for shape, _ in slots[slot]):
+    meta = _meta(op)
+    slots = {slot: [_in_a_turn(op, form, slot, k) for k in range(op.count(slot))] for slot in READ}
+    if any(not shape for slot in slots if slot not in ("Const", "Parts") for shape, _, _ in slots[slot]):
         raise CannotPlan("it makes numbers without dimensions")
-    _, first, every, rows = _counts(op)
-    carried_rows = _carried_rows(op, form, first, every)
-    for slot, wanted in (("Given", (rows,)), ("Same", (first, every))):
-        for shape, _ in slots.get(slot, ()):
-            if not any(always_equal(shape[0], size) for size in wanted):
-                raise CannotPlan("what its turns read has other rows")
+    _, first, _, rows = _counts(op)
+    if not rows:
+        raise CannotPlan("there are no rows", passing=True)
+    levels = dict.fromkeys(level for found in slots.values() for *_, each in found for level in each)
+    form.levels = [level for level in levels if not level.endswith(FIRST)]
+    labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
+    labels |= {n for found in slots.values() for shape, *_ in found for n in shape if isinstance(n, str)}
+    form.others = sorted(labels & meta.in_order.keys())
+    form.rows = {name: each[0][0] for name, each in zip(form.given, slots["Given"], strict=True)}
     form.bodies = []
+    carried_rows = _carried_rows(op, form)
+    for sizes in _turns_to_expect(op, form, carried_rows):
+        if any(body.fits(sizes) for body in form.bodies):
+            continue
+        body, outer = _body(op, form, slots, sizes)
+        form.bodies.append(body)
+        form.outer.update(outer)
+        _note_results(op, form, body, carried_rows)
+    for k, ((shape, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
+        if op.has("Steps") and op.shape("First", k)[0] != first:
+            raise CannotPlan(f"variable {each.name!r} begins with other rows than a step has")
+        for body in form.bodies:
+            leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
+            body.check_carried(each.name, each.after, leaves, (op.shape("First", k)[0], *shape[1:]), dtype)
+
+
+def _in_a_turn(
+    op: OpView, form: LoopForm, slot: str, k: int
+) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
+    """What a turn finds of an operand: shape, with the names of sizes that move, type, and offsets."""
+    meta, name, shape, dtype = _meta(op), op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
+    if slot in ("Given", "Parts") and name in meta.in_turns:
+        return meta.in_turns[name].shape, dtype, meta.in_turns[name].levels
+    levels = op.lod(slot, k)
+    if slot == "Const":
+        return shape, dtype, levels
+    if slot == "Parts":
+        return shape[1:], dtype, ()
+    _, first, every, rows = _counts(op)
+    if slot == "Same" and len(levels) == 1 and levels[0] in meta.in_order:
+        if ranked(meta.in_order[levels[0]].table, "bounds") == op.name("Bounds"):
+            return (levels[0], *shape[1:]), dtype, (levels[0] + FIRST,)
+    if levels:
+        raise CannotPlan("a turn works on sequences")
+    if slot in ("Given", "Same"):
+        wanted = (rows,) if slot == "Given" else (first, every)
+        if shape and not any(always_equal(shape[0], size) for size in wanted):
+            raise CannotPlan("what its turns read has other rows")
+    moves = form.carried[k].rows if slot == "First" else "m" if slot == "Like" else "n"
+    return (moves or shape[0], *shape[1:]) if shape else (), dtype, ()
+
+
+def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[dict[str, int]]:
+    """Sizes in turns that there may be, and those that there are now."""
+    meta, (_, first, _, _) = _meta(op), _counts(op)
+    if op.has("Steps"):
+        yield {"n": current(first), "m": current(first)}
+        return
     n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
     moves = bool(form.likes) or any(each.rows == "m" for each in form.carried)
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
     if not isinstance(first, Size):  # one, or what the program says
         counts = [pair for pair in counts if pair[0] == 1]
-    if op.has("Steps"):
-        counts = [(current(first), current(first))]
-    if not rows:
-        raise CannotPlan("there are no rows", passing=True)
-    for pair in counts:
-        if any(body.fits(*pair) for body in form.bodies):
-            continue
-        body, sizes = _body(op, form, slots, *pair)
-        form.bodies.append(body)
-        form.outer.update(sizes)
-        _note_results(op, form, body, carried_rows)
-    for (shape, dtype), each in zip(slots.get("First", ()), form.carried, strict=False):
-        if op.has("Steps") and shape[0] != first:
-            raise CannotPlan(f"variable {each.name!r} begins with other rows than a step has")
-        for body in form.bodies:
-            leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
-            body.check_carried(each.name, each.after, leaves, shape, dtype)
+    ordered = {each: np.diff(meta.ordered(each).bounds).tolist() for each in form.others}
+    # Sequences of their own have more rows than there are sequences, most often.
+    others = {each: max(2, rows[0]) + (m if rows[0] <= m else 0) for each, rows in ordered.items()}
+    for n, m in counts:
+        yield {"n": n, "m": m, **others}
+    if form.others:
+        places = np.diff(meta.ranked_now(meta.in_order[form.others[0]].table).bounds).tolist()
+        before = [current(carried_rows), *places]
+        for place, n in enumerate(places):
+            yield {"n": n, "m": before[place], **{each: rows[place] for each, rows in ordered.items()}}
 
 
-def _carried_rows(op: OpView, form: LoopForm, first: int, every: int) -> int:
+def _carried_rows(op: OpView, form: LoopForm) -> int:
     """How many rows something carried has at place 0, where it has those of the place before."""
+    _, first, every, _ = _counts(op)
     found = [op.shape("First", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
     found += [op.shape("Like", k)[0] for k in range(op.count("Like"))]
     for size in found:
@@ -266,22 +353,25 @@ def _carried_rows(op: OpView, form: LoopForm, first: int, every: int) -> int:
 
 
 def _body(
-    op: OpView, form: LoopForm, slots: dict[str, list[tuple[Shape, VarType]]], n: int, m: int
+    op: OpView,
+    form: LoopForm,
+    slots: dict[str, list[tuple[tuple[Any, ...], VarType, tuple[str, ...]]]],
+    sizes: dict[str, int],
 ) -> tuple[Any, dict[str, Any]]:
+    meta = _meta(op)
     said = op.has("Steps") and not isinstance(op.shape("Steps")[1], Size)
-    feeds = Feeds(n, m, n if said else None)
+    feeds = Feeds(sizes, sizes["n"] if said else None)
     for slot in READ:
-        for k, (name, (shape, dtype)) in enumerate(zip(form.reads(slot), slots.get(slot, ()), strict=True)):
-            rows = (
-                form.carried[k].rows
-                if slot == "First"
-                else {"Const": "", "Parts": "", "Like": "m"}.get(slot, "n")
-            )
-            feeds.add(name, rows, shape[1:] if slot == "Parts" else shape, dtype)
+        for name, (shape, dtype, levels) in zip(form.reads(slot), slots[slot], strict=True):
+            feeds.add(name, shape, dtype, levels)
             for short, source in form.shortened.items() if slot == "First" else ():
                 if source == name:
-                    feeds.add(short, "n", shape, dtype)
-    made = _meta(op).make_body(form, feeds)
+                    feeds.add(short, ("n", *shape[1:]), dtype)
+    for level in form.levels:
+        feeds.add(level, meta.shapes[level], VarType.INT64)
+    for level in form.others:
+        feeds.add(level + FIRST, ("n+1",), VarType.INT64)
+    made = meta.make_body(form, feeds)
     return made, feeds.outer
 
 
@@ -298,20 +388,42 @@ def _counts(op: OpView) -> tuple[int, int, int, int]:
 
 
 def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> None:
+    meta = _meta(op)
     steps, first, _, rows = _counts(op)
     for slot in MADE:
         for k, name in enumerate(form.makes(slot)):
-            kinds, shape, dtype = body.result(name)
+            kinds, shape, dtype, levels = body.result(name, slot == "Each")
             kind = form.leaves(name, op.has("Steps")) if slot == "Last" else "n" if slot == "Made" else ""
-            own = form.outer.get(shape[0]) if shape else None  # of what stays, whose rows are those of a step
+            own = (
+                form.outer.get(shape[0]) if isinstance(shape[0], str) else None
+            )  # of what stays, whose rows are those of a step
             same = kind == "n" and op.has("Steps") and own is not None and own == op.shape("Steps")[1]
             if slot == "Sums" and op.has("Steps") and "n" in kinds:
                 kind = "n"
+            out = op.name(slot, k)
+            if slot == "Made" and not same:
+                known = meta.in_turns.get(out)
+                found = [n for n in kinds if n == "n" or n in form.others]
+                kind = known.shape[0] if known else (found or ["n"])[0]
             if kind not in kinds and not same:
                 raise CannotPlan(f"variable {name!r} has other rows than the turns want")
+            if slot == "Made":
+                if any(not level.endswith(FIRST) for level in levels):
+                    raise CannotPlan(f"variable {name!r} has sequences that a turn makes")
+                inner = [form.outer.get(n, n) for n in shape[1:]]
+                meta.in_turns.setdefault(out, InTurns((kind, *inner), levels))
+                form.rows[name] = kind
+            elif slot == "Each" and shape[:1] == (0,):  # of which only the shape matters
+                meta.in_turns.setdefault(out, InTurns(tuple(form.outer.get(n, n) for n in shape), levels))
+                shape = (0,)
+            elif slot == "Sums" and all(level in meta.shapes for level in levels):
+                op.carry(slot, levels, k)
+            elif levels:
+                raise CannotPlan(f"variable {name!r} has sequences")
             outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
             if kind:
-                outer[0] = rows if slot == "Made" else carried_rows if slot == "Last" else first
+                whole = meta.in_order[kind].total if kind in form.others else rows
+                outer[0] = whole if slot == "Made" else carried_rows if slot == "Last" else first
             if slot == "Each":
                 outer.insert(0, steps)
             op.set(slot, outer, dtype, k)
@@ -321,8 +433,8 @@ def _native_loop(op: OpView) -> list[Call]:
     form: LoopForm = op.attr("form")
     meta = _meta(op)
     calls: list[Call] = []
-    steps, first, every, _ = _counts(op)
-    ints: list[int] = [steps, first, _carried_rows(op, form, first, every)]
+    steps, first, _, _ = _counts(op)
+    ints: list[int] = [steps, first, _carried_rows(op, form)]
     operands: list[str | None] = [op.name_or_none("Bounds")]
     for slot in (*READ, *MADE):
         operands += op.names(slot)
@@ -339,6 +451,9 @@ def _native_loop(op: OpView) -> list[Call]:
         width = to_numpy(meta.dtypes[outside]).itemsize
         calls.append(Call("transpose", [outside, scratch], [width, 2, columns, depth, 1, 0]))
         operands.append(scratch)
+    for level in form.others:
+        operands += [level, level.removesuffix("offsets") + "bounds"]
+    operands += form.levels
     for slot in ("Given", "Parts", "Made", "Each"):
         ints += [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
     ints += [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
@@ -379,6 +494,11 @@ class Layout:
         at += len(form.last)
         flipped = {name: each for body in form.bodies for name, each in body.flipped.items()}
         self.operands.update((name, at + k) for k, name in enumerate(flipped))
+        at += len(flipped)
+        self.bounds = {level: at + 2 * k + 1 for k, level in enumerate(form.others)}
+        self.operands.update((level + FIRST, at - 1) for level, at in self.bounds.items())
+        at += 2 * len(form.others)
+        self.operands.update((level, at + k) for k, level in enumerate(form.levels))
         self.rows = {name: 3 + k for k, name in enumerate((*form.given, *form.parts, *form.made, *form.each))}
         at = 3 + len(self.rows)
         self.sums = [(self.made[name], at + k) for k, name in enumerate(form.sums)]
@@ -396,14 +516,28 @@ class Layout:
         for kind, names in (("packed", form.given), ("each", form.parts)):
             for name in names:
                 read[name] = len(moving)
-                moving.append((kinds[kind], self.operands[name], 0, self.rows[name]))
-        for name in (*form.likes, *form.same):
+                moving.append(
+                    (
+                        kinds[kind],
+                        self.operands[name],
+                        self.bounds.get(form.rows.get(name, "n"), 0),
+                        self.rows[name],
+                    )
+                )
+        for name in (*form.likes, *form.same, *(level + FIRST for level in form.others)):
             read[name] = len(moving)
             moving.append((kinds["same"], self.operands[name], 0, 0))
         for kind, names in (("packed", form.made), ("each", form.each)):
             for name in names:
                 made[name] = len(moving)
-                moving.append((kinds[kind], self.made[name], 0, self.rows[name]))
+                moving.append(
+                    (
+                        kinds[kind],
+                        self.made[name],
+                        self.bounds.get(form.rows.get(name, "n"), 0),
+                        self.rows[name],
+                    )
+                )
         for name in form.last:
             made[name] = len(moving)
             moving.append((kinds["last"], self.made[name], self.spares[name], 0))

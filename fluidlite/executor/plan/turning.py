@@ -123,9 +123,9 @@ class Turning:
         yield in_place_of(op, ALIAS, {"X": [ranked(table, "count")]}, {"Out": [out]}, {})
 
     def _in_order(self, op: Operator) -> Iterator[Operator]:
-        what = "back" if op.type.endswith("_grad") else "order"
-        inputs = {"X": op.inputs["X"], "Index": [ranked(self._table(op), what)]}
-        yield in_place_of(op, IN_ORDER, inputs, dict(op.outputs), {})
+        table, back = self._table(op), op.type.endswith("_grad")
+        inputs = {"X": op.inputs["X"], "Index": [ranked(table, "back" if back else "order")]}
+        yield in_place_of(op, IN_ORDER, inputs, dict(op.outputs), {"table": table, "gradient": back})
 
     def _split(self, op: Operator) -> Iterator[Operator]:
         (out,), table = op.outputs["Out"], self._table(op)

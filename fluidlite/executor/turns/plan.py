@@ -10,6 +10,7 @@ from ...base.dtypes import to_numpy
 from ...base.sizes import Size, always_equal
 from ...framework import Block, Operator, Program
 from ..host.bodies import SUM, Body
+from ..plan.shapes import CannotPlan
 from ..tensors.scope import Scope
 from .stacks import Stack
 
@@ -36,6 +37,8 @@ class TurnsPlan(Body):
     ) -> None:
         self._alike: dict[str, str] = {}
         super().__init__(program, scope, feed, moving, made, sums, ops, block)
+        if self.has_levels:
+            raise CannotPlan("it makes sequences")
         expected: list[tuple[int, int]] = []
         roots: list[tuple[int, int]] = []
         for column, name in enumerate(self.moving):

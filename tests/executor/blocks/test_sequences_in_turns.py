@@ -1,0 +1,148 @@
+"""Turns that work on sequences: each looks at the first of some that stay the same, as decoders with attention do."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+
+from .test_turns import WIDTH, check, data, fc, numbers, quietly  # noqa: F401 - a fixture
+
+layers = fluid.layers
+
+
+def turns(step):
+    """A DynamicRNN whose block is `step(state, word, keys, values, notes)`: what comes of it is the next state.
+
+    keys and values have the same sequences, notes others.
+    """
+
+    def build(words, source, notes, boot):
+        keys, values = fc(source, 4, "keys"), layers.scale(source, 0.5)
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            word = rnn.step_input(words)
+            still = [rnn.static_input(each) for each in (keys, values, notes)]
+            state = rnn.memory(init=boot, need_reorder=True)
+            new = step(state, word, *still)
+            rnn.update_memory(state, new)
+            rnn.output(new, fc(new, 5, "scores", "softmax"))
+        return rnn()
+
+    build.__name__ = step.__name__
+    return build
+
+
+@turns
+def additive_attention(state, word, keys, values, notes):
+    spread = layers.sequence_expand(fc(state, 4, "ask", None), keys)
+    mixed = layers.tanh(layers.elementwise_add(keys, spread))
+    weights = layers.sequence_softmax(fc(mixed, 1, "weigh", None))
+    scaled = layers.elementwise_mul(values, layers.reshape(weights, [-1]), axis=0)
+    return fc([word, state, layers.sequence_pool(scaled, "sum")], 4, "new")
+
+
+@turns
+def products(state, word, keys, values, notes):
+    spread = layers.sequence_expand_as(state, keys)
+    weights = layers.sequence_softmax(layers.reduce_sum(layers.elementwise_mul(keys, spread), 1, True))
+    context = layers.sequence_pool(layers.elementwise_mul(values, weights), "sum")
+    return fc([context, word], 4, "new") + state
+
+
+@turns
+def two_attentions(state, word, keys, values, notes):
+    found = [word]
+    for k, each in enumerate((values, notes)):
+        spread = layers.sequence_expand(fc(state, WIDTH, f"ask{k}", None), each)
+        weights = layers.sequence_softmax(fc(layers.tanh(each + spread), 1, f"weigh{k}", None))
+        found.append(layers.sequence_pool(layers.elementwise_mul(each, weights), "average"))
+    return fc(found, 4, "new")
+
+
+@turns
+def projected_inside(state, word, keys, values, notes):
+    """What stays is worked on in each turn again."""
+    spread = layers.sequence_expand(state, values)
+    mixed = fc(values, 4, "inside") + spread
+    return fc([layers.sequence_pool(mixed, "max"), word], 4, "new")
+
+
+def pools(kind):
+    def step(state, word, keys, values, notes):
+        return fc(
+            [state, word, layers.sequence_pool(notes, kind), layers.sequence_pool(values, kind)], 4, "new"
+        )
+
+    step.__name__ = f"pools_{kind}"
+    return turns(step)
+
+
+@turns
+def rearranged(state, word, keys, values, notes):
+    """Results that have the sequences of what a turn finds, by kernels of all kinds."""
+    found = layers.sequence_conv(
+        layers.sequence_reverse(values), 4, 3, param_attr="conv.w", bias_attr="conv.b"
+    )
+    found = layers.row_conv(found + layers.sequence_expand(state, found), 1, param_attr="row.w")
+    return fc([word, layers.sequence_last_step(found), layers.sequence_first_step(found)], 4, "new")
+
+
+@turns
+def given_sequences(state, word, keys, values, notes):
+    """What has none gets those of another variable."""
+    spread = layers.lod_reset(layers.sequence_expand(state, keys), keys)
+    return fc(
+        [word, layers.sequence_pool(layers.sequence_softmax(fc(spread, 1, "weigh", None)), "max"), state],
+        4,
+        "new",
+    )
+
+
+STEPS = [additive_attention, products, two_attentions, projected_inside, rearranged, given_sequences]
+STEPS += [pools(kind) for kind in ("sum", "average", "sqrt", "max", "first", "last")]
+SOURCES = [
+    data("words", [None, WIDTH], lod_level=1), data("source", [None, WIDTH], lod_level=1),
+    data("notes", [None, WIDTH], lod_level=1), data("boot", [None, 4]),
+]  # fmt: skip
+
+
+def batch(random, *lengths):
+    """What is fed for words, source and notes of these lengths."""
+    made = {}
+    for name, each in zip(("words", "source", "notes"), lengths, strict=True):
+        made[name] = fluid.create_lod_tensor(numbers(random, sum(each), WIDTH), [each], fluid.CPUPlace())
+    return made | {"boot": numbers(random, len(lengths[0]), 4)}
+
+
+BATCHES = [
+    ([2, 4, 1], [3, 1, 2], [1, 1, 1]), ([3], [2], [5]), ([1, 1], [1, 1], [2, 7]), ([5, 5, 5], [4, 4, 4], [1, 2, 3]),
+    ([1, 7, 2, 2, 6], [2, 1, 9, 3, 1], [1, 1, 4, 1, 3]), ([1], [1], [1]), ([4], [1], [1]), ([2, 3], [1, 1], [1, 1]),
+    ([1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [1, 2, 1, 2, 1, 2]), ([3, 2], [40, 50], [30, 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", STEPS, ids=lambda build: build.__name__)
+def test_sequences_that_stay(build):
+    random = np.random.default_rng(3)
+    text = check(build, SOURCES, [batch(random, *each) for each in BATCHES])
+    assert "turn by turn" not in text
+    assert "run in pieces" not in text
+    assert text.count("CPU for words[") < len(BATCHES)
+
+
+@pytest.mark.parametrize(
+    "build", [additive_attention, two_attentions, pools("sum")], ids=lambda build: build.__name__
+)
+def test_sequences_without_rows(build):
+    random = np.random.default_rng(4)
+    empty = [
+        ([2, 4, 1], [3, 0, 2], [1, 1, 1]), ([3, 1], [0, 2], [5, 0]), ([3, 3], [0, 0], [1, 2]), ([4], [0], [0]),
+        ([2, 0, 4], [2, 2, 2], [1, 3, 2]),
+    ]  # fmt: skip
+    check(build, SOURCES, [batch(random, *each) for each in empty])
+
+
+def test_other_sequences_than_are_ranked():
+    random = np.random.default_rng(5)
+    with pytest.raises(Exception, match="sequences"):
+        check(products, SOURCES, [batch(random, [2, 1], [1, 2, 3], [1, 1])])
