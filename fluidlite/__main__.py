@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pkgutil
 import sys
@@ -86,6 +87,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     hook.install()
     _keep_package_importable()
+    gc.freeze()  # what is loaded so far stays: looking through it at the end takes longer than much of its loading
     return script.run(load)
 
 

@@ -105,6 +105,20 @@ def test_files_that_are_left_open_are_written(python, script, tmp_path):
     assert (tmp_path / "log.bin").read_bytes() == b"in an object"
 
 
+def test_what_is_loaded_before_a_script_is_no_rubbish_of_its_own(python):
+    code = (
+        "import gc, paddle.fluid\n"
+        "assert gc.get_freeze_count() > len(gc.get_objects())\n"
+        "class Ring:\n"
+        "    def __init__(self): self.me = self\n"
+        "    def __del__(self): print('gone')\n"
+        "Ring()\n"
+        "gc.collect()\n"
+        "last = Ring()\n"
+    )
+    assert python("-m", "fluidlite", "-c", code).stdout == "gone\ngone\n"
+
+
 def test_traceback_begins_in_the_script(python, script):
     path = script("def f():\n    return 1 / 0\n\nf()\n")
     done = python(*COMMAND, path)

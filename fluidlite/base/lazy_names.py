@@ -75,6 +75,15 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".tensors.inspection": "_fetch_var _to_name_str as_numpy dimension_is_compatible_with dtype_is_compatible_with",
         },
     ),
+    "fluidlite.framework": (
+        {
+        },
+        {
+            "..base.version": "require_version",
+            ".serialization.ir_graph": "IrGraph IrNode IrOpNode IrVarNode",
+            ".serialization.op_protos": "OpProtoHolder get_all_op_protos",
+        },
+    ),
     "fluidlite.incubate": (
         {
         },

@@ -3,6 +3,8 @@
 Follows `fluid.framework`.
 """
 
+from typing import TYPE_CHECKING
+
 from ..base import missing
 from ..base.dtypes import VarType
 from ..base.dtypes import to_vartype as convert_np_dtype_to_dtype_
@@ -16,7 +18,6 @@ from ..base.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
-from ..base.version import require_version
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
 from .complex_variable import ComplexVariable
@@ -49,9 +50,12 @@ from .program import (
     switch_main_program,
     switch_startup_program,
 )
-from .serialization.ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
-from .serialization.op_protos import OpProtoHolder, get_all_op_protos
 from .variable import Parameter, Variable
+
+if TYPE_CHECKING:
+    from ..base.version import require_version
+    from .serialization.ir_graph import IrGraph, IrNode, IrOpNode, IrVarNode
+    from .serialization.op_protos import OpProtoHolder, get_all_op_protos
 
 global_prog_seed = 0
 """The seed of programs that are made from now on; scripts set it here, or by `Program.global_seed`."""
@@ -110,4 +114,4 @@ __all__ = [
     "switch_startup_program",
 ]
 
-__getattr__ = missing.reporter(__name__)
+__getattr__, __dir__ = missing.lazy(__name__)

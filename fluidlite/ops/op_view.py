@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -51,8 +51,7 @@ class Meta(Protocol):
     def value(self, name: str) -> np.ndarray | None: ...
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     """An input or output of an operator: `X`, `X*` (takes a list), `X?` (may be missing), `X#` (no elements are read,
     only shape, type and sequences), and combinations such as `X*?`.
     """

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import functools
 import os
 import signal
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 from .._ext.queue import Queue, QueueClosed
 from ..base.context import Slot
+from .calling import iterating
 
 # How long to wait for a thread that was told to stop. One that is stuck in the user's code longer than that
 # is left behind: it ends by itself when that code returns, and does not keep the process alive.
@@ -77,39 +76,6 @@ def without_frames(error: BaseException, count: int) -> BaseException:
         if trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
     return error.with_traceback(trace)
-
-
-def describe(reader: Callable[[], Any]) -> str:
-    """A reader for messages: the name and place of the function that the user wrote."""
-    while hasattr(reader, "__wrapped__"):
-        reader = reader.__wrapped__
-    if isinstance(reader, functools.partial):
-        return describe(reader.func)
-    name = getattr(reader, "__qualname__", None) or type(reader).__qualname__
-    code = getattr(reader, "__code__", None)
-    return f"{name}()" if code is None else f"{name}() ({code.co_filename}:{code.co_firstlineno})"
-
-
-@contextmanager
-def iterating(reader: Callable[[], Iterable[Any]]) -> Iterator[Iterator[Any]]:
-    """Call `reader`, give an iterator over what it returns, and close that iterator at the end whatever
-    happens.
-
-    Raises TypeError naming the reader if it returns something else.
-    """
-    result = reader()
-    if not hasattr(result, "__iter__") and not hasattr(result, "__getitem__"):
-        raise TypeError(
-            f"the reader {describe(reader)} returned {type(result).__name__}, expected an iterable of samples or "
-            "batches: it should yield them, or return a generator or list"
-        )
-    iterator = iter(result)
-    try:
-        yield iterator
-    finally:
-        close = getattr(iterator, "close", None)
-        if close is not None:
-            close()
 
 
 class Stream:

@@ -11,7 +11,6 @@ import itertools
 import math
 import numbers
 import operator
-import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .background import iterating
+from .calling import iterating
 
 Reader = Callable[[], Iterable[Any]]
 
@@ -104,6 +103,7 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     """
     check_reader(reader, "shuffle")
     size = room(buf_size, "buf_size")
+    import random  # slow to import
 
     @after(reader)
     def shuffled() -> Iterator[Any]:

@@ -10,7 +10,7 @@ from .._ext.collate import FieldCountError
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import Program
-from .background import iterating
+from .calling import iterating
 from .decorators import Reader, after
 from .loader.source import collator, spec_of, variables
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-from .background import iterating
+from .calling import iterating
 from .decorators import Reader, check_reader, whole
 from .worker.errors import WorkerDone
 from .worker.pool import WorkerPool

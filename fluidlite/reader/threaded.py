@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._ext.queue import Queue, QueueClosed
-from .background import Stream, drain, iterating, join, spawn, without_frames
+from .background import Stream, drain, join, spawn, without_frames
+from .calling import iterating
 from .decorators import Reader, after, check_reader, room, whole
 
 

@@ -13,7 +13,7 @@ from ..._ext.collate import Handover
 from ...eager import Tensor
 from ...executor.tensors.lod_tensor import LoDTensor
 from ...framework import mode
-from ..background import iterating
+from ..calling import iterating
 from ..collating import collate
 from ..structure import rows_of
 from .epoch import LoaderError

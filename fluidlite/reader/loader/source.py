@@ -17,7 +17,7 @@ from ...base.lod import Lod
 from ...eager import Tensor
 from ...executor.tensors.lod_tensor import LoDTensor
 from ...framework import Program, Variable, default_main_program
-from ..background import describe, iterating
+from ..calling import describe, iterating
 from ..collating import Allocate
 from ..decorators import Reader, check_reader, whole
 from ..structure import rows_of
