@@ -14,7 +14,7 @@ from ..framework.operator import OpRole
 from . import collective
 from .details import VarsDistributed, VarStruct, delete_ops, wait_server_ready
 from .parameter_server.optimizers import is_known, kept_shape
-from .parameter_server.server import ServerProgram, is_update, startup_of
+from .parameter_server.server import GRADIENT, PARAMETER, ServerProgram, is_update, startup_of
 from .parameter_server.slicing import VarBlock as VarBlock
 from .parameter_server.slicing import cut, original_name, slice_variable
 from .parameter_server.slicing import same_or_split_var as same_or_split_var
@@ -182,8 +182,7 @@ class DistributeTranspiler:
             current_endpoint: `IP:PORT` of this trainer, for 'nccl2' and 'collective'.
 
         Raises:
-            ValueError: an optimizer that servers do not know (when their program is asked for), or a table with
-                `is_distributed` and without `is_sparse`.
+            ValueError: an optimizer that servers do not know, when their program is asked for.
         """
         print("API is deprecated since 2.0.0 Please use FleetAPI instead.", file=sys.stderr)
         self.trainer_id = trainer_id
@@ -204,7 +203,7 @@ class DistributeTranspiler:
         self.param_name_to_grad_name = {param.name: grad.name for param, grad in self.params_grads}
         self.grad_name_to_param_name = {grad.name: param.name for param, grad in self.params_grads}
         self.grad_name_to_send_dummy_out: OrderedDict[str, Variable] = OrderedDict()
-        self.sparse_tables = self._checked_tables()
+        self.sparse_tables = sparse_lookups(self.origin_program, self._trained())
         self._mark(self.origin_program, current_endpoint)
         self._init_splited_vars()
         sent = sends_gradients(self)
@@ -259,17 +258,11 @@ class DistributeTranspiler:
             config.wait_port,
         )
 
-    def _checked_tables(self) -> dict[str, list[Operator]]:
-        tables = sparse_lookups(self.origin_program, set(self.param_name_to_grad_name))
-        for table, ops in tables.items():
-            if not all(op.attr("is_sparse") for op in ops):
-                raise ValueError(
-                    f"the table {table!r} is looked up with is_distributed=True and is_sparse=False: its rows come "
-                    "from servers, so that its gradients have to be rows, too; pass is_sparse=True"
-                )
-        return tables
+    def _trained(self) -> set[str]:
+        """The parameters that servers are to have."""
+        return {param.name for param, _ in self.params_grads if getattr(param, "trainable", True)}
 
-    def _clips(self, ops: list[Operator]) -> set[Operator]:
+    def _clips(self, ops: list[Operator], sent: set[str]) -> set[Operator]:
         """Those of `ops` that make the gradients which are sent: a trainer clips its own.
 
         Such gradients are no operator's of the backward pass.
@@ -282,34 +275,26 @@ class DistributeTranspiler:
             if not op.attr(RPC_OP_ROLE_ATTR_NAME) & OpRole.Optimize
             for name in op.writes()
         }
-        sent: dict[str, str] = {}
-        for op in ops:
-            if op.attrs.get(OP_ROLE_VAR_ATTR_NAME):
-                sent.setdefault(*op.attrs[OP_ROLE_VAR_ATTR_NAME])
-        needed = set(sent.values()) - backward
+        needed = sent - backward
         for op in reversed(ops):
-            decays = str(op.attrs.get(OP_NAME_SCOPE, "")).startswith("/regularization")
-            if not is_update(op) and not decays and not needed.isdisjoint(op.writes()):
+            if not is_update(op) and not _decays(op) and not needed.isdisjoint(op.writes()):
                 found.add(op)
                 needed.update(name for name in op.reads() if name not in backward)
         return found
 
     def _get_optimize_pass(self) -> tuple[list[Operator], list[tuple[Variable, Variable]]]:
-        """The operators of updates, and the parameters with their gradients."""
+        """The operators of updates, and the parameters with the gradients that are sent."""
         block = self.origin_program.global_block()
-        ops: list[Operator] = []
-        pairs: list[tuple[Variable, Variable]] = []
-        seen: set[str] = set()
-        for op in block.ops:
-            if not op.attr(RPC_OP_ROLE_ATTR_NAME) & OpRole.Optimize:
-                continue
-            ops.append(op)
-            roles: list[str] = op.attrs.get(OP_ROLE_VAR_ATTR_NAME) or []
-            if len(roles) == 2 and roles[0] not in seen:
-                seen.add(roles[0])
-                pairs.append((block.vars[roles[0]], block.vars[roles[1]]))
-        clips = self._clips(ops)
-        return [op for op in ops if op not in clips], pairs
+        ops = [op for op in block.ops if op.attr(RPC_OP_ROLE_ATTR_NAME) & OpRole.Optimize]
+        sent: dict[str, str] = {}
+        for place, op in enumerate(ops):
+            if PARAMETER in op.inputs and GRADIENT in op.inputs:
+                sent.setdefault(op.input(PARAMETER)[0], _before_decay(ops[:place], op.input(GRADIENT)[0]))
+        clips = self._clips(ops, set(sent.values()))
+        updates = [op for op in ops if op not in clips]
+        named = [roles[0] for op in updates if len(roles := op.attrs.get(OP_ROLE_VAR_ATTR_NAME) or []) == 2]
+        order = [name for name in dict.fromkeys(named) if name in sent]
+        return updates, [(block.vars[name], block.vars[sent[name]]) for name in order]
 
     def _get_lr_ops(self) -> list[Operator]:
         """The operators that compute learning rates."""
@@ -390,8 +375,8 @@ class DistributeTranspiler:
         gone -= {var.name for parts in self.grad_var_mapping.values() for var in parts}
         lr_ops = self._get_lr_ops()
         delete_ops(main, [op for op in (*self.optimize_ops, *lr_ops) if any(op is one for one in main.ops)])
-        kept = {name for op in main.ops for name in (*op.reads(), *op.writes())}
-        for name in gone - kept:
+        gone -= {name for op in main.ops for name in (*op.reads(), *op.writes())}
+        for name in gone:
             main.vars.pop(name, None)
         delete_ops(startup, [op for op in startup.ops if not gone.isdisjoint(op.output_arg_names)])
         for name in gone:
@@ -435,6 +420,19 @@ class DistributeTranspiler:
         """The startup program of the server at `endpoint`; the other two arguments are for Fluid's sake."""
         program = pserver_program or ServerProgram(self, endpoint).program
         return startup_of(self, endpoint, program, self.origin_startup_program)
+
+
+def _decays(op: Operator) -> bool:
+    """Whether an operator adds a regularizer's part to a gradient, or makes it."""
+    return "/regularization" in str(op.attrs.get(OP_NAME_SCOPE, ""))
+
+
+def _before_decay(ops: list[Operator], gradient: str) -> str:
+    """What a `gradient` was before `ops` added a regularizer's part to it."""
+    for op in reversed(ops):
+        if op.type == "sum" and _decays(op) and gradient in op.output("Out"):
+            gradient = op.input("X")[0]
+    return gradient
 
 
 __getattr__ = missing.reporter(__name__)

@@ -82,7 +82,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
         """Cut parameters into blocks, and declare what changes of wholes and blocks."""
         block, startup = self.origin_program.global_block(), self.startup_program.global_block()
         params = [param for param, _ in self.params_grads if getattr(param, "trainable", True)]
-        count = len(self.pserver_endpoints) if self.config.slice_var_up else 1
+        count = len(self.pserver_endpoints)
         self.param_var_mapping = cut(block, slice_variable(params, count, self.config.min_block_size))
         for param in params:
             sparse = param.name in self.sparse_tables

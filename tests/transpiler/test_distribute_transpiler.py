@@ -11,6 +11,7 @@ from fluidlite.transpiler.distribute_transpiler import (
     same_or_split_var,
     slice_variable,
 )
+from fluidlite.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 from fluidlite.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundRobin
 
 TWO = "127.0.0.1:7164,127.0.0.1:7165"
@@ -218,14 +219,33 @@ def test_optimizers_that_servers_do_not_know():
         t.get_pserver_program(FIRST)
 
 
-def test_dense_gradients_of_distributed_tables_are_refused():
+def test_what_trainers_compute_themselves_is_begun_by_them():
+    """Statistics of batch_norm and averages of them are on the trainer, and an untrained table is."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         ids = fluid.data("ids", [None, 1], "int64")
-        loss = layers.mean(layers.embedding(ids, [3000, 8], is_distributed=True))
+        attr = fluid.ParamAttr("emb", trainable=False, do_model_average=True)
+        rows = layers.embedding(ids, [3000, 8], is_sparse=True, param_attr=attr)
+        loss = layers.mean(layers.batch_norm(layers.fc(rows, 4)))
         fluid.optimizer.SGD(0.1).minimize(loss)
-    with pytest.raises(ValueError, match="pass is_sparse=True"):
-        transpiled((main, startup))
+        fluid.optimizer.ModelAverage(0.15)
+        fluid.optimizer.ExponentialMovingAverage(0.9).update()
+    program = transpiled((main, startup)).get_trainer_program(wait_port=False)
+    made = {name for op in startup.global_block().ops for name in op.output_arg_names}
+    read = {name for op in program.global_block().ops for name in op.input_arg_names}
+    held = {name for name in read if program.global_block().var(name).persistable}
+    assert {"emb", "batch_norm_0.w_1", "batch_norm_0.w_2"} <= held <= made
+
+
+def test_geo_cuts_tables_and_layers_whatever_it_is_told():
+    config = fluid.DistributeTranspilerConfig()
+    config.sync_mode, config.geo_sgd_mode, config.slice_var_up = False, True, False
+    config.runtime_split_send_recv = True
+    main, startup = net()
+    t = GeoSgdTranspiler(config)
+    t.transpile(0, program=main, startup_program=startup, pservers=TWO, trainers=2)
+    held = [op.output("Out")[0] for op in t.get_pserver_program(FIRST).global_block().program.block(2).ops]
+    assert held == ["fc_0.w_0.block1"]
 
 
 def test_servers_begin_with_their_own_rows_of_given_numbers():

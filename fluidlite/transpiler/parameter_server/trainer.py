@@ -261,11 +261,24 @@ def _last_writer(block: Block, names: list[str]) -> int:
 
 
 def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Operator]]:
-    """Tables whose rows are to come from servers, with the operators that look them up."""
+    """Tables whose rows are to come from servers, with the operators that look them up.
+
+    These are tables of which nothing but rows is read, and whose gradients are rows.
+    """
     found: dict[str, list[Operator]] = {}
-    for op in program.global_block().ops:
-        if op.type in LOOKUPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
-            table = op.input("W")[0]
+    whole: set[str] = set()
+    for block in program.blocks:
+        for op in block.ops:
+            if op.attr("op_role") & (OpRole.Backward | OpRole.Optimize):
+                continue
+            table = _table(op) if block.idx == 0 else None
             if table in parameters:
                 found.setdefault(table, []).append(op)
-    return found
+            whole.update(name for name in op.reads() if name != table)
+    return {table: ops for table, ops in found.items() if table not in whole}
+
+
+def _table(op: Operator) -> str | None:
+    """The table that an operator looks rows up in whose gradients are rows, too."""
+    remote = op.type in LOOKUPS and (op.attr("remote_prefetch") or op.attr("is_distributed"))
+    return op.input("W")[0] if remote and op.attr("is_sparse") else None

@@ -32,6 +32,28 @@ def clicks():
     return layers.fc(rows, 16, act="tanh", param_attr=fluid.ParamAttr(initializer=Constant(0.05)))
 
 
+def repeated():
+    """Clicks of which several in a batch are on the same."""
+    return clicks()
+
+
+def tied():
+    """A table whose rows are looked up and which is a matrix of weights as well."""
+    ids = fluid.data("ids", [None, 1], "int64")
+    initial = fluid.ParamAttr("emb", initializer=Constant(0.01))
+    rows = layers.embedding(ids, [3000, 8], is_sparse=True, param_attr=initial)
+    scores = layers.matmul(rows, fluid.default_main_program().global_block().var("emb"), transpose_y=True)
+    return layers.fc(scores, 4, param_attr=fluid.ParamAttr(initializer=Constant(0.02)))
+
+
+def told_to_be_distributed():
+    """A table of dense gradients."""
+    ids = fluid.data("ids", [None, 1], "int64")
+    initial = fluid.ParamAttr("emb", initializer=Constant(0.1))
+    rows = layers.embedding(ids, [3000, 8], is_distributed=True, param_attr=initial)
+    return layers.fc(rows, 4, param_attr=fluid.ParamAttr(initializer=Constant(0.02)))
+
+
 def words():
     ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
     rows = layers.embedding(
@@ -57,7 +79,9 @@ def feeds(net, steps=4):
         feed = {"y": rng.rand(8, 1).astype("float32")}
         if net is images:
             feed["x"] = rng.rand(8, 1, 12, 12).astype("float32")
-        elif net is clicks:
+        elif net is repeated:
+            feed["ids"] = np.arange(8).reshape(8, 1) // 3 + 1490
+        elif net is not words:
             feed["ids"] = rng.randint(0, 3000, (8, 1))
         else:
             feed["ids"] = [rng.randint(0, 3000, 1 + k % 3) for k in range(8)]
@@ -188,6 +212,77 @@ def test_with_barriers_it_is_as_in_one_process(net, optimizer):
         np.testing.assert_allclose(
             cluster.table(), np.array(scope.find_var("emb").get_tensor()), rtol=1e-5, atol=1e-6
         )
+
+
+def by_norm(gradients, limit=0.1):
+    return [g * (limit / max(limit, np.sqrt((g * g).sum()))) for g in gradients]
+
+
+def by_global_norm(gradients, limit=0.1):
+    norm = np.sqrt(sum((g * g).sum() for g in gradients))
+    return [g * (limit / max(limit, norm)) for g in gradients]
+
+
+def by_hand(net, clipped):
+    """The losses of two trainers that clip their own gradients; servers take the mean, add decay and update."""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        out = layers.fc(net(), 1, param_attr=fluid.ParamAttr(initializer=Constant(0.1)))
+        loss = layers.mean(layers.square_error_cost(out, fluid.data("y", [None, 1], "float32")))
+        pairs = fluid.backward.append_backward(loss)
+    exe, losses = fluid.Executor(), []
+    exe.run(startup, scope=scope)
+    for feed in feeds(net):
+        halves = []
+        for begin in (0, 4):
+            fetched = [loss, *(gradient for _, gradient in pairs)]
+            value, *gradients = exe.run(
+                main, feed=part(feed, begin, begin + 4), fetch_list=fetched, scope=scope
+            )
+            losses.append(value.item())
+            halves.append(clipped(gradients))
+        for (parameter, _), mine, theirs in zip(pairs, *halves, strict=True):
+            held = scope.find_var(parameter.name).get_tensor()
+            value = np.array(held)
+            held.set(
+                value - np.float32(0.1) * ((mine + theirs) / 2 + np.float32(0.01) * value), fluid.CPUPlace()
+            )
+    return [losses[::2], losses[1::2]]
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["grad_clip", "set_gradient_clip"])
+@pytest.mark.parametrize(
+    ("clip", "clipped"),
+    [
+        (
+            lambda: fluid.clip.GradientClipByValue(0.02, -0.01),
+            lambda them: [np.clip(g, -0.01, 0.02) for g in them],
+        ),
+        (lambda: fluid.clip.GradientClipByNorm(0.1), by_norm),
+        (lambda: fluid.clip.GradientClipByGlobalNorm(0.1), by_global_norm),
+    ],
+    ids=["value", "norm", "global norm"],
+)
+def test_each_trainer_clips_its_own_gradients(clip, clipped, ahead):
+    """Before servers add the decay of weights; rows that come twice are clipped together."""
+
+    def sgd():
+        if ahead:
+            fluid.clip.set_gradient_clip(clip())
+        decay = fluid.regularizer.L2Decay(0.01)
+        return fluid.optimizer.SGD(0.1, regularization=decay, grad_clip=None if ahead else clip())
+
+    cluster = Cluster(repeated, sgd).run()
+    np.testing.assert_allclose(cluster.losses, by_hand(repeated, clipped), rtol=1e-5)
+
+
+@pytest.mark.parametrize("net", [tied, told_to_be_distributed])
+def test_tables_of_dense_gradients_are_parameters_like_others(net):
+    def sgd():
+        return fluid.optimizer.SGD(0.1)
+
+    cluster = Cluster(net, sgd).run()
+    np.testing.assert_allclose(np.mean(cluster.losses, axis=0), alone(net, sgd)[0], rtol=1e-5)
 
 
 def test_rates_decay_for_one_trainer_as_in_one_process():
