@@ -4,12 +4,15 @@ An `Engine` owns a table of slots (addresses of buffers) and a flat list of inst
 kernels of the C interface in `abi.h` and run without the GIL, one after another; Python instructions are callables
 without arguments and run with it.
 """
+import math
 import time
 
 import numpy as np
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.buffer cimport PyBUF_WRITE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
@@ -220,6 +223,7 @@ cdef class Engine(Bindings):
         for one.position, one.size in finds:
             wanted.push_back(one)
         self.plan.add_find(slot, wanted)
+        self.finds = True
         self.callables.append(None)
         return self.plan.size() - 1
 

@@ -135,6 +135,14 @@ def set_rows(op: OpView, out: str, shape: Sequence[int], dtype: Any, levels: tup
     op.carry(out, levels or ())
 
 
+def shorter(op: OpView, slot: str, out: str, shape: Sequence[int], dtype: Any) -> None:
+    """For `infer`: an output of as many sequences as an input, whose rows only the data know."""
+    outer = deep(op, slot)
+    op.set(out, (-1, *shape[1:]), dtype)
+    if outer is not None:
+        op.carry(out, (*outer[:-1], op.offsets(out, op.sequences(slot), len(outer) - 1)))
+
+
 def grads_keep_sequences(op: OpView) -> None:
     """`grads_like_inputs`, and each gradient has the sequences of the variable whose gradient it is."""
     grads_like_inputs(op)

@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-REASONS = (
-    "works on what is no tensor",
-    "whose shape depends on data",
-    "operator py_func works on sequences and has no native kernel",
-)
+REASONS = ("works on what is no tensor", "whose shape depends on data")
 """Why an operator may be run on its own."""
 
 TURN = "turn by turn"

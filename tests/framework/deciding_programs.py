@@ -62,7 +62,7 @@ def ways(engine: str) -> Iterator[None]:
         flags._engine = None
 
 
-def refused(*others: object) -> None:
+def refused(*others: object, **more: object) -> None:
     raise CannotPlan("it is cut into pieces")
 
 

@@ -166,6 +166,8 @@ cdef class Bindings(Memory):
         """New arrays with copies of the declared fetches, in their order."""
         cdef Py_ssize_t k
         cdef list found = []
+        if self.finds:
+            self.fetches.settle(self.plan.sizes)
         for k in range(self.fetches.n):
             found.append(self.copy_out(&self.fetches.items[k]))
         return found
@@ -175,12 +177,16 @@ cdef class Bindings(Memory):
 
         Valid until `generation` changes.
         """
-        cdef Py_ssize_t at
+        cdef Py_ssize_t at, size
         self.check_slot(slot)
         shape = tuple([n if n >= 0 else self.sizes.sizes.get(-1 - n) for n in shape])
         found = self.held[slot]
         if found is not None:
             return found.reshape(shape)
         dtype = np.dtype(dtype)
+        size = math.prod(shape) * dtype.itemsize
         at = <char *> self.plan.get(slot) - <char *> cnp.PyArray_DATA(self.arena)
-        return np.ndarray(shape, dtype, self.arena, at)
+        if 0 <= at <= cnp.PyArray_DIM(self.arena, 0) - size:
+            return np.ndarray(shape, dtype, self.arena, at)
+        # What has a size that is found by the step has memory of its own.
+        return np.ndarray(shape, dtype, PyMemoryView_FromMemory(<char *> self.plan.get(slot), size, PyBUF_WRITE))

@@ -10,6 +10,7 @@ cdef class Memory:
     cdef Py_ssize_t most  # bytes needed at most since memory was looked at last
     cdef Py_ssize_t steps
     cdef bint unsettled
+    cdef bint finds  # sizes while it runs
     cdef readonly Py_ssize_t generation
 
     def __cinit__(self, Py_ssize_t n_slots, Sizes sizes=None):

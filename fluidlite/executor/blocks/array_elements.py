@@ -8,7 +8,7 @@ turn, if it began with `TURN`, or at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ...framework import Block, Operator
 from ...ops.native import bytes_of_row, itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import Call, OpDef, OpView, Shape
+from ..plan.found import Missed
 from ..plan.shapes import CannotPlan, in_place_of
 from .environment import Environment
 
@@ -29,19 +30,6 @@ ELEMENT = "@ELEMENT"
 
 ELEMENTS = "@ELEMENTS"
 """Stands behind the name of an array: its elements, as kernels have them."""
-
-
-class Missed(Exception):
-    """A turn reads or writes an element of an array that the engine does not have room for, or finds sizes that its
-    plan is not for.
-
-    `turns`: how many turns have been taken, and count; `sizes`: by name what has been found, if that is why.
-    """
-
-    def __init__(self, reason: str, turns: int = 0, sizes: Mapping[str, int] | None = None) -> None:
-        super().__init__(reason)
-        self.turns = turns
-        self.sizes = sizes
 
 
 def _check(op: OpView, slot: str) -> None:
@@ -260,7 +248,6 @@ __all__ = [
     "READ",
     "TURN",
     "WRITE",
-    "Missed",
     "arrays_in",
     "begin",
     "leave",

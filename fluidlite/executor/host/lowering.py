@@ -12,9 +12,13 @@ from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, OpView
 from .. import failures
 from ..plan import marks, sparse
+from ..plan.found import Sought
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, ExactMeta
 from ..plan.turn_ops import TURNS
+
+Reference = Callable[[Operator, Sought | None], Sequence[Callable[[], None]]]
+"""What makes calls of the reference kernel of an operator: one, or two if it finds sizes in between."""
 
 
 class Lowering:
@@ -40,10 +44,8 @@ class Lowering:
         """The arrays of offsets of a variable, outermost level first."""
         return self._meta.lods.get(name, ())
 
-    def instructions(
-        self, steps: Iterable[tuple[Operator, OpView]], python: Callable[[Operator], Any]
-    ) -> list[Instruction]:
-        """The instructions for operators with exact shapes; `python(op)`: what calls the reference kernel of one.
+    def instructions(self, steps: Iterable[tuple[Operator, OpView]], python: Reference) -> list[Instruction]:
+        """The instructions for operators with exact shapes; `python`: what calls the reference kernel of one.
 
         Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
         """
@@ -51,8 +53,12 @@ class Lowering:
         self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
         return [instruction for op, view in steps for instruction in self._of(op, view, python)]
 
-    def _of(self, op: Operator, view: OpView, python: Callable[[Operator], Any]) -> Iterable[Instruction]:
+    def _of(self, op: Operator, view: OpView, python: Reference) -> Iterable[Instruction]:
         definition = op.definition
+        sought = next((self._meta.sought[name] for name in op.writes() if name in self._meta.sought), None)
+        if sought is not None:
+            yield from self._found(op, view, sought, *python(op, sought))
+            return
         if self._is_view(op):
             return
         if definition in marks.MARKS:
@@ -84,7 +90,17 @@ class Lowering:
             raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
         else:
             reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
-            yield Instruction((op,), reads, writes, python(op), view)
+            yield Instruction((op,), reads, writes, python(op, None)[0], view)
+
+    def _found(
+        self, op: Operator, view: OpView, sought: Sought, seek: Any, keep: Any
+    ) -> Iterable[Instruction]:
+        """The instructions of an operator whose reference kernel finds sizes."""
+        reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
+        places = [n for pair in enumerate(sought.wanted) for n in pair]
+        yield Instruction((op,), reads, (sought.scratch,), seek, view)
+        yield Instruction((op,), (sought.scratch,), (), Call(FIND, [sought.scratch], places), view)
+        yield Instruction((op,), (), writes, keep, view)
 
     def native(
         self, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()

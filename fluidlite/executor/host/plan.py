@@ -21,17 +21,25 @@ from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView,
 from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis
+from ..plan.found import Missed, Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
 from ..plan.shapes import ORDERED, RANKED, CannotPlan, Named, ranked
 from ..plan.step_plan import StepPlan
-from ..plan.turn_ops import TURNS, Layout, LoopForm
+from ..plan.turn_ops import RANK, TURNS, Layout, LoopForm
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from . import fusion as native_fusion
 from . import memory
 from .lowering import Lowering
 from .registers import Registers
+
+MOST_UNDONE = 1 << 20
+"""Of what lasts and changes before all sizes are known at most so many bytes are copied in each step."""
+
+
+def _finds(instruction: Instruction) -> bool:
+    return isinstance(instruction.action, Call) and instruction.action.kernel == FIND
 
 
 class Plan(StepPlan):
@@ -122,6 +130,8 @@ class Plan(StepPlan):
         fetches = [*fetches, *(name for levels in self.levels for name in levels)]
         self.instructions = instructions = self._lower(analysis.steps, fetches)
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
+        self._undone: list[Any] = []  # arrays that are as they were if sizes do not fit
+        self._changed_early = self._before_finding(instructions)
         self._allocate(instructions, fetches)
         self._emit(instructions)
         self._bind_first()
@@ -204,6 +214,19 @@ class Plan(StepPlan):
             instructions = fuse(instructions, needed, [each], self._roots)
             self._saved[name] += before - len(instructions)
         return instructions
+
+    def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
+        """What lasts and is changed before all sizes are known; CannotPlan if more happens, which cannot be undone."""
+        ends = [at for at, each in enumerate(instructions) if _finds(each)]
+        early = instructions[: ends[-1]] if ends else ()
+        for op in {id(op): op for each in early for op in each.ops}.values():
+            definition = op.definition
+            if definition.random or (definition.host and definition not in (*marks.MARKS, RANK)):
+                raise CannotPlan(f"sizes are found behind operator {op.type}, which cannot be undone", op)
+        names = sorted(self._persistables(early))
+        if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:
+            raise CannotPlan(f"sizes are found when {names[0]!r} and others that last have changed")
+        return names
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""
@@ -315,6 +338,7 @@ class Plan(StepPlan):
             self.engine.bind(self._slots[name], tensor.own())
         self._views.clear()
         self.engine.set_written([tensors[name].array for name in tensors if name in self._changed])
+        self._undone = [tensors[name].array for name in self._changed_early]
         return True
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
@@ -392,13 +416,17 @@ class Plan(StepPlan):
         user's line.
         """
         recorder = profiling.active
+        before = [(array, array.copy()) for array in self._undone]
         try:
             if recorder is None:
                 self.engine.run(begin, end)
             else:
                 self._run_recorded(recorder, begin, end)
         except self._failure as failure:
-            raise self._failed(failure) from None
+            problem = self._failed(failure)
+            for array, copy in before if isinstance(problem, Missed) else ():
+                np.copyto(array, copy)
+            raise problem from None
 
     def _failed(self, failure: engine.KernelFailure) -> Exception:
         """What is to be raised when a native instruction fails."""
@@ -407,8 +435,20 @@ class Plan(StepPlan):
             bodies = self._loops[failure.index].bodies
             if number < len(bodies):
                 return bodies[number]._failed(self._failure(index, failure.code, failure.err))  # type: ignore[no-any-return]
+        if failure.code == engine.UNFIT:
+            return Missed("it finds other sizes", sizes=self._found_by(failure))
         op = self.ops[failure.index]
         return failures.in_operator(op, failures.native(op, failure.code, failure.err))
+
+    def _found_by(self, failure: engine.KernelFailure) -> dict[str, int]:
+        """What has been found until a size did not fit, by what it is called."""
+        known: dict[str, int] = {}
+        actions = (each.action for each in self.instructions[: failure.index + 1])
+        finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
+        for labels, action in zip(self.meta.finding, finds, strict=False):
+            sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
+            known.update(zip(labels, failure.err if action is finds[-1] else sizes, strict=False))
+        return known
 
     def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:
         """`run` with the time of each operator recorded; the instructions of one operator are one span."""
@@ -472,32 +512,44 @@ class Plan(StepPlan):
         if found is None:
             slot, dtype = self._slots[self._root(name)], to_numpy(self.meta.dtypes[name])
             found = self.engine.array(slot, dtype, self._shapes[name])
-            if self._root(name) not in self._fed:
+            if self._root(name) not in self._fed and not self.meta.finding:
                 self._views[name] = found
         return found
 
-    def _python(self, op: Operator) -> Callable[[], None]:
-        """An instruction that calls the reference kernel and stores its results."""
-        definition = op.definition
+    def _python(self, op: Operator, sought: Sought | None) -> Sequence[Callable[[], None]]:
+        """Instructions that call the reference kernel and store its results; if sizes are sought, these in between."""
+        held: list[tuple[str, Any]] = []
+
+        def seek() -> None:
+            assert sought is not None
+            held[:] = self._called(op)
+            self._array(sought.scratch)[:] = sought.measured(held)
+
+        def keep() -> None:
+            for name, value in held:
+                self._store(op, name, value)
+            held.clear()
 
         def step() -> None:
-            inputs = {
-                slot: [self._array(name) for name in names] for slot, names in op.inputs.items() if names
-            }
-            lods = None
-            if definition.lod:
-                lods = {
-                    slot: [tuple(map(self._array, self._lowering.levels(name))) for name in names]
-                    for slot, names in op.inputs.items()
-                }
-            try:
-                results = definition.call(np, inputs, op.attrs, lods)
-            except Exception as error:
-                failures.raise_in_operator(op, error)
-            for name, value in op._named(results):
+            for name, value in self._called(op):
                 self._store(op, name, value)
 
-        return step
+        return [step] if sought is None else [seek, keep]
+
+    def _called(self, op: Operator) -> Iterable[tuple[str, Any]]:
+        """What the reference kernel makes, by the names of the variables."""
+        inputs = {slot: [self._array(name) for name in names] for slot, names in op.inputs.items() if names}
+        lods = None
+        if op.definition.lod:
+            lods = {
+                slot: [tuple(map(self._array, self._lowering.levels(name))) for name in names]
+                for slot, names in op.inputs.items()
+            }
+        try:
+            results = op.definition.call(np, inputs, op.attrs, lods, direct=True)
+        except Exception as error:
+            failures.raise_in_operator(op, error)
+        return op._named(results)
 
     def _store(self, op: Operator, name: str, value: Any) -> None:
         """Copy what a reference kernel made to where a variable is; it must be of that variable's shape and type."""

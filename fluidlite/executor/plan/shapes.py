@@ -21,6 +21,7 @@ from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from .. import failures
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
+from .found import Sought, seek
 
 FOLD_LIMIT = 256
 """Results with more elements are computed at run time even if they could be known before, except for those that the
@@ -80,6 +81,10 @@ class InTurns(NamedTuple):
     levels: tuple[str, ...]
 
 
+class Unfound(CannotPlan):
+    """Sizes that only the data know, in a plan that does not find any."""
+
+
 class ExactMeta:
     """Answers an operator's questions with the exact shapes of one run, and values that are already known.
 
@@ -115,6 +120,7 @@ class ExactMeta:
         self.roots: dict[str, Any] = {}  # what sizes are called in `named` -> these
         self._feeds: Mapping[str, np.ndarray] = feeds
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
+        self.sought: dict[str, Sought] = {}  # result of an operator whose reference kernel finds sizes
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
         self._later = later or {}
         self._scope: Scope | None = scope
@@ -222,12 +228,30 @@ class ExactMeta:
         """See `OpView.found`."""
         if self._finds is None:
             return None
-        names = [f"{name}#{k}" for k in range(len(most))]
-        self.finding.append(names)
+        return self.find([f"{name}#{k}" for k in range(len(most))], most, least or (2,) * len(most))
+
+    def find(self, labels: list[str], guesses: Sequence[int], least: Sequence[float]) -> list[int]:
+        """Sizes that an operator finds, by what they are called: as they have been found to be, or else as guessed."""
+        self.finding.append(labels)
+        found = self._finds or {}
         return [
-            self.sizes.root(current(self._finds.get(each, n)), each, low, len(self.finding))  # type: ignore[misc]
-            for each, n, low in zip(names, most, least or (2,) * len(most), strict=True)
+            self.sizes.root(current(found.get(label, n)), label, low, len(self.finding))  # type: ignore[misc]
+            for label, n, low in zip(labels, guesses, least, strict=True)
         ]
+
+    def expected(self, label: str) -> int | None:
+        """What a size has been found to be, by what it is called; None if it never was."""
+        return (self._finds or {}).get(label)
+
+    def seek(self, op: Operator, view: OpView) -> None:
+        """Have the reference kernel of an operator find sizes; CannotPlan if no plan can have the operator."""
+        reason = f"operator {op.type} makes {', '.join(op.output_arg_names)}, whose shape depends on data"
+        if self._finds is None:
+            raise Unfound(reason, op)
+        sought = seek(view, self)
+        if sought is None:
+            raise CannotPlan(reason, op)
+        self.sought.update(dict.fromkeys(op.output_arg_names, sought))
 
     def _varying(self, name: str, shape: Shape) -> Shape:
         """The shape of a feed, with sizes for the dimensions that may change."""
@@ -443,6 +467,9 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             if kernel_types.check(view, meta.declared)[1]:
                 raise CannotPlan(f"operator {op.type} gets data of several types", op)
         definition.infer(view)
+        unknown = any(n < 0 for name in op.writes() for n in meta.shapes.get(name, ()))
+        if unknown or (definition.lod and definition.native is None and not definition.carried):
+            meta.seek(op, view)
         if meta.lods:
             carry_over(op, view, meta)
         if definition.rows is not None:
@@ -452,11 +479,6 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
         raise
     except Exception as error:
         failures.raise_in_operator(op, error)
-    for name in op.writes():
-        if any(n < 0 for n in meta.shapes.get(name, ())):
-            raise CannotPlan(f"operator {op.type} makes variable {name!r}, whose shape depends on data", op)
-    if definition.lod and definition.native is None and not definition.carried:
-        raise CannotPlan(f"operator {op.type} works on sequences and has no native kernel", op)
     return view
 
 

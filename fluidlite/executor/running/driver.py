@@ -21,7 +21,7 @@ from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY
 from ...ops.tensor.selected_rows import parts
-from ..blocks.array_elements import KEEP, READ, Missed, arrays_in, on_elements, with_samples
+from ..blocks.array_elements import KEEP, READ, arrays_in, on_elements, with_samples
 from ..blocks.environment import Environment
 from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from ..control import control_function
@@ -29,6 +29,7 @@ from ..host.plan import Plan
 from ..plan.branching import in_line
 from ..plan.branching import results as written
 from ..plan.counted import Counted, Odd
+from ..plan.found import Missed, sizes_of
 from ..plan.kept_branches import kept_inside, kept_within
 from ..plan.shapes import CannotPlan, in_place_of, works_alone
 from ..tensors.scope import Scope
@@ -67,6 +68,16 @@ class Driver(Interpreter):
         """Run other operators of the global block, on what has been computed so far."""
         self._blocks = blocks
         self.run()
+
+    def sizes_found(self) -> dict[str, int]:
+        """The sizes of what operators have made that are run on their own, by what plans call them."""
+        found: dict[str, int] = {}
+        for made in self._blocks.of(self.program.global_block()).made.values():
+            for name in (name for piece in made if piece.op is not None for name in piece.op.writes()):
+                value = self.environment.find(name)
+                if isinstance(value, np.ndarray):
+                    found.update(sizes_of(name, value, self.environment.lod_of(name)))
+        return found
 
     def run_block(self, block: Block, environment: Environment) -> None:
         pieces = self._blocks.of(block)

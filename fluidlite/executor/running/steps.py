@@ -23,7 +23,8 @@ from .. import failures
 from ..blocks.pieces import Blocks
 from ..host.plan import Plan
 from ..host.two_phase import TwoPhasePlan
-from ..plan.shapes import CannotPlan, takes_no_part
+from ..plan.found import Missed
+from ..plan.shapes import CannotPlan, Unfound, takes_no_part
 from ..plan.step_plan import StepPlan, TwoPhases
 from ..reading import readers
 from ..tensors.lod_tensor import LoDTensorArray
@@ -42,11 +43,14 @@ _VALUES = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
 PLANS_KEPT = 32
 """How many plans one program keeps for one set of feeds and fetches."""
 
+LUCK = 8
+"""How many plans are made for sizes that steps find, besides one for each step that another plan was for."""
+
 
 class PlanCache:
     """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("blocks", "fed", "plans", "program", "refused", "runs", "started")
+    __slots__ = ("blocks", "fed", "luck", "plans", "program", "refused", "runs", "sizes", "started")
 
     def __init__(self, program: Program, fed: Mapping[str, bool]) -> None:
         self.program = program  # what is run in the place of the program
@@ -56,9 +60,15 @@ class PlanCache:
         self.refused: str | None = None
         self.started = ""  # how the first values of variables were given
         self.runs = 0
+        self.sizes: dict[str, int] | None = None  # what was found last, where steps find sizes
+        self.luck = LUCK
 
     def add(self, plan: StepPlan) -> None:
         self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
+
+    def missed(self, missed: Missed) -> None:
+        """Note what a plan is not for."""
+        self.sizes = {**(self.sizes or {}), **(missed.sizes or {})}
 
     def used(self, plan: StepPlan) -> None:
         """Put a plan in front."""
@@ -77,14 +87,16 @@ def planned(
     fetches: Sequence[str],
     device: CudaDevice | None,
     fixed: bool = False,
+    sizes: Mapping[str, int] | None = None,
 ) -> StepPlan:
     """A plan of the whole program for feeds like `feed`; `device`: the GPU, None for the host.
 
     `fixed`: whether feeds are of just these shapes, and are used where they are, so that no CUDA graph can be made.
+    `sizes`: what sizes have been found to be that steps find; None if they should not.
     Raises CannotPlan when the program cannot be one plan, EnforceNotMet when something it reads has no value.
     """
     if device is None:
-        return Plan(program, scope, feed, fetches, varying=not fixed)
+        return Plan(program, scope, feed, fetches, varying=not fixed, finds=sizes)
     from ..device.plan import DevicePlan
 
     return DevicePlan(program, scope, feed, fetches, device, capture=not fixed)
@@ -124,6 +136,8 @@ def run_program(
         try:
             if plan.ready(program) and plan.accepts_raw(feed):
                 return _finish(plan, return_numpy)
+        except Missed as missed:
+            cache.missed(missed)
         except MemoryError:
             cache.drop(plan)
             raise
@@ -164,20 +178,35 @@ def _run_checked(
     if cache.refused is None or cache.plans:
         arrays = expanded(checked if device is not None else placed(checked, None))
         found = _run_planned(program, arrays, return_numpy, cache)
-        if found is None and cache.refused is None:
-            try:
-                cache.add(planned(program, scope, arrays, names, device))
-                found = _run_planned(program, arrays, return_numpy, cache)
-            except CannotPlan as reason:
-                # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
-                cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
+        if found is None and cache.refused is None and cache.sizes is None:
+            _plan(cache, scope, arrays, names, device)
+            found = _run_planned(program, arrays, return_numpy, cache)
         if found is not None:
             return found
     if device is not None:
         return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
     if cache.blocks is None:
         cache.blocks = Blocks(program, names)
-    return _finished(Driver(cache.blocks, scope, checked), names, return_numpy)
+    run = Driver(cache.blocks, scope, checked)
+    found = _finished(run, names, return_numpy)
+    if cache.sizes is not None and cache.refused is None and cache.luck:
+        cache.luck -= 1
+        cache.sizes.update(run.sizes_found())
+        _plan(cache, scope, arrays, names, device)
+    return found
+
+
+def _plan(
+    cache: PlanCache, scope: Scope, arrays: Mapping[str, Any], names: Sequence[str], device: CudaDevice | None
+) -> None:
+    """Make a plan of the whole program for feeds like `arrays`, if that can be done."""
+    try:
+        cache.add(planned(cache.program, scope, arrays, names, device, sizes=cache.sizes))
+    except Unfound:
+        cache.sizes = {}
+    except CannotPlan as reason:
+        # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
+        cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
 
 
 def _run_planned(
@@ -194,7 +223,11 @@ def _run_planned(
                 continue
             cache.used(plan)
             try:
-                return _finish(plan, return_numpy)
+                found = _finish(plan, return_numpy)
+                cache.luck = min(cache.luck + 1, LUCK)
+                return found
+            except Missed as missed:
+                cache.missed(missed)
             except MemoryError:
                 cache.drop(plan)
                 raise
@@ -287,7 +320,8 @@ def describe(program: Program, scope: Scope) -> str:
         parts += [cache.started] if cache.started else []
         parts += [plan.describe() for plan in cache.plans]
         if cache.blocks is not None:
-            parts.append(f"run in pieces: {cache.refused or 'it may become one plan'}")
+            reason = "it may become one plan" if not cache.plans else "steps that none of these plans is for"
+            parts.append(f"run in pieces: {cache.refused or reason}")
             parts.append(cache.blocks.describe())
         elif not cache.plans and not cache.started:
             parts.append(f"run by the interpreter: {cache.refused or 'it has run once'}")

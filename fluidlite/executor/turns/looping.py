@@ -13,7 +13,6 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.lod import Lod
 from ...base.sizes import is_fixed, is_found
 from ...framework import Block, Operator, Program
-from ...ops.op_view import FIND
 from ...ops.registry import Call, OpView, Shape
 from ..blocks.array_elements import (
     ELEMENTS,
@@ -22,7 +21,6 @@ from ..blocks.array_elements import (
     READ,
     TURN,
     WRITE,
-    Missed,
     arrays_in,
     leave,
     with_samples,
@@ -33,6 +31,7 @@ from ..blocks.pieces import Piece
 from ..host.memory import made_in_place
 from ..host.plan import Plan
 from ..plan.branching import RAN
+from ..plan.found import Missed
 from ..plan.instructions import Instruction
 from ..plan.marks import MARKS, MERGE
 from ..plan.shapes import CannotPlan, in_place_of
@@ -158,6 +157,9 @@ class LoopPlan(Plan):
         for name in self._memory:
             self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8
 
+    def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
+        return []  # `_check_elements` has seen to it
+
     def _temporary(self, name: str) -> bool:
         return name not in self._memory and super()._temporary(name)
 
@@ -248,16 +250,6 @@ class LoopPlan(Plan):
         if failure.code == OUT_OF_RANGE and op.definition in _TOUCHING:
             return Missed("it reads or writes elements of an array out of order", turns)
         return super()._failed(failure)
-
-    def _found_by(self, failure: KernelFailure) -> dict[str, int]:
-        """What the turn under way has found until it failed, by name."""
-        known: dict[str, int] = {}
-        actions = (each.action for each in self.instructions[: failure.index + 1])
-        finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
-        for names, action in zip(self.meta.finding, finds, strict=False):
-            sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
-            known.update(zip(names, failure.err if action is finds[-1] else sizes, strict=False))
-        return known
 
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()

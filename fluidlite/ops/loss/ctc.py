@@ -257,7 +257,8 @@ def _align_infer(op: OpView) -> None:
             op.set("OutputLength", (shape[0], 1), kind)
             op.carry("OutputLength", ())
     else:
-        deep(op, "Input")
+        if deep(op, "Input"):
+            op.carry("Output", (op.offsets("Output", op.sequences("Input")),))
         op.set("Output", (-1, 1), kind)
 
 

@@ -15,7 +15,6 @@ from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, 
 from ..sequence import (
     Lods,
     Segments,
-    deep,
     grads_keep_sequences,
     levels,
     offsets_of,
@@ -23,6 +22,7 @@ from ..sequence import (
     ranges,
     segments_of,
     set_rows,
+    shorter,
     single,
 )
 
@@ -73,7 +73,7 @@ def _slice_infer(op: OpView) -> None:
         text = _unmatched(op.sequences("X"), *(product(op.shape(slot)) for slot in ("Offset", "Length")))
         if text is not None:
             raise op.fail(text)
-    op.set("Out", (-1, *op.shape("X")[1:]), op.dtype("X"))
+    shorter(op, "X", "Out", op.shape("X"), op.dtype("X"))
 
 
 def _slice_grad_native(op: OpView) -> Call | None:
@@ -300,8 +300,7 @@ def _erase_infer(op: OpView) -> None:
     shape = op.shape("X")
     if len(shape) != 2 or shape[1] not in (1, -1):
         raise op.fail(f"X must have shape [rows, 1], got {list(shape)}")
-    deep(op, "X")
-    op.set("Out", (-1, shape[1]), op.dtype("X"))
+    shorter(op, "X", "Out", shape, op.dtype("X"))
 
 
 register(
