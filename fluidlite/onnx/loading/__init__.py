@@ -1,6 +1,31 @@
 """ONNX models as programs."""
 
-from . import control, layers, numbers, recurrent, sequences, shapes
+from . import (
+    control,
+    detection,
+    layers,
+    numbers,
+    pictures,
+    places,
+    products,
+    quantized,
+    recurrent,
+    sequences,
+    shapes,
+)
 from .reading import load
 
-__all__ = ["control", "layers", "load", "numbers", "recurrent", "sequences", "shapes"]
+__all__ = [
+    "control",
+    "detection",
+    "layers",
+    "load",
+    "numbers",
+    "pictures",
+    "places",
+    "products",
+    "quantized",
+    "recurrent",
+    "sequences",
+    "shapes",
+]

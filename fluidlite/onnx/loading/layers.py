@@ -1,63 +1,156 @@
-"""Convolutions, pooling, normalisation, pictures in other sizes."""
+"""Convolutions, pooling, normalisation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ...framework import Variable
 from .values import Node, imports
 
 
-def _pads(n: Node, count: int) -> dict[str, Any]:
+def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
     """Paddings as Fluid has them: two numbers for each dimension."""
     kind = n.attr("auto_pad", "NOTSET")
-    if kind == "SAME_LOWER":
-        raise n.fail("has auto_pad SAME_LOWER")
-    if kind != "NOTSET":
+    if kind in ("SAME_UPPER", "VALID"):
         return {"padding_algorithm": "SAME" if kind == "SAME_UPPER" else "VALID", "paddings": [0] * count}
     pads = list(n.attr("pads") or [0] * (2 * count))
+    if kind == "SAME_LOWER":
+        dilations, strides = n.attr("dilations") or [1] * count, n.attr("strides") or [1] * count
+        for k, (size, long, stride) in enumerate(zip(n.shape()[2:], window, strides, strict=True)):
+            if size < 0 and stride > 1:
+                raise n.fail("has auto_pad SAME_LOWER and sizes that only a run knows")
+            over = max((-(-size // stride) - 1) * stride + dilations[k] * (long - 1) + 1 - size, 0)
+            over = dilations[k] * (long - 1) if stride == 1 else over
+            pads[k], pads[k + count] = over - over // 2, over // 2
     return {"paddings": [pads[k // 2 + (k % 2) * count] for k in range(2 * count)]}
 
 
-@imports("Conv", "ConvTranspose")
+def _longer(n: Node, x: Variable) -> Variable:
+    """With an axis of size 1 behind the channels: lines as pictures."""
+    return n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[2])
+
+
+def _shorter(n: Node, x: Variable) -> Variable:
+    return n.op("squeeze2", {"X": x}, more=["XShape"], axes=[2])
+
+
+def _flat(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of an operator of one dimension for that of two."""
+    neutral = {"strides": [1], "dilations": [1], "paddings": [0] * len(attrs["paddings"]), "ksize": [1]}
+    return {name: [*neutral[name], *value] if name in neutral else value for name, value in attrs.items()}
+
+
+@imports("Conv")
 def _convolution(n: Node) -> None:
-    count = n.rank() - 2
-    turned = n.kind == "ConvTranspose"
-    if count not in (2, 3) or turned and count != 2:
+    count, x, weights = n.rank() - 2, n.var(), n.var(1)
+    if count not in (1, 2, 3):
         raise n.fail(f"has {count} dimensions")
-    window = {
+    attrs = {
         "strides": list(n.attr("strides") or [1] * count),
         "dilations": list(n.attr("dilations") or [1] * count),
         "groups": n.attr("group", 1),
-        **_pads(n, count),
+        **_pads(n, count, n.shape(1)[2:]),
     }
-    if turned and (n.attr("output_shape") or any(n.attr("output_padding") or [])):
-        raise n.fail("has output_shape or output_padding")
-    kind = "conv2d_transpose" if turned else f"conv{count}d"
-    out = n.op(kind, {"Input": n.var(), "Filter": n.var(1)}, "Output", **window)
-    if n.has(2):
-        out = n.op("elementwise_add", {"X": out, "Y": n.var(2)}, axis=1)
-    n.out(out)
+    if count == 1:
+        x, weights, attrs = _longer(n, x), _longer(n, weights), _flat(attrs)
+    out = n.op(f"conv{max(count, 2)}d", {"Input": x, "Filter": weights}, "Output", **attrs)
+    _biased(n, _shorter(n, out) if count == 1 else out)
+
+
+def _biased(n: Node, out: Variable) -> None:
+    n.out(n.op("elementwise_add", {"X": out, "Y": n.var(2)}, axis=1) if n.has(2) else out)
+
+
+@imports("ConvTranspose")
+def _turned_convolution(n: Node) -> None:
+    """What is to be added at the ends is padding less, or zeros where there was no padding."""
+    count, x, weights = n.rank() - 2, n.var(), n.var(1)
+    if count not in (1, 2, 3):
+        raise n.fail(f"has {count} dimensions")
+    strides, dilations = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
+    pads, more = list(n.attr("pads") or [0] * (2 * count)), list(n.attr("output_padding") or [0] * count)
+    kind, wanted = n.attr("auto_pad", "NOTSET"), n.attr("output_shape")
+    long = [dilations[k] * (size - 1) + 1 for k, size in enumerate(n.shape(1)[2:])]
+    if wanted or kind.startswith("SAME"):
+        for k, size in enumerate(n.shape()[2:]):
+            if wanted and size < 0:
+                raise n.fail("has output_shape, and sizes that only a run knows")
+            less = (
+                strides[k] * (size - 1)
+                + more[k]
+                + long[k]
+                - (wanted[k - count] if wanted else size * strides[k])
+            )
+            if less < 0:
+                raise n.fail("makes more than it has")
+            begins = less // 2 if kind == "SAME_UPPER" else less - less // 2
+            pads[k], pads[k + count] = begins, less - begins
+    zeros = []
+    for k in range(count):
+        zeros += [0, max(more[k] - pads[k + count], 0)]
+        pads[k + count] = max(pads[k + count] - more[k], 0)
+    attrs = {"strides": strides, "dilations": dilations, "groups": n.attr("group", 1)}
+    attrs["paddings"] = [pads[k // 2 + (k % 2) * count] for k in range(2 * count)]
+    if count == 1:
+        x, weights, attrs = _longer(n, x), _longer(n, weights), _flat(attrs)
+    name = f"conv{max(count, 2)}d_transpose"
+    out = n.op(name, {"Input": x, "Filter": weights}, "Output", **attrs)
+    out = _shorter(n, out) if count == 1 else out
+    if any(zeros):
+        out = n.op("pad", {"X": out}, paddings=[0, 0, 0, 0, *zeros], pad_value=0.0)
+    _biased(n, out)
 
 
 @imports("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
 def _pool(n: Node) -> None:
-    count, most = n.rank() - 2, "Max" in n.kind
-    if count not in (2, 3) or len(n.node.output) > 1 and n.node.output[1]:
+    count, most, x = n.rank() - 2, "Max" in n.kind, n.var()
+    if count not in (1, 2, 3) or len(n.node.output) > 1 and n.node.output[1]:
         raise n.fail(f"has {count} dimensions, or says where the largest numbers are")
+    kind = f"pool{max(count, 2)}d"
     attrs: dict[str, Any] = {"pooling_type": "max" if most else "avg"}
+    x = _longer(n, x) if count == 1 else x
     if n.kind.startswith("Global"):
-        n.out(n.op(f"pool{count}d", {"X": n.var()}, ksize=[1] * count, global_pooling=True, **attrs))
+        out = n.op(kind, {"X": x}, ksize=[1] * max(count, 2), global_pooling=True, **attrs)
+        n.out(_shorter(n, out) if count == 1 else out)
         return
     if any(k != 1 for k in n.attr("dilations") or []):
         raise n.fail("has dilations")
-    attrs["strides"] = list(n.attr("strides") or [1] * count)
-    attrs["ceil_mode"] = bool(n.attr("ceil_mode", 0))
-    attrs["exclusive"] = not n.attr("count_include_pad", 0)
-    n.out(
-        n.op(f"pool{count}d", {"X": n.var()}, ksize=list(n.attr("kernel_shape")), **attrs, **_pads(n, count))
-    )
+    window = list(n.attr("kernel_shape"))
+    attrs |= {"ksize": window, "strides": list(n.attr("strides") or [1] * count), **_pads(n, count, window)}
+    attrs["ceil_mode"], counted = bool(n.attr("ceil_mode", 0)), bool(n.attr("count_include_pad", 0))
+    attrs["exclusive"] = not counted
+    ends = _without_empty(n, attrs) if attrs["ceil_mode"] and "padding_algorithm" not in attrs else []
+    attrs = _flat(attrs) if count == 1 else attrs
+    if counted and not most and attrs["ceil_mode"]:
+        # What lies beyond the padding does not count, what lies in it does.
+        padding = [0] * 4 + attrs["paddings"]
+        x = n.op("pad", {"X": x}, paddings=padding, pad_value=0.0)
+        attrs |= {"paddings": [0] * len(attrs["paddings"]), "exclusive": True}
+    out = n.op(kind, {"X": x}, **attrs)
+    out = _shorter(n, out) if count == 1 else out
+    if ends:
+        axes = list(range(2, 2 + count))
+        out = n.op("slice", {"Input": out}, axes=axes, starts=[0] * count, ends=ends)
+    n.out(out)
+
+
+def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:
+    """How many windows there are where the last one of Fluid would lie in the padding alone; otherwise nothing."""
+    ends, cut = [], False
+    for k, size in enumerate(n.shape()[2:]):
+        before, after = attrs["paddings"][2 * k : 2 * k + 2]
+        window, stride = attrs["ksize"][k], attrs["strides"][k]
+        if stride + after <= window:
+            ends.append(2**31 - 1)
+            continue
+        if size < 0:
+            raise n.fail("has ceil_mode, and sizes that only a run knows")
+        count = -(-(size + before + after - window) // stride) + 1
+        empty = (count - 1) * stride >= size + before
+        cut |= empty
+        ends.append(count - empty)
+    return ends if cut else []
 
 
 @imports("BatchNormalization")
@@ -102,10 +195,8 @@ def _instance_norm(n: Node) -> None:
 
 @imports("GroupNormalization")
 def _group_norm(n: Node) -> None:
-    """Of opset 21; before that scale and bias belonged to groups."""
+    """Of opset 21: a scale for each channel."""
     inputs = {"X": n.var(), "Scale": n.var(1), "Bias": n.var(2)}
-    if n.maker.opset < 21:
-        raise n.fail("has a scale for each group, as opsets before 21 have it")
     attrs = {"epsilon": n.attr("epsilon", 1e-5), "groups": n.attr("num_groups")}
     n.out(n.op("group_norm", inputs, "Y", more=["Mean", "Variance"], **attrs))
 
@@ -128,42 +219,3 @@ def _lrn(n: Node) -> None:
         "beta": n.attr("beta", 0.75),
     }
     n.out(n.op("lrn", {"X": n.var()}, more=["MidOut"], **attrs))
-
-
-@imports("DepthToSpace")
-def _depth_to_space(n: Node) -> None:
-    if n.attr("mode", "DCR") != "CRD":
-        raise n.fail("has mode DCR")
-    n.out(n.op("pixel_shuffle", {"X": n.var()}, upscale_factor=n.attr("blocksize")))
-
-
-@imports("Resize")
-def _resize(n: Node) -> None:
-    how, mode = n.attr("coordinate_transformation_mode", "half_pixel"), n.attr("mode", "nearest")
-    near = n.attr("nearest_mode", "round_prefer_floor")
-    if n.attr("antialias", 0) or n.attr("axes") or n.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise n.fail("has antialias, axes or keep_aspect_ratio_policy")
-    table: dict[tuple[str, str], dict[str, Any] | None] = {
-        ("linear", "align_corners"): {"align_corners": True},
-        ("linear", "half_pixel"): {"align_corners": False, "align_mode": 0},
-        ("linear", "pytorch_half_pixel"): {"align_corners": False, "align_mode": 0},
-        ("linear", "asymmetric"): {"align_corners": False, "align_mode": 1},
-        ("nearest", "align_corners"): {"align_corners": True} if near == "round_prefer_ceil" else None,
-        ("nearest", "asymmetric"): {"align_corners": False} if near == "floor" else None,
-    }
-    known = table.get((mode, how))
-    if known is None or n.rank() != 4:
-        raise n.fail(f"has mode {mode} with {how} and {near}, for {n.rank()} dimensions")
-    attrs = dict(known)
-    if n.has(3):
-        sizes = n.value(3).sizes or n.ints(3)
-        if not all(isinstance(size, int) for size in sizes[2:]):
-            raise n.fail("computes the sizes of pictures")
-        attrs["out_h"], attrs["out_w"] = sizes[2:]
-    else:
-        scales = n.array(2)
-        if not np.allclose(scales[:2], 1) or scales[2] != scales[3]:
-            raise n.fail(f"has scales {scales.tolist()}")
-        attrs["scale"] = float(scales[2])
-    kind = "bilinear" if mode == "linear" else "nearest"
-    n.out(n.op(f"{kind}_interp", {"X": n.var()}, interp_method=kind, data_layout="NCHW", **attrs))

@@ -1,14 +1,14 @@
-"""Numbers one by one, in pairs, reduced, and products."""
+"""Numbers one by one, in pairs, and reduced."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from onnx import helper
 
 from ...base.dtypes import VarType, to_vartype
+from ...framework import Variable
 from .values import Node, imports
 
 _SAME = {
@@ -19,7 +19,7 @@ _SAME = {
 }  # fmt: skip
 _PAIRS = {
     "Add": "elementwise_add", "Sub": "elementwise_sub", "Mul": "elementwise_mul", "Div": "elementwise_div",
-    "Max": "elementwise_max", "Min": "elementwise_min", "Pow": "elementwise_pow", "Mod": "elementwise_mod",
+    "Max": "elementwise_max", "Min": "elementwise_min", "Mean": "elementwise_add",
     "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "Equal": "equal", "Less": "less_than",
     "LessOrEqual": "less_equal", "Greater": "greater_than", "GreaterOrEqual": "greater_equal", "Sum": "elementwise_add",
 }  # fmt: skip
@@ -57,7 +57,59 @@ def _with_attrs(n: Node) -> None:
 
 @imports("Mish")
 def _mish(n: Node) -> None:
-    n.out(n.op("elementwise_mul", {"X": n.var(), "Y": n.op("tanh", {"X": n.op("softplus", {"X": n.var()})})}))
+    n.out(n.pair("mul", n.var(), n.op("tanh", {"X": n.op("softplus", {"X": n.var()})})))
+
+
+@imports("Celu")
+def _celu(n: Node) -> None:
+    alpha = n.attr("alpha", 1.0)
+    n.out(n.scaled(n.op("elu", {"X": n.scaled(n.var(), 1 / alpha)}, alpha=1.0), alpha))
+
+
+@imports("Shrink")
+def _shrink(n: Node) -> None:
+    x, far, bias = n.var(), n.attr("lambd", 0.5), n.attr("bias", 0.0)
+    near = n.filled(x, 0.0, x.dtype)
+    below = n.choose(n.pair("less_than", x, n.number(-far, x.dtype)), n.scaled(x, 1.0, bias), near)
+    n.out(n.choose(n.pair("greater_than", x, n.number(far, x.dtype)), n.scaled(x, 1.0, -bias), below))
+
+
+@imports("Asinh", "Acosh", "Atanh")
+def _inverse_hyperbolic(n: Node) -> None:
+    """By logarithms of 1 and something, which keep the digits of small numbers."""
+    x = n.var()
+    if n.kind == "Atanh":
+        both = [n.op("log1p", {"X": side}) for side in (x, n.scaled(x, -1.0))]
+        n.out(n.scaled(n.pair("sub", *both), 0.5), scalar=n.value().scalar)
+        return
+    if n.kind == "Acosh":
+        above = n.scaled(x, 1.0, -1.0)
+        root = n.op("sqrt", {"X": n.pair("mul", above, n.scaled(x, 1.0, 1.0))})
+        n.out(n.op("log1p", {"X": n.pair("add", above, root)}), scalar=n.value().scalar)
+        return
+    size, square = n.op("abs", {"X": x}), n.op("square", {"X": x})
+    root = n.scaled(n.op("sqrt", {"X": n.scaled(square, 1.0, 1.0)}), 1.0, 1.0)
+    logarithm = n.op("log1p", {"X": n.pair("add", size, n.pair("div", square, root))})
+    n.out(n.pair("mul", n.op("sign", {"X": x}), logarithm), scalar=n.value().scalar)
+
+
+def half_to_even(n: Node, x: Variable) -> Variable:
+    """Rounded; Fluid's operator rounds halves away from zero."""
+    below = n.op("floor", {"X": x})
+    half = n.pair("equal", n.pair("sub", x, below), n.number(0.5, x.dtype))
+    even = n.scaled(n.op("round", {"X": n.scaled(x, 0.5)}), 2.0)
+    return n.choose(half, even, n.op("round", {"X": x}))
+
+
+@imports("IsNaN", "IsInf")
+def _is_special(n: Node) -> None:
+    x = n.var()
+    if n.kind == "IsNaN":
+        n.out(n.pair("not_equal", x, x), scalar=n.value().scalar)
+        return
+    ends = [("detect_positive", 1.0), ("detect_negative", -1.0)]
+    found = [n.pair("equal", x, n.number(sign * np.inf, x.dtype)) for name, sign in ends if n.attr(name, 1)]
+    n.out(n.pair("logical_or", found[0], found[-1]), scalar=n.value().scalar)
 
 
 @imports("Neg")
@@ -67,7 +119,7 @@ def _neg(n: Node) -> None:
 
 @imports("Round")
 def _round(n: Node) -> None:
-    raise n.fail("rounds halves to even numbers")
+    n.out(half_to_even(n, n.var()), scalar=n.value().scalar)
 
 
 @imports("Gelu")
@@ -77,21 +129,34 @@ def _gelu(n: Node) -> None:
 
 @imports("Softmax", "LogSoftmax")
 def _softmax(n: Node) -> None:
-    out = n.op("softmax", {"X": n.var()}, axis=n.attr("axis", -1))
-    n.out(n.op("log", {"X": out}) if n.kind == "LogSoftmax" else out)
+    axis = n.attr("axis", -1)
+    if n.kind == "Softmax":
+        n.out(n.op("softmax", {"X": n.var()}, axis=axis))
+        return
+    most = reduced(n, "max", n.var(), [axis], True)
+    less = n.pair("sub", n.var(), most)
+    total = reduced(n, "sum", n.op("exp", {"X": less}), [axis], True)
+    n.out(n.pair("sub", less, n.op("log", {"X": total})))
 
 
 @imports("Clip")
 def _clip(n: Node) -> None:
+    if any(n.has(i) and n.value(i).array is None for i in (1, 2)):
+        x = n.var()
+        for index, kind in ((1, "max"), (2, "min")):
+            x = n.pair(kind, x, n.var(index)) if n.has(index) else x
+        n.out(x, scalar=n.value().scalar)
+        return
     ends = [float(n.array(i)) if n.has(i) else n.attr(name) for i, name in ((1, "min"), (2, "max"))]
     far = float(np.finfo("float32").max)
     low, high = (-far if ends[0] is None else ends[0]), (far if ends[1] is None else ends[1])
     n.out(n.op("clip", {"X": n.var()}, min=low, max=high), scalar=n.value().scalar)
 
 
-@imports("Cast")
+@imports("Cast", "CastLike")
 def _cast(n: Node) -> None:
-    kind = to_vartype(helper.tensor_dtype_to_np_dtype(n.attr("to")))
+    like = n.kind == "CastLike"
+    kind = to_vartype(n.dtype(1) if like else helper.tensor_dtype_to_np_dtype(n.attr("to")))
     if n.value().sizes is not None and kind == VarType.INT64:
         return _identity(n)
     n.out(n.op("cast", {"X": n.var()}, in_dtype=n.var().dtype, out_dtype=kind), scalar=n.value().scalar)
@@ -103,69 +168,93 @@ def _pair(n: Node) -> None:
     """Both sides may be spread."""
     scalar = all(n.value(i).scalar for i in range(len(n)))
     total = n.var()
-    if n.kind == "Mod" and n.dtype().kind == "f":
-        raise n.fail("is not of integers")
     for index in range(1, len(n)):
         if n.kind in _TESTS and n.dtype().kind == "b":
-            raise n.fail("compares truths")
-        total = n.op(_PAIRS[n.kind], {"X": total, "Y": n.var(index)}, axis=-1)
-    if n.kind == "Mod" and not n.attr("fmod", 0):
-        # Fluid's has the sign of the first, this one that of the second.
-        total = n.op("elementwise_add", {"X": total, "Y": n.var(1)}, axis=-1)
-        total = n.op("elementwise_mod", {"X": total, "Y": n.var(1)}, axis=-1)
+            if n.kind != "Equal":
+                raise n.fail("compares truths")
+            total = n.op("logical_not", {"X": n.pair("logical_xor", total, n.var(index))})
+        else:
+            total = n.pair(_PAIRS[n.kind], total, n.var(index))
+    if n.kind == "Mean":
+        total = n.scaled(total, 1 / len(n))
     n.out(total, scalar=scalar)
+
+
+@imports("Mod")
+def _mod(n: Node) -> None:
+    x, y = n.var(), n.var(1)
+    if n.dtype().kind == "f":
+        # Fluid's has the sign of the second.
+        left = n.pair("mod", n.op("abs", {"X": x}), n.op("abs", {"X": y}))
+        rest = n.pair("mul", left, n.op("sign", {"X": x}))
+    else:
+        rest = n.pair("mod", x, y)
+        if not n.attr("fmod", 0):
+            # Fluid's has the sign of the first, this one that of the second.
+            rest = n.pair("mod", n.pair("add", rest, y), y)
+    n.out(rest, scalar=n.value().scalar and n.value(1).scalar)
+
+
+@imports("Pow")
+def _pow(n: Node) -> None:
+    """In the elements of the first."""
+    x, y, kind = n.var(), n.var(1), n.var().dtype
+    through = VarType.FP32 if n.dtype().kind != "f" and n.dtype(1).kind == "f" else kind
+    power = n.pair("pow", n.cast(x, through), n.cast(y, through))
+    n.out(n.cast(power, kind), scalar=n.value().scalar and n.value(1).scalar)
 
 
 @imports("Where")
 def _where(n: Node) -> None:
     """Operands are brought to one shape first."""
+    given = [n.var(i) for i in range(3)]
+    kind = through = given[1].dtype
     shapes = [n.shape(i) for i in range(3)]
-    if len({*shapes}) == 1:
-        n.out(n.op("where", {"Condition": n.var(0), "X": n.var(1), "Y": n.var(2)}))
-        return
-    dtype = n.var(1).dtype
-    if n.dtype(1).kind != "f":
-        raise n.fail(f"chooses among integers of shapes {shapes}")
-    zeros = n.op("scale", {"X": n.op("elementwise_add", {"X": n.var(1), "Y": n.var(2)}, axis=-1)}, scale=0.0)
-    chosen = n.op("cast", {"X": n.var(0)}, in_dtype=VarType.BOOL, out_dtype=dtype)
-    zeros = n.op("elementwise_mul", {"X": chosen, "Y": zeros}, axis=-1)
-    zeros = n.op("fill_any_like", {"X": zeros}, value=0.0, dtype=int(dtype))
-    sides = [n.op("elementwise_add", {"X": zeros, "Y": n.var(i)}, axis=-1) for i in (1, 2)]
-    whole = n.op("elementwise_add", {"X": zeros, "Y": chosen}, axis=-1)
-    condition = n.op("cast", {"X": whole}, in_dtype=dtype, out_dtype=VarType.BOOL)
-    n.out(n.op("where", {"Condition": condition, "X": sides[0], "Y": sides[1]}))
+    if len({*shapes}) > 1:
+        if kind == VarType.BOOL:
+            through = VarType.INT32
+        truth = [n.cast(given[0], through), n.cast(given[1], through), n.cast(given[2], through)]
+        whole = n.pair("add", n.pair("add", truth[0], truth[1]), truth[2])
+        zeros = n.filled(whole, 0.0, through)
+        given = [n.pair("add", zeros, operand) for operand in truth]
+        given[0] = n.cast(given[0], VarType.BOOL)
+    n.out(n.cast(n.choose(*given), kind), scalar=all(n.value(i).scalar for i in range(3)))
 
 
-@imports(*_REDUCED)
-def _reduce(n: Node) -> None:
-    axes, keep = n.list_of("axes", 1), bool(n.attr("keepdims", 1))
-    if axes == [] and n.attr("noop_with_empty_axes", 0):
-        return _identity(n)
+def reduced(n: Node, kind: str, x: Variable, axes: list[int] | None, keep: bool) -> Variable:
     every = not axes or len(axes) == n.rank()
-    attrs: dict[str, Any] = {"dim": axes or [0], "keep_dim": keep, "reduce_all": every}
-    n.out(n.op("reduce_" + _REDUCED[n.kind], {"X": n.var()}, **attrs), scalar=every and not keep)
+    return n.op(f"reduce_{kind}", {"X": x}, dim=axes or [0], keep_dim=keep, reduce_all=every)
+
+
+@imports(*_REDUCED, "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+def _reduce(n: Node) -> None:
+    axes, keep, x = n.list_of("axes", 1), bool(n.attr("keepdims", 1)), n.var()
+    if not axes and n.attr("noop_with_empty_axes", 0):
+        if n.kind not in _REDUCED:
+            raise n.fail("reduces nothing")
+        return _identity(n)
+    if n.kind in _REDUCED:
+        out = reduced(n, _REDUCED[n.kind], x, axes, keep)
+    elif n.kind == "ReduceLogSumExp":
+        most = reduced(n, "max", x, axes, True)
+        total = reduced(n, "sum", n.op("exp", {"X": n.pair("sub", x, most)}), axes, keep)
+        out = n.pair("add", n.op("log", {"X": total}), most if keep else reduced(n, "max", x, axes, False))
+    else:
+        before = {"ReduceL1": "abs", "ReduceL2": "square", "ReduceSumSquare": "square"}.get(n.kind)
+        out = reduced(n, "sum", n.op(before, {"X": x}) if before else x, axes, keep)
+        after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(n.kind)
+        out = n.op(after, {"X": out}) if after else out
+    n.out(out, scalar=(not axes or len(axes) == n.rank()) and not keep)
     return None
 
 
-@imports("MatMul")
-def _matmul(n: Node) -> None:
-    if n.rank(1) == 2 and n.rank(0) > 2:
-        n.out(n.op("mul", {"X": n.var(), "Y": n.var(1)}, x_num_col_dims=n.rank() - 1, y_num_col_dims=1))
-        return
-    both = n.rank() == n.rank(1) == 1
-    n.out(n.op("matmul", {"X": n.var(), "Y": n.var(1)}), scalar=both)
-
-
-@imports("Gemm")
-def _gemm(n: Node) -> None:
-    sides: dict[str, Any] = {
-        "transpose_X": bool(n.attr("transA", 0)),
-        "transpose_Y": bool(n.attr("transB", 0)),
-    }
-    out = n.op("matmul", {"X": n.var(), "Y": n.var(1)}, alpha=n.attr("alpha", 1.0), **sides)
-    if n.has(2):
-        more = n.var(2)
-        if n.attr("beta", 1.0) != 1:
-            more = n.op("scale", {"X": more}, scale=n.attr("beta"))
-        out = n.op("elementwise_add", {"X": out, "Y": more}, axis=-1)
-    n.out(out)
+@imports("LpNormalization")
+def _lp_normalization(n: Node) -> None:
+    """What is zero stays zero."""
+    x, axis = n.var(), n.attr("axis", -1)
+    if n.attr("p", 2) == 1:
+        size = reduced(n, "sum", n.op("abs", {"X": x}), [axis], True)
+    else:
+        size = n.op("sqrt", {"X": reduced(n, "sum", n.op("square", {"X": x}), [axis], True)})
+    nothing = n.cast(n.pair("equal", size, n.number(0.0, x.dtype)), x.dtype)
+    n.out(n.pair("div", x, n.pair("add", size, nothing)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from ...base.dtypes import VarType, to_vartype
 from ...framework import Variable
+from .places import taken
 from .values import Node, Size, imports
 
 
@@ -158,39 +159,6 @@ def _slice_by_sizes(n: Node) -> None:
     )
 
 
-@imports("Gather")
-def _gather(n: Node) -> None:
-    found, index, axis = n.value(), n.value(1), n.attr("axis", 0)
-    if found.sizes is not None and index.array is not None:
-        places = n.ints(1)
-        n.known([found.sizes[place] for place in places], scalar=index.array.ndim == 0)
-        return
-    axis %= n.rank()
-    if index.array is not None and index.array.ndim == 0:
-        place = int(index.array)
-        end = place + 1 if place != -1 else 2**31 - 1
-        n.out(
-            n.op("slice", {"Input": n.var()}, axes=[axis], starts=[place], ends=[end], decrease_axis=[axis]),
-            scalar=n.rank() == 1,
-        )
-        return
-    if axis == 0 and n.rank() == 2 and not index.scalar:
-        ids = n.op("cast", {"X": n.var(1)}, in_dtype=n.var(1).dtype, out_dtype=to_vartype("int64"))
-        n.out(n.op("lookup_table_v2", {"W": n.var(), "Ids": ids}, padding_idx=-1))
-        return
-    if n.rank(1) > 1:
-        raise n.fail(f"takes places of shape {n.shape(1)} out of {n.shape()} along axis {axis}")
-    order = [axis, *(k for k in range(n.rank()) if k != axis)]
-    x = n.var() if axis == 0 else n.op("transpose2", {"X": n.var()}, more=["XShape"], axis=order)
-    out = n.op("gather", {"X": x, "Index": n.var(1)})
-    if index.scalar:
-        alone = n.rank() == 1
-        n.out(out if alone else n.op("squeeze2", {"X": out}, more=["XShape"], axes=[0]), scalar=alone)
-        return
-    back = [int(k) for k in np.argsort(order)]
-    n.out(out if axis == 0 else n.op("transpose2", {"X": out}, more=["XShape"], axis=back))
-
-
 def _filled_shape(n: Node, index: int) -> tuple[dict[str, Any], list[int]]:
     """Inputs and attribute `shape` of `fill_constant`, for the shape that an input is."""
     value = n.value(index)
@@ -203,33 +171,6 @@ def _filled_shape(n: Node, index: int) -> tuple[dict[str, Any], list[int]]:
         else {"ShapeTensorList": [n.maker.size(k) for k in sizes]}
     )
     return inputs, [size if isinstance(size, int) else -1 for size in sizes]
-
-
-@imports("GatherND")
-def _gather_nd(n: Node) -> None:
-    if n.attr("batch_dims", 0):
-        raise n.fail("has batch_dims")
-    n.out(n.op("gather_nd", {"X": n.var(), "Index": n.var(1)}))
-
-
-@imports("NonZero")
-def _non_zero(n: Node) -> None:
-    dtype = n.var().dtype
-    truth = (
-        n.var()
-        if dtype == VarType.BOOL
-        else n.op("cast", {"X": n.var()}, in_dtype=dtype, out_dtype=VarType.BOOL)
-    )
-    places = n.op("where_index", {"Condition": truth})
-    n.out(n.op("transpose2", {"X": places}, more=["XShape"], axis=[1, 0]))
-
-
-@imports("OneHot")
-def _one_hot(n: Node) -> None:
-    if n.array(2).tolist() != [0, 1] or n.attr("axis", -1) not in (-1, n.rank()):
-        raise n.fail(f"has values {n.array(2).tolist()}, or not along a last axis of its own")
-    kind = to_vartype(n.array(2).dtype)
-    n.out(n.op("one_hot_v2", {"X": n.var()}, depth=int(n.array(1)), dtype=int(kind), allow_out_of_range=True))
 
 
 @imports("Range")
@@ -251,27 +192,74 @@ def _expand(n: Node) -> None:
 
 @imports("Tile")
 def _tile(n: Node) -> None:
+    value = n.value(1)
+    if value.array is None and (value.sizes is None or not all(isinstance(k, int) for k in value.sizes)):
+        times = n.cast(n.var(1), VarType.INT32)
+        n.out(n.op("expand", {"X": n.var(), "ExpandTimes": times}, expand_times=[-1] * n.rank()))
+        return
     n.out(n.op("expand", {"X": n.var()}, expand_times=n.ints(1)))
 
 
 @imports("Pad")
 def _pad(n: Node) -> None:
-    pads, mode = n.list_of("pads", 1) or [], n.attr("mode", "constant")
-    value = float(n.array(2)) if n.has(2) else float(n.attr("value", 0.0))
+    pads, mode, x = n.list_of("pads", 1) or [], n.attr("mode", "constant"), n.var()
+    value = float(n.array(2).item()) if n.has(2) else float(n.attr("value", 0.0))
     half = len(pads) // 2
     pairs = [(pads[k], pads[k + half]) for k in range(half)]
     if n.has(3):
         named = {axis % n.rank(): pair for axis, pair in zip(n.ints(3), pairs, strict=True)}
         pairs = [named.get(axis, (0, 0)) for axis in range(n.rank())]
-        half = len(pairs)
-    if min(pads) < 0:
-        raise n.fail("takes away what is on the sides")
+    for axis, pair in enumerate(pairs):
+        if min(pair) < 0:
+            ends = [-min(pair[0], 0), pair[1] if pair[1] < 0 else 2**31 - 1]
+            x = n.op("slice", {"Input": x}, axes=[axis], starts=ends[:1], ends=ends[1:])
+    pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "constant":
-        n.out(n.op("pad", {"X": n.var()}, paddings=[k for pair in pairs for k in pair], pad_value=value))
-    elif half == 4 and pairs[:2] == [(0, 0), (0, 0)] and mode in ("reflect", "edge"):
-        n.out(n.op("pad2d", {"X": n.var()}, paddings=[*pairs[2], *pairs[3]], mode=mode))
+        n.out(n.op("pad", {"X": x}, paddings=[k for pair in pairs for k in pair], pad_value=value))
+    elif len(pairs) == 4 and pairs[:2] == [(0, 0), (0, 0)] and mode in ("reflect", "edge"):
+        n.out(n.op("pad2d", {"X": x}, paddings=[*pairs[2], *pairs[3]], mode=mode))
     else:
-        raise n.fail(f"has mode {mode!r} along other axes than the last two of four")
+        for axis, pair in enumerate(pairs):
+            if pair != (0, 0):
+                size = x.shape[axis]
+                if size < 0:
+                    raise n.fail(f"has mode {mode!r} along an axis whose size only a run knows")
+                order = np.pad(np.arange(size), pair, mode=mode)
+                x = taken(n, x, n.maker.constant(order), axis)
+        n.out(x)
+
+
+@imports("Size")
+def _size(n: Node) -> None:
+    x = n.var()
+    if -1 not in n.shape():
+        n.known(array=np.array(np.prod(n.shape(), dtype="int64")), scalar=True)
+        return
+    total = n.maker.size(1, "int64")
+    for axis, size in enumerate(n.shape()):
+        total = n.pair("mul", total, n.maker.size(size if size >= 0 else Size(x.name, axis), "int64"))
+    n.out(total, scalar=True)
+
+
+@imports("Trilu")
+def _trilu(n: Node) -> None:
+    x, kind = n.var(), n.var().dtype
+    through = VarType.INT32 if kind == VarType.BOOL else kind
+    diagonal = int(n.array(1).item()) if n.has(1) else 0
+    part = n.op("tril_triu", {"X": n.cast(x, through)}, diagonal=diagonal, lower=not n.attr("upper", 1))
+    n.out(n.cast(part, kind))
+
+
+@imports("EyeLike")
+def _eye_like(n: Node) -> None:
+    if -1 in n.shape():
+        raise n.fail("is of a size that only a run knows")
+    given = n.attr("dtype")
+    kind = to_vartype(n.dtype() if given is None else helper.tensor_dtype_to_np_dtype(given))
+    if n.attr("k", 0):
+        raise n.fail("is of another diagonal")
+    rows, columns = n.shape()
+    n.out(n.op("eye", {}, num_rows=rows, num_columns=columns, dtype=int(kind)))
 
 
 @imports("ConstantOfShape")
@@ -280,25 +268,6 @@ def _constant_of_shape(n: Node) -> None:
     filling = numpy_helper.to_array(tensor).ravel()[0] if tensor is not None else np.float32(0)
     inputs, shape = _filled_shape(n, 0)
     n.out(n.op("fill_constant", inputs, shape=shape, value=float(filling), dtype=to_vartype(filling.dtype)))
-
-
-@imports("TopK")
-def _top_k(n: Node) -> None:
-    last = n.attr("axis", -1) % n.rank() == n.rank() - 1
-    if not (n.attr("largest", 1) and last):
-        raise n.fail("looks for the smallest, or not along the last axis")
-    out = n.op("top_k", {"X": n.var()}, more=["Indices"], k=n.ints(1)[0])
-    n.out(out)
-    made = n.maker.block.ops[-1].output("Indices")[0]
-    n.out(n.maker.block.var(made), 1)
-
-
-@imports("ArgMax", "ArgMin")
-def _arg(n: Node) -> None:
-    if n.attr("select_last_index", 0):
-        raise n.fail("takes the last of equal ones")
-    kind = "arg_max" if n.kind == "ArgMax" else "arg_min"
-    n.out(n.op(kind, {"X": n.var()}, axis=n.attr("axis", 0), keepdims=bool(n.attr("keepdims", 1))))
 
 
 @imports("CumSum")

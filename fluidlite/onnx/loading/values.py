@@ -121,7 +121,7 @@ class Maker:
             if value.array is not None:
                 value.var = self.parameter(name, value.array)
             else:
-                value.var = self._of_sizes(value.sizes or [])
+                value.var = self.of_sizes(value.sizes or [])
         return value.var
 
     def parameter(self, name: str, array: np.ndarray) -> Variable:
@@ -141,7 +141,17 @@ class Maker:
         self._kept[given] = array, var
         return var
 
-    def _of_sizes(self, sizes: list[int | Size]) -> Variable:
+    def constant(self, array: np.ndarray) -> Variable:
+        """A variable of these numbers that no training changes."""
+        name = unique_name.generate("constant")
+        kind, shape = to_vartype(array.dtype), list(array.shape)
+        var = self.program.global_block().create_var(name=name, shape=shape, dtype=kind, persistable=True)
+        var.stop_gradient = True
+        self.scope.var(name).set(LoDTensor.wrap(np.ascontiguousarray(array)))
+        return var
+
+    def of_sizes(self, sizes: Sequence[int | Size]) -> Variable:
+        """Sizes as a tensor."""
         parts = [self.size(size, "int64") for size in sizes]
         return parts[0] if len(parts) == 1 else self.op("concat", {"X": parts}, axis=0)
 
@@ -230,6 +240,37 @@ class Node:
         self, kind: str, inputs: dict[str, Any], slot: str = "Out", more: Sequence[str] = (), **attrs: Any
     ) -> Variable:
         return self.maker.op(kind, inputs, slot, more, **attrs)
+
+    def pair(self, kind: str, x: Variable, y: Variable) -> Variable:
+        """An operator of two operands that are spread as NumPy does it: `elementwise_` is left out."""
+        if kind in ("add", "sub", "mul", "div", "max", "min", "mod", "pow", "floordiv"):
+            kind = f"elementwise_{kind}"
+        return self.op(kind, {"X": x, "Y": y}, axis=-1)
+
+    def cast(self, x: Variable, kind: int) -> Variable:
+        """`x` with elements of this type."""
+        return x if x.dtype == kind else self.op("cast", {"X": x}, in_dtype=x.dtype, out_dtype=kind)
+
+    def scaled(self, x: Variable, scale: float, bias: float = 0.0) -> Variable:
+        return self.op("scale", {"X": x}, scale=scale, bias=bias)
+
+    def filled(self, like: Variable, value: float, kind: int) -> Variable:
+        """A variable of the shape of another one, of one value."""
+        return self.op("fill_any_like", {"X": like}, value=value, dtype=int(kind))
+
+    def number(self, value: float, kind: int) -> Variable:
+        """One number."""
+        return self.op("fill_constant", {}, shape=[1], value=value, dtype=kind)
+
+    def choose(self, condition: Variable, x: Variable, y: Variable) -> Variable:
+        """`x` where the condition holds, else `y`; all of one shape."""
+        return self.op("where", {"Condition": condition, "X": x, "Y": y})
+
+    def turned(self, x: Variable, order: Sequence[int]) -> Variable:
+        """`x` with its axes in this order."""
+        if list(order) == sorted(order):
+            return x
+        return self.op("transpose2", {"X": x}, more=["XShape"], axis=[int(axis) for axis in order])
 
     def out(self, var: Variable, index: int = 0, scalar: bool = False, own: bool = False) -> None:
         if index < len(self.node.output) and self.node.output[index]:

@@ -1,0 +1,208 @@
+"""Elements by their places: taken, replaced, found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType, to_vartype
+from ...framework import Variable
+from .values import Node, Size, imports
+
+
+def taken(n: Node, x: Variable, places: Variable, axis: int) -> Variable:
+    """The parts of `x` at these places along an axis."""
+    order = [axis, *(k for k in range(len(x.shape)) if k != axis)]
+    out = n.op("gather", {"X": n.turned(x, order), "Index": places})
+    return n.turned(out, np.argsort(order).tolist())
+
+
+def numbered(n: Node, like: Variable, axis: int) -> Variable:
+    """Of the shape of another variable: which number each element has along an axis."""
+    ones = n.filled(like, 1.0, VarType.INT64)
+    return n.op("cumsum", {"X": ones}, axis=axis, exclusive=True)
+
+
+def _counted(n: Node, index: int, x: Variable, axis: int) -> Variable:
+    """An input with places along an axis of `x`. Constants below zero count from the end; others fail in a run."""
+    places = n.value(index).array
+    if places is None or not (places < 0).any():
+        return n.var(index)
+    if x.shape[axis] >= 0:
+        return n.maker.constant(np.atleast_1d(np.where(places < 0, places + x.shape[axis], places)))
+    below = n.maker.constant(np.atleast_1d(places < 0).astype("int64"))
+    size = n.maker.size(Size(x.name, axis), "int64")
+    return n.pair("add", n.cast(n.var(index), VarType.INT64), n.pair("mul", below, size))
+
+
+def _counted_in_all(n: Node, index: int, first: int = 0) -> Variable:
+    """As `_counted`, where each row of an input has a place along each axis from the first on."""
+    places = n.value(index).array
+    if places is None or not (places < 0).any():
+        return n.var(index)
+    axes = range(first, first + places.shape[-1])
+    sizes = [n.shape()[axis] if n.shape()[axis] >= 0 else Size(n.var().name, axis) for axis in axes]
+    if all(isinstance(size, int) for size in sizes):
+        return n.maker.constant(np.where(places < 0, places + np.array(sizes), places))
+    below = n.maker.constant((places < 0).astype("int64"))
+    return n.pair("add", n.cast(n.var(index), VarType.INT64), n.pair("mul", below, n.maker.of_sizes(sizes)))
+
+
+@imports("Gather")
+def _gather(n: Node) -> None:
+    found, index, axis = n.value(), n.value(1), n.attr("axis", 0)
+    if found.sizes is not None and index.array is not None:
+        n.known([found.sizes[place] for place in n.ints(1)], scalar=index.array.ndim == 0)
+        return
+    axis %= n.rank()
+    if index.array is not None and index.array.ndim == 0:
+        place = int(index.array)
+        end = place + 1 if place != -1 else 2**31 - 1
+        n.out(
+            n.op("slice", {"Input": n.var()}, axes=[axis], starts=[place], ends=[end], decrease_axis=[axis]),
+            scalar=n.rank() == 1,
+        )
+        return
+    if axis == 0 and n.rank() == 2 and not index.scalar:
+        ids = n.cast(_counted(n, 1, n.var(), 0), VarType.INT64)
+        n.out(n.op("lookup_table_v2", {"W": n.var(), "Ids": ids}, padding_idx=-1))
+        return
+    places = _counted(n, 1, n.var(), axis)
+    if n.rank(1) < 2:
+        out = taken(n, n.var(), places, axis)
+        alone = index.scalar and n.rank() == 1
+        if index.scalar and not alone:
+            out = n.op("squeeze2", {"X": out}, more=["XShape"], axes=[axis])
+        n.out(out, scalar=alone)
+        return
+    # Rows of the places' shape, then the axes of the data, brought where the axis was.
+    ahead = [axis, *(k for k in range(n.rank()) if k != axis)]
+    places = n.op("unsqueeze2", {"X": places}, more=["XShape"], axes=[n.rank(1)])
+    out = n.op("gather_nd", {"X": n.turned(n.var(), ahead), "Index": places})
+    wide, behind = n.rank(1), n.rank(1) + axis
+    n.out(n.turned(out, [*range(wide, behind), *range(wide), *range(behind, wide + n.rank() - 1)]))
+
+
+@imports("GatherND")
+def _gather_nd(n: Node) -> None:
+    count = n.attr("batch_dims", 0)
+    index = _counted_in_all(n, 1, count)
+    if count:
+        one = n.op("slice", {"Input": index}, axes=[n.rank(1) - 1], starts=[0], ends=[1])
+        index = n.op("concat", {"X": [*(numbered(n, one, axis) for axis in range(count)), index]}, axis=-1)
+    n.out(n.op("gather_nd", {"X": n.var(), "Index": index}))
+
+
+@imports("NonZero")
+def _non_zero(n: Node) -> None:
+    dtype = n.var().dtype
+    truth = (
+        n.var()
+        if dtype == VarType.BOOL
+        else n.op("cast", {"X": n.var()}, in_dtype=dtype, out_dtype=VarType.BOOL)
+    )
+    places = n.op("where_index", {"Condition": truth})
+    n.out(n.op("transpose2", {"X": places}, more=["XShape"], axis=[1, 0]))
+
+
+@imports("OneHot")
+def _one_hot(n: Node) -> None:
+    """Numbers below zero count from the end, others outside have no place."""
+    depth, (off, on) = int(n.array(1).item()), n.array(2).tolist()
+    kind, indices = to_vartype(n.array(2).dtype), n.cast(n.var(), VarType.INT64)
+    below = n.cast(n.pair("less_than", indices, n.number(0, VarType.INT64)), VarType.INT64)
+    indices = n.pair("add", indices, n.scaled(below, depth))
+    attrs: dict[str, Any] = {"depth": depth, "allow_out_of_range": True}
+    out = n.op("one_hot_v2", {"X": indices}, dtype=int(VarType.FP32), **attrs)
+    out = n.scaled(n.cast(out, kind), on - off, off) if (off, on) != (0, 1) else n.cast(out, kind)
+    rank = 0 if n.value().scalar else n.rank()
+    axis = n.attr("axis", -1) % (rank + 1)
+    out = n.turned(out, [*range(axis), rank, *range(axis, rank)])
+    n.out(out)
+
+
+@imports("GatherElements")
+def _gather_elements(n: Node) -> None:
+    n.out(n.op("gather_nd", {"X": n.var(), "Index": _each_place(n)}))
+
+
+def _each_place(n: Node) -> Variable:
+    """The places of all elements of input 1, which are those along one axis, on the other axes its own."""
+    axis, rank = n.attr("axis", 0) % n.rank(), n.rank()
+    places = n.cast(_counted(n, 1, n.var(), axis), VarType.INT64)
+    whole = [places if k == axis else numbered(n, places, k) for k in range(rank)]
+    return n.op("stack", {"X": whole}, "Y", axis=rank)
+
+
+@imports("ScatterND", "ScatterElements")
+def _scatter(n: Node) -> None:
+    """Sums at the places, in the place of what was there unless they are to be added."""
+    how = n.attr("reduction", "none")
+    if how not in ("none", "add"):
+        raise n.fail(f"has reduction {how!r}")
+    index = _counted_in_all(n, 1) if n.kind == "ScatterND" else _each_place(n)
+    x, updates, kind = n.var(), n.var(2), n.var().dtype
+    through = VarType.INT32 if kind == VarType.BOOL else kind
+    x, updates = n.cast(x, through), n.cast(updates, through)
+    if how == "add":
+        n.out(n.cast(_added(n, x, index, updates), kind))
+        return
+    there = _added(n, n.filled(x, 0.0, through), index, n.filled(updates, 1.0, through))
+    there = n.pair("greater_than", there, n.number(0.0, through))
+    n.out(n.cast(n.choose(there, _added(n, n.filled(x, 0.0, through), index, updates), x), kind))
+
+
+def _added(n: Node, x: Variable, index: Variable, updates: Variable) -> Variable:
+    return n.op("scatter_nd_add", {"X": x, "Index": index, "Updates": updates})
+
+
+@imports("Compress")
+def _compress(n: Node) -> None:
+    places = n.op(
+        "reshape2", {"X": n.op("where_index", {"Condition": n.var(1)})}, more=["XShape"], shape=[-1]
+    )
+    axis = n.attr("axis")
+    flat = axis is None
+    x = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1]) if flat else n.var()
+    n.out(taken(n, x, places, 0 if flat else axis % n.rank()))
+
+
+@imports("ReverseSequence")
+def _reverse_sequence(n: Node) -> None:
+    x, along, batch = n.var(), n.attr("time_axis", 0), n.attr("batch_axis", 1)
+    shape = [1] * n.rank()
+    shape[batch] = -1
+    lengths = n.op("reshape2", {"X": n.cast(n.var(1), VarType.INT64)}, more=["XShape"], shape=shape)
+    step = numbered(n, x, along)
+    lengths = n.pair("add", lengths, n.filled(x, 0.0, VarType.INT64))
+    back = n.scaled(n.pair("sub", lengths, step), 1.0, -1.0)
+    turned = n.choose(n.pair("less_than", step, lengths), back, step)
+    places = [turned if k == along else numbered(n, x, k) for k in range(n.rank())]
+    n.out(n.op("gather_nd", {"X": x, "Index": n.op("stack", {"X": places}, "Y", axis=n.rank())}))
+
+
+@imports("TopK")
+def _top_k(n: Node) -> None:
+    """The smallest are the largest of what is below zero."""
+    axis, rank, largest = n.attr("axis", -1) % n.rank(), n.rank(), n.attr("largest", 1)
+    order = [*(k for k in range(rank) if k != axis), axis]
+    x = n.turned(n.var() if largest else n.scaled(n.var(), -1.0), order)
+    count = n.value(1)
+    if count.array is None and (count.sizes is None or not isinstance(count.sizes[0], int)):
+        computed = n.cast(n.var(1), VarType.INT32)
+        out = n.op("top_k", {"X": x, "K": computed}, more=["Indices"], k=-1)
+    else:
+        out = n.op("top_k", {"X": x}, more=["Indices"], k=n.ints(1)[0])
+    places = n.maker.block.var(n.maker.block.ops[-1].output("Indices")[0])
+    back = np.argsort(order).tolist()
+    n.out(n.turned(out if largest else n.scaled(out, -1.0), back))
+    n.out(n.turned(places, back), 1)
+
+
+@imports("ArgMax", "ArgMin")
+def _arg(n: Node) -> None:
+    if n.attr("select_last_index", 0):
+        raise n.fail("takes the last of equal ones")
+    kind = "arg_max" if n.kind == "ArgMax" else "arg_min"
+    n.out(n.op(kind, {"X": n.var()}, axis=n.attr("axis", 0), keepdims=bool(n.attr("keepdims", 1))))

@@ -1,0 +1,125 @@
+"""Products of matrices and sums of products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from .shapes import shaped
+from .values import Node, Size, imports
+
+
+@imports("MatMul")
+def _matmul(n: Node) -> None:
+    if n.rank(1) == 2 and n.rank(0) > 2:
+        n.out(n.op("mul", {"X": n.var(), "Y": n.var(1)}, x_num_col_dims=n.rank() - 1, y_num_col_dims=1))
+        return
+    both = n.rank() == n.rank(1) == 1
+    x, y = n.var(), n.var(1)
+    if min(n.rank(), n.rank(1)) > 2 and n.shape()[:-2] != n.shape(1)[:-2]:
+        x, y = _alike(n, x, y)
+    n.out(n.op("matmul", {"X": x, "Y": y}), scalar=both)
+
+
+def _alike(n: Node, x: Variable, y: Variable) -> tuple[Variable, Variable]:
+    """Stacks of matrices spread over each other: a zero for each matrix of the product is added to all elements."""
+    sums = [n.op("reduce_sum", {"X": side}, dim=[-2, -1], keep_dim=True, reduce_all=False) for side in (x, y)]
+    zeros = n.filled(n.pair("add", *sums), 0.0, x.dtype)
+    return n.pair("add", x, zeros), n.pair("add", y, zeros)
+
+
+@imports("Gemm")
+def _gemm(n: Node) -> None:
+    sides: dict[str, Any] = {
+        "transpose_X": bool(n.attr("transA", 0)),
+        "transpose_Y": bool(n.attr("transB", 0)),
+    }
+    out = n.op("matmul", {"X": n.var(), "Y": n.var(1)}, alpha=n.attr("alpha", 1.0), **sides)
+    if n.has(2):
+        more = n.var(2)
+        if n.attr("beta", 1.0) != 1:
+            more = n.op("scale", {"X": more}, scale=n.attr("beta"))
+        out = n.op("elementwise_add", {"X": out, "Y": more}, axis=-1)
+    n.out(out)
+
+
+@imports("Einsum")
+def _einsum(n: Node) -> None:
+    """Of one operand or two, without an axis that stands twice in one of them: transposed, a product, transposed."""
+    rule = n.attr("equation").replace(" ", "")
+    terms, _, result = rule.partition("->")
+    parts = terms.split(",")
+    if "->" not in rule:
+        result = "".join(sorted(axis for axis in {*terms} - {","} if terms.count(axis) == 1))
+    repeated = any(len({*part}) < len(part) for part in parts)
+    if len(parts) > 2 or "." in rule or repeated or not all(parts):
+        raise n.fail(f"computes {rule}")
+    operands = []
+    for index, part in enumerate(parts):
+        others = {*result}.union(*(other for k, other in enumerate(parts) if k != index))
+        operands.append(
+            _summed(n, n.var(index), part, [k for k, axis in enumerate(part) if axis not in others])
+        )
+    if len(operands) == 1:
+        ((out, left),) = operands
+        n.out(n.turned(out, [left.index(axis) for axis in result]), scalar=not result)
+        return
+    (x, first), (y, second) = operands
+    both = [axis for axis in first if axis in second]
+    batch = [axis for axis in both if axis in result]
+    inner = [axis for axis in both if axis not in result]
+    rows = [axis for axis in first if axis not in second]
+    columns = [axis for axis in second if axis not in first]
+    sizes: dict[str, int | Size] = {}
+    for var, part in ((y, second), (x, first)):
+        for k, axis in enumerate(part):
+            known = var.shape[k] >= 0
+            sizes[axis] = var.shape[k] if known else sizes.get(axis, Size(var.name, k))
+    x = _as_stack(n, x, first, [batch, rows, inner], sizes)
+    y = _as_stack(n, y, second, [batch, inner, columns], sizes)
+    out = n.op("matmul", {"X": x, "Y": y})
+    made = [*batch, *rows, *columns]
+    out = shaped(n, out, [sizes[axis] for axis in made] or [1])
+    n.out(n.turned(out, [made.index(axis) for axis in result]) if made else out, scalar=not made)
+
+
+def _summed(n: Node, x: Variable, part: str, axes: list[int]) -> tuple[Variable, str]:
+    if not axes:
+        return x, part
+    left = "".join(axis for k, axis in enumerate(part) if k not in axes)
+    return n.op("reduce_sum", {"X": x}, dim=axes, keep_dim=False, reduce_all=not left), left
+
+
+def _as_stack(
+    n: Node, x: Variable, part: str, groups: list[list[str]], sizes: dict[str, int | Size]
+) -> Variable:
+    """An operand as three axes, each of a group of its axes."""
+    x = n.turned(x, [part.index(axis) for group in groups for axis in group])
+    shape: list[int] = []
+    for group in groups:
+        size = 1
+        for axis in group:
+            each = sizes[axis]
+            size = size * each if isinstance(each, int) and size > 0 else -1
+        shape.append(size)
+    if shape.count(-1) < 2:
+        return n.op("reshape2", {"X": x}, more=["XShape"], shape=shape)
+    if max(map(len, groups)) > 1:
+        raise n.fail("has several groups of axes whose sizes only a run knows")
+    for place, group in enumerate(groups):
+        if not group:
+            x = n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[place])
+    return x
+
+
+@imports("MatMulInteger")
+def _matmul_integer(n: Node) -> None:
+    """In float64, where sums of products of bytes are exact."""
+    sides = []
+    for index in range(2):
+        side = n.cast(n.var(index), VarType.FP64)
+        if n.has(index + 2):
+            side = n.pair("sub", side, n.cast(n.var(index + 2), VarType.FP64))
+        sides.append(side)
+    n.out(n.cast(n.op("matmul", {"X": sides[0], "Y": sides[1]}), VarType.INT32))

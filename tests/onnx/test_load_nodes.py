@@ -1,0 +1,552 @@
+"""Nodes of other people's models, a few at a time: what a loaded program computes is what onnxruntime does."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import fluidlite as fluid
+from fluidlite.base.errors import EnforceNotMet, NotSupportedError
+from fluidlite.onnx import load
+from tests.onnx.test_export import PLACE
+
+pytestmark = pytest.mark.usefixtures("alone")
+RANDOM = np.random.default_rng(3)
+CASES = {}
+BIG = 2**53
+
+
+def numbers(*shape):
+    return RANDOM.uniform(-1, 1, shape).astype("float32")
+
+
+def whole(*items):
+    return np.array(items, "int64")
+
+
+def node(kind, inputs, outputs="y", **attrs):
+    """Of names with spaces between; `-` is an input that is left out."""
+    given = ["" if name == "-" else name for name in inputs.split()]
+    return helper.make_node(kind, given, outputs.split(), **attrs)
+
+
+def case(name, nodes, constants=None, opset=17, given=None, sizes=(2, 5), **inputs):
+    """`inputs`: shapes, the first number of which is open, or (shape, type). `given` makes integers of a shape."""
+    assert name not in CASES
+    nodes = [nodes] if isinstance(nodes, onnx.NodeProto) else nodes
+    CASES[name] = (
+        nodes,
+        constants or {},
+        opset,
+        given or (lambda shape: RANDOM.integers(0, 2, shape)),
+        sizes,
+        inputs,
+    )
+
+
+def written(path, nodes, constants, opset, inputs):
+    declared = []
+    for name, shape in inputs.items():
+        kind = TensorProto.FLOAT if isinstance(shape, list) else shape[1]
+        shape = shape if isinstance(shape, list) else shape[0]
+        declared.append(helper.make_tensor_value_info(name, kind, ["n", *shape[1:]]))
+    read = {name for each in nodes for name in each.input}
+    made = [onnx.ValueInfoProto(name=name) for name in nodes[-1].output if name]
+    made += [
+        onnx.ValueInfoProto(name=name) for each in nodes[:-1] for name in each.output if name not in read
+    ]
+    held = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "made", declared, made, held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    path.write_bytes(onnx.shape_inference.infer_shapes(model, data_prop=True).SerializeToString())
+    return path
+
+
+INT64 = TensorProto.INT64
+ROWS, INTS, PICTURE = [2, 6], ([2, 6], INT64), [2, 4, 6, 6]
+ZERO = {"z": np.float32(0)}
+
+for kind in (
+    "Asinh", "Atanh", "Celu", "Round", "IsNaN", "IsInf", "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare",
+    "LpNormalization", "Shrink", "Size", "Softsign", "Sinh", "Cosh", "Tan", "Sign", "Erf", "LogSoftmax", "NonZero",
+):  # fmt: skip
+    case(kind, node(kind, "x"), x=ROWS)
+for kind in ("Abs", "Neg", "Sign"):
+    case(
+        f"{kind} of integers",
+        node(kind, "x"),
+        x=INTS,
+        given=lambda shape: RANDOM.integers(-9, 9, shape) + 2**55 + 1,
+    )
+
+case(
+    "Acosh",
+    [node("Exp", "x", "h"), node("Add", "h one", "k"), node("Acosh", "k")],
+    {"one": np.float32(1)},
+    x=ROWS,
+)
+case("ReduceLogSum", [node("Exp", "x", "h"), node("ReduceLogSum", "h", axes=[1], keepdims=0)], x=ROWS)
+case(
+    "Celu, Shrink with attributes",
+    [node("Celu", "x", "h", alpha=2.0), node("Shrink", "h", lambd=0.2, bias=0.1)],
+    x=ROWS,
+)
+case(
+    "special numbers",
+    [
+        node("Div", "x z", "h"),
+        node("IsInf", "h", "q", detect_negative=0),
+        node("IsNaN", "h", "r"),
+        node("Or", "q r"),
+    ],
+    {"z": np.float32([0, 1, 0, 1, 0, 1])},
+    x=ROWS,
+)
+case(
+    "halves",
+    [node("Mul", "x c", "h"), node("Round", "h", "r"), node("Div", "r two", "q"), node("Round", "q")],
+    {"c": np.float32(9), "two": np.float32(2)},
+    x=ROWS,
+)
+for kind in ("LogSoftmax", "Softmax", "ReduceLogSumExp"):
+    case(
+        f"{kind} of large numbers",
+        [node("Mul", "x c", "h"), node(kind, "h", "y", **({} if "Soft" in kind else {"axes": [1]}))],
+        {"c": np.float32(300)},
+        x=ROWS,
+    )
+case(
+    "Equal of truths",
+    [node("Greater", "x z", "a"), node("Less", "x d", "b"), node("Equal", "a b")],
+    {**ZERO, "d": np.float32(0.5)},
+    x=ROWS,
+)
+case("Mean", node("Mean", "x s x"), {"s": numbers(6)}, x=ROWS)
+case("Max of NaN", node("Max", "x c"), {"c": np.float32(np.nan)}, x=ROWS)
+case(
+    "Where of integers",
+    [node("Greater", "x z", "c"), node("Where", "c a b")],
+    {**ZERO, "a": np.int64(2**62 + 1), "b": whole(7)},
+    x=ROWS,
+)
+case(
+    "Where of infinities",
+    [node("Greater", "x z", "c"), node("Where", "c b t")],
+    {**ZERO, "b": np.float32(-np.inf), "t": np.float32([[np.nan]])},
+    x=ROWS,
+)
+case(
+    "Where with a smaller condition",
+    [node("Greater", "t z", "c"), node("Where", "c x b")],
+    {**ZERO, "b": np.float32(-np.inf)},
+    x=[2, 3, 6],
+    t=[2, 1, 6],
+)
+for divisor in (0.3, -0.3):
+    case(f"Mod by {divisor}", node("Mod", "x c", fmod=1), {"c": np.float32(divisor)}, x=ROWS)
+for divisor in (4, -4):
+    case(
+        f"integers by {divisor}",
+        [node("Mod", "x c", "h"), node("Div", "x c", "k"), node("Add", "h k")],
+        {"c": whole(divisor)},
+        x=INTS,
+        given=lambda shape: RANDOM.integers(-9, 9, shape),
+    )
+case("Pow by an integer", node("Pow", "x c"), {"c": whole(2)}, x=ROWS)
+case(
+    "Pow of integers",
+    node("Pow", "x c"),
+    {"c": np.float32(2)},
+    x=INTS,
+    given=lambda shape: RANDOM.integers(-9, 9, shape),
+)
+case(
+    "Clip by what is computed",
+    [node("ReduceMax", "x", "m", keepdims=0), node("Mul", "m h", "k"), node("Clip", "x - k")],
+    {"h": np.float32(0.5)},
+    x=ROWS,
+)
+case("CastLike", node("CastLike", "x s"), {"s": np.int64(1)}, x=ROWS)
+for kind, constant in (("Sub", 2), ("Mul", 3), ("Equal", BIG)):
+    case(
+        f"{kind} of large integers",
+        node(kind, "x c"),
+        {"c": whole(constant)},
+        x=INTS,
+        given=lambda shape: RANDOM.integers(-1, 2, shape) + BIG,
+    )
+case(
+    "sums of large integers",
+    [node("ReduceSum", "x a", "s"), node("CumSum", "s b")],
+    {"a": whole(1), "b": np.int64(1)},
+    x=INTS,
+    given=lambda shape: RANDOM.integers(-1, 2, shape) + BIG,
+)
+case("ReduceSum of no axes", node("ReduceSum", "x", noop_with_empty_axes=1), x=ROWS)
+case("MatMul of stacks", node("MatMul", "x w"), {"w": numbers(3, 5, 2)}, x=[2, 3, 4, 5])
+case("MatMul by stacks", node("MatMul", "w x"), {"w": numbers(4, 1, 5, 5)}, x=[2, 5, 3])
+
+case(
+    "GatherElements",
+    node("GatherElements", "x k", axis=1),
+    {"k": whole(1, -6, 3).reshape(1, 3)},
+    x=[1, 6],
+    sizes=(1,),
+)
+case("GatherElements of rows", node("GatherElements", "x k", axis=0), x=[2, 6, 3], k=([2, 4, 2], INT64))
+case("ScatterND", node("ScatterND", "x k u"), {"k": np.array([[0, 1], [1, -3]]), "u": numbers(2)}, x=ROWS)
+case(
+    "ScatterND of rows from the end",
+    node("ScatterND", "x k u"),
+    {"k": np.array([[-1], [0]]), "u": numbers(2, 6)},
+    x=ROWS,
+)
+case(
+    "ScatterND of integers",
+    node("ScatterND", "x k u"),
+    {"k": np.array([[0, 1], [1, 3]]), "u": whole(100, 200)},
+    x=INTS,
+)
+case(
+    "ScatterND into infinities",
+    [node("Div", "x z", "h"), node("ScatterND", "h k u")],
+    {**ZERO, "k": np.array([[1]]), "u": numbers(1, 6)},
+    x=ROWS,
+)
+case(
+    "ScatterND that adds",
+    node("ScatterND", "x k u", reduction="add"),
+    {"k": np.array([[0], [0]]), "u": numbers(2, 6)},
+    x=ROWS,
+)
+for how in ("none", "add"):
+    case(
+        f"ScatterElements {how}",
+        node("ScatterElements", "x k u", axis=1, reduction=how),
+        x=ROWS,
+        u=[2, 2],
+        k=([2, 2], INT64),
+        given=lambda shape: np.array([[1, 4]] * shape[0]),
+    )
+case("Compress", node("Compress", "x c", axis=1), {"c": np.array([1, 0, 1, 1], bool)}, x=ROWS)
+case(
+    "Compress all",
+    [node("Greater", "x z", "g"), node("Reshape", "g m", "c"), node("Compress", "x c")],
+    {**ZERO, "m": whole(-1)},
+    x=ROWS,
+)
+case(
+    "Gather of places along 1", node("Gather", "x k", axis=1), {"k": np.array([[0, -1], [2, 1]])}, x=[2, 6, 3]
+)
+case(
+    "Gather of places along 2",
+    node("Gather", "x k", axis=2),
+    {"k": np.array([[0, -1], [2, 1]])},
+    x=[2, 4, 6, 3],
+)
+case("Gather by computed places", node("Gather", "w x", axis=0), {"w": numbers(4, 5, 2)}, x=([2, 3], INT64))
+case("Gather from the end", node("Gather", "x k", axis=0), {"k": whole(-1, 0)}, x=ROWS)
+case("Gather the last but one", node("Gather", "x k", axis=1), {"k": np.int64(-2)}, x=[2, 6, 3])
+case("GatherND", node("GatherND", "x k"), {"k": np.array([[0, -1], [-1, 2]])}, x=[2, 6, 3])
+case("GatherND of each", node("GatherND", "x k", batch_dims=1), x=[2, 6, 3], k=([2, 2, 1], INT64))
+case("TopK of the smallest", node("TopK", "x k", "y z", largest=0, axis=-2), {"k": whole(2)}, x=[2, 6, 3])
+case("TopK of integers", node("TopK", "x k", "y z"), {"k": whole(3)}, x=INTS)
+case("TopK of all", [node("Shape", "x", "s", end=1), node("TopK", "x s", "y z", axis=0)], x=[2, 3])
+case(
+    "ReverseSequence",
+    node("ReverseSequence", "x l", time_axis=1, batch_axis=0),
+    x=[2, 6, 3],
+    l=([2], INT64),
+    given=lambda shape: RANDOM.integers(1, 6, shape),
+)
+case(
+    "OneHot with values",
+    node("OneHot", "x d v", axis=1),
+    {"d": whole(4), "v": np.float32([-1, 5])},
+    x=([2, 3], INT64),
+)
+case(
+    "OneHot from the end",
+    node("OneHot", "x d v"),
+    {"d": whole(4), "v": whole(0, 1)},
+    x=([2, 3], INT64),
+    given=lambda shape: RANDOM.integers(-6, 6, shape),
+)
+case(
+    "Trilu",
+    [node("Trilu", "x k", "h", upper=0), node("Trilu", "h", upper=1)],
+    {"k": np.int64(1)},
+    x=[2, 4, 5],
+)
+case("Trilu of truths", [node("Less", "x z", "h"), node("Trilu", "h")], ZERO, x=[2, 4, 5])
+case(
+    "Tile as often as there are rows",
+    [node("Shape", "x", "s", end=1), node("Concat", "o s", "r", axis=0), node("Tile", "w r")],
+    {"w": numbers(2, 3), "o": whole(1)},
+    x=ROWS,
+)
+for mode in ("reflect", "edge", "wrap"):
+    case(f"Pad {mode}", node("Pad", "x p", mode=mode), {"p": whole(0, 1, 2, 0, 0, 1)}, opset=19, x=[2, 4, 6])
+case("Pad less", node("Pad", "x p"), {"p": whole(0, -1, 0, 2)}, x=ROWS)
+
+for rule in ("bij,jk->bik", "bij,jk", "bij,jk->kib"):
+    case(f"Einsum {rule}", node("Einsum", "x w", equation=rule), {"w": numbers(4, 5)}, x=[2, 3, 4])
+case(
+    "Einsum of heads",
+    node("Einsum", "x k", equation="b i h d, b j h d -> b h i j"),
+    x=[2, 3, 4, 5],
+    k=[2, 6, 4, 5],
+)
+case(
+    "Einsum of several axes",
+    node("Einsum", "x w", equation="abc,cde->abde"),
+    {"w": numbers(4, 5, 2)},
+    x=[2, 3, 4],
+)
+case("Einsum of all", node("Einsum", "x x", equation="ij,ij->"), x=ROWS)
+case("Einsum of one", node("Einsum", "x", equation="ijk->kj"), x=[2, 3, 4])
+case("Einsum of sums", node("Einsum", "x w", equation="bi,cj->bc"), {"w": numbers(4, 5)}, x=[2, 3])
+
+case(
+    "SpaceToDepth and back",
+    [
+        node("SpaceToDepth", "x", "h", blocksize=3),
+        node("Relu", "h", "k"),
+        node("DepthToSpace", "k", blocksize=3),
+    ],
+    x=PICTURE,
+)
+case("DepthToSpace", node("DepthToSpace", "x", blocksize=2), x=PICTURE)
+case("SpaceToDepth", node("SpaceToDepth", "x", blocksize=2), x=PICTURE)
+for corners in (0, 1):
+    case(
+        f"GridSample {corners}",
+        [node("Mul", "g two", "h"), node("GridSample", "x h", align_corners=corners)],
+        {"two": np.float32(2)},
+        x=[2, 3, 5, 6],
+        g=[2, 4, 4, 2],
+    )
+for mode, nearest in (
+    ("nearest", "round_prefer_floor"),
+    ("nearest", "round_prefer_ceil"),
+    ("nearest", "floor"),
+    ("nearest", "ceil"),
+    ("linear", "floor"),
+    ("cubic", "floor"),
+):
+    for how in ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"):
+        for scales in ((2, 2), (1.3, 0.7)):
+            case(
+                f"Resize {mode} {nearest} {how} {scales}",
+                node("Resize", "x - s", mode=mode, coordinate_transformation_mode=how, nearest_mode=nearest),
+                {"s": np.float32([1, 1, *scales])},
+                x=[2, 2, 5, 7],
+            )
+case("Resize lines", node("Resize", "x - s", mode="linear"), {"s": np.float32([1, 1, 2])}, x=[2, 4, 6])
+case(
+    "Resize volumes",
+    node("Resize", "x - s", mode="linear"),
+    {"s": np.float32([1, 1, 2, 2, 2])},
+    x=[2, 2, 3, 4, 4],
+)
+case(
+    "Resize axes",
+    node("Resize", "x - - s", mode="linear", axes=[2, 3]),
+    {"s": whole(9, 7)},
+    opset=18,
+    x=PICTURE,
+)
+
+case(
+    "Conv of lines",
+    node("Conv", "x w b", strides=[2], pads=[1, 2], dilations=[2]),
+    {"w": numbers(3, 4, 3), "b": numbers(3)},
+    x=[2, 4, 9],
+)
+case("Conv of groups of lines", node("Conv", "x w", group=2), {"w": numbers(6, 2, 3)}, x=[2, 4, 9])
+for side in ("SAME_UPPER", "SAME_LOWER"):
+    case(
+        f"Conv {side}",
+        node("Conv", "x w", strides=[2, 1], auto_pad=side),
+        {"w": numbers(3, 4, 3, 2)},
+        x=[2, 4, 7, 8],
+    )
+    case(
+        f"Conv of lines {side}",
+        node("Conv", "x w", strides=[2], auto_pad=side),
+        {"w": numbers(3, 4, 4)},
+        x=[2, 4, 7],
+    )
+    case(
+        f"ConvTranspose {side}",
+        node("ConvTranspose", "x w", strides=[2, 2], auto_pad=side),
+        {"w": numbers(4, 3, 3, 3)},
+        x=PICTURE,
+    )
+    case(
+        f"ConvTranspose to a shape {side}",
+        node("ConvTranspose", "x w", strides=[2, 2], auto_pad=side, output_shape=[11, 12]),
+        {"w": numbers(4, 3, 3, 3)},
+        x=PICTURE,
+    )
+    case(f"MaxPool {side}", node("MaxPool", "x", kernel_shape=[2, 3], auto_pad=side), x=PICTURE)
+case(
+    "ConvTranspose with more",
+    node("ConvTranspose", "x w", strides=[2, 2], pads=[1, 1, 1, 0], output_padding=[1, 1]),
+    {"w": numbers(4, 3, 3, 3)},
+    x=PICTURE,
+)
+case(
+    "ConvTranspose of lines",
+    node("ConvTranspose", "x w b", strides=[3], output_padding=[2]),
+    {"w": numbers(4, 3, 3), "b": numbers(3)},
+    x=[2, 4, 6],
+)
+case(
+    "ConvTranspose of volumes",
+    node("ConvTranspose", "x w", strides=[2, 2, 2]),
+    {"w": numbers(4, 3, 2, 2, 2)},
+    x=[2, 4, 3, 3, 3],
+)
+for kind in ("MaxPool", "AveragePool"):
+    case(f"{kind} of lines", node(kind, "x", kernel_shape=[3], strides=[2], pads=[1, 1]), x=[2, 4, 9])
+    case(f"Global{kind} of lines", node(f"Global{kind}", "x"), x=[2, 4, 9])
+    for window, stride, pad, size in (
+        (2, 2, 1, 5),
+        (2, 2, 1, 6),
+        (3, 2, 1, 6),
+        (2, 3, 1, 7),
+        (3, 3, 0, 8),
+        (1, 2, 0, 6),
+    ):
+        for counted in (0, 1):
+            attrs = {"count_include_pad": counted} if kind[0] == "A" else {}
+            case(
+                f"{kind} ceil {window} {stride} {pad} {size} {counted}",
+                node(
+                    kind,
+                    "x",
+                    kernel_shape=[window] * 2,
+                    strides=[stride] * 2,
+                    pads=[pad] * 4,
+                    ceil_mode=1,
+                    **attrs,
+                ),
+                opset=19,
+                x=[2, 2, size, size],
+            )
+
+case(
+    "bytes and back",
+    [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z")],
+    {"s": np.float32(0.02), "z": np.uint8(128)},
+    x=ROWS,
+)
+case(
+    "bytes of each column",
+    [node("QuantizeLinear", "x s z", "q", axis=1), node("DequantizeLinear", "q s z", axis=1)],
+    {"s": RANDOM.uniform(0.002, 0.02, 6).astype("float32"), "z": np.zeros(6, "int8")},
+    x=ROWS,
+)
+case(
+    "weights of bytes",
+    [node("DequantizeLinear", "w s z", "h", axis=1), node("MatMul", "x h")],
+    {
+        "w": RANDOM.integers(-128, 127, (6, 3)).astype("int8"),
+        "s": RANDOM.uniform(0.01, 0.02, 3).astype("float32"),
+        "z": np.zeros(3, "int8"),
+    },
+    x=ROWS,
+)
+case(
+    "products of bytes",
+    [
+        node("DynamicQuantizeLinear", "x", "q s z"),
+        node("MatMulInteger", "q w z", "m"),
+        node("Cast", "m", "c", to=1),
+        node("Mul", "c s"),
+    ],
+    {"w": RANDOM.integers(-128, 127, (6, 3)).astype("int8")},
+    x=ROWS,
+)
+
+NMS = {"m": whole(10), "i": np.float32([0.4]), "t": np.float32([0.1])}
+for name, attrs, constants in (
+    ("", {}, {}),
+    (" of centers", {"center_point_box": 1}, {}),
+    (" of one", {}, {"m": whole(1)}),
+    (" of none", {}, {"t": np.float32([2])}),
+):
+    case(
+        f"NonMaxSuppression{name}",
+        [node("Abs", "b", "c"), node("NonMaxSuppression", "c s m i t", "y", **attrs)],
+        {**NMS, **constants},
+        b=[2, 7, 4],
+        s=[2, 3, 7],
+    )
+case(
+    "RoiAlign",
+    node(
+        "RoiAlign",
+        "x r k",
+        output_height=3,
+        output_width=2,
+        spatial_scale=0.5,
+        coordinate_transformation_mode="output_half_pixel",
+    ),
+    {"r": np.float32([[0, 0, 4, 4], [1, 1, 5, 6], [2, 0, 6, 6]]), "k": whole(1, 0, 1)},
+    x=PICTURE,
+)
+
+
+def plain(path):
+    """onnxruntime, every node by itself."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nodes_compute_what_onnxruntime_does(name, tmp_path):
+    nodes, constants, opset, integers, sizes, inputs = CASES[name]
+    path = written(tmp_path / "model.onnx", nodes, constants, opset, inputs)
+    program, feeds, fetches = load(path)
+    exe, running = fluid.Executor(PLACE), plain(path)
+    for size in sizes:
+        given = {}
+        for feed in feeds:
+            floats = isinstance(inputs[feed], list)
+            shape = [size, *(inputs[feed] if floats else inputs[feed][0])[1:]]
+            given[feed] = numbers(*shape) if floats else integers(shape).astype("int64")
+        got = exe.run(program, feed=given, fetch_list=fetches)
+        for found, want in zip(got, running.run(None, given), strict=True):
+            assert found.shape == (want.shape or (1,)) and found.dtype == want.dtype
+            np.testing.assert_allclose(found, want, 1e-4, 1e-5)
+
+
+def test_places_from_the_end_that_a_run_finds_are_errors(tmp_path):
+    nodes = [node("GatherElements", "x k", axis=1)]
+    path = written(tmp_path / "model.onnx", nodes, {}, 17, {"x": ROWS, "k": ([2, 2], INT64)})
+    program, _, fetches = load(path)
+    with pytest.raises(EnforceNotMet, match="must be in"):
+        fluid.Executor(PLACE).run(
+            program, feed={"x": numbers(2, 6), "k": -np.ones([2, 2], "int64")}, fetch_list=fetches
+        )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "named"),
+    [
+        (node("Resize", "x - s", mode="nearest"), {"s": np.float32([1.5, 1, 1, 1])}, "only a run knows"),
+        (node("Einsum", "x", equation="ijkk->ij"), {}, "computes ijkk->ij"),
+        (node("ScatterND", "x k u", reduction="mul"), {"k": np.array([[0]]), "u": numbers(1, 4, 6, 6)}, "'mul'"),
+        (node("Pad", "x p", mode="reflect"), {"p": whole(1, 0, 0, 0, 1, 0, 0, 0)}, "only a run knows"),
+        (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2]), {}, "dilations"),
+    ],
+)  # fmt: skip
+def test_what_has_no_counterpart_is_named(nodes, constants, named, tmp_path):
+    path = written(tmp_path / "model.onnx", [nodes], constants, 17, {"x": PICTURE})
+    with pytest.raises(NotSupportedError, match=named):
+        load(path)
