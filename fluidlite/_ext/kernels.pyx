@@ -122,6 +122,11 @@ def targets() -> tuple:
     return tuple(_targets)
 
 
+def used() -> str:
+    """The name of the instruction set whose kernels are taken."""
+    return _used
+
+
 def use(str target) -> str:
     """Take kernels of another instruction set from now on; plans and eager calls made before keep theirs.
 

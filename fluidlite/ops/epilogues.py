@@ -1,4 +1,5 @@
-"""Epilogues: what native calls can do with their results on the way. They add a bias, normalise, apply an activation.
+"""Epilogues: what native calls can do with their results on the way. They add a bias, normalise, apply an activation,
+take the logarithm.
 
 Each function gives the one call that does what two do, the second on the result of the first, or None if there is none.
 """
@@ -27,6 +28,7 @@ _EPILOGUES = {
     "batch_norm": Epilogue(5, act=3),
     "batch_norm_infer": Epilogue(5, act=3),
     "elementwise_add_mid": Epilogue(2, act=3),
+    "softmax": Epilogue(1),
 }
 
 
@@ -86,3 +88,11 @@ def with_activation(call: Call, activation: Call, epilogue: int) -> Call | None:
         return None
     operands = _put(call, {end.result: activation.operands[1]})
     return Call(call.kernel, operands, [*call.ints[: end.act], epilogue], call.floats)
+
+
+def with_logarithm(call: Call, log: Call) -> Call | None:
+    """A softmax and the logarithm of it."""
+    kind, _, suffix = call.kernel.partition(".")
+    if kind != "softmax" or log.kernel != f"log.{suffix}":
+        return None
+    return Call(f"log_softmax.{suffix}", [call.operands[0], log.operands[1]], call.ints)

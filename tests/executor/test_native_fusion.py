@@ -89,3 +89,15 @@ def test_the_gradient_of_images_is_not_computed_unless_it_is_fetched():
     assert instructions(exe).count("conv2d_grad") == 1
     images, _ = both(exe, feed, ["reshape2_0.tmp_0@GRAD", "conv2d_0.w_0@GRAD"])
     assert np.abs(images).max() > 0
+
+
+def test_the_logarithm_of_softmax_is_one_call():
+    x = fluid.data("x", [None, 7])
+    probabilities = layers.softmax(x)
+    out, wanted = layers.log(probabilities), layers.log(layers.softmax(layers.scale(x, 2.0)))
+    exe = fluid.Executor()
+    data = np.random.RandomState(3).randn(5, 7).astype("float32") * 30
+    both(exe, {"x": data}, [wanted])
+    assert "softmax+log" in exe.describe()
+    both(exe, {"x": data}, [out, probabilities])
+    assert "softmax+log" not in exe.describe().rpartition("fetched")[2]

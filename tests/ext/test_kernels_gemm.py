@@ -94,3 +94,38 @@ def test_batches(m, n, k, kind, target):
         near(out, 2 * (a.astype(np.float64) @ b), kind, 3 + k / 4)
         kernels.call(f"gemm_batched.{kind}", operands, [*ints[:7], 0, m * n], [1, 0], target=target)
         near(out, a.astype(np.float64) @ b[0], kind, 3 + k / 4)
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("m, n, k", [*SIZES, (70, 1100, 300), (1, 33, 600), (1030, 530, 70), (3, 40, 0)])
+def test_products_by_packed_matrices(m, n, k, kind, target):
+    a, b, c = draw(m, k, kind=kind), draw(k, n, kind=kind, seed=1), draw(m, n, kind=kind, seed=2)
+    bias = draw(n, kind=kind, seed=3)
+    product = a.astype(np.float64) @ b
+    for transposed in (0, 1):
+        room = np.full(k * (n + 32) + 3, 7, c.dtype)
+        packed = room[: k * (n + 32)]
+        kernels.call(f"gemm_pack.{kind}", [stored(b, transposed), packed], [k, n, transposed], target=target)
+        assert (room[len(packed) :] == 7).all()
+        for beta in (0.0, 1.0):
+            out = c.copy() if beta else np.full_like(c, np.nan)
+            kernels.call(f"gemm_packed.{kind}", [a, packed, out, None], [m, n, k], [beta], target=target)
+            near(out, product + beta * c, kind, 3 + k / 4)
+        kernels.call(f"gemm_packed.{kind}", [a, packed, out, bias], [m, n, k, 1], [0.0], target=target)
+        near(out, np.maximum(product + bias, 0), kind, 3 + k / 4)
+
+
+@each_target
+def test_products_by_packed_matrices_have_the_same_bits(target):
+    for m, n, k in [(20, 100, 70), (32, 200, 300), (5, 48, 64)]:
+        a, b = draw(m, k, kind="f32"), draw(k, n, kind="f32", seed=1)
+        packed, out, other = (
+            np.empty(k * (n + 32), "float32"),
+            np.empty((m, n), "float32"),
+            np.empty((m, n), "float32"),
+        )
+        kernels.call("gemm_pack.f32", [b, packed], [k, n, 0], target=target)
+        kernels.call("gemm_packed.f32", [a, packed, out, None], [m, n, k], [0.0], target=target)
+        kernels.call("gemm.f32", [a, b, other, None], [m, n, k, 0, 0], [1.0, 0.0], target=target)
+        np.testing.assert_array_equal(out, other)

@@ -6,7 +6,7 @@ import pytest
 from fluidlite._ext import kernels
 from fluidlite._ext.engine import KernelFailure
 
-from .native import blank, draw, each_real
+from .native import blank, draw, each_real, each_target
 
 IDS = np.array([1, 3, 1, 2])
 
@@ -56,25 +56,43 @@ def test_one_hot(kind):
     np.testing.assert_array_equal(out[1], 0)
 
 
+@each_target
 @each_real
-@pytest.mark.parametrize("k", (1, 2, 5, 30))
-def test_top_k(kind, k):
-    x = draw(6, 30, kind=kind)
+@pytest.mark.parametrize("n, k", [(30, 1), (30, 2), (30, 5), (30, 30), (1000, 1), (1000, 4), (1000, 200)])
+def test_top_k(kind, n, k, target):
+    x = draw(6, n, kind=kind)
     out, indices = blank(6, k, kind=kind), blank(6, k, kind="i64")
-    kernels.call(f"top_k.{kind}", [x, out, indices], [6, 30, k])
+    kernels.call(f"top_k.{kind}", [x, out, indices], [6, n, k], target=target)
     order = np.argsort(-x, axis=1)[:, :k]
     np.testing.assert_array_equal(indices, order)
     np.testing.assert_array_equal(out, np.take_along_axis(x, order, 1))
 
 
+@each_target
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_top_k_of_what_is_not_a_number(k, target):
+    """That comes last, and is found first where there is nothing else."""
+    nan, inf = np.nan, np.inf
+    x = np.full((6, 300), nan, np.float32)
+    x[1, 299], x[2, 7], x[3, [3, 200]], x[4], x[5, 150:] = -inf, inf, [1, 2], -inf, 0
+    out, indices = blank(6, k), blank(6, k, kind="i64")
+    kernels.call("top_k.f32", [x, out, indices], [6, 300, k], target=target)
+    assert [row[0] for row in indices][1:4] == [299, 7, 200]
+    np.testing.assert_array_equal(out[:, 0], [nan, -inf, inf, 2, -inf, 0])
+    np.testing.assert_array_equal(out, np.take_along_axis(x, indices, 1))
+    if k == 1:
+        assert indices[:, 0].tolist() == [0, 299, 7, 200, 0, 150]
+
+
+@each_target
 @pytest.mark.parametrize(
     "k, want",
     [(1, [[1], [0]]), (2, [[2, 1], [0, 1]]), (4, [[4, 1, 2, 3], [1, 3, 0, 2]])],
 )
-def test_top_k_orders_equal_values_as_fluid_does(k, want):
+def test_top_k_orders_equal_values_as_fluid_does(k, want, target):
     x = np.array([[1, 3, 3, 2, 3], [0, 0, 0, 0, 0]], np.float32)
     out, indices = blank(2, k), blank(2, k, kind="i64")
-    kernels.call("top_k.f32", [x, out, indices], [2, 5, k])
+    kernels.call("top_k.f32", [x, out, indices], [2, 5, k], target=target)
     assert indices.tolist() == want
 
 

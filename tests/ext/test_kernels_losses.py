@@ -47,6 +47,29 @@ def test_softmax_and_its_gradient(kind, target):
 
 
 @each_target
+@each_real
+def test_log_softmax_is_the_logarithm_of_softmax(kind, target):
+    for rows, n in SHAPES:
+        x, out, made = (
+            draw(rows, n, kind=kind, low=-90, high=20),
+            blank(rows, n, kind=kind),
+            blank(rows, n, kind=kind),
+        )
+        kernels.call(f"log_softmax.{kind}", [x, out], [rows, n], target=target)
+        kernels.call(f"softmax.{kind}", [x, made], [rows, n], target=target)
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(out, np.log(made.astype(np.float64)), rtol=1e-6, atol=1e-6)
+        kernels.call(f"log_softmax.{kind}", [x, x], [rows, n], target=target)
+        np.testing.assert_array_equal(x, out)
+    inf, nan = np.inf, np.nan
+    x = np.array([[-inf, 1, 2], [inf, 1, 2], [nan, 1, 2], [-inf, -inf, -inf]], blank(1, kind=kind).dtype)
+    out, made = np.empty_like(x), np.empty_like(x)
+    kernels.call(f"log_softmax.{kind}", [x, out], [4, 3], target=target)
+    kernels.call(f"softmax.{kind}", [x, made], [4, 3], target=target)
+    np.testing.assert_allclose(out, np.log(made), rtol=1e-6, atol=1e-6)
+
+
+@each_target
 def test_softmax_counts_far_smaller_logits_as_64_below_the_largest(target):
     x, out = np.array([[0, 1000], [0, 70], [0, 60]], np.float32), blank(3, 2)
     kernels.call("softmax.f32", [x, out], [3, 2], target=target)

@@ -77,6 +77,8 @@ _ODD_SIZES = {
     "expand": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _times)],
     "expand_grad": lambda i, size: [_shape_bytes([size, *i], _times), _shape_bytes([size, *i], None)],
     "gemm_batched": _batched,
+    "gemm_pack": lambda i, size: [size * i[0] * i[1], size * i[0] * (i[1] + 32)],
+    "gemm_packed": lambda i, size: [size * n for n in (i[0] * i[2], i[2] * (i[1] + 32), i[0] * i[1], i[1])],
     "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],
     "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
     "conv2d": lambda i, size: [_images(i, size)[of] for of in ("input", "filter", "bias", "output")],

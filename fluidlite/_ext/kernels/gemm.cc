@@ -39,6 +39,17 @@ template <int ACT, class T> void finish(T *first, const T *bias, int64_t m, int6
     });
 }
 
+/* Adds operand 3, if there is one, to the rows of C and applies the activation that integer `which` names. */
+template <class T> void finish(const fl_call *call, int which, T *c, int64_t m, int64_t n) {
+    const T *bias = call->n_p > 3 ? at<T>(call, 3) : nullptr;
+    switch (activation(call, which)) {
+        case act_relu: finish<act_relu>(c, bias, m, n); break;
+        case act_sigmoid: finish<act_sigmoid>(c, bias, m, n); break;
+        case act_tanh: finish<act_tanh>(c, bias, m, n); break;
+        default: finish<act_none>(c, bias, m, n);
+    }
+}
+
 /* The product that a call describes, on matrices so many elements behind its operands. */
 template <class T> Product<T> product(const fl_call *call, int64_t a = 0, int64_t b = 0, int64_t c = 0) {
     const int64_t *i = call->i;
@@ -51,13 +62,25 @@ template <class T> int gemm(fl_call *call) {
     const Product<T> g = product<T>(call);
     if (g.m == 0 || g.n == 0) return FL_OK;
     if (const int code = multiply(call, g)) return code;
-    const T *bias = call->n_p > 3 ? at<T>(call, 3) : nullptr;
-    switch (activation(call, 5)) {
-        case act_relu: finish<act_relu>(g.c, bias, g.m, g.n); break;
-        case act_sigmoid: finish<act_sigmoid>(g.c, bias, g.m, g.n); break;
-        case act_tanh: finish<act_tanh>(g.c, bias, g.m, g.n); break;
-        default: finish<act_none>(g.c, bias, g.m, g.n);
-    }
+    finish(call, 5, g.c, g.m, g.n);
+    return FL_OK;
+}
+
+template <class T> int gemm_pack(fl_call *call) {
+    Packed<T> packed(call->i[0], call->i[1]);
+    packed.memory = at<T>(call, 1);
+    packed.pack(at<T>(call, 0), call->i[2] != 0, std::numeric_limits<int64_t>::max());
+    return FL_OK;
+}
+
+template <class T> int gemm_packed(fl_call *call) {
+    const int64_t m = call->i[0], n = call->i[1];
+    if (m == 0 || n == 0) return FL_OK;
+    Packed<T> packed(call->i[2], n);
+    packed.memory = at<T>(call, 1);
+    T *c = at<T>(call, 2);
+    packed.multiply_in_pieces(m, at<T>(call, 0), static_cast<T>(call->f[0]), c);
+    finish(call, 3, c, m, n);
     return FL_OK;
 }
 
@@ -82,6 +105,10 @@ template <class T> int gemm_batched(fl_call *call) {
 extern const fl_entry gemm_table[] = {
     {"gemm.f32", gemm<float>, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b"},
     {"gemm.f64", gemm<double>, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b"},
+    {"gemm_pack.f32", gemm_pack<float>, "xx|zzi||?"},
+    {"gemm_pack.f64", gemm_pack<double>, "xx|zzi||?"},
+    {"gemm_packed.f32", gemm_packed<float>, "xxx[n]|zzz[i]|f|?"},
+    {"gemm_packed.f64", gemm_packed<double>, "xxx[n]|zzz[i]|f|?"},
     {"gemm_batched.f32", gemm_batched<float>, "xxx|zzziizzzz|ff|?"},
     {"gemm_batched.f64", gemm_batched<double>, "xxx|zzziizzzz|ff|?"},
     {nullptr, nullptr, nullptr}};

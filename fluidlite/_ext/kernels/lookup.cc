@@ -1,7 +1,6 @@
-/* Table lookup, one-hot, top_k and accuracy. */
+/* Table lookup, one-hot and accuracy. */
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "kernels/topics.h"
 
@@ -61,65 +60,6 @@ template <class T> int one_hot(fl_call *call) {
     return FL_OK;
 }
 
-template <class T> using Ranked = std::pair<T, int64_t>;
-
-/* What is not a number comes last: sorting needs an order. */
-template <class T> bool above(T a, T b) { return a > b || (b != b && a == a); }
-
-/* The largest of a row, or less than any of it where one of them is no number. */
-template <class T> T largest(const T *x, int64_t n) {
-    T most = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : most)
-    for (int64_t j = 0; j < n; ++j) most = x[j] > most ? x[j] : most;
-    return most;
-}
-
-/* The order of equal values is that of the standard library's partial sort, which Fluid uses too: this is how that finds
- * them, but it looks at blocks of elements, most of which have none that is above the least of the best so far. */
-template <class T> int top_k(fl_call *call) {
-    const T *x = at<T>(call, 0);
-    T *out = at<T>(call, 1);
-    int64_t *indices = at<int64_t>(call, 2);
-    const int64_t rows = call->i[0], n = call->i[1], k = call->i[2];
-    if (k > n) return out_of_range(call, k, 0, n + 1);
-    if (k == 1) {
-        for (int64_t r = 0; r < rows; ++r, x += n) {
-            int64_t best = 0;
-            for (int64_t j = 1; j < n; ++j) {
-                if (above(x[j], x[best])) best = j;
-            }
-            out[r] = x[best];
-            indices[r] = best;
-        }
-        return FL_OK;
-    }
-    const int64_t bytes = (k + 1) * static_cast<int64_t>(sizeof(Ranked<T>));
-    Ranked<T> *best = static_cast<Ranked<T> *>(scratch(call, bytes)); /* a heap, the least in front; and one place more */
-    if (best == nullptr) return no_memory(call, bytes);
-    const auto before = [](const Ranked<T> &a, const Ranked<T> &b) { return above(a.first, b.first); };
-    constexpr int64_t block = 64;
-    for (int64_t r = 0; r < rows; ++r, x += n) {
-        for (int64_t j = 0; j < k; ++j) best[j] = {x[j], j};
-        std::make_heap(best, best + k, before);
-        for (int64_t begin = k; k > 0 && begin < n; begin += block) {
-            const int64_t end = n - begin < block ? n : begin + block;
-            const T least = best[0].first;
-            if (least == least && !(largest(x + begin, end - begin) > least)) continue;
-            for (int64_t j = begin; j < end; ++j) {
-                if (!above(x[j], best[0].first)) continue;
-                best[k] = {x[j], j};
-                std::pop_heap(best, best + k + 1, before);
-            }
-        }
-        std::sort_heap(best, best + k, before);
-        for (int64_t j = 0; j < k; ++j) {
-            *out++ = best[j].first;
-            *indices++ = best[j].second;
-        }
-    }
-    return FL_OK;
-}
-
 int accuracy(fl_call *call) {
     const int64_t *indices = at<int64_t>(call, 0), *label = at<int64_t>(call, 1);
     const int64_t rows = call->i[0], k = call->i[1];
@@ -142,8 +82,6 @@ const fl_entry table[] = {
     {"lookup_table_grad.f64", lookup_table_grad<double>, "xxx|zzzi||aL,ac,bc"},
     {"one_hot.f32", one_hot<float>, "xx|zzi||aL,ab"},
     {"one_hot.f64", one_hot<double>, "xx|zzi||aL,ab"},
-    {"top_k.f32", top_k<float>, "xxx|zzz||ab,ac,acL"},
-    {"top_k.f64", top_k<double>, "xxx|zzz||ab,ac,acL"},
     {"accuracy.f32", accuracy, "xxxxx|mz||abL,aL,1,1I,1I"},
     {nullptr, nullptr, nullptr}};
 

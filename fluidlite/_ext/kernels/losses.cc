@@ -113,13 +113,11 @@ template <class T> int softmax_with_cross_entropy_soft(fl_call *call) {
     T *softmax = at<T>(call, 2), *loss = at<T>(call, 3);
     const int64_t rows = call->i[0], n = call->i[1];
     for (int64_t r = 0; r < rows; ++r, x += n, softmax += n, label += n) {
-        T largest = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : largest)
-        for (int64_t j = 0; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
+        const T most = largest(x, n);
         T weighted = 0, weight = 0;
 #pragma omp simd reduction(+ : weighted, weight)
         for (int64_t j = 0; j < n; ++j) {
-            weighted += label[j] * shifted(x[j], largest);
+            weighted += label[j] * shifted(x[j], most);
             weight += label[j];
         }
         loss[r] = weight * softmax_row(x, softmax, n).log_sum - weighted;

@@ -339,19 +339,37 @@ template <class T> bool is_for_tiles(const Product<T> &g) {
     return g.m <= most && g.n <= most && g.k <= most && g.m * g.n <= most && g.m * g.n * g.k <= most;
 }
 
+/* Calls f with the parts of C that are computed together. */
+template <class F> void in_blocks(int64_t m, int64_t n, int64_t k, const F &f) {
+    const bool cut = m * n * k > most_work;
+    const int64_t down = cut ? blocks_of(m) : 1, across = cut ? blocks_of(n) : 1;
+    in_pieces(down * across, [=, &f](int64_t which) {
+        const int64_t i = which / across, j = which % across;
+        f({end_of_block(i - 1, down, m), end_of_block(i, down, m), end_of_block(j - 1, across, n), end_of_block(j, across, n)});
+    });
+}
+
+/* A part of a product with a matrix that is packed: behind each other the strips of its first rows, of the next ones, ... */
+template <class T> void of_packed(const Packed<T> &b, const T *a, T beta, T *c, const Part &part) {
+    const int64_t rest = b.n % strip_width<T>, columns = b.n - rest + (rest > 0 ? padded<T>(rest) : 0);
+    for (int64_t begin = 0; begin == 0 || begin < b.k; begin += depth) {
+        const int64_t rows = b.k - begin < depth ? b.k - begin : depth;
+        for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
+            const int64_t width = b.n - first < strip_width<T> ? b.n - first : strip_width<T>;
+            const T *strip = b.memory + begin * columns + rows * first;
+            all_rows(part.bottom - part.top, Operands<T>{rows, a + part.top * b.k + begin, b.k, 1, strip, padded<T>(width), T(1),
+                                                         begin == 0 ? beta : T(1), c + part.top * b.n + first, b.n, width});
+        }
+    }
+}
+
 }  // namespace
 
 template <class T> int multiply(fl_call *call, const Product<T> &g) {
     if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
         tiny(g);
     } else if (is_for_tiles(g)) {
-        const bool cut = g.m * g.n * g.k > most_work;
-        const int64_t down = cut ? blocks_of(g.m) : 1, across = cut ? blocks_of(g.n) : 1;
-        in_pieces(down * across, [&g, down, across](int64_t which) {
-            const int64_t i = which / across, j = which % across;
-            by_tiles(g, {end_of_block(i - 1, down, g.m), end_of_block(i, down, g.m), end_of_block(j - 1, across, g.n),
-                         end_of_block(j, across, g.n)});
-        });
+        in_blocks(g.m, g.n, g.k, [&g](const Part &part) { by_tiles(g, part); });
     } else if (fits_blas(g)) {
         by_blas(g);
     } else {
@@ -381,15 +399,11 @@ template <class T> void Packed<T>::pack(const T *b, bool is_transposed, int64_t 
 
 template <class T> void Packed<T>::multiply(int64_t m, const T *a, T beta, T *c) const {
     if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c}, {0, m, 0, n});
-    const T *strip = memory;
-    for (int64_t begin = 0; begin == 0 || begin < k; begin += depth) {
-        const int64_t rows = k - begin < depth ? k - begin : depth;
-        for (int64_t first = 0; first < n; first += strip_width<T>) {
-            const int64_t width = n - first < strip_width<T> ? n - first : strip_width<T>;
-            all_rows(m, Operands<T>{rows, a + begin, k, 1, strip, padded<T>(width), T(1), begin == 0 ? beta : T(1), c + first, n, width});
-            strip += rows * padded<T>(width);
-        }
-    }
+    of_packed(*this, a, beta, c, {0, m, 0, n});
+}
+
+template <class T> void Packed<T>::multiply_in_pieces(int64_t m, const T *a, T beta, T *c) const {
+    in_blocks(m, n, k, [this, a, beta, c](const Part &part) { of_packed(*this, a, beta, c, part); });
 }
 
 template int multiply<float>(fl_call *, const Product<float> &);

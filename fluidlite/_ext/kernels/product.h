@@ -35,6 +35,9 @@ template <class T> struct Packed {
 
     /* C[m,n] = A[m,k] B + beta C, where beta is 0 or 1. */
     void multiply(int64_t m, const T *a, T beta, T *c) const;
+
+    /* The same, in pieces for several threads where it is large, of a matrix that is packed already. */
+    void multiply_in_pieces(int64_t m, const T *a, T beta, T *c) const;
 };
 
 }  // namespace FL_NS

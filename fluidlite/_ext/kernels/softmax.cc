@@ -1,4 +1,4 @@
-/* Softmax over rows and its gradient. */
+/* Softmax over rows, its logarithm and its gradient. */
 #ifndef FL_NS
 
 #include "kernels/by_rows.h"
@@ -29,6 +29,23 @@ template <class T> int softmax(fl_call *call) {
     return FL_OK;
 }
 
+/* The logarithm of what `softmax` makes. */
+template <class T> int log_softmax(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t rows = call->i[0], n = call->i[1];
+    for (int64_t r = 0; r < rows; ++r, x += n, out += n) {
+        const T most = largest(x, n);
+        T sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t j = 0; j < n; ++j) sum += vm::exp(shifted(x[j], most));
+        const T log_sum = vm::log(sum);
+        FL_LOOP
+        for (int64_t j = 0; j < n; ++j) out[j] = shifted(x[j], most) - log_sum;
+    }
+    return FL_OK;
+}
+
 template <class T> int softmax_grad(fl_call *call) {
     const T *out = at<T>(call, 0), *g = at<T>(call, 1);
     T *dx = at<T>(call, 2);
@@ -48,6 +65,8 @@ template <class T> int softmax_grad(fl_call *call) {
 extern const fl_entry softmax_table[] = {
     {"softmax.f32", (by_rows<softmax<float>, Each<float, 1>, Each<float, 1>>), "xx|zz||ab,ab"},
     {"softmax.f64", (by_rows<softmax<double>, Each<double, 1>, Each<double, 1>>), "xx|zz||ab,ab"},
+    {"log_softmax.f32", (by_rows<log_softmax<float>, Each<float, 1>, Each<float, 1>>), "xx|zz||ab,ab"},
+    {"log_softmax.f64", (by_rows<log_softmax<double>, Each<double, 1>, Each<double, 1>>), "xx|zz||ab,ab"},
     {"softmax_grad.f32", (by_rows<softmax_grad<float>, Each<float, 1>, Each<float, 1>, Each<float, 1>>), "xxx|zz||ab,ab,ab"},
     {"softmax_grad.f64", (by_rows<softmax_grad<double>, Each<double, 1>, Each<double, 1>, Each<double, 1>>), "xxx|zz||ab,ab,ab"},
     {nullptr, nullptr, nullptr}};

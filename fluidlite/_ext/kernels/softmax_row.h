@@ -15,19 +15,24 @@ template <class T> FL_INLINE T shifted(T x, T largest) {
     return d < T(-64) ? T(-64) : d;
 }
 
+template <class T> FL_INLINE T largest(const T *x, int64_t n) {
+    T most = -std::numeric_limits<T>::infinity();
+#pragma omp simd reduction(max : most)
+    for (int64_t j = 0; j < n; ++j) most = x[j] > most ? x[j] : most;
+    return most;
+}
+
 template <bool FLOORED = true, class T> FL_INLINE RowScale<T> softmax_row(const T *x, T *out, int64_t n) {
-    T largest = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : largest)
-    for (int64_t j = 0; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
+    const T most = largest(x, n);
     FL_LOOP
-    for (int64_t j = 0; j < n; ++j) out[j] = vm::exp(FLOORED ? shifted(x[j], largest) : x[j] - largest);
+    for (int64_t j = 0; j < n; ++j) out[j] = vm::exp(FLOORED ? shifted(x[j], most) : x[j] - most);
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; ++j) sum += out[j];
     const T scale = T(1) / sum;
     FL_LOOP
     for (int64_t j = 0; j < n; ++j) out[j] *= scale;
-    return {largest, vm::log(sum)};
+    return {most, vm::log(sum)};
 }
 
 }  // namespace

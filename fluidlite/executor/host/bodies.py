@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,17 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current
 from ...framework import Block, Operator, Program
-from ...ops.math.gemm import is_product
+from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, OpView, Shape
 from ..plan.instructions import Instruction
 from ..plan.shapes import CannotPlan, Named
 from ..plan.turn_ops import FIRST, Feeds, Layout, LoopForm
 from ..tensors.scope import Scope
+from .packing import Packing
 from .plan import Plan
 
 SUM = "@SUM"
 MADE = "@MADE"
-FLIPPED = "@FLIPPED"
 
 
 class Body(Plan):
@@ -53,7 +52,7 @@ class Body(Plan):
         self._added = list(sums)
         self._like = ops[-1]
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
-        self.flipped: dict[str, tuple[str, int, int]] = {}  # transposed matrix -> the matrix, and its shape
+        self.packed: dict[str, Matrix] = {}  # what is packed before the turns, and of which matrix
         super().__init__(program, scope, feed, [*made, *sums], ops, block, named=named)
         if not all(self.is_native):
             raise CannotPlan("an operator of it has no native kernel")
@@ -65,7 +64,7 @@ class Body(Plan):
         results = dict(zip([*self._wanted, *self._added], fetches, strict=False))
         if any(not self.meta.shapes[name] for name in fetches):
             raise CannotPlan("it makes numbers without dimensions")
-        instructions = [self._unflipped(each) for each in super()._lower(steps, fetches)]
+        instructions = super()._lower(steps, fetches)
         for name in self._wanted:
             result = results[name]
             if self._temporary(result) and result not in self._outside.values():
@@ -90,37 +89,22 @@ class Body(Plan):
         self.meta.shapes[twin], self.meta.dtypes[twin] = self.meta.shapes[name], self.meta.dtypes[name]
         return twin
 
-    def _unflipped(self, instruction: Instruction) -> Instruction:
-        """Products with the transpose of a matrix that stays: that is transposed once, before the turns."""
-        action = instruction.action
-        if not isinstance(action, Call) or not is_product(action) or not action.ints[4]:
-            return instruction
-        a, b, *others = action.operands
-        if (
-            b is None
-            or self._root(b) in self.moving
-            or self._temporary(self._root(b))
-            or b in self.meta.known
-        ):
-            return instruction
-        columns, depth = action.ints[1], action.ints[2]
-        if isinstance(columns, Size) or isinstance(depth, Size) or self._written(b):
-            return instruction
-        flipped = b + FLIPPED
-        self.meta.shapes[flipped], self.meta.dtypes[flipped] = (depth, columns), self.meta.dtypes[b]
-        self.flipped[flipped] = self._root(b), columns, depth
-        ints = [*action.ints[:4], 0, *action.ints[5:]]
-        call = Call(action.kernel, [a, flipped, *others], ints, action.floats)
-        return replace(instruction, reads=(*instruction.reads, flipped), action=call)
+    def _packed(self, instructions: list[Instruction]) -> list[Instruction]:
+        found = Packing(self.meta, self._root, self._stays)
+        self.packed = found.made
+        return [found.of(each) for each in instructions]
 
-    def _written(self, name: str) -> bool:
-        return name in self._changes
+    def _stays(self, name: str) -> bool:
+        """Whether a matrix is the same in all turns, and is not of the plan alone."""
+        if name in self.moving or name in self._changes or name in self.meta.known:
+            return False
+        return not self._temporary(name)
 
     def _temporary(self, name: str) -> bool:
-        return super()._temporary(name) and name not in self.flipped and name not in self._outside.values()
+        return super()._temporary(name) and name not in self.packed and name not in self._outside.values()
 
     def _emit(self, instructions: list[Instruction]) -> None:
-        for name in (*self._outside.values(), *self.flipped):
+        for name in (*self._outside.values(), *self.packed):
             self._slot(name)
         super()._emit(instructions)
 
@@ -208,7 +192,7 @@ class LoopBody(Body):
         form, slots = layout.form, self._slots
         follows = [(slots[name], read[name]) for name in self.moving]
         follows += [(slots[self._outside[name]], made[name]) for name in (*form.made, *form.each, *form.last)]
-        stays = [(slots[name], layout.operands[name]) for name in (*form.consts, *form.levels, *self.flipped)]
+        stays = [(slots[name], layout.operands[name]) for name in (*form.consts, *form.levels, *self.packed)]
         stays += [(slots[name + SUM], layout.made[name]) for name in form.sums]
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
         roots, spans = [], []
@@ -221,4 +205,4 @@ class LoopBody(Body):
         return self.engine, follows, stays, roots, spans
 
 
-__all__ = ["FLIPPED", "MADE", "SUM", "Body", "LoopBody"]
+__all__ = ["MADE", "SUM", "Body", "LoopBody"]

@@ -11,12 +11,13 @@ from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, Pass, grown, joined
 from ..plan.instructions import Instruction, Uses
+from . import packing
 from .chains import join_chains
 from .repeats import leave_out_repeats
 
 
 def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """A product, a convolution, a normalisation or an addition with what is done with its result alone."""
+    """A product, a convolution, a normalisation, a softmax or an addition with what is done with its result alone."""
     call, last = before.action, after.action
     if not isinstance(call, Call) or not isinstance(last, Call):
         return None
@@ -33,6 +34,7 @@ def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction |
         epilogues.with_bias(call, last)
         or epilogues.with_norm(call, last)
         or epilogues.with_activation(call, last, after.op.definition.epilogue)
+        or epilogues.with_logarithm(call, last)
     )
     if action is None:
         return None
@@ -90,9 +92,10 @@ def passes() -> dict[str, Pass]:
     Raises ValueError if others are to be left out.
     """
     out = flags.passes_left_out()
-    unknown = out - PASSES.keys()
+    known = (*PASSES, packing.PASS)
+    unknown = out.difference(known)
     if unknown:
         raise ValueError(
-            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(PASSES)}, got {', '.join(sorted(unknown))}"
+            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(known)}, got {', '.join(sorted(unknown))}"
         )
     return {name: each for name, each in PASSES.items() if name not in out}

@@ -32,6 +32,7 @@ from ..tensors.scope import Scope
 from . import fusion as native_fusion
 from . import memory
 from .lowering import Lowering
+from .packing import packed_in_line
 from .registers import Registers
 
 MOST_UNDONE = 1 << 20
@@ -202,7 +203,7 @@ class Plan(StepPlan):
         self._roots = lowering.aliases
         made = lowering.instructions(steps, self._python)
         self._saved: Counter[str] = Counter()
-        made = self._fused(made, {*fetches, *self._persistables(made)})
+        made = self._packed(self._fused(made, {*fetches, *self._persistables(made)}))
         return memory.made_in_place(
             made, self._roots, lambda name: name not in apart and self._temporary(name)
         )
@@ -227,6 +228,10 @@ class Plan(StepPlan):
         if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:
             raise CannotPlan(f"sizes are found when {names[0]!r} and others that last have changed")
         return names
+
+    def _packed(self, instructions: list[Instruction]) -> list[Instruction]:
+        """The instructions with matrices packed that many products share."""
+        return packed_in_line(instructions, self.meta, self._root)
 
     def _root(self, name: str) -> str:
         """The variable whose memory `name` lives in."""

@@ -11,6 +11,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current
 from ...framework import Block, Operator
+from ...ops.math.gemm import Matrix, packing
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView
 from .shapes import CannotPlan, InTurns, Named, ranked
@@ -209,6 +210,10 @@ class LoopForm:
     def makes(self, slot: str) -> list[str]:
         """By what names a turn knows what stands in an output slot."""
         return (self.made, self.each, self.last, self.sums)[MADE.index(slot)]
+
+    def packed(self) -> dict[str, Matrix]:
+        """What bodies find packed, and of which of `consts`."""
+        return {name: matrix for body in self.bodies for name, matrix in body.packed.items()}
 
     def leaves(self, name: str, uniform: bool) -> str:
         """Which rows something has that only the next turn looks at: as `Carry.rows`, when it is made."""
@@ -442,14 +447,12 @@ def _native_loop(op: OpView) -> list[Call]:
         spare = op.name("Last", k) + "@SPARE"
         meta.set(spare, op.shape("Last", k), op.dtype("Last", k))
         operands.append(spare)
-    flipped = {name: each for body in form.bodies for name, each in body.flipped.items()}
     owner = next(op.name(slot) for slot in MADE if op.count(slot))
-    for name, (matrix, columns, depth) in flipped.items():
-        outside = op.name("Const", form.consts.index(matrix))
+    for name, matrix in form.packed().items():
+        outside = op.name("Const", form.consts.index(matrix.name))
         scratch = f"{owner}@{name}"
-        meta.set(scratch, (depth, columns), meta.dtypes[outside])
-        width = to_numpy(meta.dtypes[outside]).itemsize
-        calls.append(Call("transpose", [outside, scratch], [width, 2, columns, depth, 1, 0]))
+        meta.set(scratch, (matrix.packed_elements,), meta.dtypes[outside])
+        calls.append(packing(matrix._replace(name=outside), scratch))
         operands.append(scratch)
     for level in form.others:
         operands += [level, level.removesuffix("offsets") + "bounds"]
@@ -492,9 +495,9 @@ class Layout:
         at += len(names)
         self.spares = {name: at + k for k, name in enumerate(form.last)}
         at += len(form.last)
-        flipped = {name: each for body in form.bodies for name, each in body.flipped.items()}
-        self.operands.update((name, at + k) for k, name in enumerate(flipped))
-        at += len(flipped)
+        packed = form.packed()
+        self.operands.update((name, at + k) for k, name in enumerate(packed))
+        at += len(packed)
         self.bounds = {level: at + 2 * k + 1 for k, level in enumerate(form.others)}
         self.operands.update((level + FIRST, at - 1) for level, at in self.bounds.items())
         at += 2 * len(form.others)

@@ -29,6 +29,7 @@ from ..blocks.array_elements import begin as elements_there
 from ..blocks.environment import Environment
 from ..blocks.pieces import Piece
 from ..host.memory import made_in_place
+from ..host.packing import Packing
 from ..host.plan import Plan
 from ..plan.branching import RAN
 from ..plan.found import Missed
@@ -84,6 +85,7 @@ class LoopPlan(Plan):
         self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE), *self._kept)}
         self._memory = {name + ELEMENTS for name in self._arrays}
         self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
+        self._first: list[Instruction] = []  # what comes before the turns
         super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
@@ -97,12 +99,26 @@ class LoopPlan(Plan):
             call = Call("copy", [result, name], [self.meta.bytes(name)])
             instructions.append(self._lowering.native(op, call))
         if self.finds:  # a turn may have to be taken again
-            return instructions
-        return made_in_place(
-            instructions,
-            self._lowering.aliases,
-            lambda name: name in self.carried or self._temporary(name),
-        )
+            return [*self._first, *instructions]
+        return [
+            *self._first,
+            *made_in_place(
+                instructions,
+                self._lowering.aliases,
+                lambda name: name in self.carried or self._temporary(name),
+            ),
+        ]
+
+    def _packed(self, instructions: list[Instruction]) -> list[Instruction]:
+        written = {self._root(name) for each in instructions for name in each.writes} | {*self.carried}
+        found = Packing(self.meta, self._root, lambda name: name not in written)
+        made = [found.of(each) for each in instructions]
+        self._first = [found.pack(name, made[0]) for name in found.made]
+        return made
+
+    def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
+        needed = [name for each in self._first for name in each.writes]  # in all turns
+        super()._allocate(instructions, [*fetches, *needed])
 
     def _check(self) -> None:
         """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
@@ -176,7 +192,7 @@ class LoopPlan(Plan):
         turns = self.engine.add_jump(self._slot(self._results.get(self._condition, self._condition)))
         back = self.engine.add_jump()
         self.engine.set_target(turns, back + 1)
-        self.engine.set_target(back, 0)
+        self.engine.set_target(back, len(self._first))
 
     def _sign(self, followed: int = 0) -> None:
         self.engine.set_signature(

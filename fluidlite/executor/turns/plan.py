@@ -9,10 +9,13 @@ import numpy as np
 from ...base.dtypes import to_numpy
 from ...base.sizes import Size, always_equal
 from ...framework import Block, Operator, Program
+from ...ops.math.gemm import Matrix, packing
 from ..host.bodies import SUM, Body
 from ..plan.shapes import CannotPlan
 from ..tensors.scope import Scope
 from .stacks import Stack
+
+_ALIGNMENT = 64
 
 
 class TurnsPlan(Body):
@@ -35,6 +38,8 @@ class TurnsPlan(Body):
         ops: Sequence[Operator],
         block: Block,
     ) -> None:
+        from ..._ext import kernels
+
         self._alike: dict[str, str] = {}
         super().__init__(program, scope, feed, moving, made, sums, ops, block)
         if self.has_levels:
@@ -51,6 +56,7 @@ class TurnsPlan(Body):
             expected.append((self._registers.integer(self.meta.bytes(name)), column + 1))
             self._layouts[name] = self._registers.shape(self.meta.shapes[name])
             column += 2
+        self._target = kernels.used()
         slots = [self._slots[name] for name in self.moving]
         slots += [self._slots[self._outside[name]] for name in self._wanted]
         self.engine.set_turns(slots, roots, expected)
@@ -62,16 +68,31 @@ class TurnsPlan(Body):
         """Take turns that fit; `arrays`: the feeds, as they have been bound."""
         for name in self._added:
             self.engine.bind(self._slots[name + SUM], totals[name])
-        for name, (matrix, columns, depth) in self.flipped.items():
-            fed = matrix in self._fed
-            array = arrays[self.feed_names.index(matrix)] if fed else self.meta.persistable[matrix].array
+        for name, matrix in self.packed.items():
+            fed = matrix.name in self._fed
+            array = (
+                arrays[self.feed_names.index(matrix.name)]
+                if fed
+                else self.meta.persistable[matrix.name].array
+            )
             assert array is not None
-            flipped = np.ascontiguousarray(array.reshape(columns, depth).T)
-            self.engine.bind(self._slots[name], flipped)
+            self.engine.bind(self._slots[name], self._in_order(array, matrix))
         try:
             self.engine.take_turns(addresses, values)
         except self._failure as failure:
             raise self._failed(failure) from None
+
+    def _in_order(self, array: np.ndarray, matrix: Matrix) -> np.ndarray:
+        """A matrix packed for the kernels of this plan, at an address that suits their registers."""
+        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+        size = matrix.packed_elements
+        room = np.empty(size + _ALIGNMENT // array.itemsize, array.dtype)
+        begin = -room.ctypes.data % _ALIGNMENT // array.itemsize
+        found = room[begin : begin + size]
+        call = packing(matrix, "")
+        kernels.call(call.kernel, [array, found], call.ints, target=self._target)
+        return found
 
     def memory_for(self, name: str) -> tuple[tuple[int, ...], np.dtype, str]:
         """Shape and type of something wanted or added, of the sizes at hand, and which of `moving` has as many rows."""

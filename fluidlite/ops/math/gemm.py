@@ -1,7 +1,10 @@
-"""The native call of a matrix product."""
+"""The native calls of matrix products, and of those by a matrix that is packed."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from ...base.sizes import current, is_fixed
 from ..registry import Call
 
 
@@ -24,6 +27,49 @@ def batched(
     return Call(kernel, [a, b, c], [*sizes, *flags, batch, *strides], [alpha, 0.0])
 
 
-def is_product(call: Call) -> bool:
-    """Whether a call is one that `gemm` makes."""
-    return call.kernel.partition(".")[0] == "gemm"
+class Matrix(NamedTuple):
+    """The second operand of products, `depth` x `columns`, or stored the other way round, of the type of `suffix`."""
+
+    name: str
+    suffix: str
+    depth: int
+    columns: int
+    transposed: bool
+
+    @property
+    def packed_elements(self) -> int:
+        """Room for it, packed, with any instruction set."""
+        return self.depth * (self.columns + 32)
+
+
+_LEAST, _MOST_ROWS = 1 << 11, 128
+"""How many elements a matrix has that is packed for products, and how many rows these have."""
+
+
+def shared_matrix(call: Call) -> Matrix | None:
+    """The second operand of a product that gains if that is packed for it and others; None of other calls.
+
+    Above some rows packing takes little of the time, and a BLAS is as fast.
+    """
+    kind, _, suffix = call.kernel.partition(".")
+    if kind != "gemm":
+        return None
+    (_, b, _, _), (m, n, k, trans_a, trans_b, *_), (alpha, beta) = call.operands, call.ints, call.floats
+    if b is None or not is_fixed((n, k)) or n * k < _LEAST or current(m) > _MOST_ROWS:
+        return None
+    return None if trans_a or alpha != 1 or beta not in (0, 1) else Matrix(b, suffix, k, n, bool(trans_b))
+
+
+def by_packed(call: Call, packed: str) -> Call:
+    """A product by its second operand as `packed` has it."""
+    a, _, c, bias = call.operands
+    m, n, k, _, _, *act = call.ints
+    return Call(
+        call.kernel.replace("gemm", "gemm_packed"), [a, packed, c, bias], [m, n, k, *act], call.floats[1:]
+    )
+
+
+def packing(matrix: Matrix, packed: str) -> Call:
+    """The call that packs a matrix."""
+    sizes = [matrix.depth, matrix.columns, int(matrix.transposed)]
+    return Call(f"gemm_pack.{matrix.suffix}", [matrix.name, packed], sizes)
