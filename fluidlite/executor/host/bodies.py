@@ -54,8 +54,9 @@ class Body(Plan):
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
         self.packed: dict[str, Matrix] = {}  # what is packed before the turns, and of which matrix
         super().__init__(program, scope, feed, [*made, *sums], ops, block, named=named)
-        if not all(self.is_native):
-            raise CannotPlan("an operator of it has no native kernel")
+        for op, native in zip(self.ops, self.is_native, strict=True):
+            if not native:
+                raise CannotPlan(f"operator {op.type} of it has no native kernel")
         if self.meta.sparse:
             raise CannotPlan("it makes SelectedRows")
 
@@ -79,10 +80,26 @@ class Body(Plan):
                 raise CannotPlan("it adds up what is no float")
             suffix = "f32" if self.meta.dtypes[result] == VarType.FP32 else "f64"
             self._outside[name + SUM] = total = self._twin(result, name + SUM)
-            count = self.meta.bytes(result) // to_numpy(self.meta.dtypes[result]).itemsize
-            call = Call(f"elementwise_add.{suffix}", [total, result, total], [count])
+            added = self._without_zeros(instructions, result)
+            count = self.meta.bytes(added) // to_numpy(self.meta.dtypes[added]).itemsize
+            call = Call(f"elementwise_add.{suffix}", [total, added, total], [count])
             instructions.append(self._lowering.native(self._like, call))
         return instructions
+
+    def _without_zeros(self, instructions: list[Instruction], name: str) -> str:
+        """What to add where `name` is: itself, or its first rows, if zeros have been put behind them for that alone."""
+        made = [each for each in instructions if name in each.writes]
+        if (
+            len(made) != 1
+            or made[0].op.definition.role != "shorten_grad"
+            or not isinstance(made[0].action, Call)
+        ):
+            return name
+        if any(self._root(read) == name for each in instructions for read in each.reads):
+            return name
+        (found,) = made[0].reads
+        instructions.remove(made[0])
+        return found
 
     def _twin(self, name: str, twin: str) -> str:
         """A name for memory of the shape and type of a variable."""

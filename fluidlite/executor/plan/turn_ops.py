@@ -332,8 +332,10 @@ def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[
     if not isinstance(first, Size):  # one, or what the program says
         counts = [pair for pair in counts if pair[0] == 1]
     ordered = {each: np.diff(meta.ordered(each).bounds).tolist() for each in form.others}
-    # Sequences of their own have more rows than there are sequences, most often.
-    others = {each: max(2, rows[0]) + (m if rows[0] <= m else 0) for each, rows in ordered.items()}
+    every = {each: meta.shapes[each.removesuffix("offsets") + "rows"][0] for each in form.others}
+    others = {
+        each: max(2, rows[0]) if isinstance(every[each], Size) else rows[0] for each, rows in ordered.items()
+    }
     for n, m in counts:
         yield {"n": n, "m": m, **others}
     if form.others:
