@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_turns import WIDTH, check, data, fc, numbers, quietly  # noqa: F401 - a fixture
+from .test_turns import WIDTH, check, data, fc, numbers, quietly, run  # noqa: F401 - a fixture
 
 layers = fluid.layers
 
@@ -146,3 +146,49 @@ def test_other_sequences_than_are_ranked():
     random = np.random.default_rng(5)
     with pytest.raises(Exception, match="sequences"):
         check(products, SOURCES, [batch(random, [2, 1], [1, 2, 3], [1, 1])])
+
+
+def test_what_another_loop_has_made_is_looked_at():
+    """An encoder of steps, and two decoders that look at all of it, one of which begins with the end of the other."""
+
+    def build(words, source, notes, boot):
+        encoder = layers.DynamicRNN()
+        with encoder.block():
+            word, state = encoder.step_input(source), encoder.memory(shape=[4], value=0.0)
+            new = fc([word, state], 4, "encode")
+            encoder.update_memory(state, new)
+            encoder.output(new)
+        encoded = encoder()
+        outs = []
+        for name in ("first", "second"):
+            decoder = layers.DynamicRNN()
+            with decoder.block():
+                word, keys = decoder.step_input(words), decoder.static_input(encoded)
+                state = decoder.memory(init=boot, need_reorder=True)
+                spread = layers.sequence_expand(state, keys)
+                weights = layers.sequence_softmax(fc(layers.tanh(keys + spread), 1, f"{name}.weigh", None))
+                new = fc([word, layers.sequence_pool(keys * weights, "sum"), state], 4, name)
+                decoder.update_memory(state, new)
+                decoder.output(new)
+            outs.append(decoder())
+            boot = layers.sequence_last_step(outs[-1])
+        return outs
+
+    random = np.random.default_rng(6)
+    text = check(build, SOURCES, [batch(random, *each) for each in BATCHES])
+    assert "run in pieces" not in text
+
+
+def test_a_network_that_only_predicts():
+    random = np.random.default_rng(7)
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        outs = two_attentions(*[make() for make in SOURCES])
+    feeds = [batch(random, *each) for each in BATCHES]
+    found, text = run(main.clone(for_test=True), startup, outs, feeds, "plan")
+    expected, _ = run(main, startup, outs, feeds, "interpret")
+    assert "run in pieces" not in text
+    for one, other in zip(expected, found, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert a.lod() == b.lod()
+            np.testing.assert_allclose(np.array(b), np.array(a), rtol=2e-4, atol=2e-5)
