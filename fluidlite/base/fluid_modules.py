@@ -13,11 +13,7 @@ _LAYERS = [
 
 _REWRITING = [
     "ast_transformer",
-    "basic_api_transformer",
-    "break_continue_transformer",
     "convert_call_func",
-    "ifelse_transformer",
-    "loop_transformer",
     "variable_trans_func",
 ]
 

@@ -38,36 +38,6 @@ _LEFT = "it is no more than what Fluid's own code leaves behind while it is impo
 _GONE = "Fluid 1.8 itself has no such operator any more; fluid.layers has cond and DynamicRNN"
 _CLASS = "it is a class of Paddle's C++ side that scripts cannot use by itself: use "
 
-_STEP = (
-    "it is a step of Fluid's rewriting of source, which has none of its kind here, where conditions and loops decide "
-    "when they run: use fluid.dygraph.declarative"
-)
-_STEPS = """
-basic_api_transformer.BasicApiTransformer
-break_continue_transformer.BreakContinueTransformer
-break_continue_transformer.ForToWhileTransformer
-call_transformer.CallTransformer
-ifelse_transformer.IfConditionVisitor
-ifelse_transformer.IfElseTransformer
-ifelse_transformer.NodeTestTransformer
-list_transformer.ListTransformer
-loop_transformer.LogicalOpTransformer
-loop_transformer.LoopTransformer
-print_transformer.PrintTransformer
-tensor_shape_transformer.TensorShapeTransformer
-ifelse_transformer.NameVisitor
-ifelse_transformer.get_name_ids
-ifelse_transformer.parse_cond_args
-ifelse_transformer.parse_cond_return
-ifelse_transformer.transform_if_else
-loop_transformer.NameVisitor
-program_translator.FunctionSpec
-utils.IsControlFlowVisitor
-utils.to_static_ast
-utils.update_args_of_func
-utils.is_control_flow_to_transform
-"""
-
 _REASONS = {
     "fluid.contrib.slim.quantization.mkldnn_post_training_strategy.MKLDNNPostTrainingQuantStrategy": _MKLDNN,
     "fluid.contrib.slim.quantization.qat2_int8_mkldnn_pass.Qat2Int8MkldnnPass": _MKLDNN,
@@ -104,7 +74,6 @@ _REASONS = {
 }
 
 _REASONS.update((name, _PSLIB) for name in _OF_PSLIB.split())
-_REASONS.update((f"fluid.dygraph.dygraph_to_static.{name}", _STEP) for name in _STEPS.split())
 
 
 def reason(name: str) -> str | None:

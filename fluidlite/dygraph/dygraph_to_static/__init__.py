@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         data_layer_not_check,
         to_static_variable_gast_node,
     )
+    from .loop_transformer import LoopTransformer, NameVisitor  # noqa: F401
     from .program_translator import ProgramTranslator  # noqa: F401
     from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor  # noqa: F401
 

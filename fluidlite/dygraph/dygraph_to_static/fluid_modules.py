@@ -1,6 +1,6 @@
 """What modules of `fluid.dygraph.dygraph_to_static` hold besides steps of Fluid's own rewriting.
 
-This one plays ast_transformer, convert_call_func, variable_trans_func, and the modules of transformers.
+This one plays ast_transformer, convert_call_func and variable_trans_func.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Sequence
 from typing import Any
 
 from ...base import missing
@@ -19,30 +18,15 @@ from . import rewriting
 from .calls import call as convert_call
 from .calls import rewritten as convert_to_static
 from .static_analysis import AstNodeWrapper
-from .utils import dygraph_class_to_static_api, generate_name_node
+from .utils import dygraph_class_to_static_api
 
 __all__ = [
     "DygraphToStaticAst",
-    "BREAK_NAME_PREFIX",
-    "CONTINUE_NAME_PREFIX",
     "DECORATOR_NAMES",
-    "FALSE_FUNC_PREFIX",
-    "FOR_BODY_PREFIX",
-    "FOR_CONDITION_PREFIX",
-    "GENERATE_VARIABLE_PREFIX",
-    "LOGIC_AND_PREFIX",
-    "LOGIC_NOT_PREFIX",
-    "LOGIC_OR_PREFIX",
-    "PLAIN_TENSOR_PREFIX",
-    "TRUE_FUNC_PREFIX",
-    "WHILE_BODY_PREFIX",
-    "WHILE_CONDITION_PREFIX",
     "convert_call",
     "convert_to_static",
-    "create_cond_node",
     "create_fill_constant_node",
     "create_static_variable_gast_node",
-    "create_while_node",
     "data_layer_not_check",
     "dygraph_class_to_static_api",
     "is_builtin",
@@ -55,14 +39,6 @@ __all__ = [
 
 DECORATOR_NAMES = ["declarative", "dygraph_to_static_func"]
 """Decorators that rewriting takes off."""
-BREAK_NAME_PREFIX, CONTINUE_NAME_PREFIX = "__break", "__continue"
-TRUE_FUNC_PREFIX, FALSE_FUNC_PREFIX = "true_fn", "false_fn"
-LOGIC_AND_PREFIX, LOGIC_OR_PREFIX, LOGIC_NOT_PREFIX = "logic_and", "logic_or", "logic_not"
-PLAIN_TENSOR_PREFIX = "bool_tensor"
-WHILE_CONDITION_PREFIX, WHILE_BODY_PREFIX = "while_condition", "while_body"
-FOR_CONDITION_PREFIX, FOR_BODY_PREFIX = "for_loop_condition", "for_loop_body"
-GENERATE_VARIABLE_PREFIX = "generate_variable"
-
 program_translator = ProgramTranslator()
 _OURS = __name__.partition(".")[0]
 
@@ -104,42 +80,6 @@ def data_layer_not_check(name: str, shape: Any, dtype: Any = "float32", lod_leve
         )
     )
     return made
-
-
-def create_cond_node(
-    return_name_ids: Sequence[str],
-    pred: ast.expr,
-    true_func: ast.FunctionDef | ast.expr,
-    false_func: ast.FunctionDef | ast.expr,
-    is_if_expr: bool = False,
-) -> ast.stmt | ast.expr:
-    """`names = fluid.layers.cond(pred, lambda: true_func(...), lambda: false_func(...))`.
-
-    The functions are called with their own parameters' names; with `is_if_expr` they are the values themselves. Without
-    names the call alone.
-    """
-
-    def delayed(part: Any) -> str:
-        if is_if_expr:
-            return f"lambda: {ast.unparse(part)}"
-        names = [arg.arg for arg in part.args.args]
-        return f"lambda: {part.name}({', '.join(names)})"
-
-    call = ast.parse(f"fluid.layers.cond(0, {delayed(true_func)}, {delayed(false_func)})", mode="eval").body
-    assert isinstance(call, ast.Call)
-    call.args[0] = pred
-    if not return_name_ids:
-        return call
-    return ast.Assign(targets=[generate_name_node(list(return_name_ids), ctx=ast.Store())], value=call)
-
-
-def create_while_node(condition_name: str, body_name: str, loop_var_names: Sequence[str]) -> ast.stmt:
-    """`names, = fluid.layers.while_loop(condition_name, body_name, [names])`."""
-    names = list(loop_var_names)
-    targets = f"({', '.join(names)},)" if names else "()"
-    return ast.parse(
-        f"{targets} = fluid.layers.while_loop({condition_name}, {body_name}, [{', '.join(names)}])"
-    ).body[0]
 
 
 class DygraphToStaticAst:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from ...base import missing
-from .utils import is_paddle_api
+from .utils import is_paddle_api, is_to_variable
 
 __all__ = ["AstNodeWrapper", "AstVarEnv", "AstVarScope", "NodeVarType", "StaticAnalysisVisitor"]
 
@@ -241,6 +241,8 @@ class StaticAnalysisVisitor:
 
     def _called(self, node: ast.Call) -> set[int]:
         """Of what this package gives, a tensor or a layer; of what was given by it, the same."""
+        if isinstance(node.func, ast.Attribute) and is_to_variable(node):
+            return {NodeVarType.TENSOR}
         if is_paddle_api(node):
             return {NodeVarType.PADDLE_RETURN_TYPES}
         if isinstance(node.func, ast.Name):

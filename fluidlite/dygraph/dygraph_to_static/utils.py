@@ -33,6 +33,8 @@ __all__ = [
     "recover_globals_attribute",
     "to_assign_node",
     "to_static_api",
+    "to_static_ast",
+    "update_args_of_func",
 ]
 
 dygraph_class_to_static_api = {
@@ -173,6 +175,8 @@ def is_api_in_module(node: ast.AST, module_prefix: str) -> bool:
     if not isinstance(node, ast.Call):
         raise AssertionError("Input non-Call node for is_dygraph_api")
     first, dot, rest = ast.unparse(node.func).partition(".")
+    if not rest.replace(".", "").isidentifier() and rest:  # of what a call gives
+        return False
     full = _SHORT.get(first, first) + dot + rest
     if full == "to_variable":
         full = "paddle.fluid.dygraph.to_variable"
@@ -205,6 +209,36 @@ def recover_globals_attribute(src_obj: Any, dst_obj: Any) -> None:
     for name, value in inspect.unwrap(src_obj).__globals__.items():
         if not name.startswith("__"):
             dst_obj.__globals__.setdefault(name, value)
+
+
+def to_static_ast(node: ast.Call, class_node: ast.Call) -> ast.Call:
+    """The call `node` of an object as one of the layer that does the same, in place; `class_node` made the object.
+
+    Only schedules of learning rates are known; NotImplementedError for others, IndexError where `node` has arguments.
+    """
+    if not isinstance(class_node.func, ast.Attribute):
+        raise AttributeError(f"{ast.unparse(class_node.func)!r} has no dot: say fluid.dygraph.CosineDecay")
+    node.func = ast.parse(f"fluid.layers.{to_static_api(class_node.func.attr)}", mode="eval").body
+    update_args_of_func(node, class_node, "forward")
+    node.args += class_node.args
+    node.keywords += class_node.keywords
+    return ast.fix_missing_locations(node)
+
+
+def update_args_of_func(node: ast.Call, dygraph_node: ast.Call, method_name: str) -> None:
+    """Name the positional arguments of the call `node`, in place, after the parameters of a method.
+
+    `dygraph_node` is a call of the class, `method_name` '__init__' or 'forward'; ValueError for another, IndexError for
+    more arguments than there are parameters, AttributeError for a class that `fluid.dygraph` does not have.
+    """
+    if method_name not in ("__init__", "forward"):
+        raise ValueError("The method name of class to update args should be '__init__' or 'forward'")
+    from ... import dygraph  # which imports this module
+
+    method = getattr(getattr(dygraph, ast.unparse(dygraph_node.func).rpartition(".")[2]), method_name, None)
+    names = list(inspect.signature(method).parameters)[1:] if method else []
+    node.keywords += [ast.keyword(arg=names[k], value=value) for k, value in enumerate(node.args)]
+    node.args = []
 
 
 def to_static_api(dygraph_class: str) -> str:

@@ -10,7 +10,14 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.dygraph import jit
-from fluidlite.dygraph.dygraph_to_static import fluid_modules, program_translator, static_analysis, utils
+from fluidlite.dygraph.dygraph_to_static import (
+    fluid_modules,
+    ifelse_transformer,
+    loop_transformer,
+    program_translator,
+    static_analysis,
+    utils,
+)
 
 Kinds = static_analysis.NodeVarType
 
@@ -231,11 +238,11 @@ def test_calls_of_layers_as_trees():
 
     called = "fluid.layers.cond(p > 3, lambda: yes(x, y), lambda: no(x))"
     for names, text in (([], called), (["a"], f"a = {called}"), (["a", "b"], f"a, b = {called}")):
-        assert is_made(fluid_modules.create_cond_node(names, test, one, other), text)
-    node = fluid_modules.create_cond_node(["a"], test, expression("x + 1"), expression("y"), True)
+        assert is_made(ifelse_transformer.create_cond_node(names, test, one, other), text)
+    node = ifelse_transformer.create_cond_node(["a"], test, expression("x + 1"), expression("y"), True)
     assert is_made(node, "a = fluid.layers.cond(p > 3, lambda: x + 1, lambda: y)")
     for names, text in ((["i", "a.b"], "i, a.b"), (["i"], "i,"), ([], "()")):
-        loop = fluid_modules.create_while_node("test", "body", names)
+        loop = loop_transformer.create_while_node("test", "body", names)
         assert is_made(loop, f"{text} = fluid.layers.while_loop(test, body, [{', '.join(names)}])")
 
 
