@@ -10,18 +10,21 @@
 PYTHON ?= python3
 VENV ?= .venv
 SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.px[di]' -o -name '*.cc' -o -name '*.h')
-READY = $(VENV)/.ready
+INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+
+# Python compiles what is imported: installing need not compile what never is. pip reads 0 as "do not".
+export PIP_NO_COMPILE = 0
 
 .PHONY: demo test docs ci wheels clean
 
-demo: $(READY)
+demo: $(VENV)/.demo
 	$(VENV)/bin/python -m fluidlite examples/mnist_dataloader.py
 
-test: $(READY)
+test: $(VENV)/.test
 	$(VENV)/bin/python scripts/run_tests.py
 
-docs: $(READY)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+docs: $(VENV)/.test
+	$(INSTALL) --editable '.[docs]'
 	$(VENV)/bin/python scripts/site/build.py
 
 ci:
@@ -33,9 +36,14 @@ wheels:
 clean:
 	rm -rf $(VENV) build dist *.egg-info fluidlite/_ext/*.cpp fluidlite/_ext/*.so
 
-$(READY): $(VENV)/bin/python $(SOURCES)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,test]'
+$(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
+	$(INSTALL) --editable '.[demo]'
 	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python $(SOURCES)
+	$(INSTALL) --editable '.[demo,test]'
+	$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
+	@touch $(VENV)/.demo $@
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "fluidlite needs Python 3.10 or newer, $(PYTHON) is " + sys.version.split()[0] + ": set PYTHON=...")'

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ..base.profiling import Recorder
-
 if TYPE_CHECKING:
+    from ..base.profiling import Recorder
     from .cupy_.device import CudaDevice
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from .. import backend
 from .._ext import eager as core
 from ..backend import on_device as on_device
-from ..backend.cupy_ import faults, library
-from ..backend.cupy_.device import device as cuda_device
+from ..backend.cupy_ import library
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place
 from ..base.selected_rows import SelectedRows
 from ..executor.tensors.lod_tensor import LoDTensor
@@ -71,6 +70,8 @@ def settle(form: core.Form | None, arrays: list[Any]) -> CudaDevice | None:
             raise _two_devices(form, first, number, k, on)
     if number < 0:
         return None
+    from ..backend.cupy_.device import device as cuda_device
+
     device = cuda_device(number)
     if loose:
         for k, item in enumerate(arrays):
@@ -112,6 +113,8 @@ def read(array: Any) -> np.ndarray:
     device = backend.device_of(array)
     if device is None:
         return np.asarray(array)
+    from ..backend.cupy_ import faults
+
     elements = device.get(array)
     faults.raise_pending(device)
     return elements

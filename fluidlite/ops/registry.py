@@ -57,7 +57,7 @@ LodFrom = str | dict[str, str] | None
 Kernel = Callable[..., Any]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RowRule:
     """What an operator does with `SelectedRows` as they are; operators without such a rule get them made dense.
 
@@ -93,7 +93,7 @@ class RowRule:
         op.meta.set_rows(op.name(self.out), total)  # type: ignore[attr-defined]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class OpDef:
     """The one declaration of an operator type; see docs/add_an_operator.md.
 

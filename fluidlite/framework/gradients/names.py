@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ops.registry import GRAD, grad_name
-from ..serialization.descs import OpDesc
 from ..variable import Variable
+
+if TYPE_CHECKING:
+    from ..serialization.descs import OpDesc
 
 _append_grad_suffix_ = grad_name
 
