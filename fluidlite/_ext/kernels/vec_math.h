@@ -24,14 +24,12 @@ FL_INLINE uint32_t to_bits(float x) {
     return bits;
 }
 
-FL_INLINE float exp(float x) {
-    /* Beyond these bounds the result is 0 or infinity anyway; NaN passes both comparisons unchanged. */
-    x = x < -104.0f ? -104.0f : x;
-    x = x > 89.0f ? 89.0f : x;
+/* What is left of exp when 2^n is taken out: exp(x) is the result times 2^n. */
+FL_INLINE float exp_mantissa(float x, int32_t &n) {
     /* Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits. */
     const float shifted = x * 1.44269504088896341f + 12582912.0f;
     const float whole = shifted - 12582912.0f;
-    const int32_t n = static_cast<int32_t>(to_bits(shifted)) - 0x4b400000;
+    n = static_cast<int32_t>(to_bits(shifted)) - 0x4b400000;
     float r = x - whole * 0.693359375f;
     r = r + whole * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
@@ -40,12 +38,27 @@ FL_INLINE float exp(float x) {
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
+    return p * (r * r) + r + 1.0f;
+}
+
+FL_INLINE float exp(float x) {
+    /* Beyond these bounds the result is 0 or infinity anyway; NaN passes both comparisons unchanged. */
+    x = x < -104.0f ? -104.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    int32_t n;
+    const float p = exp_mantissa(x, n);
     /* 2^n in two factors, so that neither overflows for results near the ends of the range. */
     const int32_t half = n >> 1;
     const float a = from_bits(static_cast<uint32_t>(half + 127) << 23);
     const float b = from_bits(static_cast<uint32_t>(n - half + 127) << 23);
     return p * a * b;
+}
+
+/* The same for x from -80 to 0, and NaN for NaN. */
+FL_INLINE float exp_below(float x) {
+    int32_t n;
+    const float p = exp_mantissa(x, n);
+    return p * from_bits(static_cast<uint32_t>(n + 127) << 23);
 }
 
 FL_INLINE float log(float x) {
@@ -124,6 +137,7 @@ FL_INLINE float erf(float x) {
 }
 
 FL_INLINE double exp(double x) { return std::exp(x); }
+FL_INLINE double exp_below(double x) { return std::exp(x); }
 FL_INLINE double log(double x) { return std::log(x); }
 FL_INLINE double log1p(double x) { return std::log1p(x); }
 FL_INLINE double tanh(double x) { return std::tanh(x); }

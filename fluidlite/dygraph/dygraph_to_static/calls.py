@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import os
 import types
 from collections.abc import Callable, Iterator
@@ -13,16 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from ... import layers
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import NotSupportedError
 from ...eager import Tensor
-from ...framework import Variable, tracing
+from ...framework import Variable, mode, tracing
 from ...layers import Print, fill_constant
 from ...layers import shape as shape_of
+from ...optimizer.schedules import LearningRateDecay
 from . import arrays, iterables, source, values
 from .branching import choose, deciding, given
 from .records import TensorRecords
 from .rewriting import Refusal
+from .utils import dygraph_class_to_static_api
 from .values import here, is_tensor, scalar
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -103,6 +107,17 @@ def built(function: Any) -> Any:
     return called
 
 
+def _schedule(rate: LearningRateDecay) -> Callable[..., Any]:
+    """What appends the operators of a schedule to a program, which counts the steps itself; a schedule of the user's
+    own as it is.
+    """
+    name = dygraph_class_to_static_api.get(type(rate).__name__)
+    if name is None or type(rate).__module__ != LearningRateDecay.__module__:
+        return rate
+    build = getattr(layers, name)
+    return partial(build, **{key: getattr(rate, key) for key in inspect.signature(build).parameters})
+
+
 @contextmanager
 def rewriting() -> Iterator[None]:
     """Have the `forward` of layers that are called be rewritten."""
@@ -112,6 +127,8 @@ def rewriting() -> Iterator[None]:
 
 def call(function: Any) -> Any:
     """What stands for `function` in a call."""
+    if isinstance(function, LearningRateDecay) and not mode.in_dygraph_mode():
+        return _schedule(function)
     numpys = getattr(function, "__module__", None) == "numpy"
     if numpys or isinstance(function, (type, types.BuiltinFunctionType)):
         return _BUILTIN.get(function, function)

@@ -28,6 +28,7 @@ class PartialProgramLayer(Layer):
         parameters: the eager parameters whose values its parameters have, by name.
 
     Raises:
+        TypeError: `parameters` is no list or tuple of eager parameters.
         ValueError: the program has a parameter that is none of `parameters`.
     """
 
@@ -41,6 +42,13 @@ class PartialProgramLayer(Layer):
         super().__init__()
         self._inputs = [var for var in inputs if isinstance(var, Variable)]
         self._outputs = [var for var in outputs if isinstance(var, Variable)]
+        if not isinstance(parameters, (list, tuple, type(None))):
+            raise TypeError(f"Type of parameters should be list or tuple, but received {type(parameters)}")
+        for at, tensor in enumerate(parameters or ()):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"Type of parameters[{at}] should be framework.ParamBase, but received {type(tensor)}"
+                )
         self._captured = {tensor.name: tensor for tensor in parameters or ()}
         absent = [var.name for var in main_program.all_parameters() if var.name not in self._captured]
         if absent:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from ...eager import Tensor
 from ...framework import Program, Variable
@@ -26,7 +26,8 @@ def source_of(function: Callable[..., Any]) -> str:
         return textwrap.dedent(inspect.getsource(plain))
 
 
-class ConcreteProgram(NamedTuple):
+@dataclass
+class ConcreteProgram:
     """A program that a declarative function has become, as `ProgramCache.last` gives it.
 
     `captured`: all eager tensors that are part of it, parameters included, by the names of their variables.
@@ -37,7 +38,7 @@ class ConcreteProgram(NamedTuple):
     parameters: list[Tensor]
     main_program: Program
     startup_program: Program
-    captured: Mapping[str, Tensor] = MappingProxyType({})
+    captured: Mapping[str, Tensor] = field(default_factory=dict)
 
 
 class ProgramCache:

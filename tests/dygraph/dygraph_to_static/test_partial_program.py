@@ -79,3 +79,15 @@ def test_none_is_one_that_nobody_reads(net):
     (made,) = valid_vars([])
     assert (made.name, made.shape) == ("Fake_var", [1])
     assert valid_vars([net.shift]) == [net.shift] and valid_vars(None)[0].name == "Fake_var"
+
+
+def test_parameters_that_are_none(net):
+    net(to_variable(GIVEN))
+    _, (concrete, _) = fluid.dygraph.ProgramTranslator().get_program_cache().last()
+    parameters = concrete.parameters
+    concrete.parameters = parameters[0]
+    with pytest.raises(TypeError, match="should be list or tuple"):
+        partial_program_from(concrete)
+    concrete.parameters = ["linear.w.0", *parameters[1:]]
+    with pytest.raises(TypeError, match=r"\[0\] should be framework.ParamBase"):
+        partial_program_from(concrete)
