@@ -25,6 +25,8 @@ class Epilogue:
 _EPILOGUES = {
     "gemm": Epilogue(2, bias=3, act=5),
     "conv2d": Epilogue(3, bias=2),
+    "conv2d_plain": Epilogue(3, bias=2, act=15),
+    "conv2d_plain_norm": Epilogue(3, act=15),
     "batch_norm": Epilogue(5, act=3),
     "batch_norm_infer": Epilogue(5, act=3),
     "elementwise_add_mid": Epilogue(2, act=3),
@@ -63,22 +65,25 @@ def with_bias(call: Call, add: Call) -> Call | None:
         return None
     sizes, act = list(add.ints[:3]), list(add.ints[3:]) or [0]
     operands = _put(call, {end.bias: add.operands[1], end.result: add.operands[2]})
-    if end.act is not None:
+    if call.kernel.startswith("gemm."):
         fits = sizes == [call.ints[0], call.ints[1], 1]
-        return Call(call.kernel, operands, [*call.ints[: end.act], *act], call.floats) if fits else None
-    fits = sizes[:2] == [call.ints[0], call.ints[4]] and act == [0]
-    return Call(call.kernel, operands, call.ints, call.floats) if fits else None
+    else:
+        fits = sizes[:2] == [call.ints[0], call.ints[4]] and (act == [0] or end.act is not None)
+    ints = call.ints if end.act is None else [*call.ints[: end.act], *act]
+    return Call(call.kernel, operands, ints, call.floats) if fits else None
 
 
 def with_norm(call: Call, norm: Call) -> Call | None:
     """A convolution and batch normalisation by moving statistics."""
-    if call.kernel != "conv2d.f32" or norm.kernel != "batch_norm_infer.f32" or any(norm.ints[3:]):
+    kind, _, suffix = call.kernel.partition(".")
+    end = epilogue_of(call)
+    if kind not in ("conv2d", "conv2d_plain") or end is None or norm.kernel != "batch_norm_infer.f32":
         return None
-    if list(norm.ints[:2]) != [call.ints[0], call.ints[4]]:
+    act = list(norm.ints[3:])
+    if list(norm.ints[:2]) != [call.ints[0], call.ints[4]] or any(call.ints[15:] if end.act else act):
         return None
-    return Call(
-        "conv2d_norm.f32", [*call.operands[:3], norm.operands[5], *norm.operands[1:5]], call.ints, norm.floats
-    )
+    operands = [*call.operands[:3], norm.operands[5], *norm.operands[1:5]]
+    return Call(f"{kind}_norm.{suffix}", operands, [*call.ints, *(act if end.act else ())], norm.floats)
 
 
 def with_activation(call: Call, activation: Call, epilogue: int) -> Call | None:

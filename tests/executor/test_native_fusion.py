@@ -51,6 +51,22 @@ def test_convolution_and_normalisation_by_moving_statistics(channels, groups):
     assert np.isnan(exe.run(feed={"x": broken}, fetch_list=[out])[0]).sum() == 12 * 9
 
 
+def test_convolutions_on_images_as_they_lie_end_with_an_activation():
+    x = fluid.data("x", [None, 4, None, 7])
+    first = layers.conv2d(x, 8, 1, act="relu", bias_attr=numbers(-1, 1))
+    made = layers.conv2d(first, 6, 1, bias_attr=numbers(-1, 1))
+    out = layers.batch_norm(made, "relu", is_test=True, param_attr=numbers(0.5, 2), bias_attr=numbers(-1, 1))
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for rows in (2, 5):
+        planned = both(exe, {"x": RANDOM.randn(3, 4, rows, 7).astype("float32")}, [out])
+        assert planned[0].min() == 0 < planned[0].max()
+    assert {
+        "conv2d+elementwise_add+relu",
+        "conv2d+elementwise_add+batch_norm+relu",
+    } <= set(instructions(exe))
+
+
 def test_what_others_read_is_not_put_into_one():
     x = fluid.data("x", [None, 3, 6, 6])
     made = layers.conv2d(x, 4, 3)
@@ -62,11 +78,12 @@ def test_what_others_read_is_not_put_into_one():
     assert {"conv2d+elementwise_add", "batch_norm"} <= set(instructions(exe))
 
 
+@pytest.mark.parametrize("filters", [4, 8])
 @pytest.mark.parametrize("act", ["relu", "sigmoid", "tanh"])
-def test_training_keeps_what_gradients_read(act):
+def test_training_keeps_what_gradients_read(act, filters):
     x = fluid.data("x", [None, 3, 8, 8])
     y = fluid.data("y", [None, 1], "int64")
-    made = layers.batch_norm(layers.conv2d(layers.reshape(x, [-1, 3, 8, 8]), 4, 3, act=act), act)
+    made = layers.batch_norm(layers.conv2d(layers.reshape(x, [-1, 3, 8, 8]), filters, 3, act=act), act)
     logits = layers.fc(layers.pool2d(made, 3, "max", 1, 1), 5)
     loss = layers.mean(layers.softmax_with_cross_entropy(logits, y))
     pairs = fluid.backward.append_backward(loss)
@@ -74,7 +91,8 @@ def test_training_keeps_what_gradients_read(act):
     exe.run(fluid.default_startup_program())
     feed = {"x": RANDOM.randn(4, 3, 8, 8).astype("float32"), "y": RANDOM.randint(0, 5, (4, 1))}
     both(exe, feed, [loss, *(gradient for _, gradient in pairs)])
-    assert {"conv2d+elementwise_add", f"batch_norm+{act}"} <= set(instructions(exe))
+    convolution = "conv2d+elementwise_add" if filters == 8 else f"conv2d+elementwise_add+{act}"
+    assert {convolution, f"batch_norm+{act}"} <= set(instructions(exe))
 
 
 def test_the_gradient_of_images_is_not_computed_unless_it_is_fetched():

@@ -7,6 +7,7 @@
 #include "dnn/library.h"
 #include "fork_gate.h"
 #include "parallel.h"
+#include "workspace.h"
 
 #if FL_HAVE_DNNL
 
@@ -52,33 +53,6 @@ template <class H, class... P, class... A> Handle<H> make(dnnl_status_t (*create
     return Handle<H>(handle);
 }
 
-/* Memory that the calling thread needs while a primitive runs, the same for all of them: as much as the largest has asked for. */
-class Workspace {
-  public:
-    static constexpr size_t alignment = 4096;
-
-    static char *of_this_thread(size_t size) {
-        thread_local Workspace workspace;
-        return workspace.sized(size);
-    }
-    ~Workspace() { std::free(memory_); }
-
-  private:
-    char *sized(size_t size) {
-        if (size > size_) {
-            std::free(memory_);
-            size_ = 0;
-            memory_ = static_cast<char *>(std::aligned_alloc(alignment, size));
-            if (memory_ == nullptr) throw std::bad_alloc();
-            size_ = size;
-        }
-        return memory_;
-    }
-
-    char *memory_ = nullptr;
-    size_t size_ = 0;
-};
-
 /* Memory of a primitive, of whose kind each run finds some in the workspace. */
 struct Passing {
     Handle<dnnl_memory_t> memory;
@@ -121,7 +95,7 @@ struct Convolution {
     Passing pass(const_dnnl_memory_desc_t layout) {
         void *const later = nullptr;
         Passing made{make(lib.memory_create, layout, lib.cpu, later), passing};
-        const size_t unit = Workspace::alignment;
+        const size_t unit = Workspace<>::alignment;
         passing += (lib.memory_desc_get_size(layout) + unit - 1) / unit * unit;
         return made;
     }
@@ -150,7 +124,7 @@ struct Convolution {
     void run(void **operands) const {
         dnnl_exec_arg_t arguments[7];
         int n = n_ports;
-        char *const workspace = passing > 0 ? Workspace::of_this_thread(passing) : nullptr;
+        char *const workspace = passing > 0 ? Workspace<>::of_this_thread(passing) : nullptr;
         if (workspace != nullptr) scratchpad.set(workspace);
         for (int k = 0; k < n_ports; ++k) {
             const Port &port = ports[k];

@@ -39,6 +39,14 @@ def _images(ints, size):
             "output": 4 * n * oc * max(oh, 0) * max(ow, 0)}
 
 
+def _convolved(names, grouped=True):
+    """The sizes of the operands of a convolution."""
+    def sizes(ints, size):
+        of = _images(ints if grouped else [*ints[:15], 1], size)
+        return [of[name] for name in names.split()]
+    return sizes
+
+
 def _field(names):
     """The sizes of the operands of kernels of conditional random fields."""
     def sizes(ints, size):
@@ -81,17 +89,19 @@ _ODD_SIZES = {
     "gemm_packed": lambda i, size: [size * n for n in (i[0] * i[2], i[2] * (i[1] + 32), i[0] * i[1], i[1])],
     "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],
     "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
-    "conv2d": lambda i, size: [_images(i, size)[of] for of in ("input", "filter", "bias", "output")],
-    "conv2d_norm": lambda i, size: [
-        _images(i, size)[of] for of in ("input", "filter", "bias", "output", "bias", "bias", "bias", "bias")
-    ],
-    "conv2d_grad_input": lambda i, size: [_images(i, size)[of] for of in ("filter", "output", "input")],
+    "conv2d": _convolved("input filter bias output"),
+    "conv2d_norm": _convolved("input filter bias output bias bias bias bias"),
+    "conv2d_grad_input": _convolved("filter output input"),
+    "conv2d_grad_filter": _convolved("input output filter"),
+    "conv2d_plain": _convolved("input filter bias output", grouped=False),
+    "conv2d_plain_norm": _convolved("input filter bias output bias bias bias bias", grouped=False),
+    "conv2d_plain_grad_input": _convolved("filter output input", grouped=False),
+    "conv2d_plain_grad_filter": _convolved("input output filter", grouped=False),
     "linear_chain_crf": _field("rows offsets lengths moves label rows rows moves costs"),
     "linear_chain_crf_grad": _field("rows offsets lengths moves label costs rows moves"),
     "crf_decoding": _field("rows offsets lengths moves label label"),
     "scatter_nd": _scattered,
     "gather_nd": lambda i, size: [i[1] * prod(i[2:]), i[0] * (len(i) - 2) * size, i[0] * i[1]],
-    "conv2d_grad_filter": lambda i, size: [_images(i, size)[of] for of in ("input", "output", "filter")],
     **{f"elementwise_{name}_dims": _in_dims("xyx") for name in _ARITHMETIC},
     **{f"elementwise_{name}_dims_grad": _in_dims("xyxxxy") for name in _ARITHMETIC},
 }

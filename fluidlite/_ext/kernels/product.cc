@@ -10,19 +10,6 @@
 #include "kernels/common.h"
 #include "parallel.h"
 
-/* How wide the registers of each instruction set are. */
-namespace fl {
-namespace avx512 {
-constexpr int vector_bytes = 64;
-}
-namespace avx2 {
-constexpr int vector_bytes = 32;
-}
-namespace baseline {
-constexpr int vector_bytes = 16;
-}
-}  // namespace fl
-
 /* Elements of two vectors by their numbers; compilers spell it differently. */
 #if defined(__clang__)
 #define FL_SHUFFLE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
@@ -96,19 +83,6 @@ template <class T> void by_blas(const Product<T> &g) {
     });
 }
 
-/* What a tile is multiplied from: element (i, p) of A stands at a[i * row + p * step], row p of the strip of B at b + p * pitch;
- * C's rows are `ldc` elements apart, and `width` of a row's elements belong to the strip. */
-template <class T> struct Operands {
-    int64_t k;
-    const T *a;
-    int64_t row, step;
-    const T *b;
-    int64_t pitch;
-    T alpha, beta;
-    T *c;
-    int64_t ldc, width;
-};
-
 /* Vectors of a register each: those of several registers, and copies of several at once, GCC 12 moves through memory. They
  * may stand at any address that is one of a T. */
 template <class T, int LANES> struct Vector {
@@ -174,8 +148,6 @@ FL_INLINE void tile(const Operands<T> &o, [[maybe_unused]] T *copy = nullptr) {
 /* Up to this depth and so many multiply-adds nothing is prepared but what cannot be read as it is. */
 constexpr int64_t tiny_depth = 64, tiny_work = 1024;
 
-template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
-
 template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first, int64_t width) {
     T packed[tiny_depth * WIDTH];
     Operands<T> o = {g.k, g.a, g.trans_a ? 1 : g.k, g.trans_a ? g.m : 1, g.b + first, g.n, g.alpha, g.beta, g.c + first, g.n, width};
@@ -199,11 +171,6 @@ template <class T> void tiny(const Product<T> &g) {
     for (; g.n - first > 8; first += 16) tiny_strip<16>(g, first, g.n - first < 16 ? g.n - first : 16);
     if (first < g.n) tiny_strip<8>(g, first, g.n - first);
 }
-
-/* Tiles of the larger products: as many sums as there are registers for. */
-template <class T> constexpr int64_t strip_width = 2 * lanes<T>;
-constexpr int tile_rows = vector_bytes == 64 ? 12 : 6;
-constexpr int64_t depth = 256; /* of a strip that stays in the first cache */
 
 template <int ROWS, int COLS, class T> void tile_of(const Operands<T> &o) { tile<ROWS, COLS, lanes<T>>(o); }
 
@@ -241,15 +208,14 @@ template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, Operands<
     }
 }
 
+}  // namespace
+
 template <class T> void all_rows(int64_t m, const Operands<T> &o) {
     if (o.width > lanes<T>) return column_of_tiles<2>(m, o);
     column_of_tiles<1>(m, o);
 }
 
-/* Columns in the memory of a strip of which `width` are used. */
-template <class T> FL_INLINE int64_t padded(int64_t width) {
-    return width >= strip_width<T> ? strip_width<T> : width > lanes<T> ? strip_width<T> : lanes<T>;
-}
+namespace {
 
 /* Four rows of four elements as four columns. */
 template <class T> FL_INLINE void transpose_square(const T *from, int64_t across, T *to, int64_t pitch) {
@@ -263,7 +229,8 @@ template <class T> FL_INLINE void transpose_square(const T *from, int64_t across
     for (int p = 0; p < 4; ++p) std::memcpy(to + p * pitch, &column[p], sizeof column[p]);
 }
 
-/* Copies k rows of a strip; elements of B are `across` apart in a row and `down` in a column. */
+}  // namespace
+
 template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int64_t k, int64_t width, T *out) {
     const int64_t pitch = padded<T>(width);
     if (across == 1) {
@@ -284,6 +251,8 @@ template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int
         for (int64_t p = t < in_squares ? squares : 0; p < k; ++p) out[p * pitch + t] = b[t * across + p * down];
     }
 }
+
+namespace {
 
 /* A part of C: rows and columns from one up to another. */
 struct Part {
@@ -408,6 +377,8 @@ template <class T> void Packed<T>::multiply_in_pieces(int64_t m, const T *a, T b
 
 template int multiply<float>(fl_call *, const Product<float> &);
 template int multiply<double>(fl_call *, const Product<double> &);
+template void all_rows<float>(int64_t, const Operands<float> &);
+template void pack_strip<float>(const float *, int64_t, int64_t, int64_t, int64_t, float *);
 template struct Packed<float>;
 template struct Packed<double>;
 

@@ -1,4 +1,5 @@
 /* Matrix products (`product.cc`). Included once for every instruction set, hence no guard. */
+#include "kernels/vectors.h"
 
 namespace fl {
 namespace FL_NS {
@@ -14,6 +15,37 @@ template <class T> struct Product {
 
 /* Computes nothing and reports it if the product is one for BLAS, and one of its sizes is more than BLAS can count. */
 template <class T> int multiply(fl_call *call, const Product<T> &g);
+
+/* What a tile is multiplied from: element (i, p) of A stands at a[i * row + p * step], row p of the strip of B at b + p * pitch;
+ * C's rows are `ldc` elements apart, and `width` of a row's elements belong to the strip. */
+template <class T> struct Operands {
+    int64_t k;
+    const T *a;
+    int64_t row, step;
+    const T *b;
+    int64_t pitch;
+    T alpha, beta;
+    T *c;
+    int64_t ldc, width;
+};
+
+template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
+
+/* Tiles of the larger products: as many sums as there are registers for. */
+template <class T> constexpr int64_t strip_width = 2 * lanes<T>;
+constexpr int tile_rows = vector_bytes == 64 ? 12 : 6;
+constexpr int64_t depth = 256; /* of a strip that stays in the first cache */
+
+/* Columns in the memory of a strip of which `width` are used. */
+template <class T> FL_INLINE int64_t padded(int64_t width) {
+    return width >= strip_width<T> ? strip_width<T> : width > lanes<T> ? strip_width<T> : lanes<T>;
+}
+
+/* All m rows of a strip, in tiles of about the same height. */
+template <class T> void all_rows(int64_t m, const Operands<T> &o);
+
+/* Copies k rows of a strip; elements of B are `across` apart in a row and `down` in a column. */
+template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int64_t k, int64_t width, T *out);
 
 /* A matrix B[k,n] that many products share, as a recurrent weight in all time steps: stored once in the order in which the
  * loops of a product read it, which saves each product of few rows the work of packing it. */

@@ -7,7 +7,7 @@ groups, K...].
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -168,12 +168,37 @@ def _sizes(op: OpView, transposed: bool) -> list[int] | None:
     return [*images, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, groups]
 
 
+def _call(part: str, operands: Sequence[str | None], sizes: list[int]) -> Call:
+    """The call of `conv2d` or one of its gradients (`part`), by oneDNN or by loops of our own on images as they lie.
+
+    oneDNN computes channels in blocks, for which images are put into another order and back. That takes longer where
+    channels do not fill blocks, and for windows of one element. It depends on the filters alone what is taken, so that
+    one plan serves all images.
+    """
+    from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+    channels, filters, height, width, groups = sizes[1], *sizes[4:7], sizes[-1]
+    if part == "":
+        plain = height == width == 1 or filters % _BLOCK != 0
+    elif part == "_grad_input":
+        plain = channels % _BLOCK != 0 and filters % _BLOCK != 0 and not any(sizes[9:13])
+    else:
+        plain = height * width > 1 and channels > _BLOCK // 2 and channels % _BLOCK != 0
+    if groups == 1 and (plain or not kernels.available(f"conv2d{part}.f32")):
+        return Call(f"conv2d_plain{part}.f32", operands, sizes[:-1])
+    return Call(f"conv2d{part}.f32", operands, sizes)
+
+
+_BLOCK = 8
+"""Channels that blocks of any instruction set of oneDNN have at least."""
+
+
 def _filtered(op: OpView, forward: bool, source: str, target: str, sizes: list[int]) -> Call:
     """The call that takes images through the filters to outputs, or, if not `forward`, outputs back to images."""
     source, weights, target = op.name(source), op.name("Filter"), op.name(target)
     if forward:
-        return Call("conv2d.f32", [source, weights, None, target], sizes)
-    return Call("conv2d_grad_input.f32", [weights, source, target], sizes)
+        return _call("", [source, weights, None, target], sizes)
+    return _call("_grad_input", [weights, source, target], sizes)
 
 
 def _native(op: OpView, transposed: bool) -> Call | None:
@@ -191,7 +216,7 @@ def _native_grad(op: OpView, transposed: bool) -> list[Call] | None:
     if op.has(DFILTER):
         images, outputs = (DOUTPUT, "Input") if transposed else ("Input", DOUTPUT)
         operands = [op.name(images), op.name(outputs), op.name(DFILTER)]
-        calls.append(Call("conv2d_grad_filter.f32", operands, sizes))
+        calls.append(_call("_grad_filter", operands, sizes))
     return calls
 
 

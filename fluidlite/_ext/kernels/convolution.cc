@@ -1,0 +1,560 @@
+/* Convolutions of images as they lie (NCHW; filters OIHW), without groups, by the tiles of products.
+ *
+ * A convolution is a product of the filters and a matrix that has a column for each place of the window, with what the window
+ * shows there. Here that matrix is never in memory: a strip of its columns at a time is put together in the first cache, where
+ * all filters are multiplied by it. The gradient of the images is the product of the transposed filters with a strip of what
+ * comes back, added to where the window has read; that of the filters has the places as depth. Where windows look beyond the
+ * borders, or skip columns, they read a copy with borders, in which columns that follow each other in a strip are neighbours. A
+ * batch is cut into pieces of images by its size.
+ */
+#ifndef FL_NS
+
+#include <algorithm>
+#include <atomic>
+
+#include "kernels/topics.h"
+#include "kernels/vec_math.h"
+#include "parallel.h"
+#include "workspace.h"
+
+#define FL_WIDE
+#define FL_SELF "kernels/convolution.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_convolution = FL_TOPIC(convolution_table);
+}
+
+#else
+
+#include "kernels/product.h"
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+constexpr int64_t unit = 8;                    /* floats that are copied at a time, also where a run is shorter */
+constexpr int64_t strip = strip_width<float>; /* places that are multiplied at a time */
+constexpr int64_t most_copied = 1 << 18;       /* floats of the copies of several small images */
+
+/* So many places of the window one behind the other: in memory from `from` on, in a strip from `to` on. */
+struct Run {
+    int64_t from, to, size;
+};
+
+/* Where the places of images lie: `line` of them one behind the other, such lines `pitch` apart, images `image` apart. */
+struct Places {
+    int64_t each, line, pitch, image; /* `each`: how many an image has */
+
+    /* Of `count` places from the first one on; at most as many runs. */
+    int64_t runs(int64_t first, int64_t count, Run *out) const {
+        int64_t made = 0;
+        for (int64_t to = 0; to < count;) {
+            const int64_t which = (first + to) / each, rest = (first + to) % each, x = rest % line;
+            const int64_t size = std::min(line - x, count - to);
+            out[made++] = {which * image + rest / line * pitch + x, to, size};
+            to += size;
+        }
+        return made;
+    }
+};
+
+struct Geometry {
+    int64_t n, c, h, w, oc, kh, kw, sh, sw, top, left, dh, dw, oh, ow;
+    /* What windows read: rows of `phases` parts with every phases-th column each, `part` apart; `row`, `plane`, `image` floats. */
+    bool copied;
+    int64_t phases, part, row, plane, image;
+
+    explicit Geometry(const int64_t *i)
+        : n(i[0]), c(i[1]), h(i[2]), w(i[3]), oc(i[4]), kh(i[5]), kw(i[6]), sh(i[7]), sw(i[8]), top(i[9]), left(i[11]), dh(i[13]), dw(i[14]) {
+        oh = std::max<int64_t>(0, (h + top + i[10] - (kh - 1) * dh - 1) / sh + 1);
+        ow = std::max<int64_t>(0, (w + left + i[12] - (kw - 1) * dw - 1) / sw + 1);
+        if (h + top + i[10] < (kh - 1) * dh + 1) oh = 0;
+        if (w + left + i[12] < (kw - 1) * dw + 1) ow = 0;
+        const bool bordered = top != 0 || i[10] != 0 || left != 0 || i[12] != 0;
+        copied = bordered || sw != 1 || (ow % unit != 0 && !(sh == 1 && w == ow));
+        phases = sw;
+        part = copied ? ((ow - 1) * sw + (kw - 1) * dw) / sw + 1 : w;
+        row = copied ? phases * part : w;
+        plane = copied ? row * ((oh - 1) * sh + (kh - 1) * dh + 1) : h * w;
+        image = c * plane;
+    }
+
+    bool empty() const { return n == 0 || c == 0 || oc == 0 || kh == 0 || kw == 0 || oh == 0 || ow == 0; }
+    int64_t depth_of_window() const { return c * kh * kw; }
+    int64_t weights() const { return oc * depth_of_window(); }
+
+    /* How far from what the window shows first element k of it is. */
+    void offsets(int64_t *out) const {
+        for (int64_t ch = 0; ch < c; ++ch) {
+            for (int64_t y = 0; y < kh; ++y) {
+                for (int64_t x = 0; x < kw; ++x) *out++ = ch * plane + y * dh * row + x * dw % phases * part + x * dw / phases;
+            }
+        }
+    }
+
+    Places read() const {
+        const bool flat = sh * row == ow;
+        return {oh * ow, flat ? oh * ow : ow, flat ? 0 : sh * row, image};
+    }
+
+    Places made() const { return {oh * ow, oh * ow, 0, oc * oh * ow}; }
+
+    /* Images whose places are gone through together: small ones, until they fill strips. */
+    int64_t group() const {
+        const int64_t wanted = depth / (oh * ow) + 1, room = std::max<int64_t>(1, most_copied / image);
+        return std::min({n, wanted, room});
+    }
+
+    /* How many pieces a batch is cut into; `largest` floats belong to each. */
+    int64_t pieces(int64_t largest) const {
+        const int64_t places = n * oh * ow, by_work = places * weights() >> 22, by_memory = std::max<int64_t>((1 << 22) / (largest + 1), 2);
+        return std::max<int64_t>(std::min({places >> 11, by_work, by_memory, int64_t(16), n}), 1);
+    }
+
+    int64_t first_image(int64_t which, int64_t count) const { return which * n / count; }
+
+    /* Calls f(channel and row of an image, the same of its copy): where the copy shows something of the image. */
+    template <class F> void rows_of_copy(F f) const {
+        const int64_t rows = plane / row;
+        for (int64_t ch = 0; ch < c; ++ch) {
+            for (int64_t r = 0; r < rows; ++r) f(r - top >= 0 && r - top < h ? (ch * h + r - top) * w : -1, ch * plane + r * row);
+        }
+    }
+
+    /* Part f of a copied row: its elements `begin` to `end` show columns from `first` on, `phases` apart. */
+    struct Shown {
+        int64_t begin, end, first;
+    };
+    Shown shown(int64_t f) const {
+        const int64_t before = left - f, begin = before > 0 ? (before + phases - 1) / phases : 0; /* q * phases + f >= left */
+        const int64_t beyond = w + left - f, end = beyond > 0 ? (beyond + phases - 1) / phases : 0;
+        return {std::min(begin, part), std::max(std::min(end, part), std::min(begin, part)), begin * phases + f - left};
+    }
+
+    void copy_image(const float *x, float *out) const {
+        rows_of_copy([&](int64_t from, int64_t to) {
+            for (int64_t f = 0; f < phases; ++f) {
+                float *const made = out + to + f * part;
+                const Shown s = from < 0 ? Shown{part, part, 0} : shown(f);
+                for (int64_t q = 0; q < s.begin; ++q) made[q] = 0;
+                const float *const row_of_x = x + from + s.first;
+                if (phases == 1) {
+                    std::memcpy(made + s.begin, row_of_x, static_cast<size_t>(s.end - s.begin) * sizeof(float));
+                } else {
+                    for (int64_t q = s.begin; q < s.end; ++q) made[q] = row_of_x[(q - s.begin) * phases];
+                }
+                for (int64_t q = s.end; q < part; ++q) made[q] = 0;
+            }
+        });
+    }
+
+    /* The image whose copy that is: zero where no window has read. */
+    void image_of_copy(const float *copy, float *x) const {
+        std::memset(x, 0, static_cast<size_t>(c * h * w) * sizeof(float));
+        rows_of_copy([&](int64_t from, int64_t to) {
+            if (from < 0) return;
+            for (int64_t f = 0; f < phases; ++f) {
+                const Shown s = shown(f);
+                const float *const made = copy + to + f * part;
+                for (int64_t q = s.begin; q < s.end; ++q) x[from + s.first + (q - s.begin) * phases] = made[q];
+            }
+        });
+    }
+};
+
+/* Cuts memory into parts that begin at multiples of 64 bytes: first with memory == NULL, to find how much there is to ask for. */
+struct Parts {
+    char *memory = nullptr;
+    size_t size = 0;
+
+    template <class T> T *take(int64_t count) {
+        T *const found = reinterpret_cast<T *>(memory + size);
+        size += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+        return memory == nullptr ? nullptr : found;
+    }
+};
+
+/* What `lay(parts)` makes of the workspace of a thread. */
+template <int USE, class F> auto in_workspace(const F &lay) {
+    Parts parts;
+    lay(parts);
+    Parts real{Workspace<USE>::of_this_thread(parts.size), 0};
+    return lay(real);
+}
+
+FL_INLINE void copy_unit(const float *from, float *to) { std::memcpy(to, from, unit * sizeof(float)); }
+
+/* For each offset a row of what is there from it on. Where `whole`, whole units are copied: what a row has too much, the next run or row
+ * writes over, and in the end it stands behind all. */
+template <bool WHOLE>
+void gather_rows(const float *from, const int64_t *offsets, int64_t rows, const Run *runs, int64_t n, float *to, int64_t pitch) {
+    for (int64_t k = 0; k < rows; ++k, to += pitch) {
+        const float *const row = from + offsets[k];
+        for (const Run *r = runs; r < runs + n; ++r) {
+            const float *const a = row + r->from;
+            float *const b = to + r->to;
+            if constexpr (WHOLE) {
+                for (int64_t t = 0; t < r->size; t += unit) copy_unit(a + t, b + t);
+            } else {
+                std::memcpy(b, a, static_cast<size_t>(r->size) * sizeof(float));
+            }
+        }
+    }
+}
+
+/* `copied`: it is read out of a copy, behind which there is room. */
+void gather(bool copied, const float *from, const int64_t *offsets, int64_t rows, const Run *runs, int64_t n, float *to, int64_t pitch) {
+    bool all = true;
+    for (int64_t k = 0; k < n; ++k) all = all && runs[k].size % unit == 0;
+    if (all || copied) return gather_rows<true>(from, offsets, rows, runs, n, to, pitch);
+    gather_rows<false>(from, offsets, rows, runs, n, to, pitch);
+}
+
+/* Adds rows of a strip to where the window has read, or puts them there. */
+template <bool ADD>
+void scatter_rows(const float *from, const int64_t *offsets, int64_t rows, const Run *runs, int64_t n, float *to) {
+    for (int64_t k = 0; k < rows; ++k, from += strip) {
+        float *const row = to + offsets[k];
+        for (const Run *r = runs; r < runs + n; ++r) {
+            float *const b = row + r->from;
+            const float *const a = from + r->to;
+            const int64_t units = r->size / unit * unit;
+            for (int64_t t = 0; t < units; t += unit) {
+                FL_LOOP
+                for (int64_t s = t; s < t + unit; ++s) b[s] = ADD ? b[s] + a[s] : a[s];
+            }
+            for (int64_t t = units; t < r->size; ++t) b[t] = ADD ? b[t] + a[t] : a[t];
+        }
+    }
+}
+
+/* Result = activation(product * factor + shift) of each channel. */
+struct Ending {
+    const float *factor, *shift;
+    int64_t act;
+};
+
+template <int ACT>
+void put_rows(const float *from, int64_t rows, const Ending &end, const Run *runs, int64_t n, float *to, int64_t pitch) {
+    for (int64_t k = 0; k < rows; ++k, from += strip, to += pitch) {
+        const float factor = end.factor[k], shift = end.shift[k];
+        for (const Run *r = runs; r < runs + n; ++r) {
+            const float *const a = from + r->to;
+            float *const b = to + r->from;
+            FL_LOOP
+            for (int64_t t = 0; t < r->size; ++t) b[t] = vm::activate<ACT>(a[t] * factor + shift);
+        }
+    }
+}
+
+void put(const float *from, int64_t rows, const Ending &end, const Run *runs, int64_t n, float *to, int64_t pitch) {
+    switch (end.act) {
+        case act_relu: return put_rows<act_relu>(from, rows, end, runs, n, to, pitch);
+        case act_sigmoid: return put_rows<act_sigmoid>(from, rows, end, runs, n, to, pitch);
+        case act_tanh: return put_rows<act_tanh>(from, rows, end, runs, n, to, pitch);
+        default: return put_rows<act_none>(from, rows, end, runs, n, to, pitch);
+    }
+}
+
+/* The images of a group as windows read them. */
+const float *as_read(const Geometry &g, const float *x, int64_t first, int64_t images, float *copy) {
+    if (!g.copied) return x + first * g.image;
+    for (int64_t k = 0; k < images; ++k) g.copy_image(x + (first + k) * g.c * g.h * g.w, copy + k * g.image);
+    return copy;
+}
+
+/* Room for the copies of a group, and what is read too much at their end. */
+int64_t room_for_copies(const Geometry &g) { return g.copied ? g.group() * g.image + unit : 0; }
+
+/* Calls f(first image, images) for the groups of a piece. */
+template <class F> void in_groups(const Geometry &g, int64_t piece, int64_t pieces, F f) {
+    const int64_t end = g.first_image(piece + 1, pieces), most = g.group();
+    for (int64_t first = g.first_image(piece, pieces); first < end; first += most) f(first, std::min(most, end - first));
+}
+
+void forward_piece(const Geometry &g, int64_t piece, int64_t pieces, const float *x, const float *filter, const int64_t *offsets,
+                   const Ending &end, float *y) {
+    struct Room {
+        float *copy, *window, *sums;
+    };
+    const Room room = in_workspace<0>([&g](auto &parts) {
+        return Room{parts.template take<float>(room_for_copies(g)), parts.template take<float>(depth * strip + unit),
+                    parts.template take<float>(g.oc * strip)};
+    });
+    const Places read = g.read(), made = g.made();
+    const int64_t in_window = g.depth_of_window();
+    Run from[strip], to[strip];
+    in_groups(g, piece, pieces, [&](int64_t first_image, int64_t images) {
+        const float *const seen = as_read(g, x, first_image, images, room.copy);
+        for (int64_t first = 0; first < images * read.each; first += strip) {
+            const int64_t count = std::min(strip, images * read.each - first), pitch = padded<float>(count);
+            const int64_t n_from = read.runs(first, count, from), n_to = made.runs(first, count, to);
+            for (int64_t k = 0; k < in_window; k += depth) {
+                const int64_t rows = std::min(depth, in_window - k);
+                gather(g.copied, seen, offsets + k, rows, from, n_from, room.window, pitch);
+                all_rows(g.oc, Operands<float>{rows, filter + k, in_window, 1, room.window, pitch, 1, k == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
+            }
+            put(room.sums, g.oc, end, to, n_to, y + first_image * made.image, made.each);
+        }
+    });
+}
+
+/* Rows of a transposed filter that are multiplied together: tiles of about the same height. */
+int64_t rows_together(int64_t rows) {
+    const int64_t tiles = (rows + tile_rows - 1) / tile_rows;
+    return (rows + tiles - 1) / tiles;
+}
+
+/* Filters [oc, window] as tiles of `height` of their columns: of each tile row by row. */
+void transpose_filter(const Geometry &g, const float *filter, int64_t height, float *out) {
+    const int64_t in_window = g.depth_of_window();
+    for (int64_t o = 0; o < g.oc; ++o, filter += in_window) {
+        for (int64_t k = 0; k < in_window; k += height) {
+            const int64_t rows = std::min(height, in_window - k);
+            float *const to = out + k * g.oc + o * rows;
+            for (int64_t t = 0; t < rows; ++t) to[t] = filter[k + t];
+        }
+    }
+}
+
+void input_piece(const Geometry &g, int64_t piece, int64_t pieces, const float *tiles, int64_t height, const float *dy,
+                 const int64_t *offsets, const int64_t *channels, float *dx) {
+    struct Room {
+        float *copy, *back, *sums;
+    };
+    const Room room = in_workspace<0>([&g](auto &parts) {
+        return Room{parts.template take<float>(room_for_copies(g)), parts.template take<float>(g.oc * strip + unit),
+                    parts.template take<float>(tile_rows * strip)};
+    });
+    const Places read = g.read(), made = g.made();
+    const int64_t in_window = g.depth_of_window();
+    const bool once = !g.copied && g.kh == 1 && g.kw == 1 && g.sh == 1; /* each element is read once */
+    Run from[strip], to[strip];
+    in_groups(g, piece, pieces, [&](int64_t first_image, int64_t images) {
+        float *const target = g.copied ? room.copy : dx + first_image * g.image;
+        if (!once) std::memset(target, 0, static_cast<size_t>(images * g.image) * sizeof(float));
+        for (int64_t first = 0; first < images * read.each; first += strip) {
+            const int64_t count = std::min(strip, images * read.each - first), pitch = padded<float>(count);
+            const int64_t n_to = read.runs(first, count, to), n_from = made.runs(first, count, from);
+            gather(false, dy + first_image * made.image, channels, g.oc, from, n_from, room.back, pitch);
+            for (int64_t k = 0; k < in_window; k += height) {
+                const int64_t rows = std::min(height, in_window - k);
+                for (int64_t o = 0; o < g.oc; o += depth) {
+                    all_rows(rows, Operands<float>{std::min(depth, g.oc - o), tiles + k * g.oc + o * rows, 1, rows, room.back + o * pitch, pitch, 1,
+                                                   o == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
+                }
+                if (once) {
+                    scatter_rows<false>(room.sums, offsets + k, rows, to, n_to, target);
+                } else {
+                    scatter_rows<true>(room.sums, offsets + k, rows, to, n_to, target);
+                }
+            }
+        }
+        for (int64_t k = 0; g.copied && k < images; ++k) g.image_of_copy(room.copy + k * g.image, dx + (first_image + k) * g.c * g.h * g.w);
+    });
+}
+
+/* The gradient of filters is made as [window, oc], so that places of the window are gathered row by row; where the window has one element, as it is. */
+struct Sides {
+    bool swapped; /* [window, oc] */
+    int64_t rows, columns, pitch;
+
+    explicit Sides(const Geometry &g) : swapped(g.kh * g.kw > 1), rows(swapped ? g.depth_of_window() : g.oc), columns(swapped ? g.oc : g.c) {
+        pitch = (columns / strip * strip) + (columns % strip > 0 ? padded<float>(columns % strip) : 0);
+    }
+    int64_t size() const { return rows * pitch; }
+};
+
+constexpr int64_t rows_gathered = 4 * tile_rows, gathered_pitch = depth + 2 * unit; /* not a multiple of the cache's lines */
+
+void filter_piece(const Geometry &g, const Sides &sides, int64_t piece, int64_t pieces, const float *x, const float *dy, const int64_t *offsets,
+                  const int64_t *channels, float *sums) {
+    struct Room {
+        float *copy, *rows, *columns;
+        Run *seen, *back;
+    };
+    const Room room = in_workspace<0>([&](auto &parts) {
+        return Room{parts.template take<float>(room_for_copies(g)), parts.template take<float>(rows_gathered * gathered_pitch + unit),
+                    parts.template take<float>(depth * sides.pitch), parts.template take<Run>(depth), parts.template take<Run>(depth)};
+    });
+    const Places read = g.read(), made = g.made();
+    bool begun = false;
+    in_groups(g, piece, pieces, [&](int64_t first_image, int64_t images) {
+        const float *const seen = as_read(g, x, first_image, images, room.copy), *const back = dy + first_image * made.image;
+        for (int64_t first = 0; first < images * read.each; first += depth) {
+            const int64_t count = std::min(depth, images * read.each - first);
+            const int64_t n_seen = read.runs(first, count, room.seen), n_back = made.runs(first, count, room.back);
+            const Run *const by_column = sides.swapped ? room.back : room.seen, *const by_row = sides.swapped ? room.seen : room.back;
+            const int64_t n_columns = sides.swapped ? n_back : n_seen, n_rows = sides.swapped ? n_seen : n_back;
+            const float *const of_columns = sides.swapped ? back : seen, *const of_rows = sides.swapped ? seen : back;
+            const int64_t across = sides.swapped ? made.each : g.plane, *const places = sides.swapped ? offsets : channels;
+            for (int64_t o = 0; o < sides.columns; o += strip) {
+                const int64_t width = std::min(strip, sides.columns - o), pitch = padded<float>(width);
+                for (const Run *r = by_column; r < by_column + n_columns; ++r) {
+                    pack_strip(of_columns + o * across + r->from, across, int64_t(1), r->size, width, room.columns + o * depth + r->to * pitch);
+                }
+            }
+            for (int64_t k = 0; k < sides.rows; k += rows_gathered) {
+                const int64_t rows = std::min(rows_gathered, sides.rows - k);
+                gather(sides.swapped && g.copied, of_rows, places + k, rows, by_row, n_rows, room.rows, gathered_pitch);
+                for (int64_t o = 0; o < sides.columns; o += strip) {
+                    const int64_t pitch = padded<float>(std::min(strip, sides.columns - o));
+                    all_rows(rows, Operands<float>{count, room.rows, gathered_pitch, 1, room.columns + o * depth, pitch, 1, begun ? 1.0f : 0.0f,
+                                                   sums + k * sides.pitch + o, sides.pitch, pitch});
+                }
+            }
+            begun = true;
+        }
+    });
+}
+
+/* Adds up the sums of pieces in their order and puts them into the order of filters. */
+void add_up(const Geometry &g, const Sides &sides, const float *sums, int64_t pieces, float *filter) {
+    const int64_t in_window = g.depth_of_window(), size = sides.size();
+    in_ranges(g.oc, in_window * pieces * static_cast<int64_t>(sizeof(float)), [=](int64_t begin, int64_t end) {
+        const int64_t down = sides.swapped ? 1 : sides.pitch, across = sides.swapped ? sides.pitch : 1;
+        constexpr int64_t square = 16; /* of what is read by columns lines of the cache are used up */
+        for (int64_t o = begin; o < end; o += square) {
+            for (int64_t k = 0; k < in_window; k += square) {
+                for (int64_t i = o; i < std::min(o + square, end); ++i) {
+                    for (int64_t j = k; j < std::min(k + square, in_window); ++j) {
+                        const float *part = sums + i * down + j * across;
+                        float sum = *part;
+                        for (int64_t p = 1; p < pieces; ++p) sum += part[p * size];
+                        filter[i * in_window + j] = sum;
+                    }
+                }
+            }
+        }
+    });
+}
+
+/* Calls f(piece) for all pieces; false if one found no memory. */
+template <class F> bool all_pieces(int64_t pieces, const F &f) {
+    std::atomic<bool> failed{false};
+    in_pieces(pieces, [&](int64_t k) {
+        try {
+            f(k);
+        } catch (const std::bad_alloc &) {
+            failed.store(true);
+        }
+    });
+    return !failed.load();
+}
+
+/* How far channels of a result are apart. */
+void channel_offsets(const Geometry &g, int64_t *out) {
+    for (int64_t o = 0; o < g.oc; ++o) out[o] = o * g.oh * g.ow;
+}
+
+/* `norm`: the place of the scale, shift, mean and variance of a normalisation among the operands, or 0. */
+int forward(fl_call *call, int norm) {
+    const Geometry g(call->i);
+    float *const y = at<float>(call, 3);
+    if (g.empty()) {
+        std::memset(y, 0, static_cast<size_t>(g.n * g.oc * g.oh * g.ow) * sizeof(float));
+        return FL_OK;
+    }
+    try {
+        struct Room {
+            int64_t *offsets;
+            float *factor, *shift;
+        };
+        const Room room = in_workspace<1>([&g](auto &parts) {
+            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<float>(g.oc), parts.template take<float>(g.oc)};
+        });
+        g.offsets(room.offsets);
+        const float *const bias = at<float>(call, 2);
+        for (int64_t o = 0; o < g.oc; ++o) {
+            double factor = 1, shift = bias != nullptr ? static_cast<double>(bias[o]) : 0;
+            if (norm != 0) {
+                const auto of = [&](int k) { return static_cast<double>(at<float>(call, norm + k)[o]); };
+                factor = of(0) / std::sqrt(of(3) + call->f[0]);
+                shift = of(1) + (shift - of(2)) * factor;
+            }
+            room.factor[o] = static_cast<float>(factor);
+            room.shift[o] = static_cast<float>(shift);
+        }
+        const Ending end = {room.factor, room.shift, activation(call, 15)};
+        const float *const x = at<float>(call, 0), *const filter = at<float>(call, 1);
+        const int64_t pieces = g.pieces(0), *const offsets = room.offsets;
+        if (all_pieces(pieces, [&](int64_t k) { forward_piece(g, k, pieces, x, filter, offsets, end, y); })) return FL_OK;
+    } catch (const std::bad_alloc &) {
+    }
+    return no_memory(call, g.oc * strip);
+}
+
+int conv2d_plain(fl_call *call) { return forward(call, 0); }
+int conv2d_plain_norm(fl_call *call) { return forward(call, 4); }
+
+int conv2d_plain_grad_input(fl_call *call) {
+    const Geometry g(call->i);
+    float *const dx = at<float>(call, 2);
+    if (g.empty()) {
+        std::memset(dx, 0, static_cast<size_t>(g.n * g.c * g.h * g.w) * sizeof(float));
+        return FL_OK;
+    }
+    try {
+        struct Room {
+            int64_t *offsets, *channels;
+            float *tiles;
+        };
+        const Room room = in_workspace<1>([&g](auto &parts) {
+            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<int64_t>(g.oc), parts.template take<float>(g.weights())};
+        });
+        g.offsets(room.offsets);
+        channel_offsets(g, room.channels);
+        const int64_t height = rows_together(g.depth_of_window()), pieces = g.pieces(0);
+        transpose_filter(g, at<float>(call, 0), height, room.tiles);
+        const float *const dy = at<float>(call, 1);
+        if (all_pieces(pieces, [&](int64_t k) { input_piece(g, k, pieces, room.tiles, height, dy, room.offsets, room.channels, dx); })) return FL_OK;
+    } catch (const std::bad_alloc &) {
+    }
+    return no_memory(call, g.weights());
+}
+
+int conv2d_plain_grad_filter(fl_call *call) {
+    const Geometry g(call->i);
+    float *const filter = at<float>(call, 2);
+    if (g.empty()) {
+        std::memset(filter, 0, static_cast<size_t>(g.weights()) * sizeof(float));
+        return FL_OK;
+    }
+    try {
+        const Sides sides(g);
+        const int64_t pieces = g.pieces(sides.size());
+        struct Room {
+            int64_t *offsets, *channels;
+            float *sums;
+        };
+        const Room room = in_workspace<1>([&](auto &parts) {
+            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<int64_t>(g.oc), parts.template take<float>(pieces * sides.size())};
+        });
+        g.offsets(room.offsets);
+        channel_offsets(g, room.channels);
+        const float *const x = at<float>(call, 0), *const dy = at<float>(call, 1);
+        if (all_pieces(pieces, [&](int64_t k) {
+                filter_piece(g, sides, k, pieces, x, dy, room.offsets, room.channels, room.sums + k * sides.size());
+            })) {
+            add_up(g, sides, room.sums, pieces, filter);
+            return FL_OK;
+        }
+    } catch (const std::bad_alloc &) {
+    }
+    return no_memory(call, g.weights());
+}
+
+}  // namespace
+
+extern const fl_entry convolution_table[] = {
+    {"conv2d_plain.f32", conv2d_plain, "xxnx|mmmmmmmddiiiidd[i]||?"},
+    {"conv2d_plain_norm.f32", conv2d_plain_norm, "xxnxxxxx|mmmmmmmddiiiidd[i]|f|?"},
+    {"conv2d_plain_grad_input.f32", conv2d_plain_grad_input, "xxx|mmmmmmmddiiiidd||?"},
+    {"conv2d_plain_grad_filter.f32", conv2d_plain_grad_filter, "xxx|mmmmmmmddiiiidd||?"},
+    {nullptr, nullptr, nullptr}};
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif
