@@ -20,7 +20,7 @@ from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
 from .. import failures
 from ..plan import marks
-from ..plan.analysis import Analysis
+from ..plan.analysis import Analysis, analysed
 from ..plan.found import Missed, Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
@@ -87,19 +87,22 @@ class Plan(StepPlan):
     ) -> None:
         from .bodies import LoopBody
 
-        analysis = Analysis(
-            block or program.global_block(),
-            scope,
-            dict(feed),
-            fetches,
-            ops,
-            varying,
-            later,
-            self.branches,
-            values,
-            finds,
-            named,
-            lambda form, feeds: LoopBody(program, scope, form, feeds),
+        analysis = analysed(
+            lambda empty: Analysis(
+                block or program.global_block(),
+                scope,
+                dict(feed),
+                fetches,
+                ops,
+                varying,
+                later,
+                self.branches,
+                values,
+                finds,
+                named,
+                lambda form, feeds: LoopBody(program, scope, form, feeds),
+                empty,
+            )
         )
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
@@ -222,7 +225,7 @@ class Plan(StepPlan):
         early = instructions[: ends[-1]] if ends else ()
         for op in {id(op): op for each in early for op in each.ops}.values():
             definition = op.definition
-            if definition.random or (definition.host and definition not in (*marks.MARKS, RANK)):
+            if definition.random or (definition.host and definition not in (*marks.MARKS, marks.FULL, RANK)):
                 raise CannotPlan(f"sizes are found behind operator {op.type}, which cannot be undone", op)
         names = sorted(self._persistables(early))
         if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Analysis:
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
         named: what is said of feeds; by default those sizes vary that the block leaves open.
         make_body: what makes plans for the turns of loops.
+        empty: see `branching.InLine`.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -59,9 +60,11 @@ class Analysis:
         finds: Mapping[str, int] | None = None,
         named: Named | None = None,
         make_body: Any = None,
+        empty: Collection[int] = (),
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
+        self._empty = empty
         self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, named, make_body)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
@@ -84,7 +87,7 @@ class Analysis:
     def _in_line(self, ops: Sequence[Operator], fetches: Sequence[str]) -> list[Operator]:
         """Operators with the blocks of branches in their places."""
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
-        lines = branching.InLine({*self.meta.shapes, *perhaps})
+        lines = branching.InLine({*self.meta.shapes, *perhaps}, self._empty)
         steps = unrolling.Unrolling(self.meta.has)
         loops = turning.Turning(ops)
         made = [*lines.of(loops.of(steps.of(ops)))]
@@ -163,6 +166,18 @@ class Analysis:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
                 self.steps += self._step(sparse.dense(self.steps[-1][0], name, self.meta), set(), Counter())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
+
+
+def analysed(make: Callable[[set[int]], Analysis]) -> Analysis:
+    """The `Analysis` that `make` makes of the branches that nothing goes through, by `branching.InLine`."""
+    empty: set[int] = set()
+    while True:
+        try:
+            return make(empty)
+        except marks.Empty as refusal:
+            if refusal.branch in empty:
+                raise
+            empty.add(refusal.branch)
 
 
 class Versions:

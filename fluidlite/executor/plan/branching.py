@@ -22,7 +22,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, VERSION, grad_name
-from .marks import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE
+from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
 from .shapes import CannotPlan, in_place_of, renamed, takes_no_part, works_alone
 
 RAN = "@RAN"
@@ -48,9 +48,21 @@ def in_line(op: Operator) -> bool:
     if op.type == "while":
         if kept_names(op) is not None:
             return False
-    elif not op.attr("is_scalar_condition") or (
-        op.type == "conditional_block_grad" and not _gradient_in_line(op)
-    ):
+    elif not op.attr("is_scalar_condition"):
+        return False
+    return _block_in_line(op)
+
+
+def by_size(op: Operator) -> bool:
+    """Whether an operator is a branch, or the gradient of one, that runs if nothing that it reads is empty, and may be
+    in a plan: sizes decide while that is made.
+    """
+    branch = op.type in ("conditional_block", "conditional_block_grad")
+    return branch and not op.attr("is_scalar_condition") and _block_in_line(op)
+
+
+def _block_in_line(op: Operator) -> bool:
+    if op.type == "conditional_block_grad" and not _gradient_in_line(op):
         return False
     block = op.attrs["sub_block"]
     # Each operator would put a shared block in its place, and those in it the ones that they share.
@@ -199,13 +211,15 @@ def _names_within(block: Block) -> Callable[[str], bool]:
 class InLine:
     """Operators with the blocks of branches in their places.
 
-    `given`: the variables that have a value before.
+    `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
+    of their attributes.
     `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may.
     """
 
-    def __init__(self, given: Collection[str]) -> None:
+    def __init__(self, given: Collection[str], empty: Collection[int] = ()) -> None:
         self.unset: dict[str, Operator] = {}
         self._known = set(given)
+        self._empty = empty
 
     def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
         """The operators, by the `names` that variables have here."""
@@ -213,7 +227,9 @@ class InLine:
         for op in ops:
             if takes_no_part(op):
                 continue
-            if not in_line(op):
+            if by_size(op):
+                yield from [*self._by_size(op, names)]
+            elif not in_line(op):
                 made = renamed(op, names)
                 if op.definition not in MARKS:
                     for name in made.reads():
@@ -260,6 +276,26 @@ class InLine:
         body = self._body(block, {**names, **own_names(block)}, op.type == "while")
         yield from self._jump(op, condition, body)
 
+    def _by_size(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        """A branch that runs if nothing that it reads is empty."""
+        if op.type == "conditional_block_grad":
+            yield from self._gradient(op, names)
+            return
+        empty = id(op.attrs) in self._empty
+        block, reads = op.attrs["sub_block"], [names.get(name, name) for name in op.inputs["Input"]]
+        known = [name for name in reads if name in self._known or block._is_persistable(name)]
+        yield in_place_of(op, FULL, {"X": known}, {}, {"empty": empty, "branch": id(op.attrs)})
+        if not empty:
+            yield from self.of(block.ops, {**names, **own_names(block)})
+            return
+        for name in op.outputs.get("Out", ()):
+            var, out = op.block._find_var_recursive(name), names.get(name, name)
+            if var is not None and out not in self._known and not var.persistable:
+                shape = [0, *(max(size, 0) for size in var.shape[1:])]
+                attrs = {"shape": shape, "dtype": int(var.dtype), "value": 0.0}
+                yield in_place_of(op, "fill_constant", {}, {"Out": [out]}, attrs)
+                self._set([out])
+
     def _body(self, block: Block, names: Mapping[str, str], again: bool = False) -> list[Operator]:
         """The operators of a block; what they set is set where it has run only. `again`: whether turns follow."""
         known, unset = set(self._known), dict(self.unset)
@@ -303,7 +339,8 @@ class InLine:
         assert forward is not None
         (scope,) = op.inputs["Scope"]
         scope = names.get(scope, scope)
-        if not names and scope + RAN not in self._known:
+        by_size = not op.attr("is_scalar_condition")
+        if not names and not by_size and scope + RAN not in self._known:
             raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
         inner = {**names, **own_names(forward.attrs["sub_block"]), **own_names(block)}
         arriving, states = _arriving(op), {}
@@ -334,7 +371,10 @@ class InLine:
             self._set([out])
             if inner[inside] in made:
                 body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
-        yield from self._jump(op, scope + RAN, body)
+        if not by_size:
+            yield from self._jump(op, scope + RAN, body)
+        elif id(forward.attrs) not in self._empty:
+            yield from body
         for source, out in ends:
             yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
             self._set([out])

@@ -76,5 +76,31 @@ CHOOSE = OpDef(
     lod_from=None,
     doc="The one of X that Mask numbers; the others may hold anything.",
 )
+
+
+class Empty(CannotPlan):
+    """A branch that nothing goes through stands in line, or one that something does is left out: `branch`."""
+
+    def __init__(self, branch: int) -> None:
+        super().__init__("another branch is taken where something is empty")
+        self.branch = branch
+
+
+def _infer_full(op: OpView) -> None:
+    if any(n == 0 for k in range(op.count("X")) for n in op.shape("X", k)) != op.attr("empty"):
+        raise Empty(op.attr("branch"))
+
+
+FULL = OpDef(
+    "full",
+    inputs=("X*#",),
+    outputs=(),
+    attrs={"empty": False, "branch": 0},
+    infer=_infer_full,
+    kernel=_by_hand,
+    native=lambda op: [],
+    host=True,
+    doc="Whether any of X is empty, which decides about a branch, is said when the plan is made.",
+)
 BEGINS, ENDS = (BEGIN, LOOP), (END, AGAIN)
 MARKS = (*BEGINS, *ENDS)

@@ -23,7 +23,7 @@ from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import counts
 from ...ops.registry import EMPTY, grad_name
-from .branching import in_line
+from .branching import by_size, in_line
 from .counted import Access, Counted, Odd
 from .kept_branches import kept_within
 from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same
@@ -72,7 +72,7 @@ class Turning:
         for op in ops:
             take = _TAKEN.get(op.type)
             if take is None or in_line(op):
-                if works_alone(op) and not in_line(op) and not takes_no_part(op):
+                if works_alone(op) and not (in_line(op) or by_size(op) or takes_no_part(op)):
                     # It may change what is known of arrays and counters.
                     raise CannotPlan(f"operator {op.type} runs blocks, or works on what is no tensor", op)
                 self._note(op)

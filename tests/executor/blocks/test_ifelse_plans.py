@@ -1,0 +1,175 @@
+"""`IfElse` in the one plan of a program: rows that go two ways, perhaps none or one, against the interpreter."""
+
+import os
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+
+from .test_sizes_of_the_data import run, same
+
+layers = fluid.layers
+WIDTH = 3
+
+
+def two_ways(x, mask):
+    hidden = layers.fc(x, WIDTH, act="tanh")
+    choice = layers.IfElse(mask)
+    with choice.true_block():
+        rows = choice.input(hidden)
+        choice.output(layers.fc(rows, 2), layers.scale(rows, -1.0))
+    with choice.false_block():
+        rows = choice.input(hidden)
+        choice.output(layers.fc(rows, 2, act="tanh"), layers.scale(rows, 2.0))
+    return choice()
+
+
+def several_inputs(x, mask):
+    other = layers.fc(x, WIDTH)
+    choice = layers.IfElse(mask)
+    with choice.true_block():
+        choice.output(choice.input(x) * choice.input(other))
+    with choice.false_block():
+        choice.output(layers.relu(choice.input(other)))
+    return choice()
+
+
+def one_side(x, mask):
+    hidden, choice = layers.fc(x, WIDTH), layers.IfElse(mask)
+    with choice.true_block():
+        choice.output(layers.fc(choice.input(hidden), 2, act="sigmoid"))
+    return choice()
+
+
+def one_behind_the_other(x, mask):
+    (first,) = several_inputs(x, mask)
+    key = layers.reduce_sum(first, dim=1, keep_dim=True)
+    return two_ways(first, key > layers.fill_constant_batch_size_like(key, [-1, 1], "float32", 0.1))
+
+
+def branch_inside(x, mask):
+    """A block of rows in which a condition of one element decides again."""
+    hidden, choice = layers.fc(x, WIDTH), layers.IfElse(mask)
+    with choice.true_block():
+        rows = choice.input(hidden)
+        positive = layers.reduce_sum(rows) > layers.fill_constant([1], "float32", 0.0)
+        choice.output(layers.cond(positive, lambda: rows * 2.0, lambda: rows * 3.0))
+    with choice.false_block():
+        choice.output(layers.tanh(choice.input(hidden)))
+    return choice()
+
+
+PROGRAMS = [two_ways, several_inputs, one_side, one_behind_the_other, branch_inside]
+
+
+def built(build):
+    x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
+    x.stop_gradient = False
+    outs = build(x, mask)
+    loss = sum(layers.reduce_sum(out * out) for out in outs)
+    fluid.optimizer.Momentum(0.001, 0.5).minimize(loss)
+    return [*outs, loss, "x@GRAD"]
+
+
+def feeds(random, count):
+    """Masks with none, one, several or all of their rows."""
+    for _ in range(count):
+        rows = random.randint(2, 8)
+        mask = random.permutation(np.arange(rows) < random.choice([0, 1, rows // 2, rows - 1, rows]))
+        yield {"x": random.uniform(-1, 1, (rows, WIDTH)).astype("float32"), "mask": mask.reshape(-1, 1)}
+
+
+@pytest.mark.parametrize("build", PROGRAMS)
+def test_as_operator_by_operator(build):
+    fetched, fed = built(build), [*feeds(np.random.RandomState(5), 30)]
+    want, _ = run(fetched, "interpret", fed)
+    got, text = run(fetched, "plan", fed)
+    same(got, want)
+    assert "split_lod_tensor(" in text.partition("run in pieces")[0]
+
+
+@pytest.mark.parametrize("build", PROGRAMS)
+def test_rows_on_both_sides_are_one_plan(build):
+    fetched, random = built(build), np.random.RandomState(6)
+    fed = []
+    for _ in range(6):
+        mask = np.arange(24)[:, None] % 3 > random.randint(0, 2)
+        fed.append({"x": random.uniform(-1, 1, (24, WIDTH)).astype("float32"), "mask": mask})
+    _, text = run(fetched, "plan", fed)
+    plans, _, pieces = text.partition("run in pieces: steps that none of these plans is for")
+    assert "momentum" in plans and "conditional_block" not in plans
+    assert sum(line.endswith("of its own") for line in pieces.splitlines()) == 0
+    assert sum("instructions on the CPU for" in line for line in plans.splitlines()) <= 2
+
+
+def test_sequences_go_two_ways():
+    words = fluid.data("words", [None, 1], "int64", lod_level=1)
+    mask = fluid.data("mask", [None, 1], "bool")
+    choice = layers.IfElse(mask)
+    rows = layers.embedding(words, [9, WIDTH])
+    with choice.true_block():
+        choice.output(layers.fc(choice.input(rows), 2))
+    with choice.false_block():
+        choice.output(layers.fc(choice.input(rows), 2, act="tanh"))
+    (out,) = choice()
+    loss = layers.reduce_sum(layers.sequence_pool(out, "sqrt"))
+    fluid.optimizer.SGD(0.05).minimize(loss)
+    random, fed = np.random.RandomState(4), []
+    for _ in range(12):
+        lengths = random.randint(1, 5, 6).tolist()
+        tokens = fluid.create_lod_tensor(random.randint(0, 9, (sum(lengths), 1)), [lengths], fluid.CPUPlace())
+        fed.append({"words": tokens, "mask": random.rand(6, 1) < random.choice([0.0, 0.5, 1.0])})
+    same(run([out, loss], "plan", fed)[0], run([out, loss], "interpret", fed)[0])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_children_of_a_fork_run_the_plans_they_inherit():
+    """IfElse, a loop with a gradient and a branch in plans that were made, and have run, before the fork."""
+    x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
+    sequences = fluid.data("words", [None, 1], "int64", lod_level=1)
+    embedded, rnn = layers.embedding(sequences, [9, WIDTH]), layers.DynamicRNN()
+    with rnn.block():
+        word = rnn.step_input(embedded)
+        state = rnn.memory(shape=[WIDTH], value=0.0)
+        new = layers.fc([word, state], WIDTH, act="tanh")
+        rnn.update_memory(state, new)
+        rnn.output(new)
+    (out,) = two_ways(x, mask)[:1]
+    turned = layers.cond(
+        layers.reduce_sum(out) > layers.fill_constant([1], "float32", 0.0),
+        lambda: out * 2.0,
+        lambda: out * 3.0,
+    )
+    loss = layers.reduce_sum(turned) + layers.reduce_sum(layers.sequence_pool(rnn(), "last"))
+    fluid.optimizer.SGD(0.01).minimize(loss)
+    random, exe = np.random.RandomState(7), fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fed = []
+    for one in feeds(random, 8):
+        one["mask"][:] = np.arange(len(one["mask"]))[:, None] % 2 == 0
+        lengths = random.randint(1, 5, 4).tolist()
+        one["words"] = fluid.create_lod_tensor(
+            random.randint(0, 9, (sum(lengths), 1)), [lengths], fluid.CPUPlace()
+        )
+        fed.append(one)
+
+    def steps():
+        return np.array([exe.run(feed=one, fetch_list=[loss])[0].item() for one in fed])
+
+    steps()
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(write, steps().tobytes())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        found = np.frombuffer(file.read())
+    assert os.waitpid(child, 0)[1] == 0
+    np.testing.assert_array_equal(found, steps())
+    assert (
+        exe.describe().count("turns(") and "split_lod_tensor(" in exe.describe().partition("run in pieces")[0]
+    )
