@@ -182,7 +182,9 @@ class OpView:
         self.meta.set(name, (sequences + 1,), VarType.INT64)
         return name
 
-    def found(self, slot: str, most: Sequence[int], least: Sequence[float] = ()) -> list[int] | None:
+    def found(
+        self, slot: str, most: Sequence[int], least: Sequence[float] = (), axes: Sequence[int] = ()
+    ) -> list[int] | None:
         """Sizes that the native kernel finds when it runs, and hands over by a `FIND`; None where they have to be known
         beforehand.
 
@@ -190,9 +192,15 @@ class OpView:
             slot: the output that they are about, for messages.
             most: a number for each that it most likely is, or that it never exceeds.
             least: a size below this has plans of its own; by default 2 for each.
+            axes: of the output which they are, if they are some of its sizes.
         """
         find = getattr(self.meta, "found", None)
-        return find(self.name(slot), most, least) if find is not None else None
+        return find(self.name(slot), most, least, axes) if find is not None else None
+
+    @property
+    def finds(self) -> bool:
+        """Whether native kernels may find sizes when they run."""
+        return getattr(self.meta, "finds", False)
 
     def room(self, slot: str, shape: Sequence[int]) -> None:
         """Say how large the native kernel may make an output whose sizes it finds."""

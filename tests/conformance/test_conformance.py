@@ -25,10 +25,8 @@ builds recomputation.
 """
 
 TURN_BY_TURN = {
-    "f_basic_decoder": "a turn slices by numbers that only the data know",
     "f_while_nested": "a turn has a loop",
     "g_contrib_decoder": "a turn has branches that write to arrays",
-    "g_decode_options": "a turn slices by numbers that only the data know",
 }
 """Cases with loops, the turns of which are plans, that the engine does not take all by itself; and why."""
 

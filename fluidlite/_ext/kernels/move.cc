@@ -221,6 +221,71 @@ int slice_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* Where a slice is by the numbers in the first operand, those where it starts and those where it ends, as Fluid understands
+ * them. ints: for each axis its length, and which of the numbers are meant, counted from 1; 0 for all of the axis. The
+ * second operand: how long the slice is on each axis, 0 if nothing is left, then where it starts. */
+template <class Index> int slice_find(fl_call *call) {
+    const int64_t rank = call->i[0], *shape = call->i + 1, *which = shape + rank;
+    const Index *numbers = at<Index>(call, 0);
+    int64_t *length = at<int64_t>(call, 1), *first = length + rank;
+    int64_t count = 0;
+    for (int64_t k = 0; k < rank; ++k) count = std::max(count, which[k]);
+    for (int64_t k = 0; k < rank; ++k) {
+        int64_t start = 0, end = shape[k];
+        if (which[k] > 0) {
+            start = static_cast<int64_t>(numbers[which[k] - 1]);
+            end = static_cast<int64_t>(numbers[count + which[k] - 1]);
+            start = std::max<int64_t>(start < 0 ? start + shape[k] : start, 0);
+            end = std::min(std::max<int64_t>(end < 0 ? end + shape[k] : end, 0), shape[k]);
+        }
+        length[k] = std::max<int64_t>(end - start, 0);
+        first[k] = std::min(start, shape[k]);
+    }
+    return FL_OK;
+}
+
+/* ints: bytes of an element, rank, then for each axis the length of the whole and that of the slice, which has to be as
+ * `slice_find` has it in `place`. Calls copy(whole offset, slice offset, bytes) for each row of the slice. */
+template <class Copy> int found_slice(fl_call *call, const int64_t *place, const Copy &copy) {
+    const int64_t itemsize = call->i[0], rank = call->i[1], *shape = call->i + 2, *length = shape + rank;
+    int64_t numbers[2 + 3 * max_rank] = {itemsize, rank};
+    for (int64_t k = 0; k < rank; ++k) {
+        const int64_t start = place[rank + k];
+        if (place[k] != length[k]) return out_of_range(call, place[k], k, length[k] + 1);
+        if (start < 0 || start > shape[k] - length[k]) return out_of_range(call, start, k, shape[k] - length[k] + 1);
+        numbers[2 + k] = shape[k];
+        numbers[2 + rank + k] = start;
+        numbers[2 + 2 * rank + k] = start + length[k];
+    }
+    fl_call whole = *call;
+    whole.i = numbers;
+    copy(Slice(&whole));
+    return FL_OK;
+}
+
+int slice_at(fl_call *call) {
+    const int64_t itemsize = call->i[0];
+    const char *x = at<char>(call, 0);
+    char *out = at<char>(call, 2);
+    return found_slice(call, at<int64_t>(call, 1), [&](const Slice &part) {
+        part.box.walk([&](int64_t a, int64_t b) {
+            std::memcpy(out + b * itemsize, x + (part.first + a) * itemsize, static_cast<size_t>(part.row * itemsize));
+        });
+    });
+}
+
+int slice_at_grad(fl_call *call) {
+    const int64_t itemsize = call->i[0];
+    const char *g = at<char>(call, 0);
+    char *dx = at<char>(call, 2);
+    return found_slice(call, at<int64_t>(call, 1), [&](const Slice &part) {
+        if (part.whole > 0) std::memset(dx, 0, static_cast<size_t>(part.whole * itemsize));
+        part.box.walk([&](int64_t a, int64_t b) {
+            std::memcpy(dx + (part.first + a) * itemsize, g + b * itemsize, static_cast<size_t>(part.row * itemsize));
+        });
+    });
+}
+
 /* Calls row(x offset, out offset, length, times) for every row of x, repeated so often; x stands still along an axis that
  * repeats it. */
 template <class Row> void walk_expanded(int rank, const int64_t *shape, const int64_t *times, const Row &row) {
@@ -367,6 +432,10 @@ const fl_entry table[] = {
     {"transpose", transpose, "xx|dr(zz)||?"},
     {"slice", slice, "xx|dr(zzz)||?"},
     {"slice_grad", slice_grad, "xx|dr(zzz)||?"},
+    {"slice_find.i32", slice_find<int32_t>, "xx|r(zz)||?"},
+    {"slice_find.i64", slice_find<int64_t>, "xx|r(zz)||?"},
+    {"slice_at", slice_at, "xxx|dr(zz)||?"},
+    {"slice_at_grad", slice_at_grad, "xxx|dr(zz)||?"},
     {"expand", expand, "xx|dr(zz)||?"},
     {"choose", choose, "xx(x)|z||aB,1I,(aB)"},
     {"element_read", element_read, "xx(x)|(z)||1B,1L,(@B)"},

@@ -112,6 +112,7 @@ class ExactMeta:
     ) -> None:
         self.block = block
         self._finds = finds
+        self.finds = finds is not None
         self.make_body = make_body
         self.ranks: dict[str, str] = {}  # rank table -> the offsets of the sequences that it is of
         self.in_order: dict[str, Other] = {}  # offsets of others in the order of a table -> these
@@ -224,11 +225,14 @@ class ExactMeta:
         made[:] = [self.sizes.root(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
         return made.reshape(array.shape)
 
-    def found(self, name: str, most: Sequence[int], least: Sequence[float]) -> list[int] | None:
+    def found(
+        self, name: str, most: Sequence[int], least: Sequence[float], axes: Sequence[int] = ()
+    ) -> list[int] | None:
         """See `OpView.found`."""
         if self._finds is None:
             return None
-        return self.find([f"{name}#{k}" for k in range(len(most))], most, least or (2,) * len(most))
+        labels = [f"{name}#{k}" for k in axes or range(len(most))]
+        return self.find(labels, most, least or (2,) * len(most))
 
     def find(self, labels: list[str], guesses: Sequence[int], least: Sequence[float]) -> list[int]:
         """Sizes that an operator finds, by what they are called: as they have been found to be, or else as guessed."""

@@ -116,8 +116,6 @@ class Driver(Interpreter):
         ):  # which wants the time of each operator
             return False
         if pieces.finds:
-            if kept_names(op) is not None:
-                return False
             return self._loop_finding(pieces, op, environment)
         try:
             for piece in pieces.loops:
@@ -129,7 +127,7 @@ class Driver(Interpreter):
         except (CannotPlan, Missed) as refusal:
             if isinstance(refusal, Missed) or not refusal.passing:
                 pieces.no_loop, pieces.loops = str(refusal), []
-                if pieces.has_arrays and kept_names(op) is None:
+                if pieces.has_arrays:
                     pieces.no_loop, pieces.finds = "", True
                     return self._loop_finding(pieces, op, environment)
             return False
@@ -151,7 +149,7 @@ class Driver(Interpreter):
                 if missed.turns:
                     sizes, untried, made = {}, list(pieces.loops), 0
                 elif missed.sizes is None:
-                    return None
+                    return None if kept_names(op) is None else False
                 else:
                     sizes.update(missed.sizes)
             except (CannotPlan, EnforceNotMet) as refusal:  # the second is told by the turn, if it is true

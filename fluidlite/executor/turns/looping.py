@@ -303,7 +303,9 @@ class LoopPiece(Piece):
         plan.begin(environment)
         try:
             plan.run()
-        except Missed:
+        except Missed as missed:
+            if self._scopes:  # what has been kept of the turns before is with this plan
+                raise Missed(str(missed), sizes=missed.sizes) from None
             if plan.finds:
                 plan.back_out(environment)
             raise

@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
-from ...base.dtypes import VarType
+from ...base.dtypes import VarType, to_numpy
+from ...base.sizes import is_fixed
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import itemsize
+from ..op_view import FIND
 from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 from .manipulation import RANK_LIMIT
 from .views import known_numbers, numbers
 
 DOUT = grad_name("Out")
 DINPUT = grad_name("Input")
+_INDICES = ("StartsTensorList", "StartsTensor", "EndsTensorList", "EndsTensor")
 INDEX_SLOTS = ("StartsTensor?", "EndsTensor?", "StartsTensorList*?", "EndsTensorList*?")
 ATTRS: dict[str, Any] = {"axes": [], "starts": [], "ends": [], "infer_flags": [], "decrease_axis": []}
 Fail = Any
@@ -62,14 +65,37 @@ def _infer_slice(op: OpView) -> None:
         if not 0 <= axis < len(x):
             raise op.fail(f"axes must be in [0, {len(x)}), got {axis}")
         if starts is None or ends is None:
-            dims[axis] = 1 if axis in op.attr("decrease_axis") else _partly_known(op, k, x[axis])
+            dims[axis] = _partly_known(op, k, x[axis])
         elif x[axis] >= 0:
             first, last = _range(op.fail, x[axis], starts[k], ends[k])
             dims[axis] = last - first
-    for axis in op.attr("decrease_axis"):
+    gone = op.attr("decrease_axis")
+    unknown = [axis for axis, n in enumerate(dims) if n < 0 and axis in axes]
+    if op.finds and unknown and _index_type(op) is not None:
+        places = [-1 - axis if axis in gone else axis - sum(k < axis for k in gone) for axis in unknown]
+        for axis, size in zip(unknown, op.found("Out", [1] * len(unknown), axes=places) or (), strict=True):
+            dims[axis] = size
+    for axis in gone:
         if dims[axis] not in (1, -1):
             raise op.fail(f"dimension {axis} of the slice is {dims[axis]} and cannot be dropped")
-    op.set("Out", _without(dims, op.attr("decrease_axis")), op.dtype("Input"))
+    op.set("Out", _without([1 if k in gone else n for k, n in enumerate(dims)], gone), op.dtype("Input"))
+
+
+def _index_type(op: OpView) -> str | None:
+    """The type of the numbers of a slice by tensors; None if no native kernel takes them."""
+    kinds = {op.dtype(slot, k) for slot in _INDICES for k in range(op.count(slot))}
+    known = {VarType.INT32: "i32", VarType.INT64: "i64"}
+    counts = [_count(op, what) for what in ("Starts", "Ends")]
+    if counts != [len(op.attr("axes"))] * 2 or len(kinds) != 1:
+        return None
+    return known.get(kinds.pop())
+
+
+def _count(op: OpView, what: str) -> int:
+    """How many numbers there are in tensors; -1 if only the data know."""
+    slot = f"{what}TensorList" if op.has(f"{what}TensorList") else f"{what}Tensor"
+    shapes = [op.shape(slot, k) for k in range(op.count(slot))]
+    return sum(map(product, shapes)) if all(map(is_fixed, shapes)) else -1
 
 
 def _partly_known(op: OpView, k: int, size: int) -> int:
@@ -113,13 +139,57 @@ def _slice_grad(
     return whole
 
 
-def _slice_call(op: OpView, kernel: str, source: str, target: str) -> Call | None:
+def _slice_call(op: OpView, kernel: str, source: str, target: str) -> list[Call] | Call | None:
     x, starts, ends = op.shape("Input"), _known(op, "Starts"), _known(op, "Ends")
-    if starts is None or ends is None or len(x) > RANK_LIMIT or not op.has(target):
+    if len(x) > RANK_LIMIT or not op.has(target):
         return None
+    if starts is None or ends is None:
+        return _found_call(op, source, target)
     where = _slices(x, op.attr("axes"), starts, ends)
     bounds = [*(s.start for s in where), *(s.stop for s in where)]
     return Call(kernel, [op.name(source), op.name(target)], [itemsize(op, "Input"), len(x), *x, *bounds])
+
+
+def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
+    """The calls of a slice by numbers that only the data know, or of its gradient."""
+    x, kind, axes, gone = op.shape("Input"), _index_type(op), list(op.attr("axes")), op.attr("decrease_axis")
+    back = target == DINPUT
+    if kind is None or not (back or op.finds):
+        return None
+    names = [
+        (name, op.shape(slot, k), op.dtype(slot, k))
+        for slot in _INDICES
+        for k, name in enumerate(op.names(slot))
+    ]
+    dtype = names[0][2]
+    numbers = op.scratch(target, "NUMBERS", (2 * len(axes),), dtype)
+    places = op.scratch(target, "PLACES", (2 * len(x),), VarType.INT64)
+    part = iter(op.shape(DOUT if back else "Out"))
+    lengths = [1 if axis in gone else next(part) for axis in range(len(x))]
+    which = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(len(x))]
+    width = to_numpy(dtype).itemsize
+    calls = [
+        Call(
+            "concat",
+            [*(name for name, _, _ in names), numbers],
+            [1, *(width * product(n) for _, n, _ in names)],
+        ),
+        Call(f"slice_find.{kind}", [numbers, places], [len(x), *x, *which]),
+    ]
+    if not back:
+        unknown = [
+            axis
+            for axis in range(len(x))
+            if axis in axes and _partly_known(op, axes.index(axis), x[axis]) < 0
+        ]
+        calls.append(Call(FIND, [places], [n for axis in unknown for n in (axis, lengths[axis])]))
+    kernel = "slice_at_grad" if back else "slice_at"
+    calls.append(
+        Call(
+            kernel, [op.name(source), places, op.name(target)], [itemsize(op, "Input"), len(x), *x, *lengths]
+        )
+    )
+    return calls
 
 
 register(
