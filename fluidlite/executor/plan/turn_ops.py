@@ -294,6 +294,11 @@ def _infer_loop(op: OpView) -> None:
             body.check_carried(each.name, each.after, leaves, (op.shape("First", k)[0], *shape[1:]), dtype)
 
 
+def _is_one_of(size: int, wanted: Sequence[int]) -> bool:
+    """Whether a size is one of these, with a guard if no formula says so."""
+    return any(always_equal(size, each) for each in wanted) or any(size == each for each in wanted)
+
+
 def _in_a_turn(
     op: OpView, form: LoopForm, slot: str, k: int
 ) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
@@ -314,7 +319,7 @@ def _in_a_turn(
         raise CannotPlan("a turn works on sequences")
     if slot in ("Given", "Same"):
         wanted = (rows,) if slot == "Given" else (first, every)
-        if shape and not any(always_equal(shape[0], size) for size in wanted):
+        if shape and not _is_one_of(shape[0], wanted):
             raise CannotPlan("what its turns read has other rows")
     moves = form.carried[k].rows if slot == "First" else "m" if slot == "Like" else "n"
     return (moves or shape[0], *shape[1:]) if shape else (), dtype, ()
