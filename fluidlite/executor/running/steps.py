@@ -13,6 +13,7 @@ from ...backend import to_host
 from ...backend.cupy_ import faults
 from ...base import flags, profiling
 from ...base.dtypes import VarType
+from ...base.errors import EnforceNotMet
 from ...base.one_element import convertible
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
@@ -207,6 +208,10 @@ def _plan(
     except CannotPlan as reason:
         # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
         cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
+    except EnforceNotMet:
+        if cache.sizes is None:
+            raise
+        # Of sizes that were guessed: what is wrong with those of a step, its operators have told.
 
 
 def _run_planned(

@@ -103,6 +103,25 @@ def test_rows_on_both_sides_are_one_plan(build):
     assert sum("instructions on the CPU for" in line for line in plans.splitlines()) <= 2
 
 
+def test_sizes_that_were_never_found_are_guessed_without_harm():
+    """What a block finds is nowhere when its step is over: a plan for other sizes says nothing about the step."""
+    x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
+    choice = layers.IfElse(mask)
+    with choice.true_block():
+        rows = choice.input(x)
+        three = layers.gather_nd(rows, layers.where(rows > 0.5))
+        choice.output(rows + layers.reduce_sum(three * layers.assign(np.array([1.0, 2.0, 3.0], "float32"))))
+    with choice.false_block():
+        choice.output(choice.input(x))
+    (out,) = choice()
+    exe, value = fluid.Executor(), np.zeros((4, WIDTH), "float32")
+    value[0] = 1.0
+    feed = {"x": value, "mask": np.array([[True], [True], [False], [False]])}
+    for _ in range(12):
+        (found,) = exe.run(feed=feed, fetch_list=[out])
+        np.testing.assert_array_equal(found, value + np.array([[6.0], [6.0], [0.0], [0.0]], "float32"))
+
+
 def test_sequences_go_two_ways():
     words = fluid.data("words", [None, 1], "int64", lod_level=1)
     mask = fluid.data("mask", [None, 1], "bool")
