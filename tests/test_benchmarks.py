@@ -97,7 +97,15 @@ ROWS = {
         *(f"encoder: {stage}, s" for stage in STAGES),
     ],
     "sequences": [
-        *("sequence_conv_pool", "DynamicRNN", "dynamic_lstm", "dynamic_gru", "StaticRNN", "while_loop"),
+        *(
+            "sequence_conv_pool",
+            "DynamicRNN",
+            "attention",
+            "dynamic_lstm",
+            "dynamic_gru",
+            "StaticRNN",
+            "while_loop",
+        ),
     ],
     "tagging": ["linear_chain_crf", "warpctc"],
     "decoding": ["beam search", "attention"],

@@ -34,6 +34,24 @@ def dynamic_rnn():
     return layers.sequence_last_step(rnn())
 
 
+def attention():
+    """Each step looks at all words of its sentence."""
+    rows = embedded(fluid.data("words", [None, 1], "int64", lod_level=1))
+    keys = layers.fc(rows, HIDDEN, bias_attr=False)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word, values, asked = rnn.step_input(rows), rnn.static_input(rows), rnn.static_input(keys)
+        before = rnn.memory(shape=[HIDDEN], value=0.0)
+        asks = layers.sequence_expand(layers.fc(before, HIDDEN, bias_attr=False), asked)
+        mixed = layers.tanh(layers.elementwise_add(asked, asks))
+        weights = layers.sequence_softmax(layers.fc(mixed, 1, bias_attr=False))
+        found = layers.sequence_pool(layers.elementwise_mul(values, weights), "sum")
+        hidden = layers.fc([word, found, before], HIDDEN, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden)
+    return layers.sequence_last_step(rnn())
+
+
 def dynamic_lstm():
     rows = layers.fc(embedded(fluid.data("words", [None, 1], "int64", lod_level=1)), 4 * HIDDEN)
     return layers.sequence_pool(layers.dynamic_lstm(rows, 4 * HIDDEN)[0], "max")
@@ -100,6 +118,7 @@ def loop():
 WORKS = {
     "sequence_conv_pool": (lambda: trained(conv_pool), ragged),
     "DynamicRNN": (lambda: trained(dynamic_rnn), ragged),
+    "attention": (lambda: trained(attention), ragged),
     "dynamic_lstm": (lambda: trained(dynamic_lstm), ragged),
     "dynamic_gru": (lambda: trained(dynamic_gru), ragged),
     "StaticRNN": (lambda: trained(static_rnn), fixed),

@@ -45,6 +45,27 @@ class PaddedLoop(nn.Module):
         return self.last(hidden)
 
 
+class Attending(PaddedLoop):
+    """Each step looks at all words of its sentence."""
+
+    def __init__(self):
+        super().__init__()
+        self.keys, self.asks = [nn.Linear(size, HIDDEN, bias=False) for size in (EMBEDDING, HIDDEN)]
+        self.weigh = nn.Linear(HIDDEN, 1, bias=False)
+        self.cell = nn.Linear(2 * EMBEDDING + HIDDEN, HIDDEN)
+
+    def forward(self, words, lengths):
+        rows, hidden = self.embedding(words), torch.zeros(BATCH, HIDDEN)
+        keys, behind = self.keys(rows), torch.arange(words.shape[1]) >= lengths[:, None]
+        for number, row in enumerate(rows.transpose(0, 1)):
+            scores = self.weigh(torch.tanh(keys + self.asks(hidden)[:, None])).squeeze(2)
+            weights = scores.masked_fill(behind, -torch.inf).softmax(1)
+            found = torch.bmm(weights[:, None], rows).squeeze(1)
+            new = torch.tanh(self.cell(torch.cat([row, found, hidden], 1)))
+            hidden = torch.where((number < lengths)[:, None], new, hidden)
+        return self.last(hidden)
+
+
 class PackedLoop(PaddedLoop):
     def forward(self, packed):
         hidden, ended = torch.zeros(BATCH, HIDDEN), []
@@ -139,6 +160,7 @@ WORKS = {
     "DynamicRNN": lambda: trained(PaddedLoop, padded),
     "DynamicRNN, packed": lambda: trained(PackedLoop, packed),
     "DynamicRNN, torch.nn.RNN": lambda: trained(Ready, packed),
+    "attention": lambda: trained(Attending, padded),
     "dynamic_lstm": lambda: trained(Largest, packed),
     "dynamic_gru": lambda: trained(lambda: Ready(nn.GRU), packed),
     "StaticRNN": lambda: trained(FixedLoop, stacked, (FIXED, FIXED)),
