@@ -26,7 +26,7 @@ from ...ops.registry import EMPTY, grad_name
 from .branching import by_size, in_line
 from .counted import Access, Counted, Odd
 from .kept_branches import kept_within
-from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same
+from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same, Value
 from .shapes import CannotPlan, in_place_of, ranked, takes_no_part, works_alone
 from .turn_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES, ZEROS
 
@@ -194,40 +194,13 @@ class Turning:
     def _while(self, op: Operator) -> Iterator[Operator]:
         (condition,) = op.inputs["Condition"]
         form = self._form(op, condition)
-        begun = self._conditions.get(condition)
-        if begun is None or form.limit is None:
-            raise CannotPlan("how many turns there are is found by the step", op)
-        counter, number, table = begun
-        starts = {name: self._numbers.get(name) for name in form.counters}
-        compared, offset, limit = form.limit
-        if compared != counter or starts.get(counter) != number:
-            raise CannotPlan("its condition compares something else than before", op)
-        if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
-            raise CannotPlan("it does not take as many turns as sequences have steps", op)
-        if any(start is None or start.table for start in starts.values()):
-            raise CannotPlan("where its counters begin is found by the step", op)
+        table, starts = self._begun(op, form)
         loop = LoopTurns(op, form.block, form.ops, table, False)
 
         def at(access: Any) -> int:
-            start = starts[access.counter]
-            assert start is not None
-            return start.value + access.offset
+            return starts[access.counter].value + int(access.offset)
 
-        written = {access.array: access for access in form.writes}
-        for read in form.reads:
-            array = self._arrays.get(read.array, _Array())
-            if read.array in written:
-                if array.whole or list(array.elements) != [at(read)]:
-                    raise CannotPlan("the array of a state has other elements than the first one", op)
-                loop.carry(read.variable, written[read.array].variable, array.elements[at(read)], "")
-            elif array.has_all(at(read), table):
-                loop.values[read.variable] = Packed(array.whole)
-            else:
-                raise CannotPlan("an array that is read is not made of the sequences that are ranked", op)
-        for name, access in written.items():
-            array = self._arrays.get(name, _Array())
-            if array.whole or len(array.elements) != at(access):
-                raise CannotPlan("an array that is written has other elements already", op)
+        self._give(loop, form, at)
         self._shorten(loop, form, at)
         first, only = form.outer
         if only:
@@ -235,45 +208,85 @@ class Turning:
         for name in first:
             loop.carry(name, name, name, "")
             loop.last[name] = ""
-        kept, block = kept_names(op) or frozenset(), form.block
-        gradient = self._gradients.get((op.outputs.get("StepScopes") or [""])[0])
-        inner = gradient.attrs["sub_block"] if gradient is not None else None
-        saved = [n for n in (*loop.values, *loop.after, *loop.shortened) if n in kept and n in block.vars]
-        whole, likes = [], {}
-        for name in saved:
-            if name in loop.after:
-                if inner is None or _needs_elements(inner, name):
-                    raise CannotPlan(f"the gradient reads what the turn before has left as {name!r}", op)
-                if loop.rows[name] != "m":
-                    raise CannotPlan(f"the shape of {name!r} is asked", op)
-                likes[name] = Like(loop.firsts[name])
-            elif name in loop.shortened:
-                whole.append(name)
-        within = [*whole, *kept_within(block, form.ops, kept), *(form.inside if kept else ())]
-        given = {name: value for name, value in loop.values.items() if name in saved}
+        saved, within = self._kept(loop, form)
         loop.run([*(access.variable for access in form.writes), *within], loop.last, ())
         yield from loop.made
         for access in form.writes:
             array = self._arrays.setdefault(access.array, _Array())
             array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
-        for name, out in loop.last.items():
-            if not out:
-                raise CannotPlan(f"variable {name!r} is the same in all turns", op)
-            yield in_place_of(op, ALIAS, {"X": [out]}, {"Out": [name]}, {})
-        yield from self._counted(op, form, table, starts, 1)
+        for name in loop.last:
+            yield in_place_of(op, ALIAS, {"X": [self._left(loop, name)]}, {"Out": [name]}, {})
+        yield from self._counted(op, table, starts, 1)
         yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
         for name in op.outputs.get("StepScopes", ()):
-            loop.values = given | likes | {each: loop.values[loop.found(each)] for each in within}
+            loop.values = saved | {each: loop.values[loop.found(each)] for each in within}
             self._loops[name] = loop
 
+    def _begun(self, op: Operator, form: Counted) -> tuple[str, dict[str, _Number]]:
+        """The rank table of which a loop takes all steps, and what its counters are before."""
+        begun = self._conditions.get(op.inputs["Condition"][0])
+        if begun is None or form.limit is None:
+            raise CannotPlan("how many turns there are is found by the step", op)
+        counter, number, table = begun
+        compared, offset, limit = form.limit
+        if compared != counter or self._numbers.get(counter) != number:
+            raise CannotPlan("its condition compares something else than before", op)
+        if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
+            raise CannotPlan("it does not take as many turns as sequences have steps", op)
+        starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
+        if len(starts) < len(form.counters) or any(start.table for start in starts.values()):
+            raise CannotPlan("where its counters begin is found by the step", op)
+        return table, starts
+
+    def _give(self, loop: LoopTurns, form: Counted, at: Callable[[Any], int]) -> None:
+        """Note what turns read of arrays: what is there before, or what the turn before has written."""
+        written = {access.array: access for access in form.writes}
+        for read in form.reads:
+            array = self._arrays.get(read.array, _Array())
+            if read.array in written:
+                if array.whole or list(array.elements) != [at(read)]:
+                    raise CannotPlan("the array of a state has other elements than the first one", loop.op)
+                loop.carry(read.variable, written[read.array].variable, array.elements[at(read)], "")
+            elif array.has_all(at(read), loop.table):
+                loop.values[read.variable] = Packed(array.whole)
+            else:
+                raise CannotPlan(
+                    "an array that is read is not made of the sequences that are ranked", loop.op
+                )
+        for name, access in written.items():
+            array = self._arrays.get(name, _Array())
+            if array.whole or len(array.elements) != at(access):
+                raise CannotPlan("an array that is written has other elements already", loop.op)
+
+    def _kept(self, loop: LoopTurns, form: Counted) -> tuple[dict[str, Value], list[str]]:
+        """What the gradient reads of turns: what is known before these, and the names of what they make."""
+        op, block = loop.op, form.block
+        kept = kept_names(op) or frozenset()
+        gradient = self._gradients.get((op.outputs.get("StepScopes") or [""])[0])
+        inner = gradient.attrs["sub_block"] if gradient is not None else None
+        whole: list[str] = []
+        saved: dict[str, Value] = {}
+        for name in (*loop.values, *loop.after, *loop.shortened):
+            if name not in kept or name not in block.vars:
+                continue
+            if name in loop.values:
+                saved[name] = loop.values[name]
+            elif name in loop.shortened:
+                whole.append(name)
+            elif inner is None or _needs_elements(inner, name):
+                raise CannotPlan(f"the gradient reads what the turn before has left as {name!r}", op)
+            elif loop.rows[name] != "m":
+                raise CannotPlan(f"the shape of {name!r} is asked", op)
+            else:
+                saved[name] = Like(loop.firsts[name])
+        return saved, [*whole, *kept_within(block, form.ops, kept), *(form.inside if kept else ())]
+
     def _counted(
-        self, op: Operator, form: Counted, table: str, starts: Mapping[str, _Number | None], way: int
+        self, op: Operator, table: str, starts: Mapping[str, _Number], way: int
     ) -> Iterator[Operator]:
         """Have counters be what they are after the turns."""
         steps = ranked(table, "count")
-        for name in form.counters:
-            start = starts[name]
-            assert start is not None
+        for name, start in starts.items():
             self._numbers[name] = _Number(start.value, table if way > 0 else "")
             kind = "elementwise_add" if way > 0 else "elementwise_sub"
             yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
@@ -298,16 +311,15 @@ class Turning:
         if forward is None:
             raise CannotPlan("its turns have been taken elsewhere", op)
         form, table = self._form(op, None), forward.table
-        starts = {name: self._numbers.get(name) for name in form.counters}
-        if form.step != -1 or any(start is None or start.table != table for start in starts.values()):
+        starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
+        left = len(starts) == len(form.counters) and all(start.table == table for start in starts.values())
+        if form.step != -1 or not left:
             raise CannotPlan("its counters are not what the turns have left", op)
         loop = LoopTurns(op, form.block, form.ops, table, True)
         loop.values = dict(forward.values)
 
         def at(access: Any) -> int:
-            start = starts[access.counter]
-            assert start is not None
-            return start.value + 1 + access.offset
+            return starts[access.counter].value + 1 + int(access.offset)
 
         arrays: dict[str, str] = {}  # gradients of arrays: in the block, outside
         states: dict[str, str] = {}
@@ -354,7 +366,7 @@ class Turning:
                 array.elements[at(access)] = self._left(loop, access.variable)
             else:
                 array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
-        yield from self._counted(op, form, table, starts, -1)
+        yield from self._counted(op, table, starts, -1)
         for name, inside, out in wanted:
             if inside in arrays:
                 found = self._arrays.get(arrays[inside])
