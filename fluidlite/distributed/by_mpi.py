@@ -23,6 +23,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .communicator import Communicator, DistributedError, RankLost, check_reduction
+from .neighbour import LOOKS, Neighbour, numbers_here
 
 _KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "exchange", "barrier")
 _REDUCTIONS = {"sum": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
@@ -36,6 +37,9 @@ _RATE = 2e8
 _PAUSE = 0.0002
 _LOOK = 0.02
 """How often, in seconds, it looks whether somebody has left."""
+
+_STOPPED_FOR = 2.0
+"""For how many seconds a process of this machine is seen to be stopped before it is lost."""
 
 _GRACE = 1.0
 """What a process has sent before it left may take so many seconds to arrive."""
@@ -62,10 +66,13 @@ class ByMPI(Communicator):
         self._said = False
         self.step, self._exchanged = 0, False
         self._steps = np.zeros(self.size, np.int64)
+        self._beside_us: dict[int, Neighbour] = {}
+        self._looked = 0.0
         name = np.frombuffer(socket.gethostname().encode()[:64].ljust(64), np.uint8)
         told = np.empty((self.size, 64), np.uint8)
         self._wait(self._comm.Iallgather(name, told))
         self.hosts = [row.tobytes().decode().rstrip() for row in told]
+        self._beside_us = self._neighbours()
         if threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 signal.signal(signal.SIGTERM, self._terminated)
@@ -73,6 +80,17 @@ class ByMPI(Communicator):
         self._previous_hook = sys.excepthook
         sys.excepthook = self._report
         atexit.register(self._end)
+
+    def _neighbours(self) -> dict[int, Neighbour]:
+        """The other processes whose state this machine tells."""
+        own = numbers_here()
+        told = np.empty((self.size, len(own)), np.int64)
+        self._wait(self._comm.Iallgather(own, told))
+        return {
+            rank: Neighbour(int(pid))
+            for rank, (pid, space) in enumerate(told)
+            if rank != self.rank and space == own[1] != 0 and self.hosts[rank] == self.hosts[self.rank]
+        }
 
     def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
         check_reduction(reduction)
@@ -226,6 +244,11 @@ class ByMPI(Communicator):
     def _look(self, now: float) -> None:
         """Hear who has left; raise RankLost if somebody did so long enough ago."""
         status = MPI.Status()
+        if now - self._looked > _STOPPED_FOR / LOOKS:
+            self._looked = now
+            for rank, neighbour in self._beside_us.items():
+                if neighbour.looks_stopped() >= LOOKS:
+                    raise RankLost(f"rank {rank} on {self.hosts[rank]} is stopped, {self._awaiting(rank)}")
         with self._ears:
             while self._farewells.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG, status):
                 word = np.empty(1, np.int64)
@@ -234,10 +257,15 @@ class ByMPI(Communicator):
         for rank, (how, since) in sorted(self._left.items(), key=lambda item: -item[1][0]):
             if how == _FAILED or now - since > _GRACE:
                 raise RankLost(
-                    f"rank {rank} on {self.hosts[rank]} has {'failed' if how == _FAILED else 'ended'}, and rank "
-                    f"{self.rank} waits for it in step {self.step}; the last step that it has told of is "
-                    f"{self._steps[rank]}"
+                    f"rank {rank} on {self.hosts[rank]} has {'failed' if how == _FAILED else 'ended'}, "
+                    f"{self._awaiting(rank)}"
                 )
+
+    def _awaiting(self, rank: int) -> str:
+        return (
+            f"and rank {self.rank} waits for it in step {self.step}; the last step that it has told of is "
+            f"{self._steps[rank]}"
+        )
 
     def begin_step(self) -> None:
         if self._exchanged:

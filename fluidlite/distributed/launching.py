@@ -24,6 +24,9 @@ from .environment import FIRST_PORT, default_endpoints
 _TAGGED = re.compile(r"^\[\d+,(\d+)\]<(stdout|stderr)>: ?(.*)$", re.DOTALL)
 _FAILED = re.compile(r"fluidlite: rank (\d+) failed (on \S+ in step \d+): (.*)")
 _KNOWS = re.compile(r"fluidlite: rank \d+ knows of steps ([\d ]+)")
+_STOPPED = re.compile(
+    r"fluidlite: (rank (\d+) on \S+ is stopped), and rank \d+ waits for it in step \d+; (.*)"
+)
 _SIGNALLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on")
 _SIGNAL = re.compile(r"signal (\d+(?: \([^)]*\))?)")
 _EXITED = re.compile(r"Process name: \[[^\]]*,(\d+)\]")
@@ -147,6 +150,7 @@ class _Run:
         self._last: list[deque[str]] = [deque(maxlen=KEPT) for _ in range(count)]
         self._said = ""
         self._failed: tuple[int, str, str] | None = None
+        self._stopped: tuple[int, str] | None = None
         self._steps = [0] * count
         self._logs: list[IO[str]] | None = None
         if log_dir is not None:
@@ -223,6 +227,9 @@ class _Run:
                     max(both) for both in zip(self._steps, map(int, knows[1].split()), strict=True)
                 ]
                 return
+            stopped = _STOPPED.fullmatch(text)
+            if stopped and stream == "stderr":
+                self._stopped = int(stopped[2]), f"{stopped[1]}, and all were ended; {stopped[3]}"
             if stream == "stderr" and rank < self._count:
                 self._last[rank].append(text)
             if self._logs is not None:
@@ -241,6 +248,8 @@ class _Run:
         if self._failed is not None:
             rank, where, what = self._failed
             reason = f"rank {rank} failed {where}, and the others were ended: {what}"
+        elif self._stopped is not None:
+            rank, reason = self._stopped
         elif signalled:
             rank, died = int(signalled[1]), _SIGNAL.search(said)
             reason = (

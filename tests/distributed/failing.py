@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 
 import numpy as np
 
@@ -22,7 +23,15 @@ if run.rank == 1:
         raise ValueError("this one is wrong")
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    if sys.argv[1] == "stopped":
+        print("stops at", time.monotonic(), flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
     sys.exit(0)
+if sys.argv[1] == "stopped":
+    try:
+        run.barrier()
+    finally:
+        print("heard at", time.monotonic())
 if sys.argv[1] == "leaves, beside":
     run.begin_sums([np.ones(2)])()
 run.barrier()

@@ -55,6 +55,21 @@ def test_nobody_waits_for_one_that_is_gone(way, last):
 
 
 @needs_mpi
+def test_a_process_that_is_stopped_is_lost():
+    done = launch("failing.py", "stopped")
+    assert done.returncode != 0
+    told = done.stderr.splitlines()
+    stopped = r"rank 1 on \S+ is stopped, and {}; the last step that it has told of is 2"
+    assert any(
+        re.fullmatch(r"\[0\] fluidlite: " + stopped.format("rank 0 waits for it in step 3"), line)
+        for line in told
+    )
+    assert re.fullmatch("fluidlite: " + stopped.format("all were ended"), told[-1])
+    begin, end = (float(re.search(rf"{word} at ([\d.]+)", done.stdout)[1]) for word in ("stops", "heard"))
+    assert 1 < end - begin < 5
+
+
+@needs_mpi
 def test_a_run_that_is_started_again_goes_on_from_what_it_has_saved(tmp_path):
     done = launch("--restart", "1", "resumed.py", tmp_path / "saved")
     assert done.returncode == 0, done.stderr
