@@ -106,8 +106,8 @@ def run(
         servers: `IP:PORT` of each server.
         workers: how many there are.
         log_dir: where `serverlog.N` and `workerlog.N` get what they print, instead of the terminal.
-        restarts: how often what has failed is started again: a worker of servers without barriers alone, otherwise all
-            servers and workers, to go on from what the script has saved.
+        restarts: how often what has failed is started again: alone if servers have no barriers, otherwise together with
+            all others, to go on from what the script has saved.
 
     When a process fails, the others have 5 seconds to say so, too, and are ended then. Servers are ended when all
     workers have ended, and everything at Ctrl-C.
@@ -184,8 +184,7 @@ class _Group:
             for one in self.processes:
                 if one.running.poll() in (None, 0):
                     continue
-                alone = one.kind == "worker" and not any(each.with_barriers for each in self._of("server"))
-                if restarts and alone:
+                if restarts and not any(each.with_barriers for each in self._of("server")):
                     restarts -= 1
                     print(f"fluidlite: {one.fate()} and is started again", file=sys.stderr, flush=True)
                     one.start()

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,39 @@ from .transport import Line
 PATIENCE = 180.0
 """Seconds that a trainer waits for a server to come."""
 
+_NOTICED = 5.0
+"""Within so many seconds a connection is known to have ended, if that is why a call has failed."""
+
+
+@dataclass
+class _Asked:
+    """What a server was asked, over which line, and the call that gives its reply."""
+
+    line: Line
+    data: bytes
+    call: Any
+
 
 class Client:
     """One trainer's connections, made when they are needed.
 
-    All methods raise ServerLost when a server has ended, and RpcError with what a server has to say. What has been sent
-    is known to have arrived after `flush`.
+    All methods raise ServerLost when a server has ended, and RpcError with what a server has to say. A server that has
+    said that it returns is waited for, and asked again. What has been sent is known to have arrived after `flush`.
     """
 
     def __init__(self, trainer: int) -> None:
         self.trainer = trainer
         self.step = 0
         self._lines: dict[str, Line] = {}
-        self._sent: list[tuple[str, str, Any]] = []
+        self._sent: list[tuple[str, str, _Asked]] = []
         self._lock = threading.RLock()
 
     def _line(self, endpoint: str) -> Line:
         with self._lock:
             line = self._lines.get(endpoint)
+            if line is not None and line.returns and line.lost.is_set():
+                self._forget(endpoint)
+                line = None
             if line is None:
                 try:
                     line = Line(endpoint, self.trainer, PATIENCE)
@@ -43,42 +59,61 @@ class Client:
                 self._lines[endpoint] = line
             return line
 
-    def _begin(self, endpoint: str, message: Message) -> Any:
+    def _begin(self, endpoint: str, message: Message) -> _Asked:
         message.trainer = self.trainer
         message.info.setdefault("step", self.step)
-        return self._line(endpoint).begin(message.encode())
+        return self._ask(endpoint, message.encode())
 
-    def _result(self, endpoint: str, what: str, call: Any) -> Message:
-        line = self._lines[endpoint]
-        try:
-            reply = Message.decode(call.result())
-        except line.grpc.RpcError as error:
-            raise ServerLost(
-                f"trainer {self.trainer} has lost parameter server {endpoint} at step {self.step}, when it wanted it "
-                f"to {what}: {error.details() or error.code().name}"
-            ) from None
+    def _ask(self, endpoint: str, data: bytes) -> _Asked:
+        line = self._line(endpoint)
+        return _Asked(line, data, line.begin(data))
+
+    def _result(self, endpoint: str, what: str, asked: _Asked) -> Message:
+        while True:
+            try:
+                reply = Message.decode(asked.call.result())
+                break
+            except asked.line.grpc.RpcError as error:
+                if not (asked.line.returns and asked.line.lost.wait(_NOTICED)):
+                    raise ServerLost(
+                        f"{self._loss(endpoint)}, when it wanted it to {what}: {error.details() or error.code().name}"
+                    ) from None
+            with self._lock:
+                if self._lines.get(endpoint) is asked.line:
+                    self._forget(endpoint)
+            asked = self._ask(endpoint, asked.data)
         if reply.command == "error":
             raise RpcError(
                 f"parameter server {endpoint}, asked by trainer {self.trainer} to {what}: {reply.info['text']}"
             )
         return reply
 
+    def _loss(self, endpoint: str) -> str:
+        return f"trainer {self.trainer} has lost parameter server {endpoint} at step {self.step}"
+
+    def _forget(self, endpoint: str) -> None:
+        """Drop the line to a server that has died; the next call waits for another in its place."""
+        del self._lines[endpoint]
+        print(
+            f"fluidlite: {self._loss(endpoint)}, and waits for it to come back", file=sys.stderr, flush=True
+        )
+
     def send(self, endpoint: str, arrays: dict[str, Any], **info: Any) -> None:
         """Send arrays or SelectedRows; returns before they have arrived."""
-        call = self._begin(endpoint, Message("send", info=info, arrays=arrays))
+        asked = self._begin(endpoint, Message("send", info=info, arrays=arrays))
         with self._lock:
-            self._sent.append((endpoint, f"take {', '.join(arrays)}", call))
+            self._sent.append((endpoint, f"take {', '.join(arrays)}", asked))
 
     def flush(self) -> None:
         """Wait until all that was sent has arrived."""
         with self._lock:
             waiting, self._sent = self._sent, []
-        for endpoint, what, call in waiting:
-            self._result(endpoint, what, call)
+        for endpoint, what, asked in waiting:
+            self._result(endpoint, what, asked)
 
     def _all(self, endpoints: Sequence[str], what: str, messages: Sequence[Message]) -> list[Message]:
-        calls = [(e, self._begin(e, message)) for e, message in zip(endpoints, messages, strict=True)]
-        return [self._result(endpoint, what, call) for endpoint, call in calls]
+        asked = [(e, self._begin(e, message)) for e, message in zip(endpoints, messages, strict=True)]
+        return [self._result(endpoint, what, one) for endpoint, one in asked]
 
     def barrier(self, endpoints: Sequence[str]) -> None:
         """Tell servers that this trainer has sent all of this step's gradients."""
@@ -118,14 +153,13 @@ class Client:
 
     def complete(self, command: str = "complete") -> None:
         """Tell the servers that this trainer is done, and hang up."""
-        with self._lock:
-            lines = dict(self._lines)
         try:
             self.flush()
-            for endpoint in lines:
+            for endpoint in list(self._lines):
                 self._result(endpoint, "let it go", self._begin(endpoint, Message(command)))
         finally:
-            self._lines = {}
+            with self._lock:
+                lines, self._lines = self._lines, {}
             for line in lines.values():
                 line.close()
 

@@ -16,7 +16,7 @@ from .messages import Message, RpcError, TrainerLost
 from .transport import Listener
 
 TRAINERS_RETURN = "FLUIDLITE_TRAINERS_RETURN"
-"""The variable by which a launcher says that trainers which have ended will come back."""
+"""The variable by which a launcher says that trainers which have ended will come back, and servers that have died."""
 
 WITH_BARRIERS = "fluidlite: trainers of this server wait for each other"
 """What a server with barriers tells such a launcher: one of its trainers cannot come back alone."""
@@ -52,7 +52,7 @@ class ParameterServer:
 
     `run` raises TrainerLost if one of them has ended without saying so, or has left and another waits for it at a
     barrier; without barriers the others go on, and it may come back until they are done, or, with
-    FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time.
+    FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time; then trainers wait for another server if this one dies.
     """
 
     def __init__(self, endpoint: str, trainers: int, store: Store, sync: bool) -> None:
@@ -84,7 +84,8 @@ class ParameterServer:
         if self._return and self.sync:
             print(WITH_BARRIERS, file=sys.stderr, flush=True)
         threads = 4 * self.trainers + 8
-        listener = Listener(self.endpoint, threads, self._answer, self._joined, self._left)
+        returns = self._return and not self.sync
+        listener = Listener(self.endpoint, threads, self._answer, self._joined, self._left, returns)
         try:
             with self._state:
                 while self._failure is None and not self._over():

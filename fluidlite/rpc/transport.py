@@ -16,6 +16,7 @@ from ..base.errors import NotSupportedError
 
 CALL, WATCH = "Call", "Watch"
 _SERVICE = "fluidlite.ParameterServer"
+_HERE, _RETURNS = b"here", b"here, and back if I am lost"
 _DIGITS = 9
 _OPTIONS = [
     ("grpc.max_send_message_length", -1),
@@ -26,6 +27,10 @@ _OPTIONS = [
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.use_local_subchannel_pool", 1),
     ("grpc.so_reuseport", 0),
     ("grpc.enable_http_proxy", 0),
 ]
@@ -76,7 +81,8 @@ class Listener:
     """Takes calls at `endpoint` and nowhere else; OSError if that cannot be bound.
 
     `answer` gets the bytes of a call and gives those of the reply; it may block. `joined` gets the number of a trainer
-    that opens `Watch`, `left` when that has ended, for whatever reason.
+    that opens `Watch`, `left` when that has ended, for whatever reason. `returns`: whether trainers are told to
+    wait for another server in this one's place if it is lost.
     """
 
     def __init__(
@@ -86,6 +92,7 @@ class Listener:
         answer: Callable[[bytes], bytes],
         joined: Callable[[int], None],
         left: Callable[[int], None],
+        returns: bool = False,
     ) -> None:
         grpc = _grpc()
         self._over = threading.Event()
@@ -96,7 +103,7 @@ class Listener:
             trainer = int(number)
             joined(trainer)
             context.add_callback(lambda: left(trainer))
-            yield b"here"
+            yield _RETURNS if returns else _HERE
             while not self._over.wait(0.2) and context.is_active():
                 pass
 
@@ -123,7 +130,8 @@ class Listener:
 class Line:
     """A connection to the server at `endpoint`.
 
-    Waits up to `patience` seconds for the server to come. `lost` is set when it has ended.
+    Waits up to `patience` seconds for the server to come. `lost` is set when it has ended; `returns`: whether another
+    takes its place then.
     """
 
     def __init__(self, endpoint: str, trainer: int, patience: float) -> None:
@@ -138,7 +146,7 @@ class Line:
         timer.daemon = True
         timer.start()
         try:
-            next(self._watch)
+            self.returns = next(self._watch) == _RETURNS
         except (self.grpc.RpcError, StopIteration):
             self._channel.close()
             raise TimeoutError(f"no parameter server at {endpoint} within {patience:g} s") from None

@@ -50,6 +50,13 @@ def batches(begin, end):
         yield {"ids": fluid.create_lod_tensor(np.concatenate(ids), lengths, fluid.CPUPlace()), "y": y}
 
 
+def held_here():
+    """The variables of this process by name."""
+    scope = fluid.global_scope()
+    names = [var.name for var in fleet.main_program.list_vars() if var.persistable]
+    return [(name, np.array(scope.find_var(name).get_tensor())) for name in names if scope.find_var(name)]
+
+
 def main(model, strategy, *more):
     fleet.init(role_maker.PaddleCloudRoleMaker())
     loss = loss_of({"clicks": clicks, "words": words}[model])
@@ -61,6 +68,8 @@ def main(model, strategy, *more):
         fleet.init_server(*([str(saved.with_suffix(""))] if saved else []))
         if "resumes" in more:
             folder.joinpath(f"server{fleet.server_index()}").write_text(str(os.getpid()))
+            part = next(var for name, var in held_here() if name.startswith("emb.block"))
+            print("BEGINS WITH", part.min())
         fleet.run_server()
         return
     fleet.init_worker()

@@ -98,6 +98,21 @@ def test_a_server_that_is_killed_is_named_and_all_go_on_from_what_was_saved(tmp_
     assert [len(one) for one in losses(done.stdout)] == [2, 2]
 
 
+def test_a_server_that_nobody_waits_at_comes_back_alone(tmp_path):
+    """It begins with what was saved last; its workers wait for it, and go on."""
+    done = launched("clicks", "half_async", "resumes", tmp_path, options=["--restart", "1"])
+    assert done.returncode == 0, done.stderr
+    assert "fluidlite: server 0 died of signal 9 (SIGKILL) and is started again" in done.stderr
+    assert "all are started again" not in done.stderr
+    assert re.search(
+        r"\[worker 0\] fluidlite: trainer 0 has lost parameter server .* waits for it to come back",
+        done.stderr,
+    )
+    assert [len(one) for one in losses(done.stdout)] == [served.STEPS] * 2
+    alike = re.findall(r"\[server 0\] BEGINS WITH (\S+)", done.stdout)
+    assert len(alike) == 2 and float(alike[0]) == pytest.approx(0.1) != float(alike[1])
+
+
 def test_ctrl_c_ends_servers_and_workers(tmp_path):
     """The launcher alone hears of it, as of one that a script sends."""
     script = tmp_path / "waits.py"

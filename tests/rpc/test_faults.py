@@ -196,6 +196,38 @@ def test_a_killed_server_is_named_and_another_takes_its_place():
     restarted.stdout.close()
 
 
+def test_a_server_without_barriers_comes_back_alone(monkeypatch, capfd):
+    """Its trainer waits for it, and asks again; what it had sent that had not arrived is sent again."""
+    monkeypatch.setenv("FLUIDLITE_TRAINERS_RETURN", "1")
+    endpoint = f"127.0.0.1:{free_port()}"
+    script = SERVER.replace("True).run", "False).run")
+    server = process(script, endpoint)
+    one = Client(0)
+    one.get([endpoint], ["w"])
+    for _ in range(2):
+        server.kill()
+        server.wait()
+        server.stdout.close()
+        found = []
+
+        def exchange(found=found):
+            one.send(endpoint, {"g": np.ones(2, "float32")})
+            found += one.get([endpoint], ["w"])
+
+        waiting = threading.Thread(target=exchange)
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive(), "a trainer has gone on without its server"
+        server = process(script, endpoint)
+        waiting.join(20)
+        np.testing.assert_array_equal(found[0], [1, 1])
+    one.complete()
+    assert server.wait(5) == 0
+    server.stdout.close()
+    lost = f"trainer 0 has lost parameter server {endpoint} at step 0, and waits for it to come back"
+    assert capfd.readouterr().err.count(lost) == 2
+
+
 def test_a_server_that_says_nothing_is_lost(monkeypatch):
     """As one whose machine has gone: its connection stays, and nobody answers. By default that takes twice as long."""
     quick = {
