@@ -66,6 +66,8 @@ def seek(view: OpView, meta: Any) -> Sought | None:
     """Have sizes of an operator's results be found by its reference kernel; None if that cannot be said in a plan."""
     definition = view.definition
     names = [name for names in view.outputs.values() for name in names if name != EMPTY]
+    if not names:
+        return None
     labels: list[str] = []
     shapes: dict[str, list[int | None]] = {}
     whose = definition.lod and not definition.carried
