@@ -2,10 +2,12 @@
 
 Without arguments: what the alpha-beta model says of steps of ResNet-50, BERT-base and a model of clicks on 2 to 1,024
 nodes, as tables in Markdown (docs/scaling.md). With `--measure 2 4`: what each collective takes between so many
-processes of this machine, beside the same call of mpi4py.
+processes of this machine, beside the same call of mpi4py. With `--train 2`: what a step of LeNet with a batch of 128 in
+each process takes alone and in so many processes, of the processor's time and by the clock, in rounds that alternate.
 
     python benchmarks/scaling.py
     python benchmarks/scaling.py --measure 2 4
+    python benchmarks/scaling.py --train 2
 """
 
 from __future__ import annotations
@@ -179,6 +181,75 @@ def measure(processes: int, sizes: list[int], rounds: int) -> int:
     return 0
 
 
+def trained(steps: int) -> None:
+    """In one of the processes: print what a step takes, in milliseconds, and the part of the time that it waits."""
+    import numpy as np
+
+    import fluidlite as fluid
+    from fluidlite.distributed import world
+    from fluidlite.incubate.fleet.base.role_maker import PaddleCloudRoleMaker
+    from fluidlite.incubate.fleet.collective import fleet
+
+    fleet.init(PaddleCloudRoleMaker(is_collective=True))
+    image, label = fluid.layers.data("image", [1, 28, 28]), fluid.layers.data("label", [1], dtype="int64")
+    pool = fluid.nets.simple_img_conv_pool
+    hidden = pool(pool(image, 20, 5, 2, 2, act="relu"), 50, 5, 2, 2, act="relu")
+    predicted = fluid.layers.fc(hidden, 10, act="softmax")
+    loss = fluid.layers.mean(fluid.layers.cross_entropy(predicted, label))
+    fleet.distributed_optimizer(fluid.optimizer.Adam(0.001)).minimize(loss)
+    exe, rng = fluid.Executor(fluid.CPUPlace()), np.random.default_rng(world().rank)
+    exe.run(fluid.default_startup_program())
+    feed = {"image": rng.random((128, 1, 28, 28), "float32"), "label": rng.integers(0, 10, (128, 1))}
+    for _ in range(5):
+        exe.run(fleet.main_program, feed, [loss])
+    run = world()
+    run.barrier()
+    before, wall, busy = max(run.stats()["waited"]), time.perf_counter(), time.process_time()
+    for _ in range(steps):
+        exe.run(fleet.main_program, feed, [loss])
+    busy, wall = time.process_time() - busy, time.perf_counter() - wall
+    waited = max(run.stats()["waited"]) - before
+    if run.rank == 0:
+        print("RESULT", json.dumps([busy / steps * 1e3, wall / steps * 1e3, waited / wall]), flush=True)
+
+
+def train(processes: int, steps: int, rounds: int) -> int:
+    """Train alone and in several processes, by turns, and print medians."""
+    found: dict[int, list[list[float]]] = {1: [], processes: []}
+    for _ in range(rounds):
+        for count, lines in found.items():
+            command = [
+                sys.executable,
+                "-m",
+                "fluidlite",
+                "launch",
+                "-n",
+                str(count),
+                __file__,
+                "--steps",
+                str(steps),
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            line = next((one for one in done.stdout.splitlines() if "RESULT " in one), None)
+            if done.returncode or line is None:
+                print(done.stderr[-2000:], file=sys.stderr)
+                return 1
+            lines.append(json.loads(line.partition("RESULT ")[2]))
+    medians = {
+        count: [statistics.median(column) for column in zip(*lines, strict=True)]
+        for count, lines in found.items()
+    }
+    print("| processes | processor, ms | clock, ms | of it waiting, at most |\n|---:|---:|---:|---:|")
+    for count, (busy, wall, waited) in medians.items():
+        print(f"| {count} | {busy:.1f} | {wall:.1f} | {waited:.0%} |")
+    (busy, wall, _), (each, clock, _) = medians[1], medians[processes]
+    rates = (
+        f"{processes * busy / each:.2f} by the processor's time, {processes * wall / clock:.2f} by the clock"
+    )
+    print(f"\ntimes the images of one: {rates}")
+    return 0
+
+
 def command() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -186,8 +257,15 @@ def command() -> int:
     parser.add_argument("--measure", type=int, nargs="+", default=[], metavar="PROCESSES")
     parser.add_argument("--sizes", type=int, nargs="+", default=[4, 65536, 4194304], help="bytes")
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--train", type=int, metavar="PROCESSES")
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.steps:
+        trained(options.steps)
+        return 0
+    if options.train:
+        return train(options.train, 40, min(options.rounds, 3))
     if options.rank:
         measured(options.sizes, options.rounds)
         return 0
