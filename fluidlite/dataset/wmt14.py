@@ -91,7 +91,8 @@ def _pairs(tar_file: str, file_name: str, dict_size: int) -> Iterator[Pair]:
 def _dictionaries(tar_file: str, dict_size: int) -> list[dict[str, int]]:
     """Numbers of the first `dict_size` words of either language."""
     texts = [tar_member(tar_file, name).decode("utf8", "replace") for name in ("src.dict", "trg.dict")]
-    return [{line.strip(): i for i, line in enumerate(text.split("\n")[:dict_size])} for text in texts]
+    lines = (text.removesuffix("\n").split("\n")[:dict_size] for text in texts)
+    return [{line.strip(): i for i, line in enumerate(words)} for words in lines]
 
 
 __getattr__ = missing.reporter(__name__)

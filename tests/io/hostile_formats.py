@@ -50,9 +50,10 @@ class Formats:
         if _available("onnx"):
             from onnx import ModelProto
 
-            self.messages["onnx"] = self.messages["onnx blocks"] = ModelProto
+            self.messages |= dict.fromkeys(("onnx", "onnx blocks", "onnx places"), ModelProto)
             add("onnx", onnx_model(), _onnx)
             add("onnx blocks", _onnx_blocks(), _onnx_loaded)
+            add("onnx places", _onnx_places(), _onnx)
 
     def attempt(self, kind: str, data: bytes) -> None:
         """Load `data` and use what comes out of it."""
@@ -192,6 +193,41 @@ def _onnx_blocks() -> bytes:
     model = onnx.parser.parse_model(
         f'<ir_version: 8, opset_import: ["" : 17]> m (float[n, 2] x) => (float[u, v] y) {{ {text} }}'
     )
+    return bytes(model.SerializeToString())
+
+
+def _onnx_places() -> bytes:
+    """Nodes whose attributes and constants say where elements go, how wide results are, what letters mean."""
+    import onnx
+    from onnx import numpy_helper
+
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[n, 1, 8, 8] x) => (float[n, a, b, c] y) {
+        r = Resize <mode = "cubic"> (x, , scales)
+        q = QuantizeLinear (r, step, middle)
+        d = DequantizeLinear (q, step, middle)
+        p = Pad <mode = "wrap"> (d, pads)
+        s = SpaceToDepth <blocksize = 2> (p)
+        g = Gather <axis = 1> (s, rows)
+        l = Squeeze (g, two)
+        e = Einsum <equation = "ncij,jk->ncik"> (l, matrix)
+        w = ScatterND (e, where, what)
+        k = OneHot <axis = 1> (where, depth, values)
+        m = AveragePool <kernel_shape = [2, 2], ceil_mode = 1, strides = [2, 2], pads = [0, 0, 1, 1]> (w)
+        t = ConvTranspose <strides = [2, 2], output_padding = [1, 1]> (m, filter)
+        o = Trilu <upper = 0> (t, diagonal)
+        v, i = TopK <axis = 2, largest = 0> (o, most)
+        y = GatherElements <axis = 2> (o, i)
+    }"""
+    model = onnx.parser.parse_model(text)
+    rng = np.random.default_rng(0)
+    constants = {
+        "scales": np.array([1, 1, 1.5, 1.25], "float32"), "step": np.float32(0.01), "middle": np.uint8(128),
+        "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "rows": np.array([[0], [-1]]), "two": np.array([2]),
+        "matrix": rng.random((6, 4), np.float32), "where": np.array([[0, 0], [1, -1]]),
+        "what": rng.random((2, 7, 4), np.float32), "depth": np.array([3]), "values": np.array([0, 2], "float32"),
+        "filter": rng.random((2, 3, 2, 2), np.float32), "diagonal": np.int64(1), "most": np.array([3]),
+    }  # fmt: skip
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
     return bytes(model.SerializeToString())
 
 

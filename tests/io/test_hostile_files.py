@@ -35,6 +35,7 @@ KINDS = [
     "events",
     "onnx",
     "onnx blocks",
+    "onnx places",
 ]
 
 

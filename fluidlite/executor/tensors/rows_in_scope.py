@@ -13,9 +13,9 @@ from .lod_tensor import LoDTensor
 class RowsInScope:
     """Some rows of a table: which (`rows()`), of how many (`height()`), and what they hold (`get_tensor()`)."""
 
-    def __init__(self) -> None:
-        self._rows: list[int] = []
-        self._height = 0
+    def __init__(self, rows: Sequence[int] = (), height: int = 0) -> None:
+        self._rows = [int(row) for row in rows]
+        self._height = int(height)
         self._tensor = LoDTensor()
 
     def height(self) -> int:
