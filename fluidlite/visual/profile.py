@@ -35,6 +35,8 @@ COLUMNS = 300
 """Into how many stretches the whole time is cut for the strips of the page."""
 CLOSE = 500
 """How many spans of a thread the closer look shows at most."""
+FEW = 10
+"""Of fewer steps nothing is said about what goes on between them."""
 
 _NAMED = {
     "DataLoader.next": "waiting", "reading": "reading", "collating": "collating", "sending": "sending",
@@ -280,7 +282,7 @@ class Report:
         steps = sorted(span.length for span in self.steps())
         said = f"The script took {_seconds(self.seconds)}"
         if steps:
-            middle, longest = steps[len(steps) // 2] / 1e9, steps[-1] / 1e9
+            middle, longest = steps[(len(steps) - 1) // 2] / 1e9, steps[-1] / 1e9
             what = "ran programs" if self.named(profiling.STEP) else "updated parameters"
             said += f" and {what} {_times(len(steps))}"
             if len(steps) > 1:
@@ -323,9 +325,12 @@ class Report:
                 f"What goes on around the operators takes most, {share} of the time: making plans for programs and "
                 "shapes that are new, feeds and fetches. Fewer fetches, and fewer programs that differ, help."
             )
+        said = f"The script's own Python takes most, {share} of the time: "
+        if len(self.steps()) < FEW:
+            return f"{said}what it does beside so few steps, above all importing. Longer runs say more."
         return (
-            f"The script's own Python takes most, {share} of the time: what it does between steps (imports, reading "
-            "without a loader, converting, printing). A DataLoader reads while the program computes."
+            f"{said}what it does between steps (imports, reading without a loader, converting, printing). "
+            "A DataLoader reads while the program computes."
         )
 
     def _memory(self) -> str:

@@ -205,6 +205,20 @@ def test_without_programs_steps_go_from_update_to_update():
     assert "updated parameters twice" in report.sentences()[0]
 
 
+@pytest.mark.parametrize(("steps", "advice"), [(2, "Longer runs say more"), (10, "A DataLoader reads")])
+def test_what_helps_a_script_depends_on_how_many_steps_it_has(steps, advice):
+    run = empty_run()
+    lane = profiling.Lane("MainThread")
+    for number in range(steps):
+        length = 10**6 if number else 3 * 10**6
+        lane.spans.append(Span(profiling.STEP, Kind.OTHER, number * 10**8, length))
+        lane.rows.setdefault(profiling.STEP, profiling.Row(profiling.STEP, Kind.OTHER)).add(length, 0, length)
+    run.recorder.lanes.append(lane)
+    done, bottleneck, _ = profile.Report(run).sentences()
+    assert "half of them in at most 1 ms, the slowest in 3 ms" in done
+    assert "own Python takes most" in bottleneck and advice in bottleneck
+
+
 def test_the_work_of_trainers_stands_for_the_wait_for_them():
     run = empty_run()
     lanes = run.recorder.lanes
