@@ -70,7 +70,23 @@ def documents() -> dict[str, str]:
     made = {path.name: path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))}
     for name, page in (("README", "index"), ("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
         made[f"{page}.md"] = (ROOT / f"{name}.md").read_text(encoding="utf8")
-    return {path: coloured(text) for path, text in made.items()}
+    return {path: coloured(listed(text)) for path, text in made.items()}
+
+
+def listed(text: str) -> str:
+    """What belongs to items of lists indented by four, as Python-Markdown has it, not by the width of their marks."""
+    pieces = _FENCE.split(text)
+    for place in range(0, len(pieces), 2):
+        lines, width = pieces[place].split("\n"), 0
+        for number, line in enumerate(lines):
+            if mark := re.match(r"(?:[*-]|\d+\.) +", line):
+                width = mark.end()
+            elif line and not line.startswith(" " * max(width, 1)):
+                width = 0
+            elif line and width:
+                lines[number] = " " * (4 - width) + line
+        pieces[place] = "\n".join(lines)
+    return "".join(pieces)
 
 
 def coloured(text: str) -> str:
