@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...base import flags
+from ...base.sizes import current
 from ...framework import OpRole
 from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
@@ -24,8 +25,8 @@ PACKED = "@PACKED"
 PASS = "packing"
 """What this is called among the passes that can be left out."""
 
-_LEAST_PRODUCTS = 3
-"""How many products in a straight line a matrix is packed for."""
+_LEAST_PRODUCTS, _LEAST_ROWS, _LEAST_ELEMENTS = 3, 8, 1 << 13
+"""What packing pays for in a straight line: how many products, rows of these and elements of their matrix."""
 
 
 class Packing:
@@ -89,7 +90,7 @@ def packed_in_line(
     written: defaultdict[str, list[int]] = defaultdict(list)
     for at, each in enumerate(instructions):
         matrix = found.matrix(each)
-        if matrix is not None:
+        if matrix is not None and _pays(each, matrix):
             products[matrix, _phase(each)].append(at)
         for name in each.writes:
             written[root(name)].append(at)
@@ -102,6 +103,11 @@ def packed_in_line(
             out[at] = [found.of(instructions[at])]
         out[places[0]].insert(0, found.pack(found.name(matrix), instructions[places[0]]))
     return [each for some in out for each in some]
+
+
+def _pays(instruction: Instruction, matrix: Matrix) -> bool:
+    rows = current(instruction.action.ints[0])
+    return rows >= _LEAST_ROWS and matrix.depth * matrix.columns >= _LEAST_ELEMENTS
 
 
 def _phase(instruction: Instruction) -> int:
