@@ -90,6 +90,11 @@ def check_function(value: Any, schedule: str) -> Callable[[int], float]:
     return value  # type: ignore[no-any-return]
 
 
+def _decayed(rate: float, factor: float, times: int) -> float:
+    """`rate * factor**times` in single precision, which Fluid's tensors of rates have."""
+    return float(np.float32(rate) * np.float32(float(np.float32(factor)) ** times))
+
+
 class StepDecay(_EpochDecay):
     """Times `decay_rate` after every `step_size` epochs (`fluid.dygraph.StepDecay`).
 
@@ -103,7 +108,7 @@ class StepDecay(_EpochDecay):
         super().__init__(learning_rate)
 
     def get_lr(self) -> float:
-        return float(self.base_lr * self.decay_rate ** (self.epoch_num // self.step_size))
+        return _decayed(self.base_lr, self.decay_rate, self.epoch_num // self.step_size)
 
 
 class MultiStepDecay(_EpochDecay):
@@ -120,7 +125,7 @@ class MultiStepDecay(_EpochDecay):
 
     def get_lr(self) -> float:
         passed = sum(self.epoch_num >= milestone for milestone in self.milestones)
-        return float(self.base_lr * self.decay_rate**passed)
+        return _decayed(self.base_lr, self.decay_rate, passed)
 
 
 class LambdaDecay(_EpochDecay):

@@ -236,3 +236,30 @@ def test_functions_of_layers_make_schedules_in_dygraph_mode(programs):
     assert float(made[dygraph.NoamDecay]()) == 0.0625
     assert float(made[dygraph.PiecewiseDecay]()) == pytest.approx(0.1)
     assert not programs[0].global_block().ops
+
+
+@pytest.mark.parametrize(
+    "schedule, expected",
+    [
+        (
+            lambda: dygraph.StepDecay(0.5, 3, 0.1),
+            [0.5] * 3 + [0.05000000075] * 3 + [0.005000000354] * 3,
+        ),
+        (
+            lambda: dygraph.StepDecay(0.7, 1, 0.9),
+            [0.6999999881, 0.6299999952, 0.5669999719, 0.510299921, 0.4592699409, 0.4133429527, 0.3720086217],
+        ),
+        (
+            lambda: dygraph.MultiStepDecay(0.5, [3, 5, 7], 0.1),
+            [0.5] * 3 + [0.05000000075] * 2 + [0.005000000354] * 2 + [0.0005000000237] * 2,
+        ),
+    ],
+)
+def test_rates_of_epochs_are_computed_in_single_precision(schedule, expected):
+    """The digits are those of Paddle 1.8.5."""
+    with dygraph.guard():
+        made, found = schedule(), []
+        for _ in expected:
+            found.append(f"{float(made().numpy()[0]):.10g}")
+            made.epoch()
+    assert found == [f"{rate:.10g}" for rate in expected]

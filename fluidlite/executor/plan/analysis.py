@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base import progress
+from ...base.dtypes import VarType
 from ...base.errors import EnforceNotMet
 from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
@@ -160,6 +161,9 @@ class Analysis:
     def _fetches(self, fetches: Sequence[str]) -> list[str]:
         for name in fetches:
             if not self.meta.has(name):
+                var = self.meta.block._find_var_recursive(name)
+                if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+                    raise CannotPlan(f"{name} is fetched, an array of tensors")
                 raise failures.unknown_fetch(name, self.meta.block.vars)
         sparse.check([op for op, _ in self.steps], fetches)
         for name in fetches:

@@ -102,20 +102,22 @@ class DatasetBase:
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
         """Where files `hdfs:/PATH` and `afs:/PATH` are: at the URL `fs_name`, by fsspec, whatever its kind.
 
-        `fs_ugi`, user and password as `hadoop` takes them, is accepted. Raises ValueError if `fs_name` is no URL.
+        `fs_ugi`, user and password as `hadoop` takes them, is accepted. If `fs_name` is no URL, reading such files
+        raises ValueError.
         """
-        if not is_url(fs_name):
-            raise ValueError(f"fs_name must be a URL such as hdfs://HOST:PORT, got {fs_name!r}")
         self._elsewhere = fs_name if fs_name.endswith("://") else fs_name.rstrip("/") + "/"
 
     def _files(self) -> list[str]:
         """The files, each by its path or URL."""
-        return [
-            f"{self._elsewhere}{path.partition(':')[2].lstrip('/')}"
-            if self._elsewhere and path.startswith(("hdfs:/", "afs:/")) and not is_url(path)
-            else path
-            for path in self.filelist
-        ]
+        return [self._file(path) for path in self.filelist]
+
+    def _file(self, path: str) -> str:
+        if not self._elsewhere or not path.startswith(("hdfs:/", "afs:/")) or is_url(path):
+            return path
+        if not is_url(self._elsewhere):
+            name = self._elsewhere.rstrip("/")
+            raise ValueError(f"{path}: fs_name must be a URL such as hdfs://HOST:PORT, got {name!r}")
+        return self._elsewhere + path.partition(":")[2].lstrip("/")
 
     def set_download_cmd(self, download_cmd: str) -> None:
         """Accepted: files are local."""

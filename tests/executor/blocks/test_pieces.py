@@ -124,3 +124,15 @@ def test_sums_write_into_nothing_that_they_are_given():
     np.testing.assert_array_equal(sums.values["rows"].dense(), [[0, 0], [3, 3], [0, 0]])
     sums.add("rows", np.ones((3, 2), "float32"))
     np.testing.assert_array_equal(sums.values["rows"], [[1, 1], [4, 4], [1, 1]])
+
+
+def test_an_array_that_is_written_outside_of_loops_is_fetched():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [-1, 2])
+        total = fluid.layers.reduce_sum(x)
+        array = fluid.layers.array_write(total, fluid.layers.zeros([1], "int64"))
+        exe = fluid.Executor()
+        feed = {"x": np.array([[1, 2], [3, 4]], "float32")}
+        for fetches in ([total.name, array.name], [total, array]):
+            number, items = exe.run(feed=feed, fetch_list=fetches)
+            assert number.tolist() == [10] and [item.tolist() for item in items] == [[10]]
