@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -121,6 +122,20 @@ def test_no_server_at_all(monkeypatch):
     monkeypatch.setattr("fluidlite.rpc.client.PATIENCE", 0.3)
     with pytest.raises(ServerLost, match=r"trainer 2: no parameter server at 127.0.0.1:\d+ within 0.3 s"):
         Client(2).get([f"127.0.0.1:{free_port()}"], ["w"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where 127.0.0.2 is this machine as well")
+def test_a_server_listens_at_its_address_and_at_no_other():
+    serving = Serving(1)
+    one = Client(0)
+    one.get([serving.endpoint], ["w"])
+    port = int(serving.endpoint.rpartition(":")[2])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port), 5)
+    socket.create_connection(("127.0.0.1", port), 5).close()
+    one.complete()
+    serving.join(5)
+    assert not serving.is_alive()
 
 
 def test_a_place_that_is_taken():
