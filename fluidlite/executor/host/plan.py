@@ -223,6 +223,10 @@ class Plan(StepPlan):
         """What lasts and is changed before all sizes are known; CannotPlan if more happens, which cannot be undone."""
         ends = [at for at, each in enumerate(instructions) if _finds(each)]
         early = instructions[: ends[-1]] if ends else ()
+        for each in instructions[ends[0] :] if ends else ():
+            # Whether there is a body for each turn is looked at before a step, by sizes known by then.
+            if isinstance(each.action, Call) and each.action.kernel == TURNS:
+                raise CannotPlan("a loop stands behind sizes that are found", each.op)
         for op in {id(op): op for each in early for op in each.ops}.values():
             definition = op.definition
             if definition.random or (definition.host and definition not in (*marks.MARKS, marks.FULL, RANK)):

@@ -146,35 +146,29 @@ def test_sequences_go_two_ways():
 def test_children_of_a_fork_run_the_plans_they_inherit():
     """IfElse, a loop with a gradient and a branch in plans that were made, and have run, before the fork."""
     x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
-    sequences = fluid.data("words", [None, 1], "int64", lod_level=1)
-    embedded, rnn = layers.embedding(sequences, [9, WIDTH]), layers.DynamicRNN()
-    with rnn.block():
-        word = rnn.step_input(embedded)
-        state = rnn.memory(shape=[WIDTH], value=0.0)
-        new = layers.fc([word, state], WIDTH, act="tanh")
-        rnn.update_memory(state, new)
-        rnn.output(new)
-    (out,) = two_ways(x, mask)[:1]
-    turned = layers.cond(
-        layers.reduce_sum(out) > layers.fill_constant([1], "float32", 0.0),
-        lambda: out * 2.0,
-        lambda: out * 3.0,
-    )
-    loss = layers.reduce_sum(turned) + layers.reduce_sum(layers.sequence_pool(rnn(), "last"))
-    fluid.optimizer.SGD(0.01).minimize(loss)
-    random, exe = np.random.RandomState(7), fluid.Executor()
+    out = two_ways(x, mask)[0]
+    zero = layers.fill_constant([1], "float32", 0.0)
+    turned = layers.cond(layers.reduce_sum(out) > zero, lambda: out * 2.0, lambda: out * 3.0)
+    losses = [layers.reduce_sum(turned)]
+    fluid.optimizer.SGD(0.01).minimize(losses[0])
+    programs, exe = [fluid.default_main_program(), fluid.Program()], fluid.Executor()
+    with fluid.program_guard(programs[1], fluid.default_startup_program()):
+        losses.append(layers.reduce_sum(layers.sequence_pool(recurrent(), "last")))
+        fluid.optimizer.SGD(0.01).minimize(losses[1])
     exe.run(fluid.default_startup_program())
     fed = []
+    random = np.random.RandomState(7)
     for one in feeds(random, 8):
         one["mask"][:] = np.arange(len(one["mask"]))[:, None] % 2 == 0
-        lengths = random.randint(1, 5, 4).tolist()
-        one["words"] = fluid.create_lod_tensor(
-            random.randint(0, 9, (sum(lengths), 1)), [lengths], fluid.CPUPlace()
-        )
-        fed.append(one)
+        fed.append((one, {"words": sequences(random)}))
 
     def steps():
-        return np.array([exe.run(feed=one, fetch_list=[loss])[0].item() for one in fed])
+        found = [
+            exe.run(*each, [loss])[0].item()
+            for pair in fed
+            for *each, loss in zip(programs, pair, losses, strict=True)
+        ]
+        return np.array(found)
 
     steps()
     read, write = os.pipe()
@@ -189,6 +183,36 @@ def test_children_of_a_fork_run_the_plans_they_inherit():
         found = np.frombuffer(file.read())
     assert os.waitpid(child, 0)[1] == 0
     np.testing.assert_array_equal(found, steps())
-    assert (
-        exe.describe().count("turns(") and "split_lod_tensor(" in exe.describe().partition("run in pieces")[0]
+    assert "split_lod_tensor(" in exe.describe(programs[0]).partition("run in pieces")[0]
+    assert "turns(" in exe.describe(programs[1]) and "run in pieces" not in exe.describe(programs[1])
+
+
+def sequences(random):
+    lengths = random.randint(1, 5, 4).tolist()
+    return fluid.create_lod_tensor(random.randint(0, 9, (sum(lengths), 1)), [lengths], fluid.CPUPlace())
+
+
+def recurrent():
+    words, rnn = fluid.data("words", [None, 1], "int64", lod_level=1), layers.DynamicRNN()
+    embedded = layers.embedding(words, [9, WIDTH])
+    with rnn.block():
+        word = rnn.step_input(embedded)
+        state = rnn.memory(shape=[WIDTH], value=0.0)
+        new = layers.fc([word, state], WIDTH, act="tanh")
+        rnn.update_memory(state, new)
+        rnn.output(new)
+    return rnn()
+
+
+def test_a_loop_behind_sizes_that_are_found_runs_in_pieces():
+    """How many steps it has is known before these sizes are, and looked at then."""
+    x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
+    loss = layers.reduce_sum(two_ways(x, mask)[0]) + layers.reduce_sum(
+        layers.sequence_pool(recurrent(), "last")
     )
+    fluid.optimizer.SGD(0.01).minimize(loss)
+    random = np.random.RandomState(8)
+    fed = [{**one, "words": sequences(random)} for one in feeds(random, 8)]
+    got, text = run([loss], "plan", fed)
+    same(got, run([loss], "interpret", fed)[0])
+    assert "a loop stands behind sizes that are found" in text
