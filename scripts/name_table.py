@@ -25,19 +25,21 @@ a module has from elsewhere is found where that is. `scripts/name_table.py` writ
 * **here**: works as in Fluid, but for what `compatibility.md` says;
 * **raises when used**: can be imported, stored, derived from and passed around; calling it, or anything derived
   from it, raises `NotSupportedError`, which names it;
-* **never**: the same, and will not come; the error says why, and so does this page at its end.
+* **never**: the same, and will not come; the error says why, and so does this page at its end;
+* **raises in Fluid, too**: Paddle 1.8.5 raises an error of its own whenever it is used.
 """
 
 
 def state(module: str, name: str) -> str:
-    """'here', 'raises when used', 'never' or 'missing'."""
+    """Which of KINDS a name is."""
     owner = missing.module_here(module) or missing.module_in_place(module)
     try:
         value = getattr(owner, name)
     except AttributeError:
         return "missing"
-    if why_never(value):
-        return "never"
+    why = why_never(value)
+    if why:
+        return "raises in Fluid, too" if why.startswith(unsupported.RAISES) else "never"
     return "raises when used" if is_stand_in(value) else "here"
 
 
@@ -65,19 +67,22 @@ def page() -> str:
             if kind in found:
                 parts.append(_folded(f"{kind}: " + " ".join(found[kind])))
     parts.append("## Why never\n")
-    for reason, names in sorted(_reasons([module for module, found in rows if "never" in found]).items()):
+    for reason, names in sorted(
+        _reasons([module for module, found in rows if _NEVER & found.keys()]).items()
+    ):
         parts.append(_folded(f"{' '.join(f'`{name}`' for name in sorted(names))}: {reason}."))
     return "\n".join(parts)
 
 
-KINDS = ("here", "raises when used", "never", "missing")
+KINDS = ("here", "raises when used", "never", "raises in Fluid, too", "missing")
+_NEVER = {"never", "raises in Fluid, too"}
 
 
 def _reasons(modules: list[str]) -> dict[str, set[str]]:
     """The names of some modules that will not come, by the reason; each where it is defined."""
     found: dict[str, set[str]] = {}
     for module in modules:
-        for name in states(module)["never"]:
+        for name in (name for kind in _NEVER for name in states(module).get(kind, ())):
             origin = fluid_names.listed()[module][name]
             full = f"{origin.module}.{origin.name}"
             found.setdefault(unsupported.reason(full) or "", set()).add(full)

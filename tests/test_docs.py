@@ -9,8 +9,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from fluidlite.base import missing
-from fluidlite.base.stand_ins import is_stand_in
 from fluidlite.ops import registry
 
 ROOT = Path(__file__).parents[1]
@@ -154,16 +152,10 @@ def test_switches_for_gpus_are_listed():
     assert listed == read_from_environment()
 
 
-def not_there_yet():
-    section = text_of("compatibility.md").split("## Not there yet")[1].split("\n## ")[0]
-    return sorted(set(re.findall(r"`((?:fluid|paddle)\.[\w.]+)`", section)))
-
-
-@pytest.mark.parametrize("name", not_there_yet())
-def test_what_is_said_to_be_missing_is_missing(name):
-    assert missing.in_fluid(name), f"Fluid 1.8 has no {name}"
-    module, _, last = name.rpartition(".")
-    assert is_stand_in(missing.found_or_stand_in(module, last)), f"{name} is here"
+def test_public_names_that_are_missing_say_why():
+    states, _, reasons = text_of("names.md").partition("## Why never")
+    assert "\nraises when used:" not in states and "\nmissing:" not in states
+    assert "fluid.core.BoxPS" in reasons
 
 
 def commands():

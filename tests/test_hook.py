@@ -94,13 +94,13 @@ assert sys.meta_path == before
         (
             "import paddle.fluid as fluid; fluid.contrib.utils.convert_dist_to_sparse_program(1)",
             "NotSupportedError",
-            "fluid.contrib.convert_dist_to_sparse_program exists in Fluid 1.8",
+            "fluid.contrib.convert_dist_to_sparse_program of Fluid 1.8 will not be in fluidlite",
         ),
         ("import paddle.nothing", "ModuleNotFoundError", "neither Fluid 1.8 nor fluidlite has it"),
         (
             "from paddle.fluid.contrib.utils import convert_dist_to_sparse_program; convert_dist_to_sparse_program(1)",
             "NotSupportedError",
-            "fluid.contrib.convert_dist_to_sparse_program exists in Fluid 1.8",
+            "fluid.contrib.convert_dist_to_sparse_program of Fluid 1.8 will not be in fluidlite",
         ),
         ("from paddle.fluid import nothing", "ImportError", "module 'fluid' has no attribute 'nothing'"),
         ("import paddle.amp", "ModuleNotFoundError", "leave auto_cast and GradScaler away"),
@@ -116,9 +116,11 @@ def test_what_is_missing_says_so(python, statement, error, message):
 def test_missing_attributes():
     with pytest.raises(
         NotSupportedError,
-        match=r"fluid\.contrib\.convert_dist_to_sparse_program exists in Fluid 1\.8 but not in fluidlite",
+        match=r"fluid\.contrib\.convert_dist_to_sparse_program of Fluid 1\.8 will not be in fluidlite: Fluid 1.8's",
     ):
         fluidlite.contrib.utils.convert_dist_to_sparse_program(1)
+    with pytest.raises(NotSupportedError, match=r"_pull_sparse exists in Fluid 1\.8 but not in fluidlite"):
+        fluidlite.layers.nn._pull_sparse(1)
     with pytest.raises(AttributeError, match="did you mean 'fc'"):
         fluidlite.layers.fcc  # noqa: B018
     with pytest.raises(AttributeError, match="'fluid' has no attribute 'qwertz'$"):
@@ -148,7 +150,7 @@ class Util(DownpourOptimizer):
     def __init__(self):
         super().__init__()
 
-class Mixed(fluid.contrib.slim.nas.LightNASStrategy, fluid.contrib.convert_dist_to_sparse_program, abc.ABC):
+class Mixed(fluid.dataset.FileInstantDataset, fluid.contrib.convert_dist_to_sparse_program, abc.ABC):
     pass
 
 later = functools.partial(convert_dist_to_sparse_program, 1)
@@ -163,7 +165,7 @@ for use in (later, Util, Mixed, other, lambda: list(BoxPSDataset)):
     assert check(python, code).split() == [
         "fluid.contrib.convert_dist_to_sparse_program",
         "fluid.incubate.fleet.parameter_server.pslib.DownpourOptimizer",
-        "fluid.contrib.slim.nas.LightNASStrategy",
+        "fluid.dataset.FileInstantDataset",
         "fluid.incubate.fleet.parameter_server.pslib.DownpourOptimizer",
         "fluid.dataset.BoxPSDataset",
     ]

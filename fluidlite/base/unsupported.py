@@ -11,10 +11,10 @@ _PSLIB = (
 )
 _OF_PSLIB = """
 fluid.distributed.fleet.Fleet
-fluid.distributed.helper.FileSystem
 fluid.distributed.helper.MPIHelper
 fluid.distributed.ps_instance.PaddlePSInstance
 fluid.incubate.fleet.parameter_server.pslib.DownpourOptimizer
+fluid.incubate.fleet.parameter_server.pslib.FLEET_GLOBAL_DICT
 fluid.incubate.fleet.parameter_server.pslib.PSLib
 fluid.incubate.fleet.parameter_server.pslib.fleet
 fluid.incubate.fleet.parameter_server.pslib.fleet_embedding
@@ -25,6 +25,8 @@ fluid.incubate.fleet.parameter_server.pslib.node.Worker
 fluid.incubate.fleet.parameter_server.pslib.optimizer_factory.DistributedAdam
 fluid.incubate.fleet.parameter_server.pslib.optimizer_factory.DistributedOptimizerImplBase
 fluid.incubate.fleet.parameter_server.pslib.optimizer_factory.FLEET_GLOBAL_DICT
+fluid.incubate.fleet.utils.fleet_util.fleet
+fluid.incubate.fleet.utils.fleet_util.fleet_pslib
 """
 _NATIVE = (
     "it loads operators compiled against the C++ classes of one release of Paddle; "
@@ -35,10 +37,16 @@ _MKLDNN = (
     "PostTrainingQuantization and QuantizationFreezePass give the same numbers everywhere"
 )
 _LEFT = "it is no more than what Fluid's own code leaves behind while it is imported"
-_GONE = "Fluid 1.8 itself has no such operator any more; fluid.layers has cond and DynamicRNN"
+RAISES = "Fluid 1.8.5 raises there itself"
+"""How reasons begin for what can never have worked."""
+_GONE = f"{RAISES}: it has no such operator any more; fluid.layers has cond and DynamicRNN"
 _CLASS = "it is a class of Paddle's C++ side that scripts cannot use by itself: use "
 
 _REASONS = {
+    "fluid.contrib.utils.lookup_table_utils.convert_dist_to_sparse_program": "Fluid 1.8's transpiler makes no programs "
+    "any more that it converts: embedding(is_distributed=True) runs as distributed_lookup_table",
+    "fluid.contrib.utils.lookup_table_utils.load_persistables_for_inference": f"{RAISES}: it asks for an operator "
+    "that it does not have; use fluid.io.load_persistables",
     "fluid.contrib.slim.quantization.mkldnn_post_training_strategy.MKLDNNPostTrainingQuantStrategy": _MKLDNN,
     "fluid.contrib.slim.quantization.qat2_int8_mkldnn_pass.Qat2Int8MkldnnPass": _MKLDNN,
     "fluid.contrib.slim.quantization.qat_int8_mkldnn_pass.QatInt8MkldnnPass": _MKLDNN,
@@ -58,6 +66,9 @@ _REASONS = {
     "fluid.core.ops.pull_sparse": _PSLIB,
     "fluid.core.ops.pull_sparse_v2": _PSLIB,
     "fluid.core.ops.push_dense": _PSLIB,
+    "fluid.core.ops.run_program": f"{RAISES}: nothing can be given as its OutScope from Python; use "
+    "fluid.dygraph.declarative",
+    "fluid.distributed.helper.FileSystem": f"{RAISES}: it imports a module that Python 3 does not find",
     "fluid.core.Fleet": _PSLIB,
     "fluid.dataset.BoxPSDataset": f"{_BOXPS}: use InMemoryDataset",
     "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",
@@ -66,11 +77,6 @@ _REASONS = {
     "fluid.op.CondOp": _GONE,
     "fluid.op.DynamicRecurrentOp": _GONE,
     "fluid.op.RecurrentOp": _GONE,
-    "paddle.dataset.image.err": _LEFT,
-    "paddle.dataset.image.import_cv2_proc": _LEFT,
-    "paddle.dataset.image.out": _LEFT,
-    "paddle.dataset.image.retcode": _LEFT,
-    "paddle.dataset.sentiment.movie_reviews": "it is an object of NLTK, which paddle.dataset.sentiment does without",
 }
 
 _REASONS.update((name, _PSLIB) for name in _OF_PSLIB.split())

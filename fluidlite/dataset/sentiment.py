@@ -7,6 +7,7 @@ import collections
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
 from ..base import missing
 from . import common, files
@@ -107,4 +108,12 @@ def _reviews(path: str) -> dict[str, list[str]]:
     return found
 
 
-__getattr__ = missing.reporter(__name__)
+_missing = missing.reporter(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "movie_reviews":  # NLTK's reader of the corpus
+        from nltk.corpus import movie_reviews  # type: ignore[import-untyped]
+
+        return movie_reviews
+    return _missing(name)

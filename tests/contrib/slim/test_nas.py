@@ -5,6 +5,7 @@ import tempfile
 
 import pytest
 
+import fluidlite as fluid
 from fluidlite.contrib.slim import nas
 from fluidlite.contrib.slim.nas import lock
 
@@ -70,3 +71,103 @@ def test_spaces_and_locks():
         lock.lock(file)
         lock.unlock(file)
     assert (lock.LOCK_EX, lock.LOCK_UN) == (2, 8)
+
+
+class Needing:
+    """A graph whose networks need one number of operations after the other, and a context and space around it."""
+
+    def __init__(self, needs, log):
+        self.needs, self.log = list(needs), log
+        self.search_space = self.eval_graph = self.optimize_graph = self
+        self.place = fluid.CPUPlace()
+        self.eval_results = {"acc": [0.5]}
+        self.epoch_id = 0
+
+    def flops(self):
+        return self.needs.pop(0) if self.needs else 10
+
+    def compile(self):
+        self.log.append("trains")
+
+    def init_tokens(self):
+        return [1, 2]
+
+    def range_table(self):
+        return [9, 9]
+
+    def create_net(self, tokens):
+        self.log.append(f"net {tokens}")
+        programs = [fluid.Program() for _ in range(3)]
+        return (*programs, [], [], "train reader", "eval reader")
+
+    def get_model_latency(self, program):
+        return 3.0 if self.log.count("late") < 2 and not self.log.append("late") else 1.0
+
+
+class Counts:
+    """A controller whose networks count, and which says what it is asked."""
+
+    def __init__(self, log):
+        self.log, self.made = log, 0
+
+    def reset(self, table, tokens, constraint=None):
+        self.log.append(f"reset {table} {tokens}")
+
+    def next_tokens(self, base=None):
+        self.made += 1
+        self.log.append(f"next {base}")
+        return [self.made, 5]
+
+    def update(self, tokens, reward):
+        self.log.append(f"update {tokens} {reward}")
+
+
+@pytest.mark.parametrize(
+    "needs, retrain, latency, expected",
+    [
+        (
+            [200, 150, 180, 90, 95, 300, 80],
+            1,
+            0,
+            # What exceeds the limit is not trained; the next is made of the last that needed less than the first.
+            [
+                "net [1, 2]", "next [1, 2]", "net [1, 5]", "next [1, 5]", "net [2, 5]", "next [2, 5]", "net [3, 5]",
+                "trains", "update [3, 5] 0.5", "next None",
+                "net [4, 5]", "next [4, 5]", "net [5, 5]", "trains", "update [5, 5] 0.5", "next None",
+            ],
+        ),
+        ([90, 300], 2, 0, ["net [1, 2]", "trains", "update [1, 2] 0.0", "next None"]),
+        (
+            [10] * 20,
+            0,
+            2,
+            [
+                "net [1, 2]", "late", "next [1, 2]", "net [1, 5]", "late", "next [1, 2]", "net [2, 5]", "trains",
+                "net [2, 5]", "update [2, 5] 0.5", "next None",
+                "net [3, 5]", "trains", "net [3, 5]", "update [3, 5] 0.5", "next None",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_networks_are_proposed_trained_and_rewarded(needs, retrain, latency, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = []
+    context = Needing(needs, log)
+    strategy = nas.LightNASStrategy(
+        Counts(log), 4, 100, latency, retrain, "acc", server_ip="127.0.0.1", is_server=True
+    )
+    strategy.on_compression_begin(context)
+    try:
+        assert log.pop(0) == "reset [9, 9] [1, 2]" and isinstance(strategy, fluid.contrib.slim.core.Strategy)
+        other = nas.LightNASStrategy(Counts([]), server_ip="127.0.0.1", is_server=True)
+        other.on_compression_begin(context)  # finds the server of the first
+        assert other.__getstate__()["_server_port"] == strategy.__getstate__()["_server_port"] != 0
+        assert "_server" not in other.__getstate__()
+        for context.epoch_id in range(2):
+            strategy.on_epoch_begin(context)
+            strategy.on_epoch_end(context)
+    finally:
+        strategy._server.close()
+    assert log == expected
+    assert (context.train_reader, context.eval_reader) == ("train reader", "eval reader")
+    assert context.skip_training is (retrain == 0)

@@ -1,8 +1,9 @@
 """`fluid.contrib.slim.nas`: looking for the best network, with one controller for several searchers."""
 
 from ....base import missing
-from . import controller_server, lock, search_agent, search_space
+from . import controller_server, light_nas_strategy, lock, search_agent, search_space
 from .controller_server import ControllerServer
+from .light_nas_strategy import LightNASStrategy
 from .lock import LOCK_EX, LOCK_UN
 from .search_agent import SearchAgent
 from .search_space import SearchSpace
@@ -11,9 +12,11 @@ __all__ = [
     "LOCK_EX",
     "LOCK_UN",
     "ControllerServer",
+    "LightNASStrategy",
     "SearchAgent",
     "SearchSpace",
     "controller_server",
+    "light_nas_strategy",
     "lock",
     "search_agent",
     "search_space",

@@ -1,0 +1,19 @@
+"""What Fluid's data sets have from elsewhere: how OpenCV could be imported, NLTK's corpus."""
+
+import subprocess
+
+from fluidlite.dataset import image, sentiment
+
+
+def test_how_importing_opencv_went():
+    started = image.import_cv2_proc
+    assert isinstance(started, subprocess.Popen) and started.args[1:] == ["-c", "import cv2"]
+    assert image.retcode == started.returncode and isinstance(image.out, bytes)
+    assert (image.retcode == 0) == (b"Error" not in image.err)
+    assert image.import_cv2_proc is started
+
+
+def test_the_corpus_is_that_of_nltk():
+    from nltk.corpus import movie_reviews
+
+    assert sentiment.movie_reviews is movie_reviews
