@@ -291,3 +291,12 @@ def test_default_initializers():
     assert isinstance(attr.initializer, fluid.initializer.XavierInitializer)
     attr._set_default_bias_initializer()
     assert isinstance(attr.initializer, fluid.initializer.XavierInitializer)
+
+
+@pytest.mark.parametrize(
+    "op, name", [("fused_elemwise_activation", "functor_list"), ("py_func", "backward_skip_vars")]
+)
+def test_lists_of_names_are_declared_as_such_where_they_are_empty(op, name):
+    proto = fluid.framework.OpProtoHolder.instance().get_op_proto(op)
+    (kind,) = (attr.type for attr in proto.attrs if attr.name == name)
+    assert kind == fluid.core.AttrType.STRINGS

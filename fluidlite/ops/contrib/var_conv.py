@@ -132,6 +132,7 @@ register_pair(
     outputs=("Out", "Col?"),
     attrs={"InputChannel": 1, "OutputChannel": 1, "StrideH": 1, "StrideW": 1, "KernelH": 1, "KernelW": 1},
     keep=("X", "ROW#", "COLUMN#", "W"),
+    keep_out=("Out#", "Col#"),
     gradable=("X", "W"),
     stop_gradient=("Col",),
     lod=True,

@@ -58,6 +58,7 @@ register(
         inputs=("X*?",),
         outputs=("Out*?",),
         attrs={"forward_callable_id": 0, "backward_callable_id": -1, "backward_skip_vars": []},
+        wire={"backward_skip_vars": "STRINGS"},
         infer=_infer,
         kernel=_py_func,
         grad=_rule,
