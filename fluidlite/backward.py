@@ -6,6 +6,7 @@ from .framework.gradients.names import _all_in_set_ as _all_in_set_
 from .framework.gradients.names import _append_grad_suffix_ as _append_grad_suffix_
 from .framework.gradients.names import _as_list as _as_list
 from .framework.gradients.names import _get_no_grad_set_name as _get_no_grad_set_name
+from .framework.gradients.names import _get_stop_gradients_ as _get_stop_gradients_
 from .framework.gradients.names import _is_grad_var_ as _is_grad_var_
 from .framework.gradients.names import _some_in_set_ as _some_in_set_
 from .framework.gradients.names import _strip_grad_suffix_ as _strip_grad_suffix_

@@ -132,3 +132,48 @@ def test_scopes_of_a_thread():
     assert seen[-1] is None
     scopes.leave_local_scope()
     assert scopes.find_var("kept") is None
+
+
+def tensor(elements, dtype, lod):
+    made = fluid.LoDTensor()
+    made.set(np.array(elements, dtype), CPU)
+    made.set_lod(lod)
+    return made
+
+
+def test_an_operator_reads_arrays_of_a_scope():
+    """The beams of two sentences after five steps; numbers of Paddle 1.8.5."""
+    scope = fluid.Scope()
+    steps = [
+        ([0, 0], [[0, 1, 2], [0, 1, 2]]),
+        ([2, 3, 4, 5], [[0, 1, 2], [0, 2, 4]]),
+        ([3, 1, 5, 4], [[0, 2, 4], [0, 2, 2, 4, 4]]),
+        ([1, 1, 3, 5], [[0, 2, 4], [0, 1, 2, 3, 4]]),
+        ([5, 1], [[0, 2, 4], [0, 0, 0, 2, 2]]),
+    ]
+    for name, dtype in (("ids", "int64"), ("scores", "float32")):
+        scope.var(name).get_lod_tensor_array().extend(tensor(ids, dtype, lod) for ids, lod in steps)
+    for name in ("found", "weights"):
+        scope.var(name)
+    outputs = {"SentenceIds": "found", "SentenceScores": "weights"}
+    Operator("beam_search_decode", Ids="ids", Scores="scores", beam_size=2, end_id=1, **outputs).run(
+        scope, CPU
+    )
+    for name in ("found", "weights"):
+        assert scope.find_var(name).get_tensor().lod() == [[0, 2, 4], [0, 4, 7, 12, 17]]
+        assert value(scope, name).tolist() == [0, 2, 3, 1, 0, 2, 1, 0, 4, 5, 3, 5, 0, 4, 5, 3, 1]
+
+
+@pytest.mark.parametrize("kind", ["unset", "empty"])
+def test_an_operator_writes_into_arrays_of_a_scope(scope, kind):
+    made = scope.var("array")
+    if kind == "empty":
+        made.get_lod_tensor_array()
+    scope.var("index").get_tensor().set(np.array([2], "int64"), CPU)
+    Operator("write_to_array", X="a", I="index", Out="array").run(scope, CPU)
+    array = scope.find_var("array").get_lod_tensor_array()
+    assert [element._is_initialized() for element in array] == [False, False, True]
+    Operator("lod_array_length", X="array", Out="out").run(scope, CPU)
+    assert value(scope, "out").tolist() == [3]
+    Operator("read_from_array", X="array", I="index", Out="out").run(scope, CPU)
+    assert value(scope, "out").tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -119,7 +119,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
             "..reader": "ComposeNotAligned DataLoader Dataset PyReader batch buffered cache chain compose default_collate_fn firstn map_readers multiprocess_reader shuffle xmap_readers BatchSampler=FluidBatchSampler",
             ".inference": "append_fetch_ops load_inference_model prepend_feed_ops save_inference_model",
-            ".saving": "load_params load_persistables load_vars save_params save_persistables save_vars",
+            ".saving": "_load_persistable_nodes _save_persistable_nodes load_params load_persistables load_vars save_params save_persistables save_vars",
             ".selection": "get_parameter_value get_parameter_value_by_name get_program_parameter get_program_persistable_vars is_belong_to_optimizer is_parameter is_persistable",
             ".state": "load load_program_state save set_program_state",
         },

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     )
     from ..reader import FluidBatchSampler as BatchSampler
     from .inference import append_fetch_ops, load_inference_model, prepend_feed_ops, save_inference_model
+    from .saving import _load_persistable_nodes as _load_persistable_nodes
+    from .saving import _save_persistable_nodes as _save_persistable_nodes
     from .saving import load_params, load_persistables, load_vars, save_params, save_persistables, save_vars
     from .selection import (
         get_parameter_value,

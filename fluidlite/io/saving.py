@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType
 from ..base.errors import MissingFileError, NotSupportedError
@@ -21,6 +21,9 @@ from ..executor.tensors.tensor_file import read_tensors, write_tensor
 from ..framework import Program, Variable
 from . import on_servers
 from .selection import as_program, check_fits, is_parameter, is_persistable, put_all, tensor_in
+
+if TYPE_CHECKING:
+    from ..framework.serialization.ir_graph import IrGraph
 
 Folder = str | os.PathLike[str]
 Predicate = Callable[[Variable], bool]
@@ -93,6 +96,22 @@ def save_persistables(
             on_servers.save_remote(main_program, dirname)
         return None
     return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
+
+
+def _save_persistable_nodes(executor: Any, dirname: Folder, graph: IrGraph) -> None:
+    """`save_persistables` of what an `IrGraph` has (`fluid.io._save_persistable_nodes`)."""
+    save_vars(executor, dirname, graph.to_program(), predicate=is_persistable)
+
+
+def _load_persistable_nodes(executor: Any, dirname: Folder, graph: IrGraph) -> None:
+    """Load those persistable variables of an `IrGraph` that have a file (`fluid.io._load_persistable_nodes`)."""
+    folder = Path(dirname)
+    load_vars(
+        executor,
+        dirname,
+        graph.to_program(),
+        predicate=lambda var: is_persistable(var) and (folder / var.name).exists(),
+    )
 
 
 @also_by_url("dirname", 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -122,7 +122,7 @@ class Optimizer:
         loss: Variable,
         startup_program: Program | None = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
     ) -> tuple[list[Operator], list[ParamGrad]]:
         """Append everything that makes a run of the program of `loss` (shape [1]) a step of training.
 
@@ -145,7 +145,7 @@ class Optimizer:
         loss: Variable,
         startup_program: Program | None = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[ParamGrad]:
         """Append the gradients of `loss`; returns pairs of parameter and gradient for `apply_gradients`.

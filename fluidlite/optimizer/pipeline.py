@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..base.errors import NotSupportedError
@@ -52,7 +52,7 @@ class PipelineOptimizer:
         loss: Variable,
         startup_program: Program | None = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
     ) -> None:
         """Append gradients and updates for `loss`."""
         if self._cut_list is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NoReturn
 
 from ..backward import append_backward
@@ -56,7 +56,7 @@ class RecomputeOptimizer(Optimizer):
         loss: Variable,
         startup_program: Any = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[ParamGrad]:
         """Append the gradients of `loss` with recomputation; raises AssertionError before `_set_checkpoints`."""

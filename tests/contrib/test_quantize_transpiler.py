@@ -6,7 +6,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.contrib.quantize import QuantizeTranspiler
-from fluidlite.contrib.quantize.quantize_transpiler import quant
+from fluidlite.contrib.quantize.quantize_transpiler import _original_var_name, quant
 
 PLACE = fluid.CPUPlace()
 FILTER = np.linspace(-1, 1, 18).reshape(2, 1, 3, 3).astype("float32")
@@ -202,3 +202,8 @@ def test_products_that_read_products_are_frozen_with_their_scales(conditional):
         transpiler.freeze_program(main, PLACE)
         after = exe.run(main, feed=feed, fetch_list=[out])[0]
     np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-6)
+
+
+def test_names_of_what_is_rounded():
+    named = ("a", "a.quantized", "a.quantized.dequantized", "a.dequantized", "a.scale", "a.scale@GRAD")
+    assert [_original_var_name(name) for name in named] == ["a"] * 5 + ["a.scale@GRAD"]

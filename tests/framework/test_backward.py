@@ -121,6 +121,28 @@ def test_errors_say_what_is_wrong(main):
         fluid.gradients([y], [x], target_gradients=[y, y])
     with pytest.raises(TypeError, match="no_grad_set"):
         fluid.gradients([y], [x], no_grad_set=[3])
+    with pytest.raises(TypeError, match="target_gradients.*str"):
+        fluid.gradients([y], [x], target_gradients="y")
+
+
+def test_one_name_is_no_list_of_names(main):
+    """Its letters would be taken for names, of which there are none."""
+    loss = L.mean(L.fc(fluid.data("x", [None, 3], "float32"), 2))
+    for given in ("fc_0.w_0", loss):
+        with pytest.raises(TypeError, match="no_grad_set should be set or list or tuple"):
+            fluid.backward.append_backward(loss, no_grad_set=given)
+    for given in ("fc_0.w_0", main.global_block().var("fc_0.w_0")):
+        with pytest.raises(TypeError, match="parameter_list must be a list, tuple or set"):
+            fluid.optimizer.SGD(0.1).minimize(loss, parameter_list=given)
+    assert not [op for op in main.global_block().ops if op.type.endswith("_grad")]
+
+
+def test_gradients_that_variables_with_stop_gradient_would_have(main):
+    x = fluid.data("x", [None, 3], "float32")
+    L.square(x).stop_gradient = True
+    assert fluid.backward._get_stop_gradients_(main) == {0: {"x@GRAD", "square_0.tmp_0@GRAD"}}
+    with pytest.raises(AssertionError, match="Program"):
+        fluid.backward._get_stop_gradients_(3)
 
 
 def test_gradients_match_finite_differences_through_a_network(main):

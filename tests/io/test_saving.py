@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidlite import io
+from fluidlite import core, io
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.errors import EnforceNotMet, FormatError, NotSupportedError
+from fluidlite.base.place import CPUPlace
 from fluidlite.executor.parallel.compiler import CompiledProgram
 from fluidlite.executor.tensors.lod_tensor import LoDTensor
 from fluidlite.executor.tensors.scope import Scope, scope_guard
-from fluidlite.framework import Program
+from fluidlite.framework import IrGraph, Program
 
 DATA = Path(__file__).parent / "data"
 PARAMS = ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
@@ -286,3 +287,20 @@ def test_save_keeps_elements_only_as_in_fluid(scope, tmp_path):
     tensor.set_lod([])
     io.load(program, str(tmp_path / "model"))
     assert tensor.lod() == [] and np.array(tensor).tolist() == [[1], [1], [1]]
+
+
+def test_persistable_nodes_of_a_graph(program, scope, tmp_path):
+    """Those that an operator uses, as everything in a graph."""
+    names = PARAMS
+    for number, name in enumerate(names):
+        shape = [abs(size) for size in program.global_block().var(name).shape]
+        scope.var(name).get_tensor().set(np.full(shape, number, "float32"), CPUPlace())
+    graph = IrGraph(core.Graph(program.desc), for_test=False)
+    io._save_persistable_nodes(None, tmp_path, graph)
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    (tmp_path / names[0]).unlink()
+    for name in names:
+        scope.find_var(name).get_tensor().set(np.full(1, -1.0, "float32"), CPUPlace())
+    io._load_persistable_nodes(None, tmp_path, graph)
+    held = [float(np.ravel(scope.find_var(name).get_tensor())[0]) for name in names]
+    assert held == [-1.0, *range(1, len(names))]

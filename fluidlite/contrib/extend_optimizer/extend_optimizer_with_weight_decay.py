@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ... import layers
@@ -71,7 +71,7 @@ class DecoupledWeightDecay:
         loss: Variable,
         startup_program: Program | None = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
     ) -> tuple[list[Operator], list[Any]]:
         """Append gradients, decay and updates; returns the update operators and the pairs of parameter and gradient."""
         pairs = self.backward(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ... import layers
@@ -59,7 +59,7 @@ class OptimizerWithMixedPrecision:
         loss: Variable,
         startup_program: Program | None = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[tuple[Parameter, Variable]]:
         """Rewrite the program to float16 and append the gradients of the scaled `loss`.
@@ -109,7 +109,7 @@ class OptimizerWithMixedPrecision:
         loss: Variable,
         startup_program: Program | None = None,
         parameter_list: Sequence[Parameter | str] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
     ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
         """`backward` and `apply_gradients`; returns the update operators and the pairs of parameter and gradient."""
         scaled = self.backward(loss, startup_program, parameter_list, no_grad_set)

@@ -129,17 +129,17 @@ class QuantizeTranspiler:
         """Quantize `var` and back again before operator `index`; the name of what that is."""
         bits = self.weight_bits if var.persistable else self.activation_bits
         kind = self.weight_quantize_type if var.persistable else self.activation_quantize_type
-        quantized = _like(block, var, f"{var.name}.quantized")
+        quantized = _like(block, var, _quantized_var_name(var.name))
         inputs, outputs, attrs = {"X": var}, {"Out": quantized}, {"bit_length": bits}
         if kind == "abs_max":
-            scale = block.create_var(name=f"{var.name}.scale", shape=[1], dtype=var.dtype)
+            scale = block.create_var(name=_quantized_scale_name(var.name), shape=[1], dtype=var.dtype)
         else:
             moving = self._window if kind == "range_abs_max" else self._average
             scale = moving(var, inputs, outputs, attrs)
             inputs["InScale"] = scale
         outputs["OutScale"] = scale
         block._insert_op(index, f"fake_quantize_{kind}", inputs, outputs, attrs)
-        back = _like(block, var, f"{quantized.name}.dequantized")
+        back = _like(block, var, _dequantized_var_name(quantized.name))
         inputs, outputs = {"X": quantized, "Scale": scale}, {"Out": back}
         block._insert_op(
             index + 1, "fake_dequantize_max_abs", inputs, outputs, {"max_range": float(_steps(bits))}
@@ -206,12 +206,32 @@ class QuantizeTranspiler:
         if weight is None or activation is None:
             raise ValueError(f"operator {op.type} on {names} has no quantized parameter and input")
         result = block._var_recursive(op.output_arg_names[0])
-        made = _like(block, result, f"{result.name}.dequantized")
+        made = _like(block, result, _dequantized_var_name(result.name))
         inputs = {"X": result, "Scale": block._var_recursive(activation)}
         steps = _steps(self.weight_bits) * _steps(self.activation_bits)
         attrs = {"max_range": steps / weight}
         block._insert_op(op.idx + 1, "fake_dequantize_max_abs", inputs, {"Out": made}, attrs)
         return made.name
+
+
+def _quantized_var_name(var_name: str) -> str:
+    return f"{var_name}.quantized"
+
+
+def _dequantized_var_name(var_name: str) -> str:
+    return f"{var_name}.dequantized"
+
+
+def _quantized_scale_name(var_name: str) -> str:
+    return f"{var_name}.scale"
+
+
+def _original_var_name(var_name: str) -> str:
+    """The variable of which `var_name` is the rounded one or the scale; itself if it is neither."""
+    for suffix in (".quantized.dequantized", ".quantized", ".dequantized", ".scale"):
+        if var_name.endswith(suffix):
+            return var_name.removesuffix(suffix)
+    return var_name
 
 
 def _steps(bits: int) -> int:
@@ -225,7 +245,7 @@ def _like(block: Block, var: Variable, name: str) -> Variable:
 
 def _scale(var: Variable) -> Variable:
     """The scale of `var` that lasts from step to step."""
-    attr = ParamAttr(name=f"{var.name}.scale", initializer=Constant(0.001), trainable=False)
+    attr = ParamAttr(name=_quantized_scale_name(var.name), initializer=Constant(0.001), trainable=False)
     return LayerHelper("quantize").create_parameter(attr, shape=[1], dtype=var.dtype)
 
 

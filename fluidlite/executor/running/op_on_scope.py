@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...backend import device_at
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import EnforceNotMet
 from ...base.lod import Lod
 from ...base.place import Place, resolve
 from ...base.selected_rows import SelectedRows
+from ...base.tensor_array import TensorArray
 from ...framework import Program
 from ...ops.registry import OpDef, find
+from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 from ..tensors.rows_in_scope import RowsInScope
 from ..tensors.scope import Scope
 from .interpret import Interpreter
@@ -84,6 +88,9 @@ def _described(scope: Scope, name: str) -> dict[str, Any]:
     if held is None:
         return {}
     value, lod = held
+    if isinstance(value, TensorArray):
+        shape, dtype = value.like or ((-1,), np.float32)
+        return {"type": VarType.LOD_TENSOR_ARRAY, "shape": shape, "dtype": to_vartype(dtype)}
     kind = VarType.SELECTED_ROWS if isinstance(value, SelectedRows) else VarType.LOD_TENSOR
     return {"type": kind, "shape": value.shape, "dtype": to_vartype(value.dtype), "lod_level": len(lod)}
 
@@ -96,8 +103,19 @@ def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
     held = found.get()
     if isinstance(held, RowsInScope):
         return held.value(), ()
+    if isinstance(held, LoDTensorArray):
+        return _elements(held), ()
     tensor = found.get_tensor()
     return tensor.array, tensor.offsets
+
+
+def _elements(tensors: LoDTensorArray) -> TensorArray:
+    known = [tensor.array for tensor in tensors if tensor.array is not None]
+    array = TensorArray((known[0].shape, known[0].dtype) if known else None)
+    for index, tensor in enumerate(tensors):
+        if tensor.array is not None:
+            array.write(index, tensor.array, tensor.offsets)
+    return array
 
 
 def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:
@@ -105,6 +123,11 @@ def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:
     assert found is not None
     if isinstance(value, SelectedRows):
         found.get_selected_rows().take(value)
+        return
+    if isinstance(value, TensorArray):
+        found.get_lod_tensor_array()[:] = [
+            LoDTensor() if element is None else LoDTensor.wrap(element, levels) for element, levels in value
+        ]
         return
     tensor = found.get_tensor()
     tensor.replace(value)

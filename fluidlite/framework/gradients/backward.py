@@ -6,7 +6,7 @@ gradients that arrive from several places, and appends the lot to the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ...base import unique_name
@@ -16,14 +16,15 @@ from ...ops.registry import OpSpec, grad_name
 from ..block import Block
 from ..operator import OpRole
 from ..variable import Parameter, Variable
+from .names import _get_no_grad_set_name
 from .recompute import Segment, seed_dropouts, segments
 from .tape import Tape, gradient_block
 
 
 def append_backward(
     loss: Variable,
-    parameter_list: Sequence[Parameter | str] | None = None,
-    no_grad_set: Iterable[Variable | str] | None = None,
+    parameter_list: Collection[Parameter | str] | None = None,
+    no_grad_set: Collection[Variable | str] | None = None,
     callbacks: Sequence[Callable[..., Any]] | None = None,
     checkpoints: Sequence[Variable | str] | None = None,
 ) -> list[tuple[Parameter, Variable]]:
@@ -45,6 +46,11 @@ def append_backward(
             f"The loss.shape should be (1L,), but the current loss.shape is {loss.shape} for {loss.name!r}; "
             "reduce it with fluid.layers.mean or reduce_sum first"
         )
+    if not isinstance(parameter_list, (list, tuple, set, type(None))):
+        raise ArgumentTypeError(
+            f"parameter_list must be a list, tuple or set of Parameters or names, got {parameter_list!r}"
+        )
+    left_out = _get_no_grad_set_name(no_grad_set)
     program = loss.block.program
     block = program.current_block()
     around = _around(block)
@@ -54,7 +60,7 @@ def append_backward(
         seed_dropouts(block.ops)
     loss.op._set_attr("op_role", OpRole.Forward | OpRole.Loss)
     with program._backward_role_guard():
-        tape = Tape(block, _names(no_grad_set), home=_home(block))
+        tape = Tape(block, left_out, home=_home(block))
         start = tape.fresh(grad_name(loss.name))
         fill = {
             "shape": [1],
@@ -107,7 +113,7 @@ def gradients(
     targets: Variable | Sequence[Variable],
     inputs: Variable | Sequence[Variable],
     target_gradients: Variable | Sequence[Variable | None] | None = None,
-    no_grad_set: Iterable[Variable | str] | None = None,
+    no_grad_set: Collection[Variable | str] | None = None,
 ) -> list[Variable | None]:
     """Append the operators that compute the gradients of the sum of `targets` with respect to `inputs`.
 
@@ -130,7 +136,7 @@ def gradients(
     if target_gradients is None:
         weights: list[Variable | None] = [None] * len(target_list)
     else:
-        weights = [target_gradients] if isinstance(target_gradients, Variable) else list(target_gradients)
+        weights = list(_variables(target_gradients, "target_gradients", (Variable, type(None))))
     if len(weights) != len(target_list):
         raise ArgumentError(
             f"Should have the same number of target_gradients as targets: {len(weights)} and {len(target_list)}"
@@ -139,7 +145,7 @@ def gradients(
     program = block.program
     program._appending_grad_times += 1
     with program._backward_role_guard():
-        tape = Tape(block, _names(no_grad_set))
+        tape = Tape(block, _get_no_grad_set_name(no_grad_set))
         path = tape.path([v.name for v in target_list], [v.name for v in input_list])
         shapes: list[str] = []
         for target, weight in zip(target_list, weights, strict=True):
@@ -167,19 +173,10 @@ def gradients(
     return [] if len(found) == 1 and found[0] is None else found
 
 
-def _names(given: Iterable[Variable | str] | None) -> set[str]:
-    names = set()
-    for item in given or ():
-        if not isinstance(item, (Variable, str)):
-            raise ArgumentTypeError(f"no_grad_set holds Variables or names, got {item!r}")
-        names.add(item.name if isinstance(item, Variable) else item)
-    return names
-
-
-def _variables(given: Variable | Sequence[Variable], what: str) -> list[Variable]:
-    items = [given] if isinstance(given, Variable) else list(given)
+def _variables(given: Any, what: str, kinds: tuple[type, ...] = (Variable,)) -> list[Any]:
+    items = [given] if isinstance(given, (str, Variable)) else list(given)
     for item in items:
-        if not isinstance(item, Variable):
+        if not isinstance(item, kinds):
             raise ArgumentTypeError(f"{what} of gradients must be Variables, got {type(item).__name__}")
     if not items and what == "targets":
         raise ArgumentError(f"{what} of gradients must not be empty")

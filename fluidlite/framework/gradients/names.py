@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...ops.registry import GRAD, grad_name
+from ..program import Program
 from ..variable import Variable
 
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ def _get_no_grad_set_name(no_grad_set: Collection[Variable | str] | None) -> set
                 f"{type(member)}."
             )
     return {member if isinstance(member, str) else member.name for member in no_grad_set or ()}
+
+
+def _get_stop_gradients_(program: Program) -> dict[int, set[str]]:
+    """The names of the gradients that variables with `stop_gradient` would have, by the number of their block."""
+    if not isinstance(program, Program):
+        raise AssertionError(f"expected a Program, got {type(program).__name__}")
+    return {
+        block.idx: {grad_name(var.name) for var in block.vars.values() if var.stop_gradient}
+        for block in program.blocks
+    }
 
 
 def serialize_op_decs(op_desc: OpDesc) -> str:

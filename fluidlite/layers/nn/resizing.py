@@ -24,11 +24,12 @@ __all__ = [
 
 OutShape = Variable | Sequence[int | Variable] | None
 
-_METHODS = {"BILINEAR": "bilinear", "TRILINEAR": "trilinear", "NEAREST": "nearest"}
+_METHODS = {"BILINEAR": "bilinear", "TRILINEAR": "trilinear", "NEAREST": "nearest", "BICUBIC": "bicubic"}
 _SIZES = {4: ("out_h", "out_w"), 5: ("out_d", "out_h", "out_w")}
 
 
-def image_resize(
+def _interpolate(
+    kind: str,
     input: Variable,
     out_shape: OutShape = None,
     scale: float | Variable | None = None,
@@ -39,38 +40,20 @@ def image_resize(
     align_mode: int = 1,
     data_format: str = "NCHW",
 ) -> Variable:
-    """Images or volumes of another size (`fluid.layers.image_resize`).
-
-    Args:
-        input: float images [N, C, H, W] ([N, H, W, C] with `data_format='NHWC'`), or for 'TRILINEAR' volumes
-            [N, C, D, H, W] ('NDHWC': channels last).
-        out_shape: the new height and width (depth, height and width): integers, variables of one element, or one int32
-            variable that holds them all.
-        scale: instead of it, by how much the sizes are multiplied; a number or a float32 variable of one element.
-        name: what the result is called.
-        resample: 'BILINEAR', 'TRILINEAR' or 'NEAREST'.
-        actual_shape: an int32 variable with the new sizes that goes before `out_shape`, which then only says what is
-            known of them.
-        align_corners: the corners of both images lie on one another; else their edges do.
-        align_mode: without `align_corners`, 0: elements stand for their middles, 1: for their corners.
-
-    Raises:
-        TypeError, ValueError: for arguments that do not fit.
-    """
-    if resample not in _METHODS:
-        raise ArgumentError(
-            f"The 'resample' of image_resize can only be 'BILINEAR', 'TRILINEAR' or 'NEAREST', got {resample!r}"
-        )
-    check_variable(input, "input", "image_resize")
+    known = [name for name in _METHODS if name != "BICUBIC" or kind == "interpolate"]
+    if resample not in known:
+        listed = ", ".join(map(repr, known))
+        raise ArgumentError(f"The 'resample' of {kind} can only be {listed}, got {resample!r}")
+    check_variable(input, "input", kind)
     method, rank = _METHODS[resample], 5 if resample == "TRILINEAR" else 4
     if len(input.shape) != rank:
         raise ArgumentError(
-            f"'input' of image_resize must have {rank} dimensions for {resample}, got {input.shape}"
+            f"'input' of {kind} must have {rank} dimensions for {resample}, got {input.shape}"
         )
-    check_choice(data_format, "data_format", FORMATS[rank - 2], "image_resize")
+    check_choice(data_format, "data_format", FORMATS[rank - 2], kind)
     if not isinstance(align_corners, bool):
-        raise TypeError(f"'align_corners' of image_resize must be True or False, got {align_corners!r}")
-    check_choice(align_mode, "align_mode", (0, 1), "image_resize")
+        raise TypeError(f"'align_corners' of {kind} must be True or False, got {align_corners!r}")
+    check_choice(align_mode, "align_mode", (0, 1), kind)
     helper = LayerHelper(f"{method}_interp", name=name)
     attrs: dict[str, Any] = {
         "out_d": -1,
@@ -84,14 +67,14 @@ def image_resize(
     }
     inputs: dict[str, Any] = {"X": input}
     if out_shape is not None:
-        inputs.update(_given_sizes(out_shape, _SIZES[rank], attrs, helper))
+        inputs.update(_given_sizes(kind, out_shape, _SIZES[rank], attrs, helper))
     elif isinstance(scale, Variable):
         scale.stop_gradient = True
         inputs["Scale"] = scale
     elif scale is None:
-        raise ArgumentError("One of 'out_shape' and 'scale' of image_resize must not be None")
+        raise ArgumentError(f"One of 'out_shape' and 'scale' of {kind} must not be None")
     elif scale <= 0:
-        raise ArgumentError(f"'scale' of image_resize must be greater than zero, got {scale}")
+        raise ArgumentError(f"'scale' of {kind} must be greater than zero, got {scale}")
     else:
         attrs["scale"] = float(as_numbers(scale))
     if actual_shape is not None:
@@ -101,7 +84,7 @@ def image_resize(
 
 
 def _given_sizes(
-    out_shape: OutShape, names: Sequence[str], attrs: dict[str, Any], helper: LayerHelper
+    kind: str, out_shape: OutShape, names: Sequence[str], attrs: dict[str, Any], helper: LayerHelper
 ) -> dict[str, Any]:
     """Inputs for the new sizes that only variables know; those that are numbers go into `attrs`."""
     out_shape = as_number_list(out_shape)
@@ -109,10 +92,10 @@ def _given_sizes(
         out_shape.stop_gradient = True
         return {"OutSize": out_shape}
     if not isinstance(out_shape, (list, tuple)):
-        raise TypeError(f"'out_shape' of image_resize must be a list or a Variable, got {out_shape!r}")
+        raise TypeError(f"'out_shape' of {kind} must be a list or a Variable, got {out_shape!r}")
     if len(out_shape) != len(names):
         raise ArgumentError(
-            f"'out_shape' of image_resize must have {len(names)} elements for this input, got {list(out_shape)}"
+            f"'out_shape' of {kind} must have {len(names)} elements for this input, got {list(out_shape)}"
         )
     for name, size in zip(names, out_shape, strict=True):
         if not isinstance(size, Variable):
@@ -120,7 +103,33 @@ def _given_sizes(
     return {"SizeTensor": one_by_one(helper, out_shape)} if has_variables(out_shape) else {}
 
 
-interpolate = image_resize
+interpolate = of_kind(
+    _interpolate,
+    "interpolate",
+    """Images or volumes of another size (`fluid.layers.interpolate`).
+
+    Args:
+        input: float images [N, C, H, W] ([N, H, W, C] with `data_format='NHWC'`), or for 'TRILINEAR' volumes
+            [N, C, D, H, W] ('NDHWC': channels last).
+        out_shape: the new height and width (depth, height and width): integers, variables of one element, or one int32
+            variable that holds them all.
+        scale: instead of it, by how much the sizes are multiplied; a number or a float32 variable of one element.
+        name: what the result is called.
+        resample: 'BILINEAR', 'BICUBIC' (Keys 1981), 'NEAREST', or 'TRILINEAR' for volumes.
+        actual_shape: an int32 variable with the new sizes that goes before `out_shape`, which then only says what is
+            known of them.
+        align_corners: the corners of both images lie on one another; else their edges do.
+        align_mode: without `align_corners`, 0: elements stand for their middles, 1: for their corners.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """,
+)
+image_resize = of_kind(
+    _interpolate,
+    "image_resize",
+    "`interpolate`, which has the arguments, but for 'BICUBIC' (`fluid.layers.image_resize`).",
+)
 
 
 def _resize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...base.errors import NotSupportedError
@@ -68,7 +68,7 @@ class Optimizer(base.Optimizer):
         loss: Any,
         startup_program: Program | None = None,
         parameters: Sequence[Any] | None = None,
-        no_grad_set: Iterable[Variable | str] | None = None,
+        no_grad_set: Collection[Variable | str] | None = None,
     ) -> tuple[list[Operator], list[ParamGrad]]:
         """Update the parameters (or only `parameters`) that have a gradient; in static mode append what does.
 

@@ -114,3 +114,15 @@ def test_bad_rearrangements(programs):
         layers.affine_grid(x, 5)
     with pytest.raises(TypeError, match="'scale' in affine_channel"):
         layers.affine_channel(x)
+
+
+def test_cubic_by_interpolate_alone(image):
+    out = layers.interpolate(image, [2, 5], resample="BICUBIC", align_corners=False)
+    assert out.shape == (2, 3, 2, 5) and out.name == "bicubic_interp_0.tmp_0"
+    assert out.op.type == "bicubic_interp" and out.op.attr("interp_method") == "bicubic"
+    with pytest.raises(ValueError, match="image_resize can only be .*NEAREST', got"):
+        layers.image_resize(image, [2, 5], resample="BICUBIC")
+    with pytest.raises(ValueError, match="interpolate can only be .*'BICUBIC', got"):
+        layers.interpolate(image, [2, 5], resample="AREA")
+    with pytest.raises(ValueError, match="4 dimensions for BICUBIC"):
+        layers.interpolate(data("v", [1, 1, 2, 2, 3], "float32"), [2, 3, 4], resample="BICUBIC")
