@@ -177,3 +177,14 @@ def test_an_operator_writes_into_arrays_of_a_scope(scope, kind):
     assert value(scope, "out").tolist() == [3]
     Operator("read_from_array", X="array", I="index", Out="out").run(scope, CPU)
     assert value(scope, "out").tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_an_operator_writes_rows_into_what_was_meant_for_rows():
+    scope = fluid.Scope()
+    given = scope.var("X").get_selected_rows()
+    given.set_rows([0, 0, 1, 2])
+    given.get_tensor().set(np.array([[1], [2], [4], [12]], "float32"), CPU)
+    found = scope.var("Out").get_selected_rows()
+    Operator("clip_by_norm", max_norm=1.0, X="X", Out="Out").run(scope, CPU)
+    assert found.rows() == [0, 1, 2]
+    np.testing.assert_allclose(np.array(found.get_tensor()), np.array([[3], [4], [12]]) / 13, rtol=1e-6)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from .._ext import eager as core
+from ..base.lod import Lod
 from ..base.one_element import convertible
+from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import tracing
 from . import placing
 
@@ -96,3 +99,18 @@ def as_number_list(value: Any) -> Any:
     """As `as_numbers`, for what must be a list: an array or eager tensor gives a list of its elements, even of one."""
     found = as_numbers(value)
     return [found] if found is not value and not isinstance(found, list) else found
+
+
+class SharedElements(LoDTensor):
+    """The memory of an eager tensor."""
+
+    __slots__ = ()
+
+    def _take_lod(self, levels: Lod) -> None:
+        super()._take_lod(levels)
+        if levels:
+            warnings.warn(
+                "operators in dygraph mode do not look at levels of detail: give them lengths as tensors, or let a "
+                "program work on the sequences",
+                stacklevel=3,
+            )

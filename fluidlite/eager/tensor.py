@@ -18,7 +18,7 @@ from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
 from . import autograd, dispatch, placing
 from .device_copies import Located
-from .elements import Elements
+from .elements import Elements, SharedElements
 from .private_names import PrivateNames
 
 
@@ -195,8 +195,8 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         return self
 
     def get_tensor(self) -> LoDTensor:
-        """The elements as a LoDTensor that shares their memory."""
-        return LoDTensor.wrap(self.array, [])
+        """The elements as a LoDTensor that shares their memory; levels of detail that it is given warn."""
+        return SharedElements.wrap(self.array, [])
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> autograd.HookHandle:
         """Have `hook` called with the gradient of this tensor in each backward pass; what it returns replaces it.

@@ -189,3 +189,13 @@ def test_errors_name_the_operator_and_what_was_given():
         eager.apply("lookup_table", {"W": tensor(np.ones((2, 3))), "Ids": ids}, ("Out",))
     with pytest.raises(ValueError, match="has no value yet"):
         eager.apply("relu", {"X": eager.empty()})
+
+
+def test_levels_of_detail_warn_as_operators_do_not_look_at_them():
+    with fluid.dygraph.guard():
+        shared = fluid.dygraph.to_variable(np.ones((3, 1), "float32")).value().get_tensor()
+        with pytest.warns(UserWarning, match="do not look at levels of detail"):
+            shared.set_recursive_sequence_lengths([[1, 2]])
+        with pytest.warns(UserWarning, match="do not look at levels of detail"):
+            shared.set_lod([[0, 3]])
+        assert shared.recursive_sequence_lengths() == [[3]]

@@ -86,7 +86,9 @@ def _described(scope: Scope, name: str) -> dict[str, Any]:
     """What a variable of a program is to say about the value that `name` has in the scope."""
     held = _value(scope, name)
     if held is None:
-        return {}
+        found = scope.find_var(name)
+        rows = found is not None and isinstance(found.get(), RowsInScope)
+        return {"type": VarType.SELECTED_ROWS} if rows else {}
     value, lod = held
     if isinstance(value, TensorArray):
         shape, dtype = value.like or ((-1,), np.float32)
@@ -102,7 +104,7 @@ def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
         return None
     held = found.get()
     if isinstance(held, RowsInScope):
-        return held.value(), ()
+        return (held.value(), ()) if held.get_tensor()._is_initialized() else None
     if isinstance(held, LoDTensorArray):
         return _elements(held), ()
     tensor = found.get_tensor()
