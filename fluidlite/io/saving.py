@@ -158,13 +158,17 @@ def load_persistables(
     A server's program that `DistributeTranspiler` has made gets its parts of what a trainer has saved.
     """
     if main_program is not None and getattr(main_program, "_is_distributed", False) and dirname is not None:
-        _load_parts(Path(dirname), main_program)
+        load_parts(Path(dirname), main_program)
         return
     load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
-def _load_parts(folder: Path, program: Program) -> None:
-    """Load what a server's program holds, or what a trainer's does and no server, from files of whole variables."""
+def load_parts(folder: Path, program: Program, own: dict[str, Path] | None = None) -> None:
+    """Load what a server's program holds, or what a trainer's does and no server, from files of whole variables.
+
+    `own`: files of just what variables of the program hold, by their names.
+    """
+    own = own or {}
     here = on_servers.on_this_server(program) if on_servers.is_server(program) else None
     gone = on_servers.held_elsewhere(program)
 
@@ -173,9 +177,9 @@ def _load_parts(folder: Path, program: Program) -> None:
 
     found = {}
     for name, var in _choose(program, None, wanted).items():
-        part = here[name] if here is not None else None
+        part = here[name] if here is not None and name not in own else None
         whole = part[0] if part else name
-        path = _inside(folder, whole)
+        path = own[name] if name in own else _inside(folder, whole)
         tensor = read_file(path, [whole])[whole]
         assert tensor.array is not None
         if part:

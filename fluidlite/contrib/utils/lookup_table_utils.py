@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from ...base import missing
 from ...executor import Executor
 from ...framework import Program, Variable
 from ...io.inference import MODEL as model_filename
 from ...io.inference import with_ends
+from ...io.saving import load_parts
 
 __all__ = [
     "get_inference_model",
@@ -56,7 +57,7 @@ def load_persistables_for_increment(
 
     Args:
         dirname: a folder with the variables, whole, each in a file of its name.
-        executor: runs the loading.
+        executor: not needed; the variables go into the global scope.
         program: what `DistributeTranspiler.get_pserver_program` gave.
         lookup_table_var: the variable of the program that is the table, or this server's part of it.
         lookup_table_var_path: the file with its value.
@@ -70,33 +71,8 @@ def load_persistables_for_increment(
         raise ValueError(f"There is no file named {os.fspath(lookup_table_var_path)!r}")
     if not isinstance(program, Program) or program._ps_endpoint is None:
         raise ValueError("program must be an instance of fluid.Program, as get_pserver_program() gives it")
-    loading = Program()
-    block = loading.global_block()
-
-    def load(var: Variable, name: str, path: str) -> Variable:
-        made: Variable = block.create_var(
-            name=name, shape=var.shape, dtype=var.dtype, type=var.type, persistable=True
-        )
-        block.append_op(type="load", outputs={"Out": made}, attrs={"file_path": path})
-        return made
-
-    for part in program._parameters_on_pservers.get_distributed_vars_by_ep(program._ps_endpoint):
-        whole, held = part.origin, part.slice
-        path = os.path.join(dirname, whole.name)
-        if not part.is_slice:
-            load(whole, whole.name, path)
-            continue
-        row = part.offset // math.prod(held.shape[1:])
-        rows = block.create_var(name=held.name, shape=held.shape, dtype=held.dtype, persistable=True)
-        block.append_op(
-            type="slice",
-            inputs={"Input": load(whole, f"{whole.name}.load", path)},
-            outputs={"Out": rows},
-            attrs={"axes": [0], "starts": [row], "ends": [row + held.shape[0]]},
-        )
-    table = program.global_block().var(lookup_table_var)
-    load(table, table.name, os.fspath(lookup_table_var_path))
-    executor.run(loading)
+    program.global_block().var(lookup_table_var)
+    load_parts(Path(dirname), program, {lookup_table_var: Path(lookup_table_var_path)})
 
 
 __getattr__ = missing.reporter(__name__)
