@@ -273,10 +273,10 @@ def test_variables_may_be_replaced_while_another_thread_runs_the_program(monkeyp
     definition = registry.find("cumsum")
     inside, proceed, results = threading.Event(), threading.Event(), []
 
-    def call(*args):
+    def call(*args, **options):
         inside.set()
         assert proceed.wait(20)
-        return type(definition).call(definition, *args)
+        return type(definition).call(definition, *args, **options)
 
     monkeypatch.setattr(definition, "call", call)
 

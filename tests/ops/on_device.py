@@ -38,19 +38,18 @@ WAITING = frozenset(
     deformable_conv_v1 deformable_conv_v1_grad deformable_psroi_pooling deformable_psroi_pooling_grad detection_map
     distribute_fpn_proposals dpsgd dropout edit_distance expand expand_grad fake_quantize_range_abs_max fc
     fill_constant filter_by_instag filter_by_instag_grad fused_embedding_seq_pool fused_embedding_seq_pool_grad
-    gaussian_random generate_mask_labels generate_proposal_labels generate_proposals hash inverse
-    linear_chain_crf linear_chain_crf_grad
-    linspace locality_aware_nms lod_array_length lookup_table_dequant masked_select masked_select_grad
-    match_matrix_tensor match_matrix_tensor_grad matrix_nms max_sequence_len merge_ids merge_selected_rows
-    mine_hard_examples multiclass_nms multiclass_nms2 nce one_hot one_hot_v2 pad2d pad2d_grad positive_negative_pair
-    precision_recall prroi_pool prroi_pool_grad psroi_pool psroi_pool_grad randint random_crop randperm range
-    ref_by_trainer_id reshape2 retinanet_detection_output retinanet_target_assign roi_align roi_align_grad
-    roi_perspective_transform roi_perspective_transform_grad roi_pool roi_pool_grad rpn_target_assign sample_logits
-    sampling_id seed sequence_mask sequence_topk_avg_pooling sequence_topk_avg_pooling_grad shuffle_batch
-    similarity_focus slice slice_grad split split_ids split_selected_rows strided_slice strided_slice_grad
-    target_assign tdm_child tdm_sampler tensor_array_to_tensor top_k tree_conv tree_conv_grad uniform_random unique
-    unique_with_counts unsqueeze2 var_conv_2d var_conv_2d_grad warpctc where_index yolo_box yolov3_loss
-    yolov3_loss_grad
+    gaussian_random generate_mask_labels generate_proposal_labels generate_proposals hash inverse linear_chain_crf
+    linear_chain_crf_grad linspace locality_aware_nms lod_array_length lookup_table_dequant masked_select
+    masked_select_grad match_matrix_tensor match_matrix_tensor_grad matrix_nms max_sequence_len merge_ids
+    merge_selected_rows mine_hard_examples multiclass_nms multiclass_nms2 nce nearest_interp one_hot one_hot_v2
+    pad2d pad2d_grad positive_negative_pair precision_recall prroi_pool prroi_pool_grad psroi_pool psroi_pool_grad
+    randint random_crop randperm range ref_by_trainer_id reshape2 retinanet_detection_output retinanet_target_assign
+    roi_align roi_align_grad roi_perspective_transform roi_perspective_transform_grad roi_pool roi_pool_grad
+    rpn_target_assign sample_logits sampling_id seed sequence_mask sequence_topk_avg_pooling
+    sequence_topk_avg_pooling_grad shuffle_batch similarity_focus slice slice_grad split split_ids
+    split_selected_rows strided_slice strided_slice_grad target_assign tdm_child tdm_sampler tensor_array_to_tensor
+    top_k tree_conv tree_conv_grad uniform_random unique unique_with_counts unsqueeze2 var_conv_2d var_conv_2d_grad
+    warpctc where_index yolo_box yolov3_loss yolov3_loss_grad
     """.split()
 )
 """Operators that may need the host, so that a step with them is no CUDA graph: their kernels work there, the sizes of

@@ -16,6 +16,9 @@ EMPTY_BATCH = {"batch_norm"}
 TIES = {"top_k", "argsort"}
 """Operators that may take equal elements in any order; repeated columns are equal."""
 
+ONE_ROW = {"unique"}
+"""Operators that find one row in some of the batches, which is another size than more of them are, as in feeds."""
+
 
 def differences(found: sizes.Found, op: str) -> list[str]:
     return [text for text in found.told if op not in EMPTY_BATCH or "not finite" not in text]
@@ -25,7 +28,7 @@ def differences(found: sizes.Found, op: str) -> list[str]:
 def test_one_plan_for_every_number_of_rows(op):
     found = sizes.check(drawn(op, 0))
     assert differences(found, op) == []
-    assert found.plans <= 1, found.guards
+    assert found.plans <= 1 + (op in ONE_ROW), found.guards
 
 
 @pytest.mark.parametrize("op", sorted(set(RECIPES) - TIES))

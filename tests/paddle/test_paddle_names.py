@@ -72,8 +72,8 @@ for name in ("paddle", "paddle.nn", "paddle.nn.functional", "paddle.metric", "pa
 def test_suggestions():
     with pytest.raises(AttributeError, match="did you mean 'Linear'"):
         nn.Linar  # noqa: B018
-    with pytest.raises(NotSupportedError, match="LightNASStrategy exists in Fluid 1.8"):
-        paddle.fluid.contrib.slim.nas.LightNASStrategy()
+    with pytest.raises(NotSupportedError, match="coalesce_tensor of Fluid 1.8 will not be"):
+        paddle.fluid.core.ops.coalesce_tensor()
 
 
 @pytest.mark.parametrize("module", [paddle, nn, nn.functional, paddle.static, paddle.metric, paddle.vision])

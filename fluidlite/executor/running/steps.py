@@ -203,9 +203,10 @@ def _plan(
     """Make a plan of the whole program for feeds like `arrays`, if that can be done."""
     try:
         cache.add(planned(cache.program, scope, arrays, names, device, sizes=cache.sizes))
-    except Unfound:
-        cache.sizes = {}
     except CannotPlan as reason:
+        if isinstance(reason, Unfound) and device is None:
+            cache.sizes = {}
+            return
         # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
         cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
     except EnforceNotMet:
