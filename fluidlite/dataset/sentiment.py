@@ -4,6 +4,7 @@ needed)."""
 from __future__ import annotations
 
 import collections
+import importlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -113,7 +114,5 @@ _missing = missing.reporter(__name__)
 
 def __getattr__(name: str) -> Any:
     if name == "movie_reviews":  # NLTK's reader of the corpus
-        from nltk.corpus import movie_reviews  # type: ignore[import-untyped]
-
-        return movie_reviews
+        return importlib.import_module("nltk.corpus").movie_reviews
     return _missing(name)

@@ -6,7 +6,7 @@ import ast
 import copy
 
 from ...base import missing, unique_name
-from .static_analysis import AstNodeWrapper
+from .static_analysis import AstNodeWrapper, TreeStep
 from .utils import (
     dygraph_class_to_static_api,
     is_dygraph_api,
@@ -19,7 +19,7 @@ from .utils import (
 __all__ = ["BasicApiTransformer"]
 
 
-class BasicApiTransformer(ast.NodeTransformer):
+class BasicApiTransformer(TreeStep):
     """`to_variable` becomes `assign`, a call of a schedule of learning rates its layer, where statements call them.
 
     Statements that make schedules, or call `to_variable` for nothing, go. Follows
@@ -27,10 +27,7 @@ class BasicApiTransformer(ast.NodeTransformer):
     """
 
     def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
+        super().__init__(wrapper_root)
         self.class_node_dict: dict[str, ast.Call] = {}
         self.feed_name_to_arg_id: dict[str, str] = {}
 

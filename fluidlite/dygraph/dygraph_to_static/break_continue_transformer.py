@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base import missing, unique_name
 from .control_flow import is_range
-from .static_analysis import AstNodeWrapper
+from .static_analysis import TreeStep
 
 __all__ = [
     "BREAK_NAME_PREFIX",
@@ -66,19 +66,13 @@ class ForToWhileTransformer(ast.NodeTransformer):
         return [first, ast.copy_location(loop, node)]
 
 
-class BreakContinueTransformer:
+class BreakContinueTransformer(TreeStep):
     """`break` and `continue` become variables: what follows them in the loop stands under `if not ...`.
 
     Follows `fluid.dygraph.dygraph_to_static.break_continue_transformer.BreakContinueTransformer`; the tree is changed.
     A `for` over a `range` that is left becomes a `while`, which counts in every turn; other `for` go on, and their
     further turns do nothing but what comes before the `if`.
     """
-
-    def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
 
     def transform(self) -> None:
         left: list[tuple[ast.For, ast.expr]] = []

@@ -6,23 +6,17 @@ import ast
 import builtins
 
 from ...base import missing
-from .static_analysis import AstNodeWrapper
+from .static_analysis import TreeStep
 from .utils import is_paddle_api
 
 __all__ = ["CallTransformer"]
 
 
-class CallTransformer(ast.NodeTransformer):
+class CallTransformer(TreeStep):
     """`f(x)` becomes `convert_call(f)(x)`, but for builtins, layers and lambdas.
 
     Follows `fluid.dygraph.dygraph_to_static.call_transformer.CallTransformer`; the tree is changed.
     """
-
-    def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
 
     def transform(self) -> None:
         self.visit(self.root)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base import missing, unique_name
 from .control_flow import IsControlFlowVisitor, is_numpy_call
-from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor
+from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor, TreeStep
 from .utils import create_assign_node, create_funcDef_node, generate_name_node, is_candidate_node
 
 __all__ = [
@@ -312,16 +312,14 @@ class IfConditionVisitor:
         return self.transformer.transform(), self.transformer.get_new_assign_nodes()
 
 
-class IfElseTransformer(ast.NodeTransformer):
+class IfElseTransformer(TreeStep):
     """An `if` on tensors becomes two functions and `fluid.layers.cond` of them, `x.numpy()` becomes `x`.
 
     Follows `fluid.dygraph.dygraph_to_static.ifelse_transformer.IfElseTransformer`; the tree is changed.
     """
 
     def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.root = wrapper_root.node
+        super().__init__(wrapper_root)
         self.static_analysis_visitor = StaticAnalysisVisitor(self.root)
         self._before: list[ast.stmt] = []
 

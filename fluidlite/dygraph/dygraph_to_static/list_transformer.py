@@ -7,12 +7,12 @@ from typing import Any
 
 from ...base import missing
 from .control_flow import is_control_flow_to_transform
-from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor
+from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor, TreeStep
 
 __all__ = ["ListTransformer"]
 
 
-class ListTransformer(ast.NodeTransformer):
+class ListTransformer(TreeStep):
     """A list to which a branch or loop on tensors appends becomes an array of tensors, `append` `array_write`.
 
     So does then `a[i] = x` where `x` is a tensor. Follows
@@ -20,10 +20,7 @@ class ListTransformer(ast.NodeTransformer):
     """
 
     def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
+        super().__init__(wrapper_root)
         self.list_name_to_updated: dict[str, bool] = {}
         self.static_analysis_visitor = StaticAnalysisVisitor(self.root)
         self.node_to_wrapper_map = self.static_analysis_visitor.get_node_to_wrapper_map()

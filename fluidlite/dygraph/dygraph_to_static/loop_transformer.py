@@ -9,7 +9,7 @@ from typing import Any
 from ...base import missing, unique_name
 from .break_continue_transformer import counted
 from .control_flow import is_control_flow_to_transform
-from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor
+from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor, TreeStep
 from .utils import RenameTransformer
 
 __all__ = [
@@ -190,7 +190,7 @@ def _reads(node: ast.expr | ast.arg) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Load)
 
 
-class LoopTransformer(ast.NodeTransformer):
+class LoopTransformer(TreeStep):
     """A loop that tensors end becomes two functions and `fluid.layers.while_loop` of them.
 
     Variables that the loop is the first to bind are made before it, numbers that it changes become tensors; functions
@@ -199,10 +199,7 @@ class LoopTransformer(ast.NodeTransformer):
     """
 
     def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
+        super().__init__(wrapper_root)
         self.name_visitor = NameVisitor(self.root)
 
     def transform(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from ...base import missing
-from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor
+from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor, TreeStep
 
 __all__ = ["PrintTransformer"]
 
 
-class PrintTransformer(ast.NodeTransformer):
+class PrintTransformer(TreeStep):
     """`print(x)` becomes `fluid.layers.Print(x)`; `x` has to be the name of a tensor.
 
     Follows `fluid.dygraph.dygraph_to_static.print_transformer.PrintTransformer`; the tree is changed. Raises
@@ -19,10 +19,7 @@ class PrintTransformer(ast.NodeTransformer):
     """
 
     def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
+        super().__init__(wrapper_root)
         self.static_analysis_visitor = StaticAnalysisVisitor(self.root)
         self.node_to_wrapper_map = self.static_analysis_visitor.get_node_to_wrapper_map()
 

@@ -68,6 +68,16 @@ class AstNodeWrapper:
         self.node_var_type: set[int] = {NodeVarType.UNKNOWN}
 
 
+class TreeStep(ast.NodeTransformer):
+    """A step that changes the tree of `wrapper_root`; AssertionError for what is no AstNodeWrapper."""
+
+    def __init__(self, wrapper_root: AstNodeWrapper) -> None:
+        if not isinstance(wrapper_root, AstNodeWrapper):
+            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
+        self.wrapper_root = wrapper_root
+        self.root = wrapper_root.node
+
+
 class AstVarScope:
     """The kinds of values of the variables of a script, function or class; those around it are `parent_scope`'s."""
 

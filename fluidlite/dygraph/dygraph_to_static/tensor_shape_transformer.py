@@ -8,13 +8,13 @@ from typing import Any
 
 from ...base import missing
 from .control_flow import is_range
-from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor
+from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor, TreeStep
 from .utils import create_api_shape_node, is_paddle_api
 
 __all__ = ["TensorShapeTransformer"]
 
 
-class TensorShapeTransformer(ast.NodeTransformer):
+class TensorShapeTransformer(TreeStep):
     """`x.shape` of a tensor becomes `fluid.layers.shape(x)` among arguments of layers and in conditions.
 
     So do names that such a shape, or a part of it, was given before. Follows
@@ -22,10 +22,7 @@ class TensorShapeTransformer(ast.NodeTransformer):
     """
 
     def __init__(self, wrapper_root: AstNodeWrapper) -> None:
-        if not isinstance(wrapper_root, AstNodeWrapper):
-            raise AssertionError(f"expected an AstNodeWrapper, got {type(wrapper_root)}")
-        self.wrapper_root = wrapper_root
-        self.root = wrapper_root.node
+        super().__init__(wrapper_root)
         self.name_to_tensor_shape: dict[str, ast.expr] = {}
         self.static_analysis_visitor = StaticAnalysisVisitor(self.root)
         self.node_to_wrapper_map = self.static_analysis_visitor.get_node_to_wrapper_map()
