@@ -114,5 +114,8 @@ _missing = missing.reporter(__name__)
 
 def __getattr__(name: str) -> Any:
     if name == "movie_reviews":  # NLTK's reader of the corpus
-        return importlib.import_module("nltk.corpus").movie_reviews
+        try:
+            return importlib.import_module("nltk.corpus").movie_reviews
+        except ImportError as error:
+            raise AttributeError(f"{__name__}.{name} is a reader of NLTK: pip install nltk") from error
     return _missing(name)

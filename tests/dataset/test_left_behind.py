@@ -1,6 +1,10 @@
 """What Fluid's data sets have from elsewhere: how OpenCV could be imported, NLTK's corpus."""
 
 import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
 
 from fluidlite.dataset import image, sentiment
 
@@ -13,7 +17,13 @@ def test_how_importing_opencv_went():
     assert image.import_cv2_proc is started
 
 
-def test_the_corpus_is_that_of_nltk():
-    from nltk.corpus import movie_reviews
+def test_the_corpus_is_that_of_nltk(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(movie_reviews="the reader"))
+    assert sentiment.movie_reviews == "the reader"
 
-    assert sentiment.movie_reviews is movie_reviews
+
+def test_without_nltk_there_is_no_corpus(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nltk.corpus", None)
+    assert not hasattr(sentiment, "movie_reviews")
+    with pytest.raises(AttributeError, match="pip install nltk"):
+        sentiment.movie_reviews  # noqa: B018
