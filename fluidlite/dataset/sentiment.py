@@ -109,13 +109,19 @@ def _reviews(path: str) -> dict[str, list[str]]:
     return found
 
 
-_missing = missing.reporter(__name__)
+class _Corpus:
+    """NLTK's reader of the reviews, imported when it is used."""
 
-
-def __getattr__(name: str) -> Any:
-    if name == "movie_reviews":  # NLTK's reader of the corpus
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         try:
-            return importlib.import_module("nltk.corpus").movie_reviews
+            reader = importlib.import_module("nltk.corpus").movie_reviews
         except ImportError as error:
-            raise AttributeError(f"{__name__}.{name} is a reader of NLTK: pip install nltk") from error
-    return _missing(name)
+            raise ImportError(f"{__name__}.movie_reviews is a reader of NLTK: pip install nltk") from error
+        return getattr(reader, name)
+
+
+movie_reviews = _Corpus()
+
+__getattr__ = missing.reporter(__name__)

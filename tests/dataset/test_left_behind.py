@@ -18,12 +18,8 @@ def test_how_importing_opencv_went():
 
 
 def test_the_corpus_is_that_of_nltk(monkeypatch):
-    monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(movie_reviews="the reader"))
-    assert sentiment.movie_reviews == "the reader"
-
-
-def test_without_nltk_there_is_no_corpus(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(movie_reviews=["words"]))
+    assert sentiment.movie_reviews.index("words") == 0
     monkeypatch.setitem(sys.modules, "nltk.corpus", None)
-    assert not hasattr(sentiment, "movie_reviews")
-    with pytest.raises(AttributeError, match="pip install nltk"):
-        sentiment.movie_reviews  # noqa: B018
+    with pytest.raises(ImportError, match="pip install nltk"):
+        sentiment.movie_reviews.words()
