@@ -46,6 +46,11 @@ class SelectedRows:
         xp.add.at(values, place.reshape(-1), self.values)
         return SelectedRows(rows, values, self.height)
 
+    def held(self) -> SelectedRows:
+        """The same without the rows that a merge in a plan has left over, which are below 0."""
+        held = self.rows >= 0
+        return self if held.all() else SelectedRows(self.rows[held], self.values[held], self.height)
+
     def dense(self, xp: Any = np) -> Any:
         """The whole table as an array."""
         table = xp.zeros(self.shape, self.values.dtype)

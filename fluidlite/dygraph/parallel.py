@@ -221,8 +221,8 @@ def _keep(tensor: Any, name: str, array: np.ndarray) -> None:
 def _sum_of_rows(gradient: SelectedRows) -> SelectedRows:
     """The sum of sparse gradients: the rows of all processes."""
     rows, values = np.asarray(to_host(gradient.rows)), np.asarray(to_host(gradient.values))
-    held = rows >= 0
-    return SelectedRows(world().all_gather(rows[held]), world().all_gather(values[held]), gradient.height)
+    mine = SelectedRows(rows, values, gradient.height).held()
+    return SelectedRows(world().all_gather(mine.rows), world().all_gather(mine.values), mine.height)
 
 
 def _scaled(gradient: SelectedRows, factor: float) -> SelectedRows:

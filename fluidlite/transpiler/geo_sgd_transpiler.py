@@ -81,7 +81,8 @@ class GeoSgdTranspiler(DistributeTranspiler):
     def _init_splited_vars(self) -> None:
         """Cut parameters into blocks, and declare what changes of wholes and blocks."""
         block, startup = self.origin_program.global_block(), self.startup_program.global_block()
-        params = [param for param, _ in self.params_grads if getattr(param, "trainable", True)]
+        trained = self._trained()
+        params = [param for param, _ in self.params_grads if param.name in trained]
         count = len(self.pserver_endpoints)
         self.param_var_mapping = cut(block, slice_variable(params, count, self.config.min_block_size))
         for param in params:

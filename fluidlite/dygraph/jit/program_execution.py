@@ -117,8 +117,7 @@ class Runner:
             elif name in self._sparse:
                 rows, values = next(rest), next(rest)
                 with placing.computing(rows):
-                    there = rows >= 0  # plans mark rows that a merge has left over
-                    found.append(SelectedRows(rows[there], values[there], heights[name].shape[0]))
+                    found.append(SelectedRows(rows, values, heights[name].shape[0]).held())
             else:
                 found.append(next(rest))
         return found

@@ -105,7 +105,7 @@ class Piece:
         for name in plan.meta.sparse:
             rows, values = parts(name)
             if rows in made:
-                environment.put(name, _rows_held(made[rows], made[values], plan.height(name)))
+                environment.put(name, SelectedRows(made[rows], made[values], plan.height(name)).held())
                 made[rows] = made[values] = None
         return [*made.values(), *found[len(self.outputs) :]]
 
@@ -113,14 +113,6 @@ class Piece:
         """Lines about a plan."""
         assert self.plan is not None
         return ["  " + line for line in self.plan.describe().splitlines()]
-
-
-def _rows_held(rows: np.ndarray, values: np.ndarray, height: int) -> SelectedRows:
-    """What arrays of a plan are, without the rows that a merge has left over."""
-    if len(rows) and rows.min() < 0:
-        held = rows >= 0
-        rows, values = rows[held], values[held]
-    return SelectedRows(rows, values, height)
 
 
 class Pieces:

@@ -46,9 +46,10 @@ def _reduce_by_attribute(xp: Any, X: Any, reduce_type: int) -> Any:
 @hosted
 def _gather_rows(xp: Any, X: SelectedRows) -> SelectedRows:
     """The sum of sparse gradients: the rows of all processes."""
-    held = X.rows >= 0
-    rows, values = np.asarray(X.rows)[held], np.asarray(X.values)[held]
-    return SelectedRows(world().all_gather(rows), world().all_gather(values), X.height)
+    mine = X.held()
+    return SelectedRows(
+        world().all_gather(np.asarray(mine.rows)), world().all_gather(np.asarray(mine.values)), X.height
+    )
 
 
 def _sum_rule(op: OpView) -> list[OpSpec]:
