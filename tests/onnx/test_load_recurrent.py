@@ -1,9 +1,11 @@
 """LSTM, GRU and RNN of ONNX models, and what opsets from 18 on have changed, against onnxruntime."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import fluidlite as fluid
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.onnx import load
 
@@ -16,7 +18,7 @@ SIZE, WIDTH, BATCH = 4, 3, 2
 
 
 def model(path, kind, outputs, direction="forward", given="", **attrs):
-    """A recurrent node with those of its inputs that are `given`: bias, hidden, cell, peepholes."""
+    """A recurrent node with those of its inputs that are `given`: bias, lengths, hidden, cell, peepholes."""
     count, gates = 2 if direction == "bidirectional" else 1, GATES[kind]
     shapes = {
         "w": (count, gates * SIZE, WIDTH), "r": (count, gates * SIZE, SIZE), "bias": (count, 2 * gates * SIZE),
@@ -25,14 +27,18 @@ def model(path, kind, outputs, direction="forward", given="", **attrs):
     inputs = [
         "w",
         "r",
-        *(name if name in given else "" for name in ("bias", "", "hidden", "cell", "peepholes")),
+        *(name if name in given else "" for name in ("bias", "lengths", "hidden", "cell", "peepholes")),
     ]
-    held = {name: RANDOM.uniform(-0.8, 0.8, shapes[name]).astype("float32") for name in inputs if name}
+    held = {
+        name: RANDOM.uniform(-0.8, 0.8, shapes[name]).astype("float32") for name in inputs if name in shapes
+    }
     made = node(kind, "x", outputs, hidden_size=SIZE, direction=direction, **attrs)
     made.input.extend(inputs[:7] if kind == "LSTM" else inputs[:5])
     while not made.input[-1]:
         made.input.pop()
-    return saved(path / "model.onnx", [made], ["t", BATCH, WIDTH], held, outputs=outputs.split())
+    more = [("lengths", TensorProto.INT32, [BATCH])] if "lengths" in given else []
+    shape = ["t", BATCH, WIDTH]
+    return saved(path / "model.onnx", [made], shape, held, outputs=outputs.split(), more=more)
 
 
 STEPS = [RANDOM.uniform(-1, 1, (t, BATCH, WIDTH)).astype("float32") for t in (5, 1, 8)]
@@ -59,10 +65,75 @@ def test_activations_and_a_single_result(tmp_path):
     compared(model(tmp_path, "RNN", "y", "bidirectional", "bias", activations=["Relu", "Tanh"]), STEPS)
 
 
-@pytest.mark.parametrize("attrs", [{"clip": 0.5}, {"activations": ["Affine"]}])
-def test_what_of_recurrence_is_not_here(attrs, tmp_path):
-    with pytest.raises(NotSupportedError, match=next(iter(attrs))):
-        load(model(tmp_path, "RNN", "y", **attrs))
+LENGTHS = [(5, 2), (1, 0), (3, 8)]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("kind", "given", "attrs"),
+    [
+        ("LSTM", "bias lengths cell peepholes", {"clip": 0.4}),
+        ("GRU", "bias lengths hidden", {"linear_before_reset": 1, "clip": 0.3}),
+        ("RNN", "lengths", {}),
+    ],
+)
+def test_lengths_of_sequences(kind, given, attrs, direction, tmp_path):
+    """What lies behind the end of a sequence, which is no number here, is in no result."""
+    outputs = "y last cells" if kind == "LSTM" else "y last"
+    batches = [
+        {"x": steps.copy(), "lengths": np.array(long, "int32")}
+        for steps, long in zip(STEPS, LENGTHS, strict=True)
+    ]
+    for batch in batches:
+        for place, long in enumerate(batch["lengths"]):
+            batch["x"][long:, place] = np.nan
+    compared(model(tmp_path, kind, outputs, direction, given, **attrs), batches)
+
+
+@pytest.mark.parametrize(
+    ("names", "alphas", "betas"),
+    [
+        (["HardSigmoid", "ScaledTanh"], [0.3, 0.7], [0.4, 0.6]),
+        (["Affine", "LeakyRelu"], [0.3, 0.2], [0.1]),
+        (["Elu", "Softplus"], [0.8], []),
+        (["HardSigmoid", "Softsign"], [], []),
+    ],
+)
+def test_activations_with_numbers(names, alphas, betas, tmp_path):
+    numbers = {"activation_alpha": alphas, "activation_beta": betas}
+    given = {name: values for name, values in numbers.items() if values}
+    compared(model(tmp_path, "GRU", "y last", "forward", "bias", activations=names, **given), STEPS)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_batches_first(kind, tmp_path):
+    """With `layout` 1, which onnxruntime has not: what the model with steps first gives, turned."""
+    path = model(tmp_path, kind, "y last", "bidirectional", "bias")
+    program, _, fetches = load(path)
+    exe = fluid.Executor(fluid.CPUPlace())
+    y, last = exe.run(program, feed={"x": STEPS[0]}, fetch_list=fetches)
+    turned = onnx.load(path)
+    turned.graph.node[0].attribute.append(helper.make_attribute("layout", 1))
+    turned.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, [BATCH, "t", WIDTH]))
+    path.write_bytes(turned.SerializeToString())
+    with fluid.scope_guard(fluid.Scope()):
+        program, _, fetches = load(path)
+        got = exe.run(program, feed={"x": STEPS[0].transpose(1, 0, 2)}, fetch_list=fetches)
+    np.testing.assert_allclose(got[0], y.transpose(2, 0, 1, 3), 1e-5, 1e-6)
+    np.testing.assert_allclose(got[1], last.transpose(1, 0, 2), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "attrs", "named"),
+    [
+        ("LSTM", {"input_forget": 1}, "input_forget"),
+        ("RNN", {"activations": ["Affine"]}, "activation Affine without its alpha and beta"),
+        ("RNN", {"activations": ["Cosine"]}, "activations .*Cosine"),
+    ],
+)
+def test_what_of_recurrence_is_not_here(kind, attrs, named, tmp_path):
+    with pytest.raises(NotSupportedError, match=named):
+        load(model(tmp_path, kind, "y", **attrs))
 
 
 @pytest.mark.parametrize("opset", [18, 20, 22])

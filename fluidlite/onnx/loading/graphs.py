@@ -55,6 +55,8 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
         pass
     elif not given or node.op_type in _LATER or inner_graphs(node):
         return False
+    elif maker.opset < 13 and node.op_type in ("Softmax", "LogSoftmax", "Hardmax"):
+        return False
     elif any(value is None or not _array_of(value) for value in given):
         return False
     from onnx.reference import ReferenceEvaluator

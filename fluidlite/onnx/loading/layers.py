@@ -41,21 +41,26 @@ def _flat(attrs: dict[str, Any]) -> dict[str, Any]:
     return {name: [*neutral[name], *value] if name in neutral else value for name, value in attrs.items()}
 
 
-@imports("Conv")
-def _convolution(n: Node) -> None:
-    count, x, weights = n.rank() - 2, n.var(), n.var(1)
+def convolved(n: Node, x: Variable, weights: Variable, window: Sequence[int]) -> Variable:
+    """What the attributes of a convolution say, of one, two or three dimensions."""
+    count = n.rank() - 2
     if count not in (1, 2, 3):
         raise n.fail(f"has {count} dimensions")
     attrs = {
         "strides": list(n.attr("strides") or [1] * count),
         "dilations": list(n.attr("dilations") or [1] * count),
         "groups": n.attr("group", 1),
-        **_pads(n, count, n.shape(1)[2:]),
+        **_pads(n, count, window),
     }
     if count == 1:
         x, weights, attrs = _longer(n, x), _longer(n, weights), _flat(attrs)
     out = n.op(f"conv{max(count, 2)}d", {"Input": x, "Filter": weights}, "Output", **attrs)
-    _biased(n, _shorter(n, out) if count == 1 else out)
+    return _shorter(n, out) if count == 1 else out
+
+
+@imports("Conv")
+def _convolution(n: Node) -> None:
+    _biased(n, convolved(n, n.var(), n.var(1), n.shape(1)[2:]))
 
 
 def _biased(n: Node, out: Variable) -> None:
@@ -155,8 +160,8 @@ def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:
 
 @imports("BatchNormalization")
 def _batch_norm(n: Node) -> None:
-    if n.attr("training_mode", 0):
-        raise n.fail("counts statistics of batches")
+    if n.attr("training_mode", 0) or not n.attr("spatial", 1):
+        raise n.fail("counts statistics of batches, or has statistics of each place")
     mean, variance = n.var(3), n.var(4)
     inputs = {"X": n.var(), "Scale": n.var(1), "Bias": n.var(2), "Mean": mean, "Variance": variance}
     made = {

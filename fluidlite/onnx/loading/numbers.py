@@ -9,6 +9,8 @@ from onnx import helper
 
 from ...base.dtypes import VarType, to_vartype
 from ...framework import Variable
+from .places import numbered
+from .shapes import shaped, sizes_of
 from .values import Node, imports
 
 _SAME = {
@@ -127,16 +129,30 @@ def _gelu(n: Node) -> None:
     n.out(n.op("gelu", {"X": n.var()}, approximate=n.attr("approximate", "none") == "tanh"))
 
 
-@imports("Softmax", "LogSoftmax")
+@imports("Softmax", "LogSoftmax", "Hardmax")
 def _softmax(n: Node) -> None:
-    axis = n.attr("axis", -1)
+    """Before opset 13 of all axes from one on together."""
+    x, axis, together = n.var(), n.attr("axis", 1 if n.maker.opset < 13 else -1), False
+    if n.maker.opset < 13 and axis % n.rank() != n.rank() - 1:
+        x, axis, together = n.op("flatten2", {"X": x}, more=["XShape"], axis=axis % n.rank()), 1, True
     if n.kind == "Softmax":
-        n.out(n.op("softmax", {"X": n.var()}, axis=axis))
-        return
-    most = reduced(n, "max", n.var(), [axis], True)
-    less = n.pair("sub", n.var(), most)
-    total = reduced(n, "sum", n.op("exp", {"X": less}), [axis], True)
-    n.out(n.pair("sub", less, n.op("log", {"X": total})))
+        out = n.op("softmax", {"X": x}, axis=axis)
+    elif n.kind == "LogSoftmax":
+        less = n.pair("sub", x, reduced(n, "max", x, [axis], True))
+        total = reduced(n, "sum", n.op("exp", {"X": less}), [axis], True)
+        out = n.pair("sub", less, n.op("log", {"X": total}))
+    else:
+        first = n.op("arg_max", {"X": x}, axis=axis, keepdims=True)
+        out = n.cast(n.pair("equal", numbered(n, x, axis), first), x.dtype)
+    n.out(shaped(n, out, sizes_of(n)) if together else out)
+
+
+@imports("MeanVarianceNormalization")
+def _mean_variance(n: Node) -> None:
+    x, axes = n.var(), [axis % n.rank() for axis in n.attr("axes") or [0, 2, 3]]
+    less = n.pair("sub", x, reduced(n, "mean", x, axes, True))
+    spread = n.op("sqrt", {"X": reduced(n, "mean", n.op("square", {"X": less}), axes, True)})
+    n.out(n.pair("div", less, n.scaled(spread, 1.0, 1e-9)))
 
 
 @imports("Clip")

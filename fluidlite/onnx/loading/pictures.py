@@ -49,9 +49,12 @@ def _grid_sample(n: Node) -> None:
     n.out(n.op("grid_sampler", {"X": n.var(), "Grid": grid}, "Output"))
 
 
-@imports("Resize")
+@imports("Resize", "Upsample")
 def _resize(n: Node) -> None:
     """By Fluid's where that computes the same, else axis by axis, as products with a matrix."""
+    if n.maker.opset < 11:
+        # These have scales alone, and take the place of an element times the scale.
+        n.attrs |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if n.attr("antialias", 0) or n.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise n.fail("has antialias or keep_aspect_ratio_policy")
     axes = [axis % n.rank() for axis in n.attr("axes") or range(n.rank())]
@@ -67,9 +70,9 @@ def _resize(n: Node) -> None:
             sizes[axis], known = size, n.shape()[axis] > 0
             scales[axis] = size / n.shape()[axis] if known else None
     else:
-        for axis, scale in zip(axes, n.array(2).astype(float).tolist(), strict=True):
-            scales[axis] = scale
-            sizes[axis] = int(np.floor(n.shape()[axis] * scale)) if n.shape()[axis] > 0 else -1
+        for axis, times in zip(axes, _scales(n), strict=True):
+            scales[axis] = times
+            sizes[axis] = int(np.floor(n.shape()[axis] * times)) if n.shape()[axis] > 0 else -1
     changed = [axis for axis in range(n.rank()) if scales[axis] != 1]
     if _by_fluid(n, changed, scales, sizes):
         return
@@ -80,7 +83,7 @@ def _resize(n: Node) -> None:
             raise n.fail(f"changes axis {axis}, whose size only a run knows, in a way that Fluid has not")
         at = _sources(n, size, sizes[axis], scale)
         if n.attr("mode", "nearest") == "nearest":
-            x = taken(n, x, n.maker.constant(_nearest(n, at, size)), axis)
+            x = taken(n, x, n.maker.constant(_nearest(n, at, size, scale)), axis)
         else:
             matrix = _weights(n, at, size).astype("float32")
             order = [*(k for k in range(n.rank()) if k != axis), axis]
@@ -88,6 +91,12 @@ def _resize(n: Node) -> None:
                        x_num_col_dims=n.rank() - 1, y_num_col_dims=1)  # fmt: skip
             x = n.turned(out, np.argsort(order).tolist())
     n.out(x)
+
+
+def _scales(n: Node) -> list[float]:
+    """Input 2; an attribute before opset 9, and input 1 before 11."""
+    given = n.attr("scales") if n.maker.opset < 9 else n.array(2 if n.maker.opset > 10 else 1)
+    return [float(scale) for scale in np.asarray(given, float)]
 
 
 def _by_fluid(n: Node, changed: list[int], scales: list[float | None], sizes: list[int]) -> bool:
@@ -100,6 +109,8 @@ def _by_fluid(n: Node, changed: list[int], scales: list[float | None], sizes: li
         "half_pixel": {"align_corners": False, "align_mode": 0},
         "asymmetric": {"align_corners": False, "align_mode": 1},
     }
+    if n.maker.opset < 11 and mode == "nearest" and not times:
+        return False
     whole = times and "half_pixel" in how and near.startswith("round")
     if mode == "linear":
         attrs = linear.get(how)
@@ -139,8 +150,10 @@ def _sources(n: Node, size: int, out: int, scale: float) -> np.ndarray:
     raise n.fail(f"has coordinate_transformation_mode {how!r}")
 
 
-def _nearest(n: Node, at: np.ndarray, size: int) -> np.ndarray:
+def _nearest(n: Node, at: np.ndarray, size: int, scale: float) -> np.ndarray:
     near = n.attr("nearest_mode", "round_prefer_floor")
+    if n.maker.opset < 11 and scale < 1:
+        near = "ceil"
     found = {
         "round_prefer_floor": np.ceil(at - 0.5),
         "round_prefer_ceil": np.floor(at + 0.5),

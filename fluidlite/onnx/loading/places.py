@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_vartype
 from ...framework import Variable
-from .values import Node, Size, imports
+from .values import Node, Size, Value, imports
 
 
 def taken(n: Node, x: Variable, places: Variable, axis: int) -> Variable:
@@ -135,7 +135,7 @@ def _each_place(n: Node) -> Variable:
     return n.op("stack", {"X": whole}, "Y", axis=rank)
 
 
-@imports("ScatterND", "ScatterElements")
+@imports("ScatterND", "ScatterElements", "Scatter")
 def _scatter(n: Node) -> None:
     """Sums at the places, in the place of what was there unless they are to be added."""
     how = n.attr("reduction", "none")
@@ -184,16 +184,17 @@ def _reverse_sequence(n: Node) -> None:
 
 @imports("TopK")
 def _top_k(n: Node) -> None:
-    """The smallest are the largest of what is below zero."""
+    """The smallest are the largest of what is below zero. Before opset 10 how many is an attribute."""
     axis, rank, largest = n.attr("axis", -1) % n.rank(), n.rank(), n.attr("largest", 1)
     order = [*(k for k in range(rank) if k != axis), axis]
     x = n.turned(n.var() if largest else n.scaled(n.var(), -1.0), order)
-    count = n.value(1)
+    count = n.value(1) if n.has(1) else Value(sizes=[n.attr("k")])
     if count.array is None and (count.sizes is None or not isinstance(count.sizes[0], int)):
         computed = n.cast(n.var(1), VarType.INT32)
         out = n.op("top_k", {"X": x, "K": computed}, more=["Indices"], k=-1)
     else:
-        out = n.op("top_k", {"X": x}, more=["Indices"], k=n.ints(1)[0])
+        k = n.ints(1)[0] if n.has(1) else n.attr("k")
+        out = n.op("top_k", {"X": x}, more=["Indices"], k=k)
     places = n.maker.block.var(n.maker.block.ops[-1].output("Indices")[0])
     back = np.argsort(order).tolist()
     n.out(n.turned(out if largest else n.scaled(out, -1.0), back))
@@ -202,7 +203,13 @@ def _top_k(n: Node) -> None:
 
 @imports("ArgMax", "ArgMin")
 def _arg(n: Node) -> None:
-    if n.attr("select_last_index", 0):
-        raise n.fail("takes the last of equal ones")
-    kind = "arg_max" if n.kind == "ArgMax" else "arg_min"
-    n.out(n.op(kind, {"X": n.var()}, axis=n.attr("axis", 0), keepdims=bool(n.attr("keepdims", 1))))
+    x, axis, kind = n.var(), n.attr("axis", 0), "arg_max" if n.kind == "ArgMax" else "arg_min"
+    last = n.attr("select_last_index", 0)
+    if last:
+        x = n.op("reverse", {"X": x}, axis=[axis % n.rank()])
+    out = n.op(kind, {"X": x}, axis=axis, keepdims=bool(n.attr("keepdims", 1)))
+    if last:
+        size = n.shape()[axis]
+        most = n.maker.size(size if size >= 0 else Size(n.var().name, axis % n.rank()), "int64")
+        out = n.pair("sub", n.scaled(most, 1.0, -1.0), out)
+    n.out(out)

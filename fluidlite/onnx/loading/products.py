@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import VarType
 from ...framework import Variable
 from .shapes import shaped
 from .values import Node, Size, imports
@@ -111,15 +110,3 @@ def _as_stack(
         if not group:
             x = n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[place])
     return x
-
-
-@imports("MatMulInteger")
-def _matmul_integer(n: Node) -> None:
-    """In float64, where sums of products of bytes are exact."""
-    sides = []
-    for index in range(2):
-        side = n.cast(n.var(index), VarType.FP64)
-        if n.has(index + 2):
-            side = n.pair("sub", side, n.cast(n.var(index + 2), VarType.FP64))
-        sides.append(side)
-    n.out(n.cast(n.op("matmul", {"X": sides[0], "Y": sides[1]}), VarType.INT32))

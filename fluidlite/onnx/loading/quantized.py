@@ -6,6 +6,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
 from ...framework import Variable
+from .layers import convolved
 from .numbers import half_to_even, reduced
 from .values import Node, imports
 
@@ -37,6 +38,62 @@ def _quantize(n: Node) -> None:
     if n.has(2):
         x = n.pair("add", x, n.cast(_along(n, 2), VarType.FP32))
     n.out(_bytes(n, x, kind), scalar=n.value().scalar)
+
+
+def _without_zero(n: Node, index: int, zero: int, rank: int = 0) -> Variable:
+    """Bytes as numbers less their zero, in float64, where sums of their products are exact.
+
+    `rank`: of what has a zero for each of its first axis.
+    """
+    x = n.cast(n.var(index), VarType.FP64)
+    if not n.has(zero):
+        return x
+    nothing = n.cast(n.var(zero), VarType.FP64)
+    return n.pair("sub", x, _behind(n, nothing, rank - 1) if rank and n.rank(zero) == 1 else nothing)
+
+
+def _behind(n: Node, x: Variable, count: int) -> Variable:
+    """A row of numbers with that many axes of size 1 behind it."""
+    return n.op("reshape2", {"X": x}, more=["XShape"], shape=[-1, *[1] * count])
+
+
+def _scaled_bytes(n: Node, total: Variable, scale: Variable, index: int) -> None:
+    """Sums of products, whose unit is `scale`, as bytes of the scale and zero that inputs from `index` on are."""
+    unit = n.pair("div", scale, n.var(index))
+    x = half_to_even(n, n.pair("mul", n.cast(total, VarType.FP32), unit))
+    kind = n.var(index + 1).dtype if n.has(index + 1) else VarType.UINT8
+    if n.has(index + 1):
+        x = n.pair("add", x, n.cast(n.var(index + 1), VarType.FP32))
+    n.out(_bytes(n, x, kind))
+
+
+@imports("MatMulInteger")
+def _matmul_integer(n: Node) -> None:
+    sides = [_without_zero(n, index, index + 2) for index in (0, 1)]
+    n.out(n.cast(n.op("matmul", {"X": sides[0], "Y": sides[1]}), VarType.INT32))
+
+
+@imports("ConvInteger")
+def _convolution_integer(n: Node) -> None:
+    sides = _without_zero(n, 0, 2), _without_zero(n, 1, 3, n.rank(1))
+    n.out(n.cast(convolved(n, *sides, n.shape(1)[2:]), VarType.INT32))
+
+
+@imports("QLinearMatMul")
+def _linear_matmul(n: Node) -> None:
+    sides = _without_zero(n, 0, 2), _without_zero(n, 3, 5)
+    total = n.op("matmul", {"X": sides[0], "Y": sides[1]})
+    _scaled_bytes(n, total, n.pair("mul", n.var(1), n.var(4)), 6)
+
+
+@imports("QLinearConv")
+def _linear_convolution(n: Node) -> None:
+    """Weights may have a scale and a zero for each of what the convolution gives."""
+    rank = n.rank(3)
+    out = convolved(n, _without_zero(n, 0, 2), _without_zero(n, 3, 5, rank), n.shape(3)[2:])
+    if n.has(8):
+        out = n.pair("add", out, _behind(n, n.cast(n.var(8), VarType.FP64), rank - 2))
+    _scaled_bytes(n, out, _behind(n, n.pair("mul", n.var(1), n.var(4)), rank - 2), 6)
 
 
 @imports("DequantizeLinear")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import helper
+from onnx.inliner import inline_local_functions
 
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import FormatError, NotSupportedError
@@ -16,7 +18,8 @@ from ...framework import Program, Variable, program_guard
 from .graphs import DAMAGED, follow
 from .values import IMPORTERS, Maker, Value, all_nodes
 
-_OPSETS = range(13, 23)
+_OPSETS = range(7, 23)
+_MOST_NODES = 1 << 20
 
 
 def load(
@@ -24,8 +27,8 @@ def load(
 ) -> tuple[Program, list[str], list[Variable]]:
     """A program for an ONNX model, the names of its feeds, and its fetches, as `load_inference_model` has them.
 
-    Convolutional, recurrent and dense networks and transformers, branches, loops and sequences of a model of opset 13
-    to 22.
+    Convolutional, recurrent and dense networks and transformers, branches, loops and sequences of a model of opset 7
+    to 22, functions of its own among them.
     Its floating point constants are parameters, whose values go into `scope` (by default the global one). Open
     dimensions are -1. Results without dimensions have one, of size 1.
 
@@ -35,12 +38,16 @@ def load(
     try:
         model = onnx.ModelProto.FromString(Path(path).read_bytes())
         _take_in_weights(model, Path(path).parent)
+        _check_functions(model)
+        for info in model.graph.output:
+            info.type.tensor_type.shape.SetInParent()  # the checker asks for what nothing needs
         onnx.checker.check_model(model)
+        model = inline_local_functions(model) if model.functions else model
     except (DecodeError, onnx.checker.ValidationError, *DAMAGED) as error:
         raise FormatError(f"{os.fspath(path)} is not an ONNX model, or a damaged one: {error}") from None
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
     if opset not in _OPSETS:
-        raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 13 to 22 can be loaded")
+        raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 7 to 22 can be loaded")
     missing = sorted({node.op_type for node in all_nodes(model.graph)} - IMPORTERS.keys() - {"Constant"})
     if missing:
         raise NotSupportedError(f"{os.fspath(path)} has nodes that have no counterpart: {', '.join(missing)}")
@@ -54,6 +61,26 @@ def load(
         except FormatError as error:
             raise FormatError(f"{os.fspath(path)}: {error}") from error
         return program, feeds, [_fetch(maker, info.name) for info in model.graph.output]
+
+
+def _check_functions(model: onnx.ModelProto) -> None:
+    """Raise FormatError for functions that call themselves or come to more nodes than any model has."""
+    functions = {(one.domain, one.name): one for one in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+
+    def count(nodes: Iterable[onnx.NodeProto], callers: tuple[tuple[str, str], ...]) -> int:
+        total = 0
+        for node in nodes:
+            called = node.domain, node.op_type
+            if called in callers:
+                raise FormatError(f"function {node.op_type!r} calls itself")
+            if called in functions and called not in counts:
+                counts[called] = count(all_nodes(functions[called]), (*callers, called))
+            total += counts.get(called, 1)
+        return total
+
+    if count(all_nodes(model.graph), ()) > _MOST_NODES:
+        raise FormatError(f"its functions come to more than {_MOST_NODES} nodes")
 
 
 def _take_in_weights(model: onnx.ModelProto, folder: Path) -> None:

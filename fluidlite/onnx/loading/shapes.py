@@ -26,10 +26,15 @@ def shaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
     return n.op("reshape2", inputs, more=["XShape"], shape=shape)
 
 
+def sizes_of(n: Node) -> list[int | Size]:
+    """The sizes of the first input, those that only a run knows among them."""
+    x = n.var()
+    return [size if size >= 0 else Size(x.name, axis) for axis, size in enumerate(n.shape())]
+
+
 @imports("Shape")
 def _shape(n: Node) -> None:
-    x = n.var()
-    sizes = [size if size >= 0 else Size(x.name, axis) for axis, size in enumerate(n.shape())]
+    sizes = sizes_of(n)
     n.known(sizes[n.attr("start", 0) : n.attr("end", len(sizes))])
 
 

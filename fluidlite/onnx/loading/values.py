@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, helper
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
 from ...base import unique_name
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.errors import FormatError, NotSupportedError
 from ...executor import LoDTensor, Scope
 from ...framework import Block, Program, Variable
+
+Graph = TypeVar("Graph", GraphProto, GraphProto | FunctionProto)
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,15 @@ def inner_graphs(node: NodeProto) -> list[GraphProto]:
     return [attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH]
 
 
-def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and the graphs inside."""
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """A graph, or the body of a function, and the graphs inside."""
     yield graph
     for node in graph.node:
         for inner in inner_graphs(node):
             yield from all_graphs(inner)
 
 
-def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+def all_nodes(graph: GraphProto | FunctionProto) -> Iterator[NodeProto]:
     """The nodes of a graph and those of the graphs inside."""
     return (node for one in all_graphs(graph) for node in one.node)
 
