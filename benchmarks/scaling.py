@@ -3,7 +3,8 @@
 Without arguments: what the alpha-beta model says of steps of ResNet-50, BERT-base and a model of clicks on 2 to 1,024
 nodes, as tables in Markdown (docs/scaling.md). With `--measure 2 4`: what each collective takes between so many
 processes of this machine, beside the same call of mpi4py. With `--train 2`: what a step of LeNet with a batch of 128 in
-each process takes alone and in so many processes, of the processor's time and by the clock, in rounds that alternate.
+each process takes alone, in so many processes that exchange nothing (what a process gets while the other cores work)
+and in as many that train together, of the processor's time and by the clock, in rounds that alternate.
 
     python benchmarks/scaling.py
     python benchmarks/scaling.py --measure 2 4
@@ -214,39 +215,35 @@ def trained(steps: int) -> None:
 
 
 def train(processes: int, steps: int, rounds: int) -> int:
-    """Train alone and in several processes, by turns, and print medians."""
-    found: dict[int, list[list[float]]] = {1: [], processes: []}
+    """Train alone, in several processes that exchange nothing, and in several together, by turns; print medians."""
+    ways = {"alone": [1], f"{processes} apart": [1] * processes, f"{processes} together": [processes]}
+    found: dict[str, list[list[float]]] = {way: [] for way in ways}
     for _ in range(rounds):
-        for count, lines in found.items():
-            command = [
-                sys.executable,
-                "-m",
-                "fluidlite",
-                "launch",
-                "-n",
-                str(count),
-                __file__,
-                "--steps",
-                str(steps),
+        for way, launches in ways.items():
+            command = [sys.executable, "-m", "fluidlite", "launch", "-n", str(launches[0]), __file__]
+            command += ["--steps", str(steps)]
+            started = [
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for _ in launches
             ]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            line = next((one for one in done.stdout.splitlines() if "RESULT " in one), None)
-            if done.returncode or line is None:
-                print(done.stderr[-2000:], file=sys.stderr)
-                return 1
-            lines.append(json.loads(line.partition("RESULT ")[2]))
+            for process in started:
+                out, error = process.communicate()
+                line = next((one for one in out.splitlines() if "RESULT " in one), None)
+                if process.returncode or line is None:
+                    print(error[-2000:], file=sys.stderr)
+                    return 1
+                found[way].append(json.loads(line.partition("RESULT ")[2]))
     medians = {
-        count: [statistics.median(column) for column in zip(*lines, strict=True)]
-        for count, lines in found.items()
+        way: [statistics.median(column) for column in zip(*lines, strict=True)]
+        for way, lines in found.items()
     }
-    print("| processes | processor, ms | clock, ms | of it waiting, at most |\n|---:|---:|---:|---:|")
-    for count, (busy, wall, waited) in medians.items():
-        print(f"| {count} | {busy:.1f} | {wall:.1f} | {waited:.0%} |")
-    (busy, wall, _), (each, clock, _) = medians[1], medians[processes]
-    rates = (
-        f"{processes * busy / each:.2f} by the processor's time, {processes * wall / clock:.2f} by the clock"
-    )
-    print(f"\ntimes the images of one: {rates}")
+    busy, wall, _ = medians["alone"]
+    print("| processes | processor, ms | clock, ms | of it waiting, at most | times the images of one |")
+    print("|---|---:|---:|---:|---:|")
+    for way, (each, clock, waited) in medians.items():
+        count = sum(ways[way])
+        rates = f"{count * busy / each:.2f} by the processor's time, {count * wall / clock:.2f} by the clock"
+        print(f"| {way} | {each:.1f} | {clock:.1f} | {waited:.0%} | {rates} |")
     return 0
 
 

@@ -428,7 +428,7 @@ class Plan(StepPlan):
         user's line.
         """
         recorder = profiling.active
-        before = [(array, array.copy()) for array in self._undone]
+        before = [(array, array.copy()) for array in self._undone] if self._undone else ()
         try:
             if recorder is None:
                 self.engine.run(begin, end)

@@ -136,7 +136,7 @@ class Executor:
             feed = feed[0]
         elif feed is None:
             feed = {}
-        if not isinstance(feed, Mapping):
+        if type(feed) is not dict and not isinstance(feed, Mapping):
             raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
         names = fetch_names(fetch_list)
         given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
@@ -233,7 +233,7 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
     """
     if fetch_list is None:
         return ()
-    if isinstance(fetch_list, (str, Variable)):
+    if not isinstance(fetch_list, (list, tuple)) and isinstance(fetch_list, (str, Variable)):
         fetch_list = [fetch_list]
     names = []
     for item in fetch_list:
