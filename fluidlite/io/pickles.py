@@ -2,7 +2,8 @@
 
 A pickle is a program. The reader here knows the few instructions that build containers, numbers, strings and
 plain arrays; arrays are made from their bytes by this module and not by what the file asks for. Anything else
-is refused.
+is refused, and so is what would take far more memory than the file has bytes: sizes that lie, and parts that
+are used again and again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pickle
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,11 @@ class _Array:
         _, shape, dtype, fortran, data = state
         self._parts = shape, dtype, bool(fortran), data
 
+    def size(self) -> int:
+        """How many bytes its elements have."""
+        data = self._parts[3] if self._parts is not None else b""
+        return len(data) if isinstance(data, (str, bytes, bytearray)) else 0
+
     def value(self) -> np.ndarray:
         if self._parts is None:
             raise _Refused("an array without elements")
@@ -120,8 +127,8 @@ def _from_buffer(data: Any, kind: Any, shape: Any, order: Any) -> _Array:
 
 @_Function
 def _encode(text: str, encoding: str) -> bytes:
-    if encoding not in ("latin1", "latin-1"):
-        raise _Refused(f"text in {encoding!r}")
+    if not isinstance(encoding, str) or encoding not in ("latin1", "latin-1"):
+        raise _Refused(f"text in {encoding if isinstance(encoding, str) else type(encoding)!r}")
     return text.encode("latin1")
 
 
@@ -132,16 +139,16 @@ def _empty_bytes() -> bytes:
 
 @_Function
 def _tuple(items: Any = ()) -> tuple[Any, ...]:
-    if not isinstance(items, (list, tuple)):
+    if not isinstance(items, tuple):
         raise _Refused(f"a tuple of {type(items).__name__}")
-    return tuple(items)
+    return items
 
 
 _KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
     ("_codecs", "encode"): _encode,
-    ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "OrderedDict"): _Function(OrderedDict),
     ("__builtin__", "bytes"): _empty_bytes,
     ("builtins", "bytes"): _empty_bytes,
     ("__builtin__", "tuple"): _tuple,  # what Paddle 2 makes of tensors: (name, array)
@@ -153,12 +160,34 @@ for _core in ("numpy.core", "numpy._core"):
     _KNOWN[_core + ".numeric", "_frombuffer"] = _from_buffer
 
 
+class _Budget:
+    """How many bytes, or elements of containers, may still be made of a file: what no file has is each part twice."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise _Refused("parts that are used again and again")
+
+
 class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, encoding: str) -> None:
+        super().__init__(io.BytesIO(data), encoding=encoding)
+        self._budget = _Budget(len(data))
+
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _KNOWN[module, name]
+            known = _KNOWN[module, name]
         except KeyError:
             raise _Refused(f"{module}.{name}") from None
+        return _Function(partial(self._call, known)) if isinstance(known, _Function) else known
+
+    def _call(self, function: _Function, *args: Any) -> Any:
+        if function is not _from_buffer:
+            self._budget.spend(sum(len(arg) for arg in args if isinstance(arg, (str, list, tuple, dict))))
+        return function(*args)
 
     def persistent_load(self, pid: Any) -> Any:
         raise _Refused("objects outside of the file")
@@ -183,7 +212,8 @@ def parse_pickle(data: bytes, source: str, kind: str, encoding: str = "latin1") 
     strings of Python 2 are read (`bytes` leaves them as they are). Raises FormatError as `read_pickle` does.
     """
     try:
-        return _plain(_Unpickler(io.BytesIO(data), encoding=encoding).load())
+        _check_sizes(data)
+        return _Plain(len(data)).of(_Unpickler(data, encoding).load())
     except _Refused as error:
         raise FormatError(
             f"{source} is refused: expected arrays of numbers, numbers, strings and dicts or lists of them, "
@@ -231,22 +261,79 @@ def _with_old_names(data: bytes) -> bytes:
     return data
 
 
-def _plain(value: Any) -> Any:
-    """`value` with real arrays in place of the descriptions."""
-    if isinstance(value, _Array):
-        return value.value()
-    if isinstance(value, dict):
-        return type(value)((_plain(key), _plain(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return type(value)(_plain(item) for item in value)
-    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-        return value
-    raise _Refused(f"an object of type {type(value).__name__}")
+_FIXED = {
+    **dict.fromkeys(b"Khq\x80\x82", 1), **dict.fromkeys(b"M\x83", 2),
+    **dict.fromkeys(b"Jjr\x84", 4), **dict.fromkeys(b"G\x95", 8),
+}  # fmt: skip
+"""Instructions with an argument of that many bytes."""
+_COUNTED = {
+    **dict.fromkeys(b"UC\x8c\x8a", 1),
+    **dict.fromkeys(b"TBX\x8b", 4),
+    **dict.fromkeys(b"\x8e\x96\x8d", 8),
+}
+"""Instructions with a count of that many bytes, and as many bytes behind it."""
+_LINES = {**dict.fromkeys(b"FILSVgpP", 1), **dict.fromkeys(b"ci", 2)}
+"""Instructions with that many lines."""
+
+
+def _check_sizes(data: bytes) -> None:
+    """Raise EOFError where an instruction counts more bytes than there are, or numbers a part higher than parts can be:
+    both are memory that Python's reader takes before it looks."""
+    at, end = 0, len(data)
+    while at < end:
+        code = data[at]
+        at += 1
+        if code in _FIXED:
+            if code == _LONG_BINPUT and int.from_bytes(data[at : at + 4], "little") > end:
+                raise EOFError(f"part {int.from_bytes(data[at : at + 4], 'little')} of a file of {end} bytes")
+            at += _FIXED[code]
+        elif code in _COUNTED:
+            wide = _COUNTED[code]
+            at += wide + int.from_bytes(data[at : at + wide], "little")
+        elif code in _LINES:
+            for _ in range(_LINES[code]):
+                begin, at = at, data.find(b"\n", at) + 1
+                if at == 0:
+                    raise EOFError("a line without end")
+            if code == _PUT and (at - begin > 12 or int(data[begin : at - 1]) > end):
+                raise EOFError(f"part {data[begin : min(at - 1, begin + 20)]!r} of a file of {end} bytes")
+        elif code == _STOP:
+            return
+    if at > end:
+        raise EOFError(f"{at} bytes expected")
+
+
+_LONG_BINPUT, _PUT, _STOP = b"rp."
+
+
+class _Plain:
+    """Values with real arrays in place of the descriptions. What a file uses twice is one value here as well."""
+
+    def __init__(self, size: int) -> None:
+        self._budget = _Budget(size)
+        self._made: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+            return value
+        if id(value) not in self._made:
+            self._made[id(value)] = self._of(value)
+        return self._made[id(value)]
+
+    def _of(self, value: Any) -> Any:
+        if isinstance(value, _Array):
+            self._budget.spend(value.size())
+            return value.value()
+        if isinstance(value, dict):
+            return type(value)((self.of(key), self.of(item)) for key, item in value.items())
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self.of, value))
+        raise _Refused(f"an object of type {type(value).__name__}")
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("latin1")
     if not isinstance(value, str):
-        raise _Refused(f"{value!r} in the description of an array")
+        raise _Refused(f"an object of type {type(value).__name__} in the description of an array")
     return value

@@ -37,6 +37,7 @@ CLEAR = (
     NotImplementedError,
     OSError,
     RuntimeError,
+    AssertionError,  # as Fluid has it: states of dygraph layers that hold something else
 )
 UNCLEAR = (UnicodeDecodeError, RecursionError)
 LARGEST = 1 << 22

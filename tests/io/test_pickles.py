@@ -3,6 +3,7 @@
 import builtins
 import pickle
 import pickletools
+import resource
 from collections import OrderedDict
 from pathlib import Path
 
@@ -144,3 +145,68 @@ def test_a_lying_shape_is_refused(tmp_path):
     data = pickle.dumps({"w": np.ones(3, "float32")}, 2).replace(b"K\x03\x85", b"K\x04\x85")
     with pytest.raises(FormatError, match="reshape"):
         read_pickle(written(tmp_path, data))
+
+
+def array_of(data: bytes, size: int) -> bytes:
+    """The instructions of an array of bytes, whose elements `data` puts on the stack."""
+    made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tC\x01btR"
+    kind = b"cnumpy\ndtype\n(X\x02\x00\x00\x00u1K\x00K\x01tR(K\x03X\x01\x00\x00\x00|NNN"
+    kind += b"J\xff\xff\xff\xff" * 2 + b"K\x00tb"
+    return made + b"(K\x01(" + b"J" + size.to_bytes(4, "little") + b"t" + kind + b"\x89" + data + b"tb"
+
+
+LIES = {
+    "a part of many bytes": b"\x80\x05}X\x01\x00\x00\x00a\x96\x00\x00\x00\x00\x02\x00\x00\x00s.",
+    "bytes": b"\x80\x04}X\x01\x00\x00\x00a\x8e\x00\x00\x00\x00\x02\x00\x00\x00s.",
+    "the number of a part": b"\x80\x02}r\xff\xff\xff\x7f.",
+    "the number of a part in digits": b"(dp2000000000\n.",
+    "too many digits": b"(dp" + b"9" * 4000 + b"\n.",
+}
+
+
+def memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_sizes_that_lie_take_no_memory(lie, tmp_path):
+    before = memory()
+    with pytest.raises(FormatError, match="cut off"):
+        read_pickle(written(tmp_path, LIES[lie]))
+    assert memory() - before < 100 << 10
+
+
+def test_lists_in_lists_are_read_once(tmp_path):
+    """Each twice in the next: more than any memory, if each was a list of its own."""
+    nested = ["x"]
+    for _ in range(60):
+        nested = [nested, nested]
+    found = read_pickle(written(tmp_path, pickle.dumps({"w": nested}, 2)))["w"]
+    assert found[0] is found[1]
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_an_array_that_is_there_twice_is_one(protocol, tmp_path):
+    array = np.arange(4.0)
+    found = read_pickle(
+        written(tmp_path, pickle.dumps({"a": array, "b": array, "c": [array, b"\x00"]}, protocol))
+    )
+    assert found["a"] is found["b"] is found["c"][0] and found["c"][1] == b"\x00"
+
+
+SIZE = 1 << 16
+
+
+@pytest.mark.parametrize("what", ["array", "text", "list"])
+def test_parts_that_are_used_again_and_again_are_refused(what, tmp_path):
+    """Many arrays of the same bytes, or many texts and dicts of the same ones, are far more than the file."""
+    text = b"X" + SIZE.to_bytes(4, "little") + b"a" * SIZE + b"q\x000"
+    if what == "array":
+        data = text + b"]" + (array_of(b"h\x00", SIZE) + b"a") * 100
+    elif what == "text":
+        data = text + b"]" + b"c_codecs\nencode\n(h\x00X\x06\x00\x00\x00latin1tRa" * 100
+    else:
+        pairs = b"(" + b"".join(b"K" + bytes([k]) + b"N\x86" for k in range(200)) + b"l" + b"q\x000"
+        data = pairs + b"]" + b"ccollections\nOrderedDict\n(h\x00tRa" * 1000
+    with pytest.raises(FormatError, match="used again and again"):
+        read_pickle(written(tmp_path, b"\x80\x02" + data + b"."))

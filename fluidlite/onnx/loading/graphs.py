@@ -7,7 +7,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ...base.errors import EnforceNotMet, FormatError, NotSupportedError
-from .values import IMPORTERS, Maker, Node, Value, inner_graphs
+from .values import IMPORTERS, LARGEST, Maker, Node, Value, inner_graphs
 
 _LATER = frozenset(
     "Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUniform Shape Dropout SequenceEmpty SequenceConstruct "
@@ -18,9 +18,6 @@ _LATER = frozenset(
 
 DAMAGED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError)
 """What numbers, names and attributes that no sound model has may raise."""
-
-_LARGEST = 1 << 20
-"""Elements of constants that are computed while a model is loaded."""
 
 
 def follow(maker: Maker, graph: onnx.GraphProto) -> None:
@@ -62,11 +59,11 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
     from onnx.reference import ReferenceEvaluator
 
     arrays = {name: maker.values[name].array for name in node.input if name}
-    if sum(array.size for array in arrays.values() if array is not None) > _LARGEST:
+    if sum(array.size for array in arrays.values() if array is not None) > LARGEST:
         return False
     if node.op_type in ("ConstantOfShape", "Expand"):
         goal = arrays[node.input[-1]]
-        if goal is not None and np.prod(goal.astype(float)) > _LARGEST:
+        if goal is not None and np.prod(goal.astype(float)) > LARGEST:
             return False
     inputs = [helper.make_tensor_value_info(name, 1, None) for name in arrays]
     outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output if name]

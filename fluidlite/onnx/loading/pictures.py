@@ -81,6 +81,7 @@ def _resize(n: Node) -> None:
         size, scale = n.shape()[axis], scales[axis]
         if size < 0 or scale is None:
             raise n.fail(f"changes axis {axis}, whose size only a run knows, in a way that Fluid has not")
+        n.table(sizes[axis] * (1 if n.attr("mode", "nearest") == "nearest" else size))
         at = _sources(n, size, sizes[axis], scale)
         if n.attr("mode", "nearest") == "nearest":
             x = taken(n, x, n.maker.constant(_nearest(n, at, size, scale)), axis)

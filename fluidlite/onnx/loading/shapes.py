@@ -229,6 +229,7 @@ def _pad(n: Node) -> None:
                 size = x.shape[axis]
                 if size < 0:
                     raise n.fail(f"has mode {mode!r} along an axis whose size only a run knows")
+                n.table(float(size) + sum(pair))
                 order = np.pad(np.arange(size), pair, mode=mode)
                 x = taken(n, x, n.maker.constant(order), axis)
         n.out(x)

@@ -44,6 +44,9 @@ class Value:
     without: str = ""
 
 
+LARGEST = 1 << 20
+"""Elements of what is computed while a model is loaded."""
+
 Importer = Callable[["Node"], None]
 IMPORTERS: dict[str, Importer] = {}
 """Types of nodes, each with the function that appends its operators."""
@@ -282,6 +285,12 @@ class Node:
         self, sizes: list[int | Size] | None = None, array: np.ndarray | None = None, scalar: bool = False
     ) -> None:
         self.maker.values[self.node.output[0]] = Value(sizes=sizes, array=array, scalar=scalar)
+
+    def table(self, size: float) -> int:
+        """How many elements a table has that loading makes. Raises NotSupportedError for one that is too large."""
+        if not size <= 16 * LARGEST:
+            raise self.fail(f"needs a table of {size:.0f} numbers")
+        return int(size)
 
     def fail(self, problem: str) -> NotSupportedError:
         return NotSupportedError(
