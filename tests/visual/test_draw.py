@@ -133,3 +133,45 @@ def test_a_browser_draws_the_graph(tmp_path, make):
     forward = [op for op in program.global_block().ops if not int(op.attrs.get("op_role", 0)) & 3]
     assert len(re.findall(r'<g class="node forward"', dom)) == len(forward)
     assert "NaN" not in dom and "undefined" not in dom.split("<script>")[0]
+
+
+def _along(path):
+    """Points of a path of curves and vertical lines."""
+    x, y = map(float, re.match(r"M(\S+) ([^CV]+)", path).groups())
+    for kind, text in re.findall(r"([CV])([^CV]+)", path):
+        numbers = [float(number) for number in text.split()]
+        (x1, y1), (x2, y2), (x3, y3) = (
+            zip(*[iter(numbers)] * 2, strict=True) if kind == "C" else [(x, numbers[0])] * 3
+        )
+        for part in (k / 20 for k in range(1, 21)):
+            back = 1 - part
+            yield tuple(
+                back**3 * a + 3 * back**2 * part * b + 3 * back * part**2 * c + part**3 * d
+                for a, b, c, d in ((x, x1, x2, x3), (y, y1, y2, y3))
+            )
+        x, y = x3, y3
+
+
+@needs_browser
+def test_edges_go_around_the_nodes_between(tmp_path):
+    """What is read far below stands beside everything on its way."""
+    program = fluid.Program()
+    with fluid.program_guard(program), fluid.unique_name.guard():
+        x = y = fluid.data("x", [None, 4], "float32")
+        for _ in range(6):
+            y = fluid.layers.relu(y)
+        near = fluid.layers.tanh(x)
+        fluid.layers.sums([x, y, near, fluid.layers.scale(near, 2.0)])
+    page = tmp_path / "page.html"
+    page.write_text(drawing.page(program, "t"))
+    dom = drawn(page)
+    nodes = re.findall(
+        r'<g class="node \w+" tabindex="0" transform="translate\((\S+) (\S+)\)"><rect width="(\S+)" height="(\S+)"',
+        dom,
+    )
+    boxes = [tuple(map(float, numbers)) for numbers in nodes]
+    paths = re.findall(r'<path class="edge" d="([^"]+)"', dom)
+    assert len(boxes) == 10 and len(paths) == 12
+    for path in paths:
+        for px, py in _along(path):
+            assert not any(x + 2 < px < x + w - 2 and y + 2 < py < y + h - 2 for x, y, w, h in boxes), path
