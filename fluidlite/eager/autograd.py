@@ -109,8 +109,8 @@ def backward(
     """Add the gradients of `tensors` to all leaves they were computed from; see `Tensor.backward`.
 
     In Fluid's dygraph mode they replace those of earlier passes, as they do in 1.8; outside of it, where names of
-    Paddle 2.0 are used, they add up. `gradients`: what to start from, None for ones. Raises ValueError if shapes do
-    not fit.
+    Paddle 2.0 are used, they add up. `gradients`: what to start from, None for ones. Raises OperatorError if shapes do
+    not fit, and where operators were released by an earlier pass after those behind them had been recorded.
     """
     sweep = core.Sweep(retain_graph)
     starts = gradients if gradients is not None else [None] * len(tensors)
@@ -119,6 +119,11 @@ def backward(
             continue
         sweep.give(tensor if tensor.node is None else tensor.node, tensor.index, _start(tensor, start).array)
     sweep.sweep()
+    if sweep.broken:
+        raise OperatorError(
+            "an earlier backward pass has used up part of the graph that this one goes through: pass retain_graph=True "
+            "to the earlier one, or detach() what was computed before"
+        )
     replace = mode.in_dygraph_mode()
     moving = library.array_type is not None  # without CuPy everything is on the host
     for leaf, gradient in sweep.arrived():
@@ -171,13 +176,13 @@ def grad(
     sources = _tensors(outputs, "outputs", tracer)
     if not only_inputs:
         raise AssertionError("only_inputs=False is not supported by grad, and not by Fluid either")
-    starts: list[Any]
-    if grad_outputs is None:
-        starts = [None] * len(sources)
+    if grad_outputs is None or (isinstance(grad_outputs, (list, tuple)) and not grad_outputs):
+        starts: list[Any] = [None] * len(sources)
     else:
         starts = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
+        _tensors([start for start in starts if start is not None], "grad_outputs", tracer)
     if len(starts) != len(sources):
-        raise ValueError(
+        raise AssertionError(
             f"grad_outputs must hold one gradient for each of {len(sources)} outputs, got {len(starts)}"
         )
     blocked = [] if no_grad_vars is None else _tensors(no_grad_vars, "no_grad_vars", tracer)
@@ -208,7 +213,7 @@ def _tensors(given: Any, what: str, tracer: tracing.Tracer | None) -> list[Tenso
     for item in items:
         if not isinstance(item, Tensor if tracer is None else Variable):
             raise AssertionError(f"{what} of grad must be eager tensors, got {type(item).__name__}")
-    if not items and what != "no_grad_vars":
+    if not items and what in ("inputs", "outputs"):
         raise AssertionError(f"{what} of grad must not be empty")
     return items
 
@@ -228,10 +233,10 @@ class _Walk:
         self.sources, self.targets = sources, targets
         self.blocked = {(id(p), i) for p, i in map(_place, blocked)}
         self.wanted = {(id(p), i) for p, i in map(_place, targets)}
-        self.needed = self._between()
+        self.needed, self.ends = self._between()
 
-    def _between(self) -> set[Any]:
-        """The nodes on a way from a target to a source."""
+    def _between(self) -> tuple[set[Any], set[Any]]:
+        """The nodes on a way from a target to a source, and those among them that lead to no other target."""
         leads: dict[int, bool] = {}
         nodes: dict[int, Any] = {}
         wanted_nodes = {key for key, _ in self.wanted}
@@ -243,19 +248,20 @@ class _Walk:
                 node, done = stack.pop()
                 key = id(node)
                 if done:
-                    leads[key] = key in wanted_nodes or any(
+                    leads[key] = any(
                         id(edge) in wanted_nodes or leads.get(id(edge), False) for edge in node.edges or ()
                     )
                 elif key not in nodes:
                     nodes[key] = node
                     stack.append((node, True))
                     stack += [(edge, False) for edge in node.edges or () if isinstance(edge, core.Node)]
-        return {nodes[key] for key, yes in leads.items() if yes}
+        needed = {nodes[key] for key, yes in leads.items() if yes or key in wanted_nodes}
+        return needed, {node for node in needed if not leads[id(node)]}
 
     def plain(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
         from .tensor import Tensor
 
-        sweep = core.Sweep(retain, self.needed, self.blocked)
+        sweep = core.Sweep(retain, self.needed, self.blocked, self.ends)
         for source, start in zip(self.sources, starts, strict=True):
             if not source.stop_gradient:
                 place, index = _place(source)
@@ -300,7 +306,7 @@ class _Walk:
                     give(*_place(source), _start(source, start))
             while queue:
                 node = heappop(queue)[1]
-                if node.edges is not None:
+                if node.edges is not None and node not in self.ends:
                     self._differentiate(node, got, give)
                     if not retain:
                         node.release()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluidlite import eager
-from fluidlite.base.errors import EnforceNotMet
+from fluidlite.base.errors import EnforceNotMet, OperatorError
 from fluidlite.eager import Parameter, Tensor, apply, grad, no_grad
 from fluidlite.framework import mode
 
@@ -36,6 +36,42 @@ def test_gradients_of_a_recorded_graph_go_on():
         for again in (False, True):
             (dx,) = grad(outputs, x, create_graph=again, retain_graph=True)
             assert dx.stop_gradient is not again
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_gradients_for_inner_tensors_leave_what_made_those(again):
+    x = leaf([1.0, 2.0])
+    y = x * x
+    z = y * y
+    (dy,) = grad(z, y, create_graph=again, retain_graph=False)
+    assert dy.numpy().tolist() == [2, 8]
+    with pytest.raises(OperatorError, match="do not depend"):
+        grad(z, y)
+    (dx,) = grad([y, x], x, create_graph=again, retain_graph=False)
+    assert dx.numpy().tolist() == [3, 5]
+
+
+def test_a_graph_that_was_used_up_in_part_has_no_gradients():
+    x = leaf([1.0, 2.0])
+    y = x * x
+    z = y * 2.0
+    w = z + x
+    z.backward()
+    with pytest.raises(OperatorError, match="retain_graph=True"):
+        w.backward()
+    assert x.gradient().tolist() == [4, 8]
+    z.backward()
+    (z + x).backward()
+    assert x.gradient().tolist() == [5, 9], "what was used up before is a number"
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0, 3.0], [None, None], [1]])
+def test_gradients_to_start_from_are_tensors_one_for_each_output(wrong):
+    x = leaf([1.0, 2.0])
+    y = x * x
+    with pytest.raises(AssertionError, match="grad_outputs"):
+        grad(y, x, grad_outputs=wrong)
+    assert grad(y, x, grad_outputs=[])[0].numpy().tolist() == [2, 4]
 
 
 def test_gradients_add_up_over_uses_and_calls():
@@ -204,7 +240,7 @@ def test_grad_of_what_is_not_used():
     for wrong, kind in ((np.ones(1), AssertionError), ([], AssertionError)):
         with pytest.raises(kind):
             grad(x * 2.0, wrong)
-    with pytest.raises(ValueError, match="one gradient for each of 1 outputs, got 2"):
+    with pytest.raises(AssertionError, match="one gradient for each of 1 outputs, got 2"):
         grad(x * 2.0, x, grad_outputs=[None, None])
 
 

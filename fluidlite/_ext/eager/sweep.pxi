@@ -35,6 +35,7 @@ cdef class Sweep:
         retain: whether the tape is kept for another pass.
         only: the nodes to go to; all by default.
         blocked: (id of a node or leaf, output) that no gradient goes through.
+        ends: nodes where gradients arrive and end: they are neither run nor released.
     """
 
     cdef list queue
@@ -44,13 +45,15 @@ cdef class Sweep:
     cdef bint retain
     cdef object only
     cdef object blocked
+    cdef object ends
+    cdef readonly bint broken  # whether it came to a node that an earlier pass has released
 
-    def __init__(self, bint retain, only=None, blocked=None):
+    def __init__(self, bint retain, only=None, blocked=None, ends=()):
         global _runs
         _runs += 1
         self.run = _runs
         self.queue, self.visited, self.leaves = [], [], {}
-        self.retain, self.only, self.blocked = retain, only, blocked
+        self.retain, self.only, self.blocked, self.ends = retain, only, blocked, ends
 
     cdef int begin(self, Node node) except -1:
         if node.run != self.run:
@@ -97,7 +100,7 @@ cdef class Sweep:
                     for function in list(functions):
                         if node.out_grads[index] is not None:
                             node.out_grads[index] = function(node.out_grads[index])
-            if node.edges is not None:
+            if node.edges is not None and node not in self.ends:
                 self.differentiate(node)
                 if not self.retain:
                     node.release()
@@ -107,7 +110,15 @@ cdef class Sweep:
             return self.follow(node)
         for k, gradient in enumerate(node.function(node.out_grads, self.retain)):
             if gradient is not None and node.edges[k] is not None:
-                self.give(node.edges[k], node.indices[k], gradient)
+                self.hand_on(node, k, gradient)
+        return 0
+
+    cdef int hand_on(self, Node node, int k, object gradient) except -1:
+        """Give the gradient of input `k` of a node to where that came from."""
+        place = node.edges[k]
+        if isinstance(place, Node) and (<Node> place).ended > node.number:
+            self.broken = True
+        self.give(place, node.indices[k], gradient)
         return 0
 
     cdef int follow(self, Node node) except -1:
@@ -145,8 +156,6 @@ cdef class Sweep:
                 item = results[k]
                 if target == -2:
                     made.append(item)
-                elif target >= 0 and item is not None:
-                    place_of = node.edges[target]
-                    if place_of is not None:
-                        self.give(place_of, node.indices[target], item)
+                elif target >= 0 and item is not None and node.edges[target] is not None:
+                    self.hand_on(node, target, item)
         return 0

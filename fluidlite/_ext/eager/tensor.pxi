@@ -90,7 +90,8 @@ cdef class Node:
     cdef readonly list saved         # arrays of inputs and outputs that the gradient operators read
     cdef public list out_grads
     cdef public dict hooks           # output -> functions of its gradient
-    cdef readonly int64_t number
+    cdef readonly int64_t number     # by when it was recorded
+    cdef int64_t ended               # by when it was released; 0 before
     cdef readonly int n_out
     cdef int64_t run
     cdef bint queued
@@ -130,4 +131,5 @@ cdef class Node:
 
     cpdef release(self):
         """Let go of everything that only a backward pass needs."""
+        self.ended = _clock
         self.edges = self.indices = self.saved = self.function = None
