@@ -86,7 +86,8 @@ _OTHERS = {
         size
     """,
     "BOOL UINT8 INT8 INT16 INT32 INT64 FP16 FP32 FP64": """
-        masked_select print
+        array_to_lod_tensor lod_rank_table lod_tensor_to_array masked_select merge_lod_tensor
+        merge_lod_tensor_infer print read_from_array reorder_lod_tensor_by_rank split_lod_tensor write_to_array
     """,
 }
 

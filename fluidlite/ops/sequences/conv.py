@@ -11,18 +11,26 @@ from ..native import typed
 from ..registry import Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, grads_keep_sequences, one_level, segments_of, set_rows, single
 
-DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
+DX, DOUT, DPADDING, DFILTER = (grad_name(slot) for slot in ("X", "Out", "PaddingData", "Filter"))
 
 
-def _context(xp: Any, offsets: np.ndarray, start: int, length: int) -> tuple[Any, Any]:
-    """For each row and each of the `length` places around it: the row there, and whether it is of the same
-    sequence.
+def _context(xp: Any, offsets: np.ndarray, start: int, length: int, padded: bool) -> tuple[Any, Any]:
+    """For each row and each of the `length` places around it: the row there, and whether there is one. Rows of
+    PaddingData, if sequences are `padded` with it, follow those of X: first those before a sequence, then those behind.
     """
     segments = Segments(offsets)
     at = np.arange(offsets[-1])[:, None] + np.arange(start, start + length)
     low, high = (bounds[segments.of_row][:, None] for bounds in (segments.starts, segments.ends))
-    inside = (at >= low) & (at < high)
-    return xp.asarray(np.where(inside, at, 0)), xp.asarray(inside)
+    before, behind = at < low, at >= high
+    if padded:
+        padding = np.where(before, max(0, -start) + at - low, max(0, -start) + at - high)
+        return xp.asarray(np.where(before | behind, offsets[-1] + padding, at)), xp.ones(at.shape, bool)
+    return xp.asarray(np.where(before | behind, 0, at)), xp.asarray(~(before | behind))
+
+
+def _padded(xp: Any, x: Any, padding: Any, trained: bool) -> Any:
+    """The rows that contexts consist of: those of X, and those of PaddingData if it is `trained`."""
+    return xp.concatenate([x, padding]) if trained else x
 
 
 def _gathered(xp: Any, x: Any, rows: Any, inside: Any) -> Any:
@@ -31,34 +39,56 @@ def _gathered(xp: Any, x: Any, rows: Any, inside: Any) -> Any:
     return found.reshape(len(rows), rows.shape[1] * x.shape[1])
 
 
-def _conv(xp: Any, X: Any, Filter: Any, contextStart: int, contextLength: int, lod: Lods) -> Any:
+def _conv(
+    xp: Any,
+    X: Any,
+    PaddingData: Any,
+    Filter: Any,
+    paddingTrainable: bool,
+    contextStart: int,
+    contextLength: int,
+    lod: Lods,
+) -> Any:
     offsets = one_level("sequence_conv", lod, "X")
-    context = _gathered(xp, X, *_context(xp, offsets, contextStart, contextLength))
+    rows, inside = _context(xp, offsets, contextStart, contextLength, paddingTrainable)
+    context = _gathered(xp, _padded(xp, X, PaddingData, paddingTrainable), rows, inside)
     return LodArray(matmul(xp, context, Filter), [offsets])
 
 
 def _conv_grad(
-    xp: Any, X: Any, Filter: Any, Out_grad: Any, contextStart: int, contextLength: int, lod: Lods
+    xp: Any,
+    X: Any,
+    PaddingData: Any,
+    Filter: Any,
+    Out_grad: Any,
+    paddingTrainable: bool,
+    contextStart: int,
+    contextLength: int,
+    lod: Lods,
 ) -> Any:
     offsets = one_level("sequence_conv_grad", lod, "X")
-    rows, inside = _context(xp, offsets, contextStart, contextLength)
-    dfilter = matmul(xp, _gathered(xp, X, rows, inside).T, Out_grad)
+    rows, inside = _context(xp, offsets, contextStart, contextLength, paddingTrainable)
+    x = _padded(xp, X, PaddingData, paddingTrainable)
+    dfilter = matmul(xp, _gathered(xp, x, rows, inside).T, Out_grad)
     spread = matmul(xp, Out_grad, Filter.T).reshape(*rows.shape, X.shape[1])
-    dx = xp.zeros_like(X)
+    dx = xp.zeros_like(x)
     xp.add.at(dx, rows, xp.where(inside[..., None], spread, xp.zeros((), X.dtype)))
-    return LodArray(dx, [offsets]), dfilter
+    dpadding = dx[len(X) :] if paddingTrainable else None
+    return LodArray(dx[: len(X)], [offsets]), dpadding, dfilter
 
 
 def _conv_infer(op: OpView) -> None:
     shape, weights = op.shape("X"), op.shape("Filter")
     if op.attr("contextStride") != 1:
         raise op.fail(f"contextStride must be 1, got {op.attr('contextStride')}")
-    if op.attr("paddingTrainable"):
-        raise op.fail(
-            "paddingTrainable must be False: what stands around a sequence is zeros here, as in Fluid's layers"
-        )
     if len(shape) != 2 or len(weights) != 2:
         raise op.fail(f"X and Filter must have 2 dimensions, got {list(shape)} and {list(weights)}")
+    if op.attr("paddingTrainable"):
+        start, length = op.attr("contextStart"), op.attr("contextLength")
+        padding = [max(0, -start) + max(0, start + length - 1), shape[1]]
+        if not op.has("PaddingData") or list(op.shape("PaddingData")) != padding:
+            got = list(op.shape("PaddingData")) if op.has("PaddingData") else "none"
+            raise op.fail(f"with paddingTrainable, PaddingData must have shape {padding}, got {got}")
     if shape[1] >= 0 and weights[0] != shape[1] * op.attr("contextLength"):
         raise op.fail(
             f"Filter must have {shape[1] * op.attr('contextLength')} rows for this X, got {weights[0]}"
@@ -70,7 +100,7 @@ def _call(op: OpView, kernel: str, operands: list[str | None]) -> Call | None:
     """A kernel on X, its offsets and Filter, then `operands`."""
     found = segments_of(op, "X")
     name = typed(op, kernel, ("X", "Filter"))
-    if name is None or found is None:
+    if name is None or found is None or op.attr("paddingTrainable"):
         return None
     offsets, count, rows = found
     ints = [
@@ -102,22 +132,22 @@ register(
         infer=_conv_infer,
         kernel=_conv,
         native=_native,
-        grad=standard_grad(inputs=("X", "Filter")),
+        grad=standard_grad(inputs=("X", "PaddingData", "Filter")),
         lod=True,
-        gradable=("X", "Filter"),
-        doc="Each row with its neighbours of the same sequence (zeros beyond the ends), times a filter.",
+        gradable=("X", "PaddingData", "Filter"),
+        doc="Each row with its neighbours of the same sequence (beyond its ends zeros or PaddingData), times a filter.",
     )
 )
 register(
     OpDef(
         "sequence_conv_grad",
-        inputs=("X", "Filter", DOUT),
-        outputs=(DX + "?", DFILTER + "?"),
+        inputs=("X", "PaddingData?", "Filter", DOUT),
+        outputs=(DX + "?", DPADDING + "?", DFILTER + "?"),
         attrs=_CONV,
         infer=grads_keep_sequences,
         kernel=_conv_grad,
         native=_native_grad,
         lod=True,
-        doc="The gradients of sequence_conv for rows and filter.",
+        doc="The gradients of sequence_conv for rows, padding and filter.",
     )
 )

@@ -1,5 +1,7 @@
 """Operators on sequences; expected numbers of pooling and convolution are those of Fluid 1.8.5."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -82,11 +84,30 @@ def test_sequence_conv(start, length, want):
     check("sequence_conv", inputs, attrs, outputs, grads=("X", "Filter"), lods=LOD)
 
 
+@pytest.mark.parametrize(("start", "length"), [(-1, 3), (-2, 3), (-3, 5), (0, 3), (1, 2), (-3, 2)])
+def test_sequence_conv_trains_what_stands_around_sequences(start, length):
+    offsets, before, behind = [0, 1, 4, 4, 6], max(0, -start), max(0, start + length - 1)
+    draw = np.random.default_rng(3)
+    padding = draw.uniform(-1, 1, (before + behind, 2)).astype("float32")
+    weights = draw.uniform(-1, 1, (2 * length, 3)).astype("float32")
+    contexts = []
+    for low, high in itertools.pairwise(offsets):
+        around = np.concatenate([padding[:before], RAMP[low:high], padding[before:]])
+        contexts += [around[before + row + start :][:length].ravel() for row in range(high - low)]
+    inputs = {"X": RAMP, "PaddingData": padding, "Filter": weights}
+    attrs = {"paddingTrainable": True, "contextStart": start, "contextLength": length}
+    outputs = {"Out": np.array(contexts) @ weights}
+    check("sequence_conv", inputs, attrs, outputs, grads=tuple(inputs), lods={"X": [[offsets]]})
+
+
 @pytest.mark.parametrize(
     ("attrs", "message"),
     [
         ({"contextStride": 2}, "contextStride must be 1, got 2"),
-        ({"paddingTrainable": True}, "paddingTrainable must be False"),
+        (
+            {"paddingTrainable": True, "contextLength": 3, "contextStart": -1},
+            r"PaddingData must have shape \[2, 2\], got none",
+        ),
         ({"contextLength": 2}, "must have 4 rows .* got 3"),
     ],
 )
