@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -198,19 +199,40 @@ class Program:
         """The parameter and gradient that operators built now work on, for those that belong to an update."""
         return self._op_role_vars
 
-    def _prune(self, targets: Any, feeds: Sequence[str] = ()) -> Program:
-        """A copy with only what is needed to compute `targets` from `feeds` and persistables.
+    def _part(self, names: tuple[str, ...], feeds: tuple[str, ...], updates: frozenset[Operator]) -> Program:
+        """What `names` and `updates` need, or all updates of optimizers if there are none; kept with this program.
 
-        `targets`: a Variable or its name, or several.
+        `updates`: operators of this program, or of one that it was cloned from.
+        """
+        key = (self._version, names, feeds, updates)
+        found = self._pruned.get(key)
+        if found is None:
+            ops = [op for block in self.blocks for op in block.ops]
+            written = {(op.type, *op.writes()) for op in updates}
+            kept = {op for op in ops if (op.type, *op.writes()) in written}
+            kept = kept or {op for op in ops if op._is_optimize_op()}
+            found = self._pruned[key] = self._prune(list(names), list(feeds), kept)
+        return found
+
+    def _prune(
+        self, targets: Any, feeds: Sequence[str] = (), updates: AbstractSet[Operator] = frozenset()
+    ) -> Program:
+        """A copy with only what is needed to compute `targets` from `feeds` and persistables, and for `updates`.
+
+        `targets`: a Variable or its name, or several. `updates`: operators of this program that are kept.
         """
         listed = targets if isinstance(targets, (list, tuple, set)) else [targets]
         targets = [target if isinstance(target, str) else target.name for target in listed]
+        asked = [
+            not updates.isdisjoint([op, *(inner for sub in op.sub_blocks() for inner in sub.ops)])
+            for op in self.global_block().ops
+        ]
         copy = self.clone()
         block = copy.global_block()
         needed, fed = set(targets), set(feeds)
         kept = []
-        for op in reversed(block.ops):
-            if not needed.isdisjoint(op.writes()) and not fed.issuperset(op.writes()):
+        for op, wanted in zip(reversed(block.ops), reversed(asked), strict=True):
+            if wanted or (not needed.isdisjoint(op.writes()) and not fed.issuperset(op.writes())):
                 kept.append(op)
                 needed.update(name for name in op.reads() if name not in fed)
                 for sub in op.sub_blocks():

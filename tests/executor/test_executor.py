@@ -196,6 +196,68 @@ def test_use_prune_needs_only_what_the_fetch_needs(net):
     np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y], use_prune=True)[0], EXPECTED)
 
 
+COUNTED = ("first", "second", "runs")
+
+
+@pytest.fixture
+def two_updates():
+    """Two weights of 1, each with a loss and an optimizer; a counter of runs. Losses, results of minimize."""
+    x = fluid.data("x", [None, 1], "float32")
+    losses = [
+        L.mean(L.fc(x, 1, param_attr=fluid.ParamAttr(name, fluid.initializer.Constant(1.0)), bias_attr=False))
+        for name in COUNTED[:2]
+    ]
+    L.increment(L.create_global_var([1], 0.0, "float32", persistable=True, name="runs"))
+    clip = fluid.clip.GradientClipByNorm(10.0)
+    found = [fluid.optimizer.SGD(0.5, grad_clip=clip).minimize(loss) for loss in losses]
+    return losses, found
+
+
+@pytest.mark.parametrize("compiled", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("fetched", "use_prune", "want"),
+    [
+        (lambda losses, found: losses[:1], False, (0, 0, 1)),
+        (lambda losses, found: losses[:1], True, (0, 0, 0)),
+        (lambda losses, found: [losses[0], found[0]], False, (0, 1, 0)),
+        (lambda losses, found: [losses[1], found[0]], False, (0, 1, 0)),
+        (lambda losses, found: [losses[0], found[1][0]], False, (1, 0, 0)),
+        (lambda losses, found: [losses[0], *found], False, (0, 0, 0)),
+        (lambda losses, found: [losses[0], [found[0], "runs"]], True, (0, 1, 1)),
+    ],
+)
+def test_updates_that_are_fetched_are_all_that_is_run(two_updates, fetched, use_prune, want, compiled):
+    exe, scope = fluid.Executor(), fluid.global_scope()
+    exe.run(fluid.default_startup_program())
+    program = fluid.CompiledProgram(fluid.default_main_program()) if compiled else None
+    if compiled == 2:
+        program = program.with_data_parallel(two_updates[0][0].name, places=fluid.cpu_places(2))
+    fetches = fetched(*two_updates)
+    for _ in range(2):
+        values = exe.run(program, {"x": np.ones((2, 1), "float32")}, fetches, use_prune=use_prune)
+    assert len(values) == (2 if want == (0, 1, 1) else 1)
+    got = tuple(np.array(scope.find_var(name).get_tensor()).item() for name in COUNTED)
+    assert got == (want[0], want[1], 2 * want[2])
+
+
+def test_updates_of_the_program_that_another_is_a_clone_of(two_updates):
+    exe, scope = fluid.Executor(), fluid.global_scope()
+    exe.run(fluid.default_startup_program())
+    copy, other = fluid.default_main_program().clone(), fluid.Program()
+    with fluid.program_guard(other, fluid.Program()):
+        loss = L.mean(fluid.data("x", [None, 1], "float32"))
+        elsewhere = fluid.optimizer.SGD(1.0).minimize(loss * L.create_parameter([1], "float32"))
+    for found in (two_updates[1][0], elsewhere):
+        exe.run(copy, {"x": np.ones((2, 1), "float32")}, [two_updates[0][0], found])
+    assert [np.array(scope.find_var(name).get_tensor()).item() for name in COUNTED] == [0, 0.5, 0]
+
+
+@pytest.mark.parametrize("wrong", [3, (1,), (None, None)])
+def test_fetch_lists_name_what_is_no_variable(net, wrong):
+    with pytest.raises(TypeError, match="should be str, variable or optimize_op"):
+        net[0].run(feed={"x": X}, fetch_list=[net[1], wrong])
+
+
 def test_fetching_sequences_as_arrays_is_refused():
     x = fluid.data("x", [None, 2], "float32", lod_level=1)
     y = L.scale(x, 2.0)

@@ -17,6 +17,7 @@ from ..tensors.scope import Scope, global_scope
 from . import trainers
 
 if TYPE_CHECKING:
+    from ...framework import Operator
     from ..running.executor import Executor
     from .data_parallel import DataParallel
 
@@ -143,6 +144,8 @@ class CompiledProgram:
         self._runner: DataParallel | None = None
         self._shared_by_trainers: trainers.Shared | None = None
         self._scope: Scope | None = None
+        self._parts: dict[Program, CompiledProgram] = {}
+        self._whole = self
 
     def with_data_parallel(
         self,
@@ -184,6 +187,19 @@ class CompiledProgram:
         self._places = list(places) if places is not None else None
         return self
 
+    def _part(
+        self, names: tuple[str, ...], feeds: tuple[str, ...], updates: frozenset[Operator]
+    ) -> CompiledProgram:
+        """That part of the program, compiled in the same way; kept with this object."""
+        program = self._program._part(names, feeds, updates)
+        part = self._parts.get(program)
+        if part is None:
+            part = self._parts[program] = CompiledProgram(program, self._build_strategy)
+            part._exec_strategy, part._loss_name = self._exec_strategy, self._loss_name
+            part._share_vars_from, part._places = self._share_vars_from, self._places
+            part._is_data_parallel, part._whole = self._is_data_parallel, self
+        return part
+
     def _compile(self, scope: Scope, place: Place) -> CompiledProgram:
         """This program, ready to be run: executors make what they need when they run it for the first time."""
         return self
@@ -218,7 +234,7 @@ class CompiledProgram:
                     "The shared Program is not compiled and executed, so there is no variables to share."
                 )
             scope = shared._scope
-        self._scope = scope
+        self._scope = self._whole._scope = scope
         places = self._devices(executor)
         program = self._program
         if self._build_strategy.num_trainers > 1:

@@ -89,7 +89,9 @@ class Executor:
         `feed`: variable name -> array or LoDTensor; a list of such dicts for several devices. `fetch_list`:
         Variables or names. `scope`: where parameters live (the global scope if None). `return_numpy=False` returns
         LoDTensors.
-        `use_prune` runs only what the fetches need. `return_merged=False` keeps the values of several devices apart.
+        `use_prune` runs only what the fetches and the updates of optimizers need. Operators in `fetch_list`, or what
+        `minimize` returns, are updates: then no others are run, and nothing that neither they nor the fetches need.
+        `return_merged=False` keeps the values of several devices apart.
         Plans are always kept, so `use_program_cache` changes nothing; `feed_var_name` and `fetch_var_name` are
         accepted for Fluid's sake.
 
@@ -105,12 +107,17 @@ class Executor:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope must be a fluid.Scope, got {type(scope).__name__}")
         run_compiled = getattr(program, "_run_compiled", None)
+        if run_compiled is None and not isinstance(program, Program):
+            raise TypeError(f"Executor requires Program as its Parameter. But you passed in {type(program)}")
+        updates = _updates(fetch_list)
+        if updates or use_prune:
+            first = (feed[0] if feed else {}) if isinstance(feed, (list, tuple)) else feed or {}
+            program = program._part(fetch_names(fetch_list), tuple(first), updates)
+            run_compiled = getattr(program, "_run_compiled", None)
         if run_compiled is not None:
             return run_compiled(self, feed, fetch_list, scope, return_numpy, return_merged)
-        if not isinstance(program, Program):
-            raise TypeError(f"Executor requires Program as its Parameter. But you passed in {type(program)}")
         try:
-            return self._run_alone(program, feed, fetch_list, scope, return_numpy, use_prune)
+            return self._run_alone(program, feed, fetch_list, scope, return_numpy)
         except EOFException:
             if program._has_readers():
                 fed: Any = feed[0] if isinstance(feed, (list, tuple)) else feed or {}
@@ -124,7 +131,6 @@ class Executor:
         fetch_list: Any,
         scope: Scope,
         return_numpy: bool,
-        use_prune: bool = False,
     ) -> list[Any]:
         """A step of a program on this executor's place; at the end of an epoch nothing has run."""
         if isinstance(feed, (list, tuple)):
@@ -140,8 +146,6 @@ class Executor:
             raise TypeError(f"feed requires dict as its Parameter. But you passed in {type(feed)}")
         names = fetch_names(fetch_list)
         given: Mapping[str, Any] = unshared(feed) if self._device is None else feed
-        if use_prune:
-            program = pruned(program, names, tuple(given))
         recorder = profiling.active
         if recorder is not None:
             with recorder.span(profiling.STEP):
@@ -227,7 +231,8 @@ class Executor:
 
 
 def fetch_names(fetch_list: Any) -> tuple[str, ...]:
-    """The names in a fetch_list of Variables and names; what `minimize` returns may stand in it and is left out.
+    """The names in a fetch_list of Variables and names, and lists of them; operators, and what `minimize` returns, may
+    stand in it and have none.
 
     Raises TypeError naming the item for anything else.
     """
@@ -235,26 +240,35 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
         return ()
     if not isinstance(fetch_list, (list, tuple)) and isinstance(fetch_list, (str, Variable)):
         fetch_list = [fetch_list]
-    names = []
+    names: list[str] = []
     for item in fetch_list:
         if isinstance(item, Variable):
             names.append(item.name)
         elif isinstance(item, str):
             names.append(item)
-        elif not isinstance(item, (tuple, list, Operator)):
+        elif isinstance(item, list):
+            names += fetch_names(item)
+        elif not (isinstance(item, Operator) or _is_minimized(item)):
             raise TypeError(
                 f"The item in fetch_list should be str, variable or optimize_op, but received {type(item)}: {item!r}"
             )
     return tuple(names)
 
 
-def pruned(program: Program, names: tuple[str, ...], feeds: tuple[str, ...]) -> Program:
-    """The part of `program` that the fetches need; kept with the program."""
-    key = (program._version, names, feeds)
-    found = program._pruned.get(key)
-    if found is None:
-        found = program._pruned[key] = program._prune(list(names), list(feeds))
-    return found
+def _is_minimized(item: Any) -> bool:
+    """Whether this is what `minimize` returns: a tuple that begins with a list of operators."""
+    return isinstance(item, tuple) and bool(item) and isinstance(item[0], list)
+
+
+def _updates(fetch_list: Any) -> frozenset[Operator]:
+    """The operators in a fetch_list."""
+    found: set[Operator] = set()
+    for item in fetch_list if isinstance(fetch_list, (list, tuple)) else ():
+        if isinstance(item, Operator):
+            found.add(item)
+        elif isinstance(item, (list, tuple)):
+            found |= _updates(item[0] if _is_minimized(item) else item)
+    return frozenset(found)
 
 
 __all__ = ["EOFException", "Executor", "failures", "fetch_names"]
