@@ -14,20 +14,34 @@ from .program import Program
 BUCKET = 4 << 20
 """How many bytes of gradients travel in one message at least, but for the last one."""
 
+_BEGINS_BACKWARD = OpRole.Backward | OpRole.Loss
+
 
 def scale_loss_gradients(program: Program, factor: float) -> None:
     """Multiply the gradient of each loss by `factor`, from which all others follow."""
     block = program.global_block()
-    for at, op in reversed(list(enumerate(block.ops))):
-        if int(op.attrs.get("op_role", 0)) == OpRole.Backward | OpRole.Loss:
-            gradient = block.vars[op.output_arg_names[0]]
-            block._insert_op(
-                at + 1,
-                type="scale",
-                inputs={"X": gradient},
-                outputs={"Out": gradient},
-                attrs={"scale": factor, "op_role": OpRole.Backward},
-            )
+    for at in _loss_gradients(block):
+        gradient = block.vars[block.ops[at].output_arg_names[0]]
+        block._insert_op(
+            at + 1,
+            type="scale",
+            inputs={"X": gradient},
+            outputs={"Out": gradient},
+            attrs={"scale": factor, "op_role": OpRole.Backward},
+        )
+
+
+def take_loss_gradients(program: Program) -> None:
+    """Leave the gradient of each loss to whoever feeds it."""
+    block = program.global_block()
+    for at in _loss_gradients(block):
+        block._remove_op(at)
+
+
+def _loss_gradients(block: Block) -> list[int]:
+    """The places of the operators that begin a backward pass, the last one first."""
+    places = [at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) == _BEGINS_BACKWARD]
+    return places[::-1]
 
 
 def reduce_gradients(program: Program, nrings: int = 1) -> None:

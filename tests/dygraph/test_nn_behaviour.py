@@ -283,3 +283,20 @@ def test_layers_in_programs(programs):
     want = np.maximum(value @ weight, 0)
     want = (want - want.mean(0)) / np.sqrt(want.var(0) + 1e-5)
     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (nn.MSELoss, ["elementwise_sub_0.tmp_0", "square_0.tmp_0", "reduce_mean_0.tmp_0"]),
+        (nn.L1Loss, ["elementwise_sub_0.tmp_0", "elementwise_sub_0.tmp_1", "reduce_mean_0.tmp_0"]),
+        (nn.BCELoss, ["bce_loss_0.tmp_0", "elementwise_mul_0.tmp_0", "reduce_mean_0.tmp_0"]),
+    ],
+)
+def test_losses_in_programs(programs, make, names):
+    """Names of Paddle 1.8.5."""
+    with mode.guard(False):
+        x, label, weight = (fluid.data(name, [3, 4], "float32") for name in ("x", "label", "weight"))
+        make(weight)(x, label) if make is nn.BCELoss else make()(x, label)
+    made = [name for op in programs[0].global_block().ops for name in op.output_arg_names]
+    assert made == names

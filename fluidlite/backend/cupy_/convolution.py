@@ -67,7 +67,7 @@ def _geometry(x: Any, filters: Any, attrs: Mapping[str, Any]) -> Geometry:
 
 
 def _results(device: CudaDevice, what: str, images: Any, filters: Any, bias: Any, attrs: Any) -> Any:
-    if not real(images, filters, bias):
+    if not real(images, filters, bias) or filters.shape[0] % attrs["groups"]:
         return NotImplemented
     last = channels_last(attrs["data_format"])
     x, filters = _first(device, images, last), dense(device, filters)
@@ -86,7 +86,7 @@ def _gradients(
     wanted: Collection[str] | None,
 ) -> Any:
     """The gradients for images (by `what`), filters and bias; those that nobody takes are None."""
-    if not real(images, filters, bias, dout):
+    if not real(images, filters, bias, dout) or filters.shape[0] % attrs["groups"]:
         return NotImplemented
     wanted = _EVERYTHING if wanted is None else wanted
     last, groups = channels_last(attrs["data_format"]), attrs["groups"]

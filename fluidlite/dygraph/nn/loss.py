@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...layers import reduce_mean, reduce_sum
+from ...layers import elementwise_mul, elementwise_sub, reduce_mean, reduce_sum, square
 from ..layers import Layer
 
 __all__ = ["BCELoss", "L1Loss", "MSELoss", "NLLLoss"]
@@ -40,7 +40,7 @@ class MSELoss(_Loss):
 
     def forward(self, input: Any, label: Any) -> Any:
         """`input` and `label` have the same shape; so has the result for 'none', otherwise it is [1]."""
-        return self._reduced(self._helper.run("square", {"X": input - label}))
+        return self._reduced(square(elementwise_sub(input, label)))
 
 
 class L1Loss(_Loss):
@@ -51,7 +51,7 @@ class L1Loss(_Loss):
 
     def forward(self, input: Any, label: Any) -> Any:
         """`input` and `label` have the same shape; so has the result for 'none', otherwise it is [1]."""
-        return self._reduced(self._helper.run("abs", {"X": input - label}))
+        return self._reduced(elementwise_sub(input, label, act="abs"))
 
 
 class BCELoss(_Loss):
@@ -68,7 +68,7 @@ class BCELoss(_Loss):
     def forward(self, input: Any, label: Any) -> Any:
         """`input` (in [0, 1]) and `label` have the same shape; so has the result for 'none', otherwise it is [1]."""
         losses = self._helper.run("bce_loss", {"X": input, "Label": label})
-        return self._reduced(losses if self.weight is None else losses * self.weight)
+        return self._reduced(losses if self.weight is None else elementwise_mul(losses, self.weight))
 
 
 class NLLLoss(_Loss):
@@ -95,9 +95,7 @@ class NLLLoss(_Loss):
             input = self._reshaped(input, [shape[0], classes, 1, -1])
             label = self._reshaped(label, [shape[0], 1, -1])
         inputs = {"X": input, "Label": label, "Weight": self.weight}
-        loss, _ = self._helper.run(
-            "nll_loss", inputs, ("Out", "Total_weight"), attrs, stop_gradient=("Total_weight",)
-        )
+        loss, _ = self._helper.run("nll_loss", inputs, ("Out", "Total_weight"), attrs)
         if self.reduction == "none" and list(loss.shape) != shape:
             loss = self._reshaped(loss, shape)
         return loss

@@ -12,6 +12,7 @@ from ...base import profiling
 from ...base.errors import NotSupportedError
 from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ...framework import OpRole, Program, default_main_program
+from ...framework.gradient_exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
 from ..tensors.scope import Scope, global_scope
 from . import trainers
@@ -35,7 +36,7 @@ class ReduceStrategy(IntEnum):
 
 
 class GradientScaleStrategy(IntEnum):
-    """By what each place's gradients are multiplied before they are added."""
+    """By what each place's gradients are multiplied before they are added: 1 / places, 1, or as `loss@GRAD` is fed."""
 
     CoeffNumDevice = 0
     One = 1
@@ -143,6 +144,7 @@ class CompiledProgram:
         self._is_data_parallel = False
         self._runner: DataParallel | None = None
         self._shared_by_trainers: trainers.Shared | None = None
+        self._with_fed_gradient: tuple[int, Program] | None = None
         self._scope: Scope | None = None
         self._parts: dict[Program, CompiledProgram] = {}
         self._whole = self
@@ -213,6 +215,17 @@ class CompiledProgram:
             return [executor.place]
         return cuda_places()
 
+    def _parallel_program(self) -> Program:
+        """The program; a copy that does not make the gradient of the loss if that is fed (`Customized`)."""
+        program, strategy = self._program, self._build_strategy
+        if strategy.gradient_scale_strategy != GradientScaleStrategy.Customized:
+            return program
+        if self._with_fed_gradient is None or self._with_fed_gradient[0] != program._version:
+            self._with_fed_gradient = program._version, program.clone()
+            take_loss_gradients(self._with_fed_gradient[1])
+            self._runner = None
+        return self._with_fed_gradient[1]
+
     def _run_compiled(
         self,
         executor: Executor,
@@ -236,7 +249,7 @@ class CompiledProgram:
             scope = shared._scope
         self._scope = self._whole._scope = scope
         places = self._devices(executor)
-        program = self._program
+        program = self._parallel_program()
         if self._build_strategy.num_trainers > 1:
             if self._shared_by_trainers is None or not self._shared_by_trainers.fits(program, scope):
                 self._shared_by_trainers = trainers.Shared(program, self._build_strategy, len(places), scope)

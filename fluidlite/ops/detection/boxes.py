@@ -209,6 +209,11 @@ register(
 )
 
 
+def within(boxes: Any, edges: Any) -> Any:
+    """The boxes between 0 and `edges`; at 0 in an image without pixels."""
+    return np.maximum(np.minimum(boxes, edges), 0)
+
+
 def image_edges(xp: Any, info: Any) -> Any:
     """[n, 2]: the last pixel, x and y, of images given as [height, width, scale]."""
     sizes = xp.floor(info[:, :2] / info[:, 2:3] + 0.5)
@@ -226,9 +231,7 @@ def _box_clip(xp: Any, Input: Any, ImInfo: Any, lod: Lods) -> Any:
         )
     most = image_edges(np, ImInfo)[images.of_row]
     shape = (len(Input), *[1] * (Input.ndim - 2), 4)
-    return LodArray(
-        np.clip(Input, 0, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known
-    )
+    return LodArray(within(Input, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known)
 
 
 def _infer_box_clip(op: OpView) -> None:

@@ -63,11 +63,12 @@ def convolve_grad(xp: Any, Input: Any, Filter: Any, Bias: Any, Output_grad: Any,
 
 
 def convolve_transposed(xp: Any, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
-    """The transposed convolution of images with filters."""
+    """The transposed convolution of images with filters. Channels beyond a multiple of groups do nothing."""
     last, groups = channels_last(attrs["data_format"]), attrs["groups"]
-    x = _first(xp, Input, last)
+    used = Filter.shape[0] // groups * groups
+    x = _first(xp, Input, last)[:, :used]
     g = _windows(x.shape[2:], Filter.shape[2:], attrs)
-    weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
+    weights = Filter[:used].reshape(groups, used // groups, -1)
     out = scatter_patches(xp, matmul(xp, weights.swapaxes(1, 2), _grouped(x, groups)), g)
     if Bias is not None:
         out = out + Bias.reshape(1, -1, *[1] * len(g.image))
@@ -82,9 +83,12 @@ def convolve_transposed_grad(
     x, dout = _first(xp, Input, last), _first(xp, Output_grad, last)
     g = _windows(x.shape[2:], Filter.shape[2:], attrs)
     patches = gather_patches(xp, dout, g, groups)
-    weights = Filter.reshape(groups, Filter.shape[0] // groups, -1)
-    dx = matmul(xp, weights, patches).reshape(x.shape)
-    dfilter = matmul(xp, _grouped(x, groups), patches.swapaxes(2, 3)).sum(axis=0).reshape(Filter.shape)
+    used = Filter.shape[0] // groups * groups
+    weights = Filter[:used].reshape(groups, used // groups, -1)
+    dx, dfilter = xp.zeros(x.shape, x.dtype), xp.zeros(Filter.shape, Filter.dtype)
+    dx[:, :used] = matmul(xp, weights, patches).reshape(x.shape[0], used, *x.shape[2:])
+    products = matmul(xp, _grouped(x[:, :used], groups), patches.swapaxes(2, 3))
+    dfilter[:used] = products.sum(axis=0).reshape(Filter[:used].shape)
     dbias = None if Bias is None else dout.sum(axis=(0, *range(2, dout.ndim))).reshape(Bias.shape)
     return _as_given(xp, dx, last), dfilter, dbias
 
@@ -160,7 +164,7 @@ def _sizes(op: OpView, transposed: bool) -> list[int] | None:
     """
     shape, weights, groups = op.shape("Input"), op.shape("Filter"), op.attr("groups")
     plain = op.attr("data_format") not in ("NHWC", "NDHWC") and element(op, "Input", "Filter") == "f32"
-    if len(shape) != 4 or not plain or op.has("Bias"):
+    if len(shape) != 4 or not plain or op.has("Bias") or weights[0] % groups:
         return None
     g = _geometry(op, shape[2:], weights[2:])
     pads = [side for pair in g.pads for side in pair]

@@ -164,34 +164,34 @@ def _miscounted(sequences: int, ids: int, rows: int, updates: int) -> str | None
 def _update_positions(
     op_type: str, X: Any, Ids: Any, Updates: Any, lod: Lods
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each id the row and column of X that it means."""
+    """For each id the row that it is for, and which number of that row it means."""
     segments = Segments(one_level(op_type, lod, "Ids"))
     columns = np.asarray(to_host(Ids), np.int64).reshape(-1)
     text = _miscounted(len(segments), len(columns), len(X), Updates.size)
     if text is not None:
         raise OperatorError(f"operator {op_type}: {text}")
-    wrong = columns[(columns < 0) | (columns >= X.shape[1])]
+    width = product(X.shape[1:])
+    wrong = columns[(columns < 0) | (columns >= width)]
     if len(wrong):
-        raise OperatorError(f"operator {op_type}: ids must be in [0, {X.shape[1]}), got {wrong[0]}")
+        raise OperatorError(f"operator {op_type}: ids must be in [0, {width}), got {wrong[0]}")
     return segments.of_row, columns
 
 
 def _scatter(xp: Any, X: Any, Ids: Any, Updates: Any, lod: Lods) -> Any:
     rows, columns = _update_positions("sequence_scatter", X, Ids, Updates, lod)
-    out = X.copy()
+    out = X.reshape(len(X), product(X.shape[1:])).copy()
     xp.add.at(out, (xp.asarray(rows), xp.asarray(columns)), Updates.reshape(-1))
-    return LodArray(out, [])
+    return LodArray(out.reshape(X.shape), [])
 
 
 def _scatter_grad(xp: Any, Ids: Any, Updates: Any, Out_grad: Any, lod: Lods) -> Any:
     rows, columns = _update_positions("sequence_scatter_grad", Out_grad, Ids, Updates, lod)
-    dupdates = Out_grad[xp.asarray(rows), xp.asarray(columns)].reshape(Updates.shape)
+    flat = Out_grad.reshape(len(Out_grad), product(Out_grad.shape[1:]))
+    dupdates = flat[xp.asarray(rows), xp.asarray(columns)].reshape(Updates.shape)
     return LodArray(Out_grad.copy(), []), LodArray(dupdates, [])
 
 
 def _scatter_infer(op: OpView) -> None:
-    if op.exact and len(op.shape("X")) != 2:
-        raise op.fail(f"X must have 2 dimensions, got {list(op.shape('X'))}")
     if single(op, "Ids") is not None:
         counts = op.sequences("Ids"), product(op.shape("Ids")), op.shape("X")[0], product(op.shape("Updates"))
         text = _miscounted(*counts)
@@ -209,11 +209,12 @@ def _scatter_grad_infer(op: OpView) -> None:
 
 
 def _spots(op: OpView, whole: str) -> tuple[str, list[int]] | None:
-    """The offsets of Ids; how many sequences and ids there are, rows and width of `whole`."""
+    """The offsets of Ids; how many sequences and ids there are, rows of `whole` and numbers in one."""
     found = segments_of(op, "Ids")
     if found is None or op.dtype("Ids") != VarType.INT64:
         return None
-    return found[0], [found[1], product(op.shape("Ids")), *op.shape(whole)]
+    shape = op.shape(whole)
+    return found[0], [found[1], product(op.shape("Ids")), shape[0], product(shape[1:])]
 
 
 def _scatter_native(op: OpView) -> Call | None:
@@ -238,7 +239,7 @@ register_pair(
     _scatter,
     _scatter_grad,
     _scatter_infer,
-    "X with updates added: each sequence of ids names columns of the row in its place.",
+    "X with updates added: each sequence of ids names numbers of the row in its place, counted through its axes.",
     keep=("Ids", "Updates#"),
     gradable=("X", "Updates"),
     lod=True,

@@ -84,6 +84,30 @@ def test_gradients_may_be_summed_instead():
     np.testing.assert_allclose(parameter() - start, 2 * mean_step, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("places", [1, 2])
+def test_the_gradient_of_the_loss_may_be_fed(places):
+    """The updates are those of Paddle 1.8.5."""
+    x = fluid.data("x", [None, 2], "float32")
+    loss = L.mean(L.fc(x, 1, param_attr=fluid.initializer.Constant(1.0), bias_attr=False))
+    fluid.optimizer.SGD(1.0).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    strategy = fluid.BuildStrategy()
+    strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.Customized
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        loss.name, strategy, places=fluid.cpu_places(places)
+    )
+    gradient = loss.name + "@GRAD"
+    rows = {"x": np.arange(8, dtype="float32").reshape(4, 2)}
+    fed = np.array([0.1, 0.3], "float32")[:places]
+    with pytest.raises(fluid.core.EnforceNotMet, match=gradient):
+        exe.run(program, feed=rows)
+    (got,) = exe.run(program, feed={**rows, gradient: fed}, fetch_list=[gradient])
+    np.testing.assert_array_equal(got, fed)
+    want = [[0.7], [0.6]] if places == 1 else [[-0.6], [-1.0]]
+    np.testing.assert_allclose(parameter(), want, rtol=1e-5)
+
+
 def test_moving_averages_follow_the_first_place():
     x = fluid.data("x", [None, 3], "float32")
     y = L.batch_norm(x, momentum=0.5)

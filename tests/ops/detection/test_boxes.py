@@ -131,6 +131,8 @@ def test_box_clip():
     want = np.array([[0, 2, 9, 3], [4, 14, 5, 6], [7, 0, 87, 49]], "float32")
     lods = {"Input": [[[0, 2, 3]]], "ImInfo": [[]]}
     check("box_clip", {"Input": boxes, "ImInfo": info}, {}, {"Output": want}, lods=lods)
+    nothing = {"Input": boxes, "ImInfo": np.array([[0, 0, 1]] * 2, "float32")}
+    check("box_clip", nothing, {}, {"Output": np.zeros_like(boxes)}, lods=lods)
     with pytest.raises(OperatorError, match="Input has no LoD information"):
         run_kernel("box_clip", {"Input": boxes, "ImInfo": info})
     with pytest.raises(OperatorError, match="a row for each of the 2 sequences of Input, got 1"):

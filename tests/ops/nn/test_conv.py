@@ -121,6 +121,23 @@ def test_conv2d_transpose(op_type, attrs, size):
     check(op_type, inputs, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5)
 
 
+@pytest.mark.parametrize(("channels", "filters"), [(3, 1), (5, 2)])
+def test_channels_of_a_transpose_beyond_a_multiple_of_groups_do_nothing(channels, filters):
+    """As in Paddle 1.8.5."""
+    x, w = normal(2, channels, 3, 4), normal(channels, filters, 3, 2)
+    used = channels // 2 * 2
+    want = spread(x[:, :used], w[:used], [1, 1], [(0, 0)] * 2, [1, 1], (5, 5), 2)
+    inputs = {"Input": x, "Filter": w}
+    check(
+        "conv2d_transpose",
+        inputs,
+        {"groups": 2},
+        {"Output": want},
+        grads=("Input", "Filter"),
+        atol=1e-5,
+    )
+
+
 def test_conv3d_transpose():
     x, w = normal(1, 2, 2, 2, 2), normal(2, 1, 2, 2, 1)
     want = spread(x, w, [1] * 3, [(0, 0)] * 3, [1] * 3, (3, 3, 2))

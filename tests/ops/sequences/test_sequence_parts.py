@@ -65,6 +65,14 @@ def test_sequence_scatter_adds_up_ids_that_repeat():
     check("sequence_scatter", scattered(0, 2, 2, 5, 1), {}, {"Out": want}, grads=("X", "Updates"), lods=SPOTS)
 
 
+def test_sequence_scatter_counts_through_all_axes_of_a_row():
+    inputs = {**scattered(0, 4, 4, 5, 1), "X": np.ones((3, 2, 3), "float32")}
+    want = np.ones((3, 2, 3), "float32")
+    want[0, [0, 1], [0, 1]] += [0.1, 0.5]
+    want[1, [1, 0], [2, 1]] += [0.4, 0.5]
+    check("sequence_scatter", inputs, {}, {"Out": want}, grads=("X", "Updates"), lods=SPOTS)
+
+
 def test_sequence_scatter_outside_of_the_row():
     with pytest.raises(OperatorError, match=r"ids must be in \[0, 6\), got 7"):
         run_kernel("sequence_scatter", scattered(0, 2, 7, 5, 1), {}, SPOTS)
