@@ -344,8 +344,29 @@ def test_names_of_samples_are_left_out(variables, tmp_path):
     dataset.set_parse_ins_id(True)
     dataset.load_into_memory()
     assert [ids for _, ids, _ in seen(dataset)] == [[5, 6]]
-    with pytest.raises(NotSupportedError, match="merge"):
-        dataset.set_merge_by_lineid()
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [lambda dataset: dataset.set_merge_by_lineid(), lambda dataset: dataset.set_parse_logkey(True)],
+)
+def test_samples_are_not_merged_in_their_process(variables, tmp_path, tell):
+    """As in Paddle 1.8.5, where only `global_shuffle` and `preprocess_instance` merge."""
+    key = "000000000000de010000000000000005"
+    path = written(tmp_path, f"1 {key} 1 5 3 1 2 3\n1 {key} 1 6 3 1 2 3\n")
+    dataset = made(variables, path, kind="InMemoryDataset")
+    tell(dataset)
+    dataset.set_enable_pv_merge(True)
+    dataset.set_generate_unique_feasigns(True, 3)
+    dataset.load_into_memory()
+    dataset.global_shuffle()
+    assert dataset.get_memory_data_size() == 2 and dataset.get_pv_data_size() == 0
+    assert [ids for _, ids, _ in seen(dataset)] == [[5, 6]]
+    with pytest.raises(NotSupportedError, match="page views"):
+        dataset.preprocess_instance()
+    dataset.set_enable_pv_merge(False)
+    dataset.preprocess_instance()
+    dataset.postprocess_instance()
 
 
 def test_a_hanging_pipe_command_ends_with_the_reader(variables, tmp_path):

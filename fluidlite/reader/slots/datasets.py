@@ -212,6 +212,7 @@ class InMemoryDataset(DatasetBase):
         self._unmixed: Records | None = None
         self._candidates = 0
         self._dealt = 0
+        self._merged = self._pv_merge = False
 
     def set_feed_type(self, data_feed_type: str) -> None:
         """Accepted; it is in `desc`."""
@@ -253,10 +254,15 @@ class InMemoryDataset(DatasetBase):
         """With a `fleet`, deal the samples of all its workers out anew, and put them into a random order.
 
         The workers are the processes of the run; in one, and without `fleet`, nothing happens, as in Fluid without
-        its parameter servers. Whoever waits for the others of the run raises what `fluidlite.distributed` does.
+        its parameter servers. Whoever waits for the others of the run raises what `fluidlite.distributed` does,
+        and NotSupportedError after `set_merge_by_lineid`.
         """
         if fleet is None or world().size == 1 or self._gone_through:
             return
+        if self._merged:
+            raise missing.NotSupportedError(
+                "global_shuffle after set_merge_by_lineid: fluidlite does not merge samples; let files have them whole"
+            )
         self._dealt += 1
         self._records = dealt_out(self._records, self._slots, self._dealt)
         self.local_shuffle()
@@ -321,31 +327,44 @@ class InMemoryDataset(DatasetBase):
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
         """Accepted."""
 
+    def set_parse_logkey(self, parse_logkey: bool) -> None:
+        """The same, for the key of a page view."""
+        self._text_slots["logkey"] = bool(parse_logkey)
+
+    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
+        """As `set_parse_ins_id`: in Fluid, too, samples that stay in their process are not merged.
+
+        `global_shuffle` among several processes, which would merge them, refuses.
+        """
+        self.set_parse_ins_id(True)
+        self._merged = True
+
+    def set_enable_pv_merge(self, enable_pv_merge: bool) -> None:
+        """Accepted; `preprocess_instance`, which would merge samples into page views, refuses then."""
+        self._pv_merge = bool(enable_pv_merge)
+
+    def preprocess_instance(self) -> None:
+        """Nothing; NotSupportedError after `set_enable_pv_merge(True)`."""
+        if self._pv_merge:
+            raise missing.NotSupportedError(
+                "preprocess_instance: fluidlite does not merge samples into page views"
+            )
+
+    def postprocess_instance(self) -> None:
+        """Nothing: there are no page views to take apart."""
+
+    def get_pv_data_size(self) -> int:
+        """0: there are no page views."""
+        return 0
+
     def set_merge_by_sid(self, merge_by_sid: bool) -> None:
-        """Accepted: it is about page views, which `set_enable_pv_merge` would make."""
+        """Accepted: it is about page views, which `preprocess_instance` would make."""
 
     def set_current_phase(self, current_phase: int) -> None:
         """Accepted, as `set_merge_by_sid`."""
 
-    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        """NotSupportedError: samples are not merged."""
-        raise missing.NotSupportedError(
-            "set_merge_by_lineid: fluidlite does not merge samples; let files have them whole"
-        )
-
-    def set_enable_pv_merge(self, enable_pv_merge: bool) -> None:
-        """NotSupportedError for True: samples are not merged."""
-        if enable_pv_merge:
-            raise missing.NotSupportedError(
-                "set_enable_pv_merge: fluidlite does not merge samples into page views"
-            )
-
-    def set_parse_logkey(self, parse_logkey: bool) -> None:
-        """NotSupportedError for True: see `set_enable_pv_merge`."""
-        if parse_logkey:
-            raise missing.NotSupportedError(
-                "set_parse_logkey: fluidlite does not merge samples into page views"
-            )
+    def set_generate_unique_feasigns(self, generate_uni_feasigns: bool, shard_num: int) -> None:
+        """Accepted: it is about tables of parameter servers that exist inside Baidu only."""
 
     def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
         if not self._slots:
