@@ -161,7 +161,8 @@ def is_parallel() -> bool:
 def world() -> Communicator:
     """All processes of the run, as many as PADDLE_TRAINERS_NUM says.
 
-    Raises NotSupportedError without mpi4py, DistributedError if MPI knows of another number of processes.
+    Raises NotSupportedError without mpi4py, DistributedError if MPI knows of another number of processes or, where no
+    mpiexec has started them, if they do not find each other.
     """
     global _found
     here = environment.trainer()
@@ -181,7 +182,15 @@ def world() -> Communicator:
 
 def _connected(here: environment.Trainer) -> ByMPI:
     try:
+        import mpi4py  # noqa: F401 - which does not start MPI yet
+
+        if not environment.is_started_by_mpi():
+            from .joining import join
+
+            join(here)
         from .by_mpi import ByMPI
+    except DistributedError:
+        raise
     except (ImportError, RuntimeError) as error:
         raise NotSupportedError(
             f"PADDLE_TRAINERS_NUM says that {here.count} processes train together, which needs MPI: "

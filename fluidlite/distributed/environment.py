@@ -39,6 +39,11 @@ def trainer() -> Trainer:
     )
 
 
+def is_started_by_mpi() -> bool:
+    """Whether mpiexec has started this process."""
+    return any(rank in os.environ for rank, _ in _BY_MPI)
+
+
 def default_endpoints(count: int, hosts: list[str] | None = None, port: int = FIRST_PORT) -> list[str]:
     """Addresses of `count` processes, rank by rank; `hosts`: where each runs, by default all here."""
     places = hosts or ["127.0.0.1"] * count

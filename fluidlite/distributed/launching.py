@@ -83,7 +83,7 @@ def launch(
         environment.update(PADDLE_TRAINER_ID="0", PADDLE_CURRENT_ENDPOINT=endpoints[0])
         started = list(command)
     else:
-        started = [*_mpiexec(hosts, shared, environment), *command]
+        started = [*mpiexec(hosts, shared, environment), *command]
     for again in range(restarts + 1):
         run = _Run(len(hosts), log_dir, "a" if again else "w")
         status = run.follow(started, environment)
@@ -119,7 +119,7 @@ def read_hosts(path: str, count: int | None) -> list[str]:
     return found[:count]
 
 
-def _mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[str, str]) -> list[str]:
+def mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[str, str]) -> list[str]:
     """The beginning of the command; what mpiexec itself needs is put into `environment`."""
     found = shutil.which(
         "mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"

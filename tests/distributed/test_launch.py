@@ -160,7 +160,7 @@ def test_files_of_hosts(tmp_path):
 
 def test_several_machines(monkeypatch):
     monkeypatch.setattr(launching.shutil, "which", lambda *_, **__: "mpiexec")
-    command = launching._mpiexec(["a", "a", "b"], {"PADDLE_TRAINERS_NUM": "3"}, {"PADDLE_TRAINERS_NUM": "3"})
+    command = launching.mpiexec(["a", "a", "b"], {"PADDLE_TRAINERS_NUM": "3"}, {"PADDLE_TRAINERS_NUM": "3"})
     assert command[command.index("--host") + 1] == "a:2,b:1"
     assert command[-2:] == ["-x", "PADDLE_TRAINERS_NUM"]
     assert environment.default_endpoints(3, ["a", "a", "b"], 7000) == ["a:7000", "a:7001", "b:7000"]
