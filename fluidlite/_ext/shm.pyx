@@ -1,16 +1,28 @@
 # distutils: language = c++
-"""Memory that a worker process and its parent share: slots in a file without a name, used again and again.
+"""Memory that a worker process and its parent share: a ring of messages, and slots in a file without a name, used again
+and again.
 
 The worker (`Arena`) puts arrays into slots, the parent (`Window`) gets leases on them; a slot is the worker's again
 when the last lease is let go. Nothing else has to be said: the count of leases stands in the slot itself.
 """
+cimport cython
+cimport numpy as cnp
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int64_t, uintptr_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
+from libcpp.vector cimport vector
 from posix.mman cimport munmap
 
 import os
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    object PyUnicode_DecodeUTF8(const char* text, Py_ssize_t size, const char* errors)
 
 cdef extern from "shm/shared_memory.h" namespace "fluidlite" nogil:
     const size_t kHeaderSize
@@ -20,6 +32,26 @@ cdef extern from "shm/shared_memory.h" namespace "fluidlite" nogil:
     void* map_shared(int file, size_t offset, size_t size)
     void drop_pages(int file, size_t offset, size_t size)
     size_t slot_size(size_t size)
+
+cdef extern from "shm/ring.h" namespace "fluidlite" nogil:
+    cdef cppclass RingMemory "fluidlite::Ring":
+        pass
+
+    cbool ring_put(RingMemory& ring, uint64_t number, const void* message, size_t size)
+    cbool ring_wanted(RingMemory& ring)
+    cbool ring_next(const RingMemory& ring, uint64_t number, size_t& size)
+    void ring_take(RingMemory& ring, void* to, size_t size)
+    cbool ring_doze(RingMemory& ring)
+
+# The ring stands at the beginning of the file, on pages of its own.
+cdef size_t RING = (sizeof(RingMemory) + 4095) // 4096 * 4096
+
+cdef struct PlaceInSlot:
+    size_t slot    # its number
+    size_t offset  # of the slot in the file
+    size_t size    # of the slot
+    size_t start   # of the array in the slot
+    size_t length  # of the array
 
 # Smaller arrays travel in the message, which costs less than looking after a slot.
 cdef size_t SMALL = 1 << 14
@@ -76,6 +108,42 @@ cdef class Mapping:
             mapped_bytes -= self.size
 
 
+cdef class Ring:
+    """Messages (bytes) from the worker to its parent in the beginning of `file`; each side has an object of its own.
+
+    Messages are numbered in the order in which they were sent; those that are too big, or find no room, go another way.
+    Raises OSError or MemoryError if there is no memory.
+    """
+    cdef Mapping mapping
+    cdef RingMemory* ring
+
+    def __init__(self, int file):
+        os.posix_fallocate(file, 0, RING)
+        self.mapping = Mapping(file, 0, RING)
+        self.ring = <RingMemory*> self.mapping.address
+
+    def put(self, uint64_t number, bytes message not None):
+        """Append a message; False if there is no room."""
+        return ring_put(self.ring[0], number, PyBytes_AS_STRING(message), len(message))
+
+    def wanted(self):
+        """Whether the reader waits for a sign that something was put; True once."""
+        return ring_wanted(self.ring[0])
+
+    def take(self, uint64_t number):
+        """The next message if it has this number, else None."""
+        cdef size_t size = 0
+        if not ring_next(self.ring[0], number, size):
+            return None
+        message = PyBytes_FromStringAndSize(NULL, size)
+        ring_take(self.ring[0], PyBytes_AS_STRING(message), size)
+        return message
+
+    def doze(self):
+        """Ask for a sign when something is put; False if something is there, and there will be no sign."""
+        return ring_doze(self.ring[0])
+
+
 cdef class Slot:
     """A slot as the worker sees it."""
     cdef Mapping mapping
@@ -103,6 +171,13 @@ cdef class SlotMemory:
         PyBuffer_FillInfo(view, self, mapping.address + kHeaderSize, mapping.size - kHeaderSize, False, flags)
 
 
+@cython.final
+cdef class Place:
+    """Where an array of a message stands; it has the slot until the message is sent."""
+    cdef SlotMemory memory
+    cdef PlaceInSlot at
+
+
 cdef class Arena:
     """The worker's side: slots in `file`, made when they are needed.
 
@@ -120,7 +195,8 @@ cdef class Arena:
         self.keep = keep
         self.limit = limit
         self.slots, self.pending, self.dropped = [], [], []
-        self.largest_message = self.end = self.used = self.counter = 0
+        self.largest_message = self.used = self.counter = 0
+        self.end = RING
         self.shortage = None
 
     def block(self, size_t size):
@@ -136,40 +212,48 @@ cdef class Arena:
         True if they have to travel in another way (as `pickle` wants it from a buffer_callback).
         """
         cdef Py_buffer view
-        cdef Slot slot
-        cdef SlotMemory memory
-        cdef char* to
         raw = buffer.raw()
         PyObject_GetBuffer(raw, &view, PyBUF_SIMPLE)
         try:
-            slot = self.holding(<char*> view.buf)
-            if slot is not None:
-                self.pending.append((SlotMemory(slot), <char*> view.buf - slot.mapping.address, view.len))
-                return False
-            if <size_t> view.len < SMALL:
-                return True
-            memory = self.block(view.len)
-            if memory is None:
-                return True
-            to = memory.slot.mapping.address + kHeaderSize
-            with nogil:
-                memcpy(to, view.buf, view.len)
-            self.pending.append((memory, kHeaderSize, view.len))
-            return False
+            return self.into(<char*> view.buf, view.len) is None
         finally:
             PyBuffer_Release(&view)
+
+    cdef Place into(self, char* data, size_t length):
+        """Take memory into the message, without a copy if it stands in a slot; None if it has to travel in another way."""
+        cdef Slot slot = self.holding(data)
+        cdef Place made
+        cdef SlotMemory memory
+        cdef char* to
+        if slot is not None:
+            memory = SlotMemory(slot)
+            to = data
+        else:
+            memory = self.block(length)
+            if memory is None:
+                return None
+            slot = memory.slot
+            to = slot.mapping.address + kHeaderSize
+            with nogil:
+                memcpy(to, data, length)
+        made = Place()
+        made.memory = memory
+        made.at.slot, made.at.offset, made.at.size = slot.index, slot.offset, slot.mapping.size
+        made.at.start, made.at.length = to - slot.mapping.address, length
+        self.pending.append(made)
+        return made
 
     def commit(self):
         """The message is sent: returns where its buffers stand, as `Window.lease` takes it, and the numbers of slots
         that are gone.
         """
-        cdef SlotMemory memory
+        cdef Place place
         cdef size_t total = 0
         places = []
-        for memory, start, length in self.pending:
-            lease(memory.slot.mapping.address)
-            total += memory.slot.mapping.size
-            places.append((memory.slot.index, memory.slot.offset, memory.slot.mapping.size, start, length))
+        for place in self.pending:
+            lease(place.memory.slot.mapping.address)
+            total += place.at.size
+            places.append((place.at.slot, place.at.offset, place.at.size, place.at.start, place.at.length))
         self.pending = []
         if total > self.largest_message:
             self.largest_message = total
@@ -285,14 +369,17 @@ cdef class Window:
         self.file = file
         self.mappings = {}
 
-    def lease(self, index, size_t offset, size_t size, size_t start, Py_ssize_t length):
+    def lease(self, size_t index, size_t offset, size_t size, size_t start, size_t length):
         """The lease on a buffer, of which `Arena.commit` told."""
+        return self.leased(PlaceInSlot(index, offset, size, start, length))
+
+    cdef Lease leased(self, PlaceInSlot at):
         global live_leases
         cdef Lease made = Lease()
-        cdef Mapping mapping = self.mappings.get(index)
+        cdef Mapping mapping = self.mappings.get(at.slot)
         if mapping is None:
-            mapping = self.mappings[index] = Mapping(self.file, offset, size)
-        made.start, made.length, made.forks = start, length, forks
+            mapping = self.mappings[at.slot] = Mapping(self.file, at.offset, at.size)
+        made.start, made.length, made.forks = at.start, at.length, forks
         made.mapping = mapping
         live_leases += 1
         return made
@@ -300,6 +387,9 @@ cdef class Window:
     def forget(self, index):
         """The slot is gone."""
         self.mappings.pop(index, None)
+
+
+include "shm/message.pxi"
 
 
 def counters():

@@ -1,4 +1,4 @@
-"""The C++ queue under ThreadSanitizer: a program without Python that hammers it (`queue_stress.cc`)."""
+"""The queue and the ring of messages under ThreadSanitizer: programs without Python that hammer them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ import pytest
 HERE = Path(__file__).parent
 EXT = HERE.parent.parent / "fluidlite" / "_ext"
 QUEUE = EXT / "queue" / "bounded_queue.cc"
+PROGRAMS = {"queue_stress.cc": ([QUEUE], "20"), "ring_stress.cc": ([], "20000")}
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_the_queue_has_no_races(sanitizer: str, tmp_path: Path) -> None:
+def test_there_are_no_races(program: str, sanitizer: str, tmp_path: Path) -> None:
+    sources, rounds = PROGRAMS[program]
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None or not QUEUE.exists():
         pytest.skip("needs a C++ compiler and the sources of the extension")
@@ -27,8 +30,8 @@ def test_the_queue_has_no_races(sanitizer: str, tmp_path: Path) -> None:
     )
     if built.returncode or subprocess.run([tmp_path / "probe"], capture_output=True, check=False).returncode:
         pytest.skip(f"the compiler has no working -fsanitize={sanitizer}")
-    program = tmp_path / "queue_stress"
-    subprocess.run([compiler, *flags, f"-I{EXT}", HERE / "queue_stress.cc", QUEUE, "-o", program], check=True)
-    ran = subprocess.run([program, "20"], capture_output=True, text=True, timeout=120, check=False)
+    built_at = tmp_path / "stress"
+    subprocess.run([compiler, *flags, f"-I{EXT}", HERE / program, *sources, "-o", built_at], check=True)
+    ran = subprocess.run([built_at, rounds], capture_output=True, text=True, timeout=120, check=False)
     assert (ran.returncode, ran.stdout.strip()) == (0, "ok"), ran.stderr[-4000:]
     assert "WARNING" not in ran.stderr

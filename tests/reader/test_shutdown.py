@@ -140,4 +140,4 @@ print(len(told), told[0].category.__name__, told[0].message)
     first, second, told = out.splitlines()
     assert first == "[0.0, 1.0, 2.0, 3.0, 4.0] 12000000" and second.startswith("[0.0, 1.0, 2.0, 3.0, 4.0]")
     assert told.startswith("1 RuntimeWarning worker 0 of 1 of the DataLoader of big()")
-    assert "2.6 MB are needed" in told and "1.0 MB are available" in told
+    assert "2.6 MB are needed" in told and "0.9 MB are available" in told

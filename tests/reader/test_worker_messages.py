@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ from fluidlite.base.place import CPUPlace
 from fluidlite.dygraph import guard
 from fluidlite.paddle.io import BatchSampler, DataLoader, Dataset
 from fluidlite.reader import DataLoader as FluidLoader
+from fluidlite.reader.worker.errors import WorkerDied
 from fluidlite.reader.worker.pool import WorkerPool
 
 BIG = 1 << 15  # bytes: more than what travels in the message
@@ -215,3 +219,41 @@ def test_a_worker_leaves_the_garbage_of_the_training_process_alone(tmp_path: Pat
         gc.enable()
     gc.collect()
     assert found.read_text(encoding="utf8") == "found\n"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_messages_of_all_sizes_arrive_in_order(shared: bool) -> None:
+    def run(info, requests) -> Iterator[Any]:
+        for count in requests:
+            for i in range(count):
+                size = (3, 30_000, 100, 200_000)[
+                    i * i % 7 % 4
+                ]  # in the ring, and too big for it; as many as want to
+                yield i, bytes([i % 251]) * size, np.full(size % 5000, i), {print} if i % 11 == 0 else None
+
+    with WorkerPool(1, run, use_shared_memory=shared) as pool:
+        pool.send(0, 600)
+        pool.send(0, 1)
+        for i in [*range(600), 0]:
+            number, contents, array, odd = pool.receive(0)
+            assert (
+                number == i
+                and set(contents) == {i % 251}
+                and (array == i).all()
+                and (odd is None) == (i % 11 > 0)
+            )
+
+
+def test_what_a_killed_worker_sent_arrives_first() -> None:
+    def run(info, requests) -> Iterator[Any]:
+        for count in requests:
+            yield from range(count)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with WorkerPool(1, run, name="a pool") as pool:
+        pool.send(0, 50)
+        assert pool.receive(0) == 0
+        time.sleep(0.2)
+        assert [pool.receive(0) for _ in range(49)] == list(range(1, 50))
+        with pytest.raises(WorkerDied, match="worker 0 of 1 of a pool .* was killed by SIGKILL"):
+            pool.receive(0)

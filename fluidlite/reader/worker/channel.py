@@ -1,9 +1,11 @@
-"""Messages between a process and its workers, over a pair of sockets."""
+"""Messages between a process and its workers: a ring in the memory that they share, and a pair of sockets."""
 
 from __future__ import annotations
 
 import socket
 import struct
+
+from ..._ext.shm import Ring
 
 _SIZE = struct.Struct("<Q")
 _CHUNK = 1 << 16
@@ -18,10 +20,18 @@ class Channel:
     """One end of a connection that carries whole messages (bytes) in both directions.
 
     The side that may wait uses `send` and `receive`; the one that must not uses `post`, `flush` and `take`, and polls
-    `fileno()`. Both get HungUp when the other side is gone, after all that it sent.
+    `fileno()` if `doze` lets it. Both get HungUp when the other side is gone, after all that it sent.
+
+    After `share`, what the first side sends goes through a ring where it fits, without system calls while the other is
+    at work. Through the sockets go besides big messages, and empty ones as a sign for the one that polls. `ringed`:
+    whether the other side has the ring, so that this one may.
     """
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, ringed: bool = True) -> None:
+        self.ringed = ringed
+        self._ring: Ring | None = None
+        self._sent = self._taken = 0  # messages; these are their numbers in the ring
+        self._early: bytes | None = None  # taken from the socket, to be handed out after what is in the ring
         self._socket = end
         self._chunk = memoryview(bytearray(_CHUNK))
         self._received = bytearray()
@@ -34,22 +44,34 @@ class Channel:
         one, other = socket.socketpair()
         return Channel(one), Channel(other)
 
-    def __reduce__(self) -> tuple[type[Channel], tuple[socket.socket]]:
-        return Channel, (self._socket,)  # while a process is spawned, sockets can be pickled
+    def __reduce__(self) -> tuple[type[Channel], tuple[socket.socket, bool]]:
+        return Channel, (self._socket, self.ringed)  # while a process is spawned, sockets can be pickled
+
+    def share(self, file: int) -> bool:
+        """Use the ring in this file; False if there is no memory for it."""
+        if self.ringed:
+            try:
+                self._ring = Ring(file)
+            except (OSError, MemoryError):
+                pass
+        return self._ring is not None
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def send(self, heading: bytes, contents: bytes | memoryview) -> None:
-        """Send one message: `heading`, then `contents`."""
+    def send(self, message: bytes) -> None:
+        """Send one message."""
+        number, self._sent = self._sent, self._sent + 1
         try:
-            head = _SIZE.pack(len(heading) + len(contents)) + heading
-            if len(contents) <= _CHUNK:
+            if self._ring is not None and self._ring.put(number, message):
+                if self._ring.wanted():
+                    self._socket.sendall(_SIZE.pack(0), _QUIETLY)
+            elif len(message) <= _CHUNK:
                 # In one piece: each wakes the other side, which costs more than copying.
-                self._socket.sendall(b"".join((head, contents)))
+                self._socket.sendall(_SIZE.pack(len(message)) + message, _QUIETLY)
             else:
-                self._socket.sendall(head)
-                self._socket.sendall(contents, _QUIETLY)
+                self._socket.sendall(_SIZE.pack(len(message)), _QUIETLY)
+                self._socket.sendall(message, _QUIETLY)
         except ConnectionError:
             raise HungUp from None
 
@@ -61,7 +83,32 @@ class Channel:
 
     def take(self) -> bytes | None:
         """The next message if it is there, else None."""
-        return self._next(socket.MSG_DONTWAIT)
+        ring, number = self._ring, self._taken
+        if ring is None:
+            return self._next(socket.MSG_DONTWAIT)
+        message = ring.take(number)
+        while message is None:
+            if self._early is None:
+                hung_up = None
+                try:
+                    self._early = self._next(socket.MSG_DONTWAIT)
+                except HungUp as error:
+                    hung_up = error
+                # What stands in the ring was put there before that was sent, or the other side left.
+                message = ring.take(number)
+                if message is not None:
+                    break
+                if hung_up is not None:
+                    raise hung_up
+                if self._early is None:
+                    return None
+            message, self._early = self._early or None, None
+        self._taken += 1
+        return message
+
+    def doze(self) -> bool:
+        """Whether the one that takes may poll now: it will be told when there is something."""
+        return self._ring is None or self._ring.doze()
 
     def _next(self, flags: int) -> bytes | None:
         while True:
@@ -123,5 +170,6 @@ class Channel:
             pass  # the other side is gone
 
     def close(self) -> None:
-        """Give up the descriptor."""
+        """Give up the descriptor and the ring."""
         self._socket.close()
+        self._ring = None

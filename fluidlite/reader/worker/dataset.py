@@ -45,7 +45,7 @@ class Begin(NamedTuple):
 NEXT = "next"  # asks for the next batch of an IterableDataset
 
 
-def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[FetchedBatch | None, None, None]:
+def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[tuple[Any, ...] | None, None, None]:
     """What a worker does: makes the batch of each list of numbers, or the next one; None at the end of an epoch."""
     config: FetcherConfig = info.payload
     fetcher = config.fetcher(Memory(info.empty, info.memory, passing=True))
@@ -56,7 +56,7 @@ def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[FetchedBatch |
             stream = fetcher.stream(request.skip)
             continue
         made = next(stream, None) if config.iterable else fetcher.numbered(request)
-        yield made._replace(batch=plain(made.batch)) if custom and made is not None else made
+        yield None if made is None else (plain(made.batch) if custom else made.batch, *made[1:])
 
 
 class Numbered(BatchRequests):
@@ -83,7 +83,7 @@ class Numbered(BatchRequests):
     def get(self) -> FetchedBatch:
         if not self._asked:
             raise QueueClosed("the epoch is over")
-        made = self.pool.receive(self._asked.popleft())
+        made = FetchedBatch(*self.pool.receive(self._asked.popleft()))
         self._ask()
         return made
 
@@ -126,7 +126,7 @@ class Streamed(BatchRequests):
             if made is not None:
                 self._ask(worker)
                 self._turn.rotate(-1)
-                return made._replace(worker=worker)
+                return FetchedBatch(*made)._replace(worker=worker)
             self._turn.popleft()
             self.pool.discard(worker, self._asked[worker])
             self._asked[worker] = 0

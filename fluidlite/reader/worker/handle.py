@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import marshal
 import multiprocessing
 import os
 import pickle
@@ -16,11 +15,11 @@ from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from ..._ext.shm import Window, create_file
+from ..._ext.shm import Window, create_file, unpack
 from ...base import profiling
 from ...framework import callsite
 from .channel import Channel
-from .process import BATCH, HEAD, Descriptor, Setup, blas_switches, main
+from .process import BATCH, Descriptor, Setup, blas_switches, main
 
 _short: set[str] = set()  # who has been warned of
 
@@ -67,6 +66,7 @@ class Worker:
             if shared:
                 self.file = create_file()
                 self.window = Window(self.file)
+                theirs.ringed = self.channel.share(self.file)
                 # A copy, because a forked child closes the descriptors of its parent's pools.
                 file = Descriptor(os.dup(self.file))
             blas_switches("scipy.linalg" in sys.modules)  # found once, and not by every child
@@ -93,15 +93,16 @@ class Worker:
     def _read(self) -> tuple[int, Any] | None:
         assert self.channel is not None
         while (message := self.channel.take()) is not None:
-            view = memoryview(message)
-            (length,) = HEAD.unpack_from(message)
-            contents = view[HEAD.size + length :]
             # From our own worker, which runs the same Python; nobody else has the other end of the channel.
-            kind, places, gone, self.clock, shortage = marshal.loads(view[HEAD.size :])
+            value, (kind, pickled, self.clock, gone, shortage), shared = unpack(self.window, message)
             recorder = profiling.detailed()
             if recorder is not None:
                 recorder.heard(self.label, self.clock)
-            leases = [self.window.lease(*place) for place in places] if self.window is not None else []
+            if pickled:
+                contents, places, gone_before = value
+                gone += gone_before
+                leases = [self.window.lease(*place) for place in places] if self.window is not None else []
+                shared = sum(place[-1] for place in places)
             for slot in gone:
                 assert self.window is not None
                 self.window.forget(slot)
@@ -112,11 +113,11 @@ class Worker:
                 continue
             if kind == BATCH:
                 self.batches += 1
-                self.bytes += sum(place[-1] for place in places)
-                self.piped += len(contents)
+                self.bytes += shared
+                self.piped += len(message)
             else:
                 self.ended = True
-            return kind, pickle.loads(contents, buffers=leases)
+            return kind, pickle.loads(contents, buffers=leases) if pickled else value
         return None
 
     def exit_status(self) -> int | None:

@@ -184,6 +184,11 @@ class WorkerPool:
         deadline = time.monotonic() + self.timeout if self.timeout > 0 else None
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            if not all(channel.doze() for number in numbers if (channel := self._workers[number].channel)):
+                found = self._take(numbers)
+                if found is not None:
+                    return found
+                continue
             events = self._poller(numbers).poll(None if left is None else left * 1000)
             for worker in self._workers:
                 if worker.channel is not None and worker.channel.pending:

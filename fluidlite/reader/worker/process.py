@@ -7,14 +7,12 @@ import functools
 import gc
 import io
 import itertools
-import marshal
 import math
 import os
 import pickle
 import random
 import select
 import signal
-import struct
 import sys
 import threading
 import time
@@ -28,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..._ext import threads
-from ..._ext.shm import Arena
+from ..._ext.shm import Arena, pack
 from ...base.place import CPUPlace
 from ...framework import mode
 from ..background import PATIENCE, without_frames
@@ -36,7 +34,6 @@ from .channel import Channel, HungUp
 from .errors import portable
 
 BATCH, DONE, ERROR = range(3)  # kinds of messages to the parent
-HEAD = struct.Struct("<I")  # length of the marshalled heading that stands before the contents
 FINISH = b""  # the message that no more requests come
 
 Run = Callable[["WorkerInfo", Iterator[Any]], Generator[Any, None, Any]]
@@ -158,40 +155,36 @@ class _Outbox:
         self.channel = channel
         self.arena = arena
         self.clock = clock
-        self._told = False
 
     def send(self, kind: int, value: Any) -> None:
-        """Send a result; its big arrays go to shared memory. Raises TypeError for what cannot be pickled."""
-        contents = io.BytesIO()
-        arena = self.arena
-        if arena is None:
-            self._pickle(contents, value, None)
-            places: list[Any] = []
-            gone: list[int] = []
-            shortage = None
-        else:
-            try:
-                self._pickle(contents, value, arena.place)
-            except BaseException:
-                arena.cancel()
-                raise
-            places, gone = arena.commit()
-            shortage = None if self._told else arena.shortage
-            self._told = self._told or shortage is not None
-        self.clock.spent(SENDING)
-        heading = marshal.dumps((kind, places, gone, self.clock.seconds, shortage))
-        self.channel.send(HEAD.pack(len(heading)) + heading, contents.getbuffer())
+        """Send a result; its big arrays go to shared memory. Raises TypeError for what cannot be pickled.
+
+        Arrays, numbers and strings in lists, tuples and dicts need no pickle.
+        """
+        message = pack(self.arena, (kind, False, self.clock.seconds), value)
+        if message is None:
+            message = pack(self.arena, (kind, True, self.clock.seconds), self._pickled(value))
+            assert message is not None
+        self.channel.send(message)
         self.clock.spent(SENDING)
 
-    def _pickle(self, file: io.BytesIO, value: Any, place: Callable[[Any], bool] | None) -> None:
+    def _pickled(self, value: Any) -> tuple[bytes, list[Any], list[int]]:
+        """A pickle, where the buffers beside it stand, and the slots that are gone."""
+        arena, contents = self.arena, io.BytesIO()
         try:
-            _Pickler(file, pickle.HIGHEST_PROTOCOL, buffer_callback=place).dump(value)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise TypeError(
-                f"a batch cannot be sent from its worker process to the training process: {error}. Batches hold "
-                "arrays, tensors, numbers, strings, and lists, tuples or dicts of these; read without worker processes "
-                "(num_workers=0, use_multiprocess=False) to hand on other things"
-            ) from error
+            place = None if arena is None else arena.place
+            _Pickler(contents, pickle.HIGHEST_PROTOCOL, buffer_callback=place).dump(value)
+        except BaseException as error:
+            if arena is not None:
+                arena.cancel()
+            if isinstance(error, (pickle.PicklingError, AttributeError, TypeError)):
+                raise TypeError(
+                    f"a batch cannot be sent from its worker process to the training process: {error}. Batches hold "
+                    "arrays, tensors, numbers, strings, and lists, tuples or dicts of these; read without worker "
+                    "processes (num_workers=0, use_multiprocess=False) to hand on other things"
+                ) from error
+            raise
+        return contents.getvalue(), *(([], []) if arena is None else arena.commit())
 
 
 def main(setup: Setup) -> None:
@@ -225,6 +218,7 @@ def _work(setup: Setup) -> None:
     arena = None
     if setup.file is not None:
         arena = Arena(setup.file.number, setup.ahead + 2, setup.memory_limit)
+        setup.channel.share(setup.file.number)
     clock = _Clock()
     outbox = _Outbox(setup.channel, arena, clock)
     seed = None if setup.seed is None else setup.seed + setup.id
