@@ -70,7 +70,7 @@ def per_channel(o: Exported, numbers: str, rank: int) -> str:
 
 @exports("affine_channel")
 def _affine_channel(o: Exported) -> None:
-    if o.attr("data_layout") == "NHWC":
+    if o.attr("data_layout") != "NCHW":
         raise o.fail("has its channels last")
     y = o.node("Mul", o.input("X"), per_channel(o, o.input("Scale"), o.rank("X")))
     o.out("Out", o.node("Add", y, per_channel(o, o.input("Bias"), o.rank("X"))))

@@ -146,19 +146,24 @@ register_pair(
 )
 
 
+def _layout(data_layout: str) -> str:
+    """As Fluid's operator takes it: without a layout, which its layer always gives, channels are at the end."""
+    return "NCHW" if data_layout == "NCHW" else "NHWC"
+
+
 def _affine_channel(xp: Any, X: Any, Scale: Any, Bias: Any, data_layout: str) -> Any:
-    _, shape = channel_axes(X.ndim, data_layout)
+    _, shape = channel_axes(X.ndim, _layout(data_layout))
     return X * Scale.reshape(shape) + Bias.reshape(shape)
 
 
 def _affine_channel_grad(xp: Any, X: Any, Scale: Any, Out_grad: Any, data_layout: str) -> Any:
-    axes, shape = channel_axes(X.ndim, data_layout)
+    axes, shape = channel_axes(X.ndim, _layout(data_layout))
     return Out_grad * Scale.reshape(shape), (Out_grad * X).sum(axis=axes), Out_grad.sum(axis=axes)
 
 
 def _infer_affine_channel(op: OpView) -> None:
     shape = op.shape("X")
-    channels = shape[-1] if channels_last(op.attr("data_layout")) else shape[1]
+    channels = shape[-1] if channels_last(_layout(op.attr("data_layout"))) else shape[1]
     for slot in ("Scale", "Bias"):
         if len(op.shape(slot)) != 1 or (
             op.shape(slot)[0] != channels and min(op.shape(slot)[0], channels) >= 0

@@ -79,6 +79,8 @@ def test_affine_channel():
     check("affine_channel", inputs, {"data_layout": "NCHW"}, {"Out": expected}, grads=list(inputs))
     inputs["X"] = np.ascontiguousarray(X.transpose(0, 2, 3, 1))
     check("affine_channel", inputs, {"data_layout": "NHWC"}, grads=list(inputs))
+    # As Fluid's operator has it: channels are at the end where no layout is given.
+    check("affine_channel", inputs, {}, {"Out": inputs["X"] * scale + bias}, grads=list(inputs))
     with pytest.raises(OperatorError, match=r"Scale must be of shape \[2\], got \[8\]"):
         infer("affine_channel", {**inputs, "X": X}, {"data_layout": "NHWC"})
 
