@@ -233,3 +233,23 @@ def test_gradients_of_one_target_again_are_named_and_declared_as_in_fluid(main):
     given = np.array([[0.0, 1.0, -2.0, 0.5]], "float32")
     for gradient in fluid.Executor().run(feed={"x": given}, fetch_list=found):
         np.testing.assert_allclose(gradient, (1 - np.tanh(given) ** 2) / 4, rtol=1e-5)
+
+
+def test_each_pass_begins_with_a_gradient_of_its_own(main):
+    """Names of Paddle 1.8.5."""
+    loss = L.mean(L.fc(fluid.data("x", [None, 3], "float32"), 1, bias_attr=False))
+    for _ in range(3):
+        fluid.backward.append_backward(loss)
+    begins = [op.output("Out") for op in main.global_block().ops if op.type == "fill_constant"]
+    assert begins == [["mean_0.tmp_0@GRAD"], ["mean_0.tmp_0@GRAD_0"], ["mean_0.tmp_0@GRAD_1"]]
+
+
+def test_gradients_through_integers_are_cut_to_integers(main):
+    """Numbers of Paddle 1.8.5."""
+    x = fluid.data("x", [4], "float32")
+    x.stop_gradient = False
+    whole = L.cast(L.cast(x, "int64"), "float32")
+    (slope,) = fluid.gradients(L.reduce_sum(whole * x * 3.7), x)
+    value = np.array([-1.6, 0.4, 0.8, 2.5], "float32")
+    (got,) = fluid.Executor().run(main, feed={"x": value}, fetch_list=[slope])
+    np.testing.assert_allclose(got, np.trunc(value) * 3.7 + np.trunc(value * 3.7), rtol=1e-6)

@@ -61,7 +61,7 @@ def append_backward(
     loss.op._set_attr("op_role", OpRole.Forward | OpRole.Loss)
     with program._backward_role_guard():
         tape = Tape(block, left_out, home=_home(block))
-        start = tape.fresh(grad_name(loss.name))
+        start = _first_gradient(tape, loss)
         fill = {
             "shape": [1],
             "value": 1.0,
@@ -86,6 +86,12 @@ def append_backward(
             pairs.append((param, found))
     tape.name_parameters(pairs)
     return pairs
+
+
+def _first_gradient(tape: Tape, target: Variable) -> str:
+    """The name of the gradient that a pass begins with: with a number if an earlier pass has taken the usual one."""
+    name = grad_name(target.name)
+    return name if tape.home._find_var_recursive(name) is None else unique_name.generate(name)
 
 
 def _around(block: Block) -> list[Block]:
@@ -159,9 +165,7 @@ def gradients(
             elif tape.wants(target.name):
                 shapes.append(tape.temporary(target.name + "_shape", VarType.INT32))
                 tape.emit(OpSpec("shape", {"Input": [target.name]}, {"Out": shapes[-1:]}))
-                start = grad_name(target.name)
-                if block._find_var_recursive(start) is not None:
-                    start = unique_name.generate(start)
+                start = _first_gradient(tape, target)
                 fill = {"value": 1.0, "dtype": int(target.dtype), "shape": list(target.shape)}
                 tape.emit(OpSpec("fill_constant", {"ShapeTensor": shapes[-1:]}, {"Out": [start]}, fill))
                 tape.give(target.name, start)

@@ -76,7 +76,7 @@ class Tape:
 
     def _wants(self, name: str, op: Operator) -> bool:
         """Whether variable `name` may have a gradient that comes through `op`."""
-        if op.definition.integers and name in op.input_arg_names and self._may(name) in INTEGERS:
+        if op.definition.integers and self._may(name) in INTEGERS:
             return True
         return self.wants(name) or (self._is_second(name, op) and name not in self.no_grad)
 
@@ -91,7 +91,7 @@ class Tape:
             for op in ops:
                 if reached.intersection(op.input_arg_names):
                     stop_gradient = _without_gradient(op)
-                    reached.update(n for n in op.output_arg_names if self.wants(n) or n in stop_gradient)
+                    reached.update(n for n in op.output_arg_names if self._wants(n, op) or n in stop_gradient)
                     forward.append(op)
                 elif not reached.isdisjoint(op.output_arg_names):
                     forward.append(op)  # what it replaces has no part in what follows
