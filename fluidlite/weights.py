@@ -106,7 +106,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 
 def program_state(program: Program, scope: Scope | None = None) -> dict[str, np.ndarray]:
-    """Copies of the values of a program's parameters and moving statistics by name: all that lasts and has a value.
+    """Copies by name of all persistable variables of a program with a value: parameters, moving statistics.
 
     They come from `scope`, by default the global one. `fluid.set_program_state` puts such a dict into a program.
     """

@@ -31,8 +31,8 @@ def of_the_plan(metrics, model):
     for change in changes.values():
         alive += change
         most = max(most, alive)
-    lasting = sum(tensor.array.nbytes for tensor in plan._tensors().values())
-    metrics[model + ", parameters"] = [lasting / 2**20]
+    parameters = sum(tensor.array.nbytes for tensor in plan._tensors().values())
+    metrics[model + ", parameters"] = [parameters / 2**20]
     metrics[model + ", alive"] = [most / 2**20]
     metrics[model + ", arena"] = [plan.engine.arena_bytes / 2**20]
 

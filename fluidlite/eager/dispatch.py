@@ -63,19 +63,19 @@ _EVERYWHERE = frozenset(
 """Attributes that any operator may carry and that change nothing here."""
 
 
-def frozen_attrs(attrs: Mapping[str, Any]) -> Any:
+def hashable_attrs(attrs: Mapping[str, Any]) -> Any:
     """Attributes as something to look up by."""
     try:
         key = tuple(attrs.items())
         hash(key)
     except TypeError:
-        key = tuple([(name, _frozen(value)) for name, value in attrs.items()])
+        key = tuple([(name, _hashable(value)) for name, value in attrs.items()])
     return key
 
 
-def _frozen(value: Any) -> Any:
+def _hashable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return tuple([_frozen(item) for item in value])
+        return tuple([_hashable(item) for item in value])
     if isinstance(value, np.ndarray):
         return (value.dtype.str, value.shape, value.tobytes())
     return value
@@ -88,7 +88,7 @@ def cached_form(
     attrs: Mapping[str, Any] | None,
 ) -> core.Form:
     """`form`, remembered; `outputs` hold names, or (name, count)."""
-    key = (op_type, slots, outputs, frozen_attrs(attrs) if attrs else ())
+    key = (op_type, slots, outputs, hashable_attrs(attrs) if attrs else ())
     found = _forms.get(key)
     if found is None:
         if attrs and _tensors(attrs):

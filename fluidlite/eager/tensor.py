@@ -287,8 +287,8 @@ class Parameter(Tensor):
     stands_for = "parameter"
 
     def __init__(self, array: Any, name: str, trainable: bool = True, **options: Any) -> None:
-        frozen = not trainable and not mode.in_dygraph_mode()
-        super().__init__(array, name, stop_gradient=frozen, persistable=True)
+        stop_gradient = not trainable and not mode.in_dygraph_mode()
+        super().__init__(array, name, stop_gradient=stop_gradient, persistable=True)
         self._trainable = trainable
         self.optimize_attr = options.get("optimize_attr") or {"learning_rate": 1.0}
         self.regularizer = options.get("regularizer")

@@ -1,4 +1,4 @@
-"""Memory pools: one of CuPy for what lasts, one for each plan that becomes a CUDA graph; limits on what they take."""
+"""Memory pools: of CuPy for persistable variables, of each plan that becomes a CUDA graph; limits on both."""
 
 from __future__ import annotations
 

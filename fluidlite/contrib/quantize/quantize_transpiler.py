@@ -244,7 +244,7 @@ def _like(block: Block, var: Variable, name: str) -> Variable:
 
 
 def _scale(var: Variable) -> Variable:
-    """The scale of `var` that lasts from step to step."""
+    """The persistable scale of `var`."""
     attr = ParamAttr(name=_quantized_scale_name(var.name), initializer=Constant(0.001), trainable=False)
     return LayerHelper("quantize").create_parameter(attr, shape=[1], dtype=var.dtype)
 

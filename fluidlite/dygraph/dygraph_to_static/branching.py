@@ -250,7 +250,7 @@ def _branch(
             found.append((slot, _join(slot.label, one, other, picks), True))
         else:
             found.append((slot, UNSET, False))
-    chosen = _chosen(picks, blocks, outside, pred)
+    chosen = _selected(picks, blocks, outside, pred)
 
     def made(value: Any) -> Any:
         return replaced(value, lambda item: isinstance(item, _Pick), lambda pick: chosen[id(pick)])
@@ -260,7 +260,7 @@ def _branch(
     return made(result)
 
 
-def _chosen(
+def _selected(
     picks: list[_Pick], blocks: Sequence[Block], outside: Block, pred: Variable
 ) -> dict[int, Variable]:
     """Append the blocks' operators, and what chooses between their results; a variable for each pick."""

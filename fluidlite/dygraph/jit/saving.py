@@ -23,13 +23,13 @@ def save(
     `feed`, `fetch`: numbers of the inputs and outputs to keep, all by default. Raises IndexError for a number that does
     not exist, TypeError for what is no number.
     """
-    feeds = [var.name for var in _chosen(traced.inputs, feed, "feed")]
+    feeds = [var.name for var in _selected(traced.inputs, feed, "feed")]
     traced.refresh()
     with scope_guard(traced.scope):
         save_inference_model(
             dirname,
             feeds,
-            _chosen(traced.outputs, fetch, "fetch"),
+            _selected(traced.outputs, fetch, "fetch"),
             None,
             traced.program,
             model_filename,
@@ -37,7 +37,7 @@ def save(
         )
 
 
-def _chosen(items: list[Any], numbers: Sequence[int] | None, what: str) -> list[Any]:
+def _selected(items: list[Any], numbers: Sequence[int] | None, what: str) -> list[Any]:
     if numbers is None:
         return list(items)
     for number in numbers:

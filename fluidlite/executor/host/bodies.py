@@ -146,7 +146,7 @@ class LoopBody(Body):
             feeds.named,
         )  # fmt: skip
         if self.meta.persistable:
-            raise CannotPlan("its turns look at what lasts by another name")
+            raise CannotPlan("its turns look at persistable variables by other names")
 
     def _sign(self, followed: int = 0) -> None:
         """Whoever takes the turns points at what is fed."""

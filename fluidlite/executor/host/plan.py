@@ -36,7 +36,7 @@ from .packing import packed_in_line
 from .registers import Registers
 
 MOST_UNDONE = 1 << 20
-"""Of what lasts and changes before all sizes are known at most so many bytes are copied in each step."""
+"""Of persistable variables that change before all sizes are known at most so many bytes are copied in each step."""
 
 
 def _finds(instruction: Instruction) -> bool:
@@ -220,7 +220,7 @@ class Plan(StepPlan):
         return instructions
 
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
-        """What lasts and is changed before all sizes are known; CannotPlan if more happens, which cannot be undone."""
+        """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
         ends = [at for at, each in enumerate(instructions) if _finds(each)]
         early = instructions[: ends[-1]] if ends else ()
         for each in instructions[ends[0] :] if ends else ():
@@ -233,7 +233,9 @@ class Plan(StepPlan):
                 raise CannotPlan(f"sizes are found behind operator {op.type}, which cannot be undone", op)
         names = sorted(self._persistables(early))
         if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:
-            raise CannotPlan(f"sizes are found when {names[0]!r} and others that last have changed")
+            raise CannotPlan(
+                f"sizes are found when {names[0]!r} and other persistable variables have changed"
+            )
         return names
 
     def _packed(self, instructions: list[Instruction]) -> list[Instruction]:

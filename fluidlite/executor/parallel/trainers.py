@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Shared:
     """A copy of a program whose gradients all processes add up, and parameters as the first process has them.
 
-    As Fluid does, the variables that last get the values of process 0 when this is made.
+    As Fluid does, persistable variables get the values of process 0 when this is made.
 
     Raises DistributedError if the run has another number of processes, NotSupportedError for several places in each.
     """
@@ -53,7 +53,7 @@ class Shared:
 
 
 def _spread(program: Program, scope: Scope) -> None:
-    """Give the variables that last, in all processes, the values of the first."""
+    """Give the persistable variables of all processes the values of the first."""
     for var in program.list_vars():
         found = scope.find_var(var.name) if var.persistable else None
         value = found.get() if found is not None else None

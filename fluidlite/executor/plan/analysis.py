@@ -75,7 +75,7 @@ class Analysis:
             mattering = live(mattering, sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
         self._unrolled = False
-        kept = self._in_line(mattering, fetches) if branches else selecting.chosen(mattering)
+        kept = self._in_line(mattering, fetches) if branches else selecting.without_branches(mattering)
         renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
         self.steps = self._unrolled_steps(renamed) if self._unrolled else self._analyse(renamed)
         for name in fetches:
@@ -188,7 +188,7 @@ class Versions:
     """Names under which the values that a variable has one after the other are told apart.
 
     Temporary variables that are fed and overwritten, or written several times, get a new name each time; so each name
-    stands for one array. Variables that last keep theirs: their memory is the scope's.
+    stands for one array. Persistable ones keep theirs: their memory is the scope's.
     """
 
     def __init__(self, meta: ExactMeta, fed: Sequence[str]) -> None:

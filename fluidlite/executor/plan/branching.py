@@ -70,8 +70,8 @@ def _block_in_line(op: Operator) -> bool:
         return False
     if any(works_alone(each) and not takes_no_part(each) and not in_line(each) for each in block.ops):
         return False
-    lasting = any(var.persistable for var in block.vars.values())
-    return not lasting and {*op.writes()}.issuperset(written_outside(op))
+    persistable = any(var.persistable for var in block.vars.values())
+    return not persistable and {*op.writes()}.issuperset(written_outside(op))
 
 
 def _shared(program: Program) -> frozenset[int]:
@@ -145,7 +145,7 @@ def written_outside(op: Operator, known: _OfBlocks | None = None) -> list[str]:
 
 
 def results(op: Operator) -> list[str]:
-    """What an operator of a plan may make, but for what lasts and the environments of blocks."""
+    """What an operator of a plan may make, but for persistable variables and the environments of blocks."""
     return written_outside(op) if op.type in _CONDITIONS else [*op.writes()]
 
 

@@ -11,20 +11,20 @@ from .branching import in_pieces, written_outside
 from .shapes import in_place_of
 
 
-def _changes_what_lasts(op: Operator) -> bool:
-    """Whether an operator is a branch without gradient that changes only variables that last."""
+def _changes_persistable(op: Operator) -> bool:
+    """Whether an operator is a branch without gradient that changes only persistable variables."""
     return op.type == "conditional_block" and in_pieces(op) and not written_outside(op)
 
 
-def chosen(ops: Iterable[Operator]) -> Iterator[Operator]:
+def without_branches(ops: Iterable[Operator]) -> Iterator[Operator]:
     """Operators with those of small branches in their places, run whether the condition holds or not.
 
     What these would change is made beside it, and then the one or the other chosen. That goes without a jump, for
     branches of operators on single elements, like those of learning rates.
     """
     for number, op in enumerate(ops):
-        if _changes_what_lasts(op) and _is_small(op):
-            yield from _chosen(op, f"@BRANCH{number}")
+        if _changes_persistable(op) and _is_small(op):
+            yield from _selected(op, f"@BRANCH{number}")
         else:
             yield op
 
@@ -44,7 +44,7 @@ def _is_single(op: Operator, name: str) -> bool:
     return var is not None and var.type == VarType.LOD_TENSOR and var._shape == (1,)
 
 
-def _chosen(op: Operator, suffix: str) -> Iterator[Operator]:
+def _selected(op: Operator, suffix: str) -> Iterator[Operator]:
     block = op.attrs["sub_block"]
     beside: dict[str, str] = {}
     for inner in block.ops:

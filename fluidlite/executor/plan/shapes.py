@@ -296,7 +296,7 @@ class ExactMeta:
         return math.prod(self.rooms.get(name) or self.shapes[name]) * to_numpy(self.dtypes[name]).itemsize
 
     def has(self, name: str, op: Operator | None = None) -> bool:
-        """Whether the variable, which `op` asks for, has a value by now; looks into the scope for those that last."""
+        """Whether the variable, which `op` asks for, has a value by now; looks into the scope for persistable ones."""
         if name in self.shapes:
             return True
         like = self._later.get(name)
@@ -401,7 +401,7 @@ def renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs
 
 
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
-    """The operators that matter: for `targets`, for variables that last, or for what they do besides computing."""
+    """The operators that matter: for `targets`, for persistable variables, or for what they do besides computing."""
     needed = set(targets)
     kept = []
     for op in reversed(ops):
@@ -450,8 +450,8 @@ def works_alone(op: Operator) -> bool:
 def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     """Exact shapes of the outputs of `op`.
 
-    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data, or it makes what lasts
-    and is not there yet.
+    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data, or it makes
+    a persistable variable that is not there yet.
     """
     definition = op.definition
     for name in op.writes():
@@ -507,7 +507,7 @@ def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
         if not sequences.same_rows(op.block, one):
             continue
         if meta.is_persistable(one.out):
-            raise CannotPlan(f"variable {one.out!r}, which lasts, gets sequences", op)
+            raise CannotPlan(f"persistable variable {one.out!r} gets sequences", op)
         meta.lods[one.out] = levels
 
 

@@ -78,7 +78,7 @@ def rule(op: Operator, view: OpView) -> RowRule | None:
 
 
 def check_written_once(op: Operator, meta: ExactMeta, writes: Counter[str]) -> None:
-    """Raise CannotPlan for SelectedRows that last or that several operators write."""
+    """Raise CannotPlan for persistable SelectedRows, or those that several operators write."""
     for name in op.writes():
         if name in meta.sparse and (writes[name] > 1 or meta.is_persistable(name)):
             raise CannotPlan(f"the SelectedRows {name!r} change")

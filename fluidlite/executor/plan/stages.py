@@ -84,7 +84,7 @@ def stages(
 
 
 def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[Operator], dict[str, str]]:
-    """The operators with a name for each value; what lasts keeps its own."""
+    """The operators with a name for each value; persistable variables keep their own."""
     latest: dict[str, str] = {}
     found = []
     for op in ops:

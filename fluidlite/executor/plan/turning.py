@@ -188,7 +188,7 @@ class Turning:
             raise CannotPlan(str(reason), op) from None
         for each in form.ops:
             if any(map(op.block._is_persistable, each.writes())):
-                raise CannotPlan("it changes what lasts", op)
+                raise CannotPlan("it changes persistable variables", op)
         return form
 
     def _while(self, op: Operator) -> Iterator[Operator]:

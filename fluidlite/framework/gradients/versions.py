@@ -44,8 +44,8 @@ _UPDATE = OpRole.Optimize | OpRole.LRSched
 def _written(op: Operator) -> set[str]:
     """The variables that `op` and its blocks write: gradients of loops count back what they do not name.
 
-    Updates of what lasts, by optimizers and of batch_norm's averages, are no new values: as in Fluid, what comes before
-    them is differentiated with what the variables hold afterwards.
+    Updates of persistable variables, by optimizers and of batch_norm's averages, are no new values: as in Fluid, what
+    comes before them is differentiated with what the variables hold afterwards.
     """
     names = set(op.writes())
     if op.attr("op_role") & _UPDATE:

@@ -104,7 +104,7 @@ def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
 _sliced = Tensor.__getitem__
 
 
-def _picking(gather_indexed: Callable[[Tensor, Any], Tensor]) -> Callable[..., Any]:
+def _gathered(gather_indexed: Callable[[Tensor, Any], Tensor]) -> Callable[..., Any]:
     is_plain = _module("indexing").is_plain
 
     def __getitem__(self: Tensor, index: Any) -> Any:
@@ -133,5 +133,5 @@ def attach() -> None:
             # Classes have `__or__` from their metaclass; what counts is what instances find.
             if not any(name in vars(base) for base in cls.__mro__):
                 setattr(cls, name, method)
-    Tensor.__getitem__ = _Method("__getitem__", "indexing", "gather_indexed", _picking)  # type: ignore[method-assign,assignment]
+    Tensor.__getitem__ = _Method("__getitem__", "indexing", "gather_indexed", _gathered)  # type: ignore[method-assign,assignment]
     promotion.attach()

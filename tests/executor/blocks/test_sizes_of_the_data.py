@@ -76,7 +76,7 @@ def ragged(random, rows, _=0.0):
 
 
 def run(fetched, engine, feeds):
-    """What all steps fetch, what lasts in the end, and the description."""
+    """What all steps fetch, the persistable variables in the end, and the description."""
     flags.set_engine(engine)
     main, exe, scope, random = (
         fluid.default_main_program(),

@@ -450,7 +450,7 @@ def counters_that_count(words, turns):
 
 
 def replaced_only(words, turns):
-    """What is not read before it is replaced, and what lasts."""
+    """What is not read before it is replaced, and persistable variables."""
     state, last = layers.scale(words, 1.0), layers.scale(words, 2.0)
     total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
 
