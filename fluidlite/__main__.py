@@ -13,7 +13,7 @@ from importlib.machinery import PathFinder
 from . import __version__, old_scripts
 from .base import flags
 from .distributed import environment
-from .paddle import hook, script
+from .paddle import children, hook, script
 
 USAGE = """\
 usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MODULE | -c CODE | -) [ARGS]
@@ -26,14 +26,14 @@ usage: fluidlite [--device auto|cpu|gpu] [--strict] [--list-old] (SCRIPT | -m MO
 
 HELP = f"""\
 {USAGE}
-Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid`
-mean fluidlite, whether or not Paddle is installed. A directory or zip file with a __main__.py is a script,
-too; `-` reads the script from standard input. `launch` runs it in several processes that train together, on this
-machine or on those that FILE lists (HOST slots=N), and ends them all when one fails; it needs the extra `mpi`. `export`
-writes a saved inference model as an ONNX model; it needs the extra `onnx`. `draw` makes an HTML page
-of the graph of a saved model, or of the first program that a script trains or tests. `plot` draws the curves that
-`fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page; it needs the extra `visual`.
-`profile` runs a script and writes an HTML page of where its time and memory went.
+Runs a script written for PaddlePaddle Fluid 1.8, unchanged: in it, `import paddle` and `import paddle.fluid` mean
+fluidlite, whether or not Paddle is installed, and so they do in Python that the script starts. A directory or zip
+file with a __main__.py is a script, too; `-` reads the script from standard input. `launch` runs it in several
+processes that train together, on this machine or on those that FILE lists (HOST slots=N), and ends them all when
+one fails; it needs the extra `mpi`. `export` writes a saved inference model as an ONNX model; it needs the extra
+`onnx`. `draw` makes an HTML page of the graph of a saved model, or of the first program that a script trains or
+tests. `plot` draws the curves that `fluidlite.visual.LogWriter` (`visualdl`) wrote into a folder, as one HTML page;
+it needs the extra `visual`. `profile` runs a script and writes an HTML page of where its time and memory went.
 
 options:
   --device DEVICE  what fluid.CUDAPlace means: auto (the default) takes a GPU if there is one and else the
@@ -86,6 +86,7 @@ def main(argv: list[str] | None = None) -> int:
     if load is None:
         return 0
     hook.install()
+    children.tell()
     _keep_package_importable()
     gc.freeze()  # what is loaded so far stays: looking through it at the end takes longer than much of its loading
     return script.run(load)

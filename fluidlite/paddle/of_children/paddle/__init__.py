@@ -1,0 +1,25 @@
+"""What `import paddle` finds in Python that a script has started: there as well it means fluidlite (see `children.py`).
+
+In another Python than the script's it is the next `paddle` on the path.
+"""
+
+import importlib
+import os
+import sys
+
+
+def _give_way() -> None:
+    """Put what `paddle` means in the place of this module."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != folder]
+    del sys.modules["paddle"]
+    if os.environ.get("FLUIDLITE_PYTHON") == sys.prefix:
+        root = os.path.dirname(os.path.dirname(os.path.dirname(folder)))  # where this package is
+        if root not in sys.path:
+            sys.path.append(root)
+        importlib.import_module("fluidlite.paddle.children").adopt()
+    importlib.import_module("paddle")
+
+
+if __name__ == "paddle":
+    _give_way()
