@@ -36,11 +36,13 @@ class PSDispatcher:
 class HashName(PSDispatcher):
     """A server that follows from the name of the variable (`fluid.transpiler.HashName`).
 
-    The names of `varlist` are hashed by CRC-32, so that all processes agree.
+    The names of `varlist`, of variables or of what has a method `name` as Fluid asks for, are hashed by CRC-32, so
+    that all processes agree.
     """
 
     def dispatch(self, varlist: Sequence[Any]) -> list[str]:
-        return [self._eps[crc32(var.name.encode()) % len(self._eps)] for var in varlist]
+        names = [var.name() if callable(var.name) else var.name for var in varlist]
+        return [self._eps[crc32(name.encode()) % len(self._eps)] for name in names]
 
 
 class RoundRobin(PSDispatcher):
