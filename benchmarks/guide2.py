@@ -2,8 +2,9 @@
 
 Milliseconds an epoch of the five models in Fluid's guide to reading in dygraph mode, at small size, with the guide's
 batch sizes. Images are resized, cut and mirrored at random by NumPy while they are read. fluidlite and Paddle 1.8.5
-run the same script (scripts/guide2_fluid.py) with `use_multiprocess` off and on; PyTorch its equivalent with
-num_workers 0 and 1: it has no thread that reads, so that in its rows `thread` reading and training take turns.
+run the same script (scripts/guide2_fluid.py) with `use_multiprocess` off and on (`process kept`: one for all
+epochs, `persistent_workers=True`); PyTorch its equivalent with num_workers 0 and 1: it has no thread that reads, so
+that in its rows `thread` reading and training take turns.
 
 `as much Python` is MNIST with as much Python for each batch as its training step takes: the worst case for a thread,
 which shares the interpreter's lock. An epoch with a process should take hardly longer than the larger of reading alone

@@ -7,7 +7,8 @@ itself:
   processes costs;
 * samples: 784 float32 and a label, from a plain Python generator, put together to batches of 512 in the worker.
 
-The first batch of an epoch, which waits for the process to start, is a figure of its own. fluidlite and Paddle 1.8.5
+The first batch of an epoch, which waits for the process to start, is a figure of its own; fluidlite also keeps the
+process from one epoch to the next (`persistent_workers`). fluidlite and Paddle 1.8.5
 run the same script in dygraph mode (scripts/workers_fluid.py, `use_multiprocess`); PyTorch's DataLoader reads the same
 generators (IterableDataset, num_workers 0 and 1).
 

@@ -54,12 +54,13 @@ ROWS = {
         f"{network}{api}" for api in ("", " (2.0)") for network in ("five 8x8, batch 4", "784-10, batch 512")
     ],
     "guide2": [
-        *(f"PTB (20), {where}" for where in ("thread", "process")),
+        *(f"PTB (20), {where}" for where in ("thread", "process", "process kept")),
         *(
             f"as much Python, {what}"
             for what in (
                 "thread",
                 "process",
+                "process kept",
                 "reading alone",
                 "training alone",
                 "process / larger alone",
@@ -86,7 +87,8 @@ ROWS = {
     "dataset_loader": [f"samples, {workers} worker(s)" for workers in (0, 1, 2)],
     "workers": [
         f"samples, {where}"
-        for where in ("in process", "in process: first", "one worker", "one worker: first")
+        for place in ("in process", "one worker", "one worker kept")
+        for where in (place, f"{place}: first")
     ],
     "soak": ["batches", "epochs", "an epoch, median, ms", "an epoch, longest, ms"],
     "import_time": ["import numpy", "import the package", "above numpy"],

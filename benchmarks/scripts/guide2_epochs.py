@@ -5,7 +5,7 @@ import time
 from guide2_sources import BATCH_SIZES, batched, heavy, images, sentences, turn
 from timing import result
 
-THREAD, PROCESS = "thread", "process"
+THREAD, PROCESS, KEPT = "thread", "process", "process kept"
 BALANCED = "as much Python"
 ROUNDS = 200000  # of Python, to find out how long one takes
 
@@ -36,8 +36,9 @@ def measure(names, count, epochs, trainer, loader):
     """Time epochs of about `count` images of each model in `names` and print the line of results.
 
     `trainer(model)` makes the network and returns a function that trains it with a batch; `loader(reader, model,
-    process)` returns a function that begins an epoch of batches, read by a thread or by a process. Epochs of both
-    kinds take turns; a first one of each goes before them.
+    process)` returns a function that begins an epoch of batches, read by a thread or by a process (or, where `loader`
+    has the attribute `keeps`, by one for all epochs). Epochs of all kinds take turns; a first one of each goes before
+    them.
 
     The name BALANCED stands for MNIST with as much Python for a batch as its training step takes: reading alone,
     training alone, and both together.
@@ -61,6 +62,8 @@ def measure(names, count, epochs, trainer, loader):
             alone["reading alone"] = lambda: sum(1 for _ in begin[THREAD]())
             alone["training alone"] = lambda: epoch(lambda: ready)
         begin = {where: loader(reader, model, where == PROCESS) for where in (THREAD, PROCESS)}
+        if getattr(loader, "keeps", False):
+            begin[KEPT] = loader(reader, model, True, kept=True)
         runs = {where: (lambda where=where: epoch(begin[where])) for where in begin}
         for number in range(epochs + 1):
             for what, run in list(runs.items()) + list(alone.items()):

@@ -1,5 +1,6 @@
 """Guide 2's models in dygraph mode, for fluidlite and Paddle 1.8.5. usage: guide2_fluid.py IMAGES EPOCHS NAME..."""
 
+import inspect
 import sys
 
 import numpy as np
@@ -145,8 +146,9 @@ def trainer(model):
     return train
 
 
-def loader(reader, model, process):
-    made = fluid.io.DataLoader.from_generator(capacity=8, use_multiprocess=process)
+def loader(reader, model, process, kept=False):
+    options = {"persistent_workers": True} if kept else {}
+    made = fluid.io.DataLoader.from_generator(capacity=8, use_multiprocess=process, **options)
     if model == "PTB":
         made.set_batch_generator(reader, places=fluid.CPUPlace())
     else:
@@ -154,5 +156,6 @@ def loader(reader, model, process):
     return made
 
 
+loader.keeps = "persistent_workers" in inspect.signature(fluid.io.DataLoader.from_generator).parameters
 with fluid.dygraph.guard(fluid.CPUPlace()):
     measure(sys.argv[3:], int(sys.argv[1]), int(sys.argv[2]), trainer, loader)

@@ -111,6 +111,8 @@ class DataLoader(FluidDataLoader):
         return_list: bool = False,
         use_multiprocess: bool = False,
         drop_last: bool = True,
+        *,
+        persistent_workers: bool = False,
     ) -> Loader:
         """A loader of what a generator yields; without `feed_list` it gives lists of eager Tensors.
 
@@ -119,7 +121,14 @@ class DataLoader(FluidDataLoader):
         eager = feed_list is None and mode.eager_by_default()
         with mode.guard(True) if eager else nullcontext():
             return FluidDataLoader.from_generator(
-                feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last
+                feed_list,
+                capacity,
+                use_double_buffer,
+                iterable,
+                return_list,
+                use_multiprocess,
+                drop_last,
+                persistent_workers=persistent_workers,
             )
 
     def _eager(self) -> bool:

@@ -453,6 +453,7 @@ def test_dygraph_loaders_take_one_place_and_name_what_they_cannot_hold() -> None
 
 SPAWN = """
 import multiprocessing
+import os
 import numpy as np
 import paddle.fluid as fluid
 
@@ -464,8 +465,12 @@ def samples():
     for i in range(6):
         yield (np.full(300, i, "float32"),)
 
+def pids():
+    for i in range(3):
+        yield (np.full((2, 300), os.getpid(), "float32"),)
+
 if __name__ == "__main__":
-    multiprocessing.set_start_method("spawn")
+    multiprocessing.set_start_method("START")
     x = fluid.data("x", [None, 300], "float32")
     loader = fluid.io.DataLoader.from_generator([x], capacity=2, use_multiprocess=True)
     loader.set_batch_generator(ready, places=fluid.CPUPlace())
@@ -477,13 +482,18 @@ if __name__ == "__main__":
         next(loader)
     except TypeError as error:
         print(error)
+    kept = fluid.io.DataLoader.from_generator([x], capacity=2, use_multiprocess=True, persistent_workers=True)
+    kept.set_batch_generator(pids, places=fluid.CPUPlace())
+    print([len({feed[0]["x"].array[0, 0] for _ in range(3) for feed in kept})])
 """
 
 
-def test_the_start_method_of_the_program_is_followed(python: Any, tmp_path: Any) -> None:
-    (tmp_path / "script.py").write_text(SPAWN)
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
+def test_the_start_method_of_the_program_is_followed(python: Any, tmp_path: Any, start: str) -> None:
+    (tmp_path / "script.py").write_text(SPAWN.replace("START", start))
     done = python("-m", "fluidlite", "script.py")
     assert (done.returncode, done.stderr) == (0, "")
-    ready, samples, told = done.stdout.splitlines()
+    ready, samples, told, kept = done.stdout.splitlines()
     assert (ready, samples) == ("[0.0, 1.0, 2.0]", "[0.5, 2.5, 4.5]")
-    assert "started by 'spawn'" in told and "top of a module" in told
+    assert f"started by '{start}'" in told and "top of a module" in told
+    assert kept == "[1]", "one process for all epochs"

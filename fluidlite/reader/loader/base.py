@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...base import profiling
+from ..worker.pool import WorkerPool
 from .epoch import Epoch, Position, State, Tally
 from .progress import with_progress
 from .stats import Meter, bottleneck, summarize
@@ -25,6 +26,22 @@ class BaseLoader:
         self._epoch: weakref.ref[Epoch] | None = None  # the one that was begun last
         self._own: Epoch | None = None  # one that the loader keeps
         self._tally = Tally()
+        self._pool: WorkerPool | None = None  # workers that wait for the next epoch
+
+    def _kept_pool(self) -> WorkerPool | None:
+        """The workers that were kept, for an epoch; None if there are none, or one of them is gone."""
+        pool, self._pool = self._pool, None
+        if pool is None or pool.usable():
+            return pool
+        pool.close()
+        return None
+
+    def _keep(self, pool: WorkerPool) -> None:
+        """Keep the workers of an epoch that is over, unless there are some."""
+        if self._pool is None and not pool.closed:
+            self._pool = pool
+        else:
+            pool.close()
 
     def _open(self, position: Position, meter: Meter) -> Epoch:
         """A new epoch from this position on."""
@@ -170,9 +187,16 @@ class BaseLoader:
         """What the epoch that was begun last is doing."""
         return State.IDLE if self._position is None else self._position.state
 
-    def close(self) -> None:
-        """End the epoch that was begun last and release what reads for it. The loader can be used again afterwards."""
+    def _leave(self) -> None:
+        """End the epoch that was begun last."""
         epoch = self._last()
         if epoch is not None:
             epoch.close()
         self._own = None
+
+    def close(self) -> None:
+        """End the epoch that was begun last and the workers that were kept. The loader can be used again afterwards."""
+        self._leave()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()

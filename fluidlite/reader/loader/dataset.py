@@ -253,8 +253,8 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         return Threaded(batches, self.prefetch_factor, type(self.dataset).__name__)
 
     def _from_workers(self, begin: Callable[[WorkerPool], Numbered | Streamed]) -> Prefetcher:
-        pool, self._pool = self._pool, None
-        if pool is None or pool.closed:
+        pool = self._kept_pool()
+        if pool is None:
             pool = WorkerPool(
                 self.num_workers,
                 serve,
@@ -271,12 +271,6 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         except BaseException:
             pool.close()
             raise
-
-    def _keep(self, pool: WorkerPool) -> None:
-        if self._pool is None:
-            self._pool = pool
-        else:
-            pool.close()
 
     def _seed(self) -> int:
         """A seed for the workers of the next pool that `np.random.seed` fixes; nothing is drawn for it."""
@@ -315,13 +309,6 @@ class DataLoader(GeneratorLoaders, BaseLoader):
 
     def _workers(self) -> int:
         return self.num_workers
-
-    def close(self) -> None:
-        """End the epoch that was begun last and the workers that were kept. The loader can be used again afterwards."""
-        super().close()
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
 
 
 def _whole(value: Any) -> int:

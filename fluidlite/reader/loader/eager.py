@@ -97,15 +97,17 @@ class EagerLoader(IterableLoader):
     """A loader of dygraph mode: each item is a batch, a list of Tensors on the loader's memory, at the current place.
 
     `capacity`: how many batches may wait; `use_process`: run the generator in a process of its own; `double_buffer`:
-    copy batches to a GPU ahead of time.
+    copy batches to a GPU ahead of time; `persistent`: keep that process from one epoch to the next.
     """
 
     _samples = OpenSamples
     _lists = OpenSampleLists
     _ready = OpenReady
 
-    def __init__(self, capacity: int, use_process: bool = False, double_buffer: bool = True) -> None:
-        super().__init__((), capacity, False, True, use_process, double_buffer)
+    def __init__(
+        self, capacity: int, use_process: bool = False, double_buffer: bool = True, persistent: bool = False
+    ) -> None:
+        super().__init__((), capacity, False, True, use_process, double_buffer, persistent)
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
         given = as_places(places if places is not None else mode._current_expected_place())

@@ -27,6 +27,8 @@ class GeneratorLoaders:
         return_list: bool = False,
         use_multiprocess: bool = False,
         drop_last: bool = True,
+        *,
+        persistent_workers: bool = False,
     ) -> Loader:
         """A loader of what a generator yields, read ahead in a thread or process.
 
@@ -38,11 +40,21 @@ class GeneratorLoaders:
         LoDTensors instead of dictionaries. `drop_last`: leave out batches at the end that are fewer than the devices.
         `use_double_buffer`: batches for GPUs are copied there before they are taken (the CPU needs no second buffer).
         `use_multiprocess`: the generator runs in a process of its own, which hands batches over through shared
-        memory. Raises ValueError for a missing feed_list or a capacity below 1, TypeError for other kinds of
-        arguments. Follows `fluid.io.DataLoader.from_generator`.
+        memory. Each epoch forks this process as it is then. `persistent_workers`: the process stays from one epoch to
+        the next, if that was read to its end, and calls the generator function anew: it goes on with what that has
+        changed there, and does not see what is changed here after its first epoch (but the states of `random` and
+        `numpy.random` go to and fro). Raises ValueError for a missing feed_list or a capacity below 1, TypeError for
+        other kinds of arguments. Follows `fluid.io.DataLoader.from_generator`.
         """
         return make_loader(
-            feed_list, capacity, use_double_buffer, iterable, return_list, drop_last, bool(use_multiprocess)
+            feed_list,
+            capacity,
+            use_double_buffer,
+            iterable,
+            return_list,
+            drop_last,
+            bool(use_multiprocess),
+            bool(persistent_workers),
         )
 
     @staticmethod
@@ -61,6 +73,7 @@ def make_loader(
     return_list: bool,
     drop_last: bool,
     use_process: bool = False,
+    persistent: bool = False,
 ) -> IterableLoader | ProgramLoader:
     """See `DataLoader.from_generator`."""
     size = as_capacity(capacity)
@@ -71,7 +84,7 @@ def make_loader(
                 "loaders are always iterable in dygraph mode: iterable=False is ignored",
                 stacklevel=callsite.stacklevel(),
             )
-        return EagerLoader(size, use_process, buffered)
+        return EagerLoader(size, use_process, buffered, persistent)
     if feed_list is None:
         raise ValueError(
             "feed_list must be given in static mode: the list of Variables that the loader feeds"
@@ -84,7 +97,7 @@ def make_loader(
     if len(set(names)) < len(names):
         raise ValueError(f"feed_list names a variable twice: {names}")
     if iterable:
-        return IterableLoader(specs, size, drop_last, return_list, use_process, buffered)
-    loader = ProgramLoader(specs, size, drop_last, use_process, buffered)
+        return IterableLoader(specs, size, drop_last, return_list, use_process, buffered, persistent)
+    loader = ProgramLoader(specs, size, drop_last, use_process, buffered, persistent)
     loader.register(*program_reader.insert(found, use_double_buffer, drop_last))
     return loader

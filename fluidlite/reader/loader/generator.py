@@ -14,7 +14,7 @@ from ...base.place import Place, resolve
 from ...executor.reading import sources
 from ...executor.tensors.lod_tensor import LoDTensor
 from ..decorators import Reader, whole
-from ..worker.generated import Generated
+from ..worker.generated import Generated, worker_of
 from .base import BaseLoader
 from .device_buffer import DevicePrefetcher, Devices, delivered, devices_at, memory_for
 from .epoch import BatchFormat, Epoch, LoaderError, Position, State
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...backend.cupy_.device import CudaDevice
+    from ..worker.pool import WorkerPool
 
 
 class Loader(BaseLoader):
     """What all loaders of generators share: the generator, and the way that its batches take.
 
     `specs`: what the items of a batch look like; `capacity`: how many batches may wait; `use_process`: run the
-    generator in a process of its own; `double_buffer`: copy batches to GPUs ahead of time.
+    generator in a process of its own; `double_buffer`: copy batches to GPUs ahead of time; `persistent`: keep that
+    process from one epoch to the next.
     """
 
     iterable = False
@@ -47,12 +49,14 @@ class Loader(BaseLoader):
         drop_last: bool,
         use_process: bool = False,
         double_buffer: bool = True,
+        persistent: bool = False,
     ) -> None:
         super().__init__()
         self.drop_last = drop_last
         self._specs = list(specs)
         self._size = capacity
         self._use_process = use_process
+        self._persistent = persistent
         self._ahead = double_buffer
         self._targets: Devices = ()  # GPUs that the batches of the epochs to come go to, in turn
         self._feeding: Feeding | None = None
@@ -86,6 +90,9 @@ class Loader(BaseLoader):
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
         self._feeding = feeding
+        pool = self._kept_pool()
+        if pool is not None:
+            pool.close()
         return self
 
     def _source(self) -> Feeding:
@@ -110,7 +117,14 @@ class Loader(BaseLoader):
         capacity, skip = (count * (places or 1) for count in (self._size, position.batches))
         prefetcher: Prefetcher
         if self._use_process:
-            prefetcher = FromWorkers(Generated(feeding, skip, capacity))
+            pool = self._kept_pool() or worker_of(feeding, capacity)
+
+            def release(pool: WorkerPool) -> None:
+                """Keep the worker of the epoch for the next one of the same generator."""
+                self._keep(pool) if feeding is self._feeding else pool.close()
+
+            requests = Generated(feeding, skip, capacity, pool)
+            prefetcher = FromWorkers(requests, release if self._persistent else None)
         else:
             memory = memory_for(self._targets, self._ahead)
             prefetcher = Threaded(feeding.batches(skip, memory), capacity, feeding.name)
@@ -162,7 +176,7 @@ class Loader(BaseLoader):
 
     def _reset(self) -> None:
         """End the epoch, wherever it stands, of any kind of loader; programs of Fluid's time call it."""
-        self.close()
+        self._leave()
 
     @property
     def queue(self) -> Any:
@@ -186,8 +200,9 @@ class IterableLoader(Loader):
         return_list: bool,
         use_process: bool = False,
         double_buffer: bool = True,
+        persistent: bool = False,
     ) -> None:
-        super().__init__(specs, capacity, drop_last, use_process, double_buffer)
+        super().__init__(specs, capacity, drop_last, use_process, double_buffer, persistent)
         self.return_list = return_list
         self._devices = 1
 
@@ -210,7 +225,7 @@ class IterableLoader(Loader):
     def __iter__(self) -> Iterator[Any]:
         """A new epoch. One that is on ends: whoever still iterates over it gets a RuntimeError."""
         self._source()
-        self.close()
+        self._leave()
         return self._begin()
 
     def __next__(self) -> Any:
@@ -252,12 +267,12 @@ class ProgramLoader(Loader):
             raise LoaderError(
                 "the loader was started already: call reset() before start() begins another epoch"
             )
-        self.close()
+        self._leave()
         self._own = self._begin()
 
     def reset(self) -> None:
         """End the epoch, wherever it stands. Does nothing if none was started."""
-        self.close()
+        self._leave()
 
     def take(self, device: CudaDevice | None = None, of: Devices = ()) -> list[LoDTensor]:
         """The next batch, for the executor, on `device` (None: the host).

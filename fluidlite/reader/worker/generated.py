@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from ..._ext.queue import QueueClosed
 from ...base.lod import freeze
 from ...executor.tensors.lod_tensor import LoDTensor
 from ..loader.source import Feeding, FetchedBatch, Memory
-from .errors import WorkerDone
 from .pool import WorkerPool
 from .process import WorkerInfo, as_asked
 from .random_state import RandomState, go_on
@@ -18,30 +17,32 @@ from .requests import BatchRequests
 
 
 class Generated(BatchRequests):
-    """What `feeding` yields without the first `skip` batches, made by a process of its own: at most `capacity` wait."""
+    """What `feeding` yields without the first `skip` batches, made by the process of `pool`: at most `capacity` wait.
 
-    def __init__(self, feeding: Feeding, skip: int, capacity: int) -> None:
+    `pool` is of `worker_of`; it can serve another epoch when this one was read to its end.
+    """
+
+    def __init__(self, feeding: Feeding, skip: int, capacity: int, pool: WorkerPool) -> None:
         self._feeding = feeding
         self._done = False
         self._before: RandomState | None = RandomState()
         self._drew = False
         self._together = max(capacity // 2, 1)  # batches asked for at a time
         self._taken = 0
-        payload, name = (feeding, skip, self._before), f"the DataLoader of {feeding.name}"
-        super().__init__(WorkerPool(1, _read, payload, name=name, ahead=capacity))
-        self.pool.send(0, capacity)
+        super().__init__(pool)
+        pool.send(0, Begin(skip, self._before))
+        pool.send(0, capacity)
 
     def get(self) -> FetchedBatch:
         if self._done:
             raise QueueClosed("the worker is done")
-        try:
-            made, self._drew = self.pool.receive(0)
-        except WorkerDone as end:
+        made, found = self.pool.receive(0)
+        if made is None:
             self._done = True
-            self._feeding.shortfall, after = end.value
+            self._feeding.shortfall, after = found
             self._go_on(after)
-            self.pool.close()
-            raise QueueClosed("the worker is done") from None
+            raise QueueClosed("the worker is done")
+        self._drew = found
         self._taken += 1
         if self._taken == self._together:
             self._taken = 0
@@ -50,7 +51,7 @@ class Generated(BatchRequests):
         return FetchedBatch(batch, *made[1:])
 
     def waiting(self) -> int:
-        return int(self.pool.ready(0))
+        return 0 if self._done else int(self.pool.ready(0))
 
     def close(self) -> None:
         self.pool.close()
@@ -65,20 +66,37 @@ class Generated(BatchRequests):
             go_on(before, after)
 
 
-def _read(info: WorkerInfo, requests: Iterator[int]) -> Generator[Any, None, Any]:
-    """In the worker: the batches, each with whether random numbers were drawn; in the end why there were none, and
-    the random state.
+def worker_of(feeding: Feeding, capacity: int) -> WorkerPool:
+    """A process for epochs of `feeding`."""
+    return WorkerPool(1, _read, feeding, name=f"the DataLoader of {feeding.name}", ahead=capacity)
+
+
+class Begin(NamedTuple):
+    """Asks the worker to begin an epoch with this random state, and to leave out its first `skip` batches."""
+
+    skip: int
+    state: RandomState
+
+
+def _read(info: WorkerInfo, requests: Iterator[Begin | int]) -> Generator[Any, None, None]:
+    """In the worker: of each epoch as many batches as are asked for, each with whether random numbers were drawn; in
+    the end None with why there were none, and the random state.
     """
-    feeding, skip, before = info.payload
-    before.restore()
-    drew = False
-    count = 0
+    feeding: Feeding = info.payload
     memory = Memory(info.empty, info.memory, passing=True)
-    with closing(as_asked(feeding.batches(skip, memory), requests)) as batches:
-        for batch, samples, reading, collating, _ in batches:
-            count += 1
-            if not drew and count & (count - 1) == 0:  # rarely: looking takes time
-                drew = RandomState() != before
-            arrays = [(tensor.array, tensor.offsets) for tensor in batch]
-            yield (arrays, samples, reading + collating, 0.0), drew
-    return feeding.shortfall, RandomState()
+    for begin in requests:
+        if not isinstance(begin, Begin):
+            continue  # batches that the epoch before did not have
+        feeding.shortfall = ""
+        begin.state.restore()
+        drew = False
+        count = 0
+        counts = cast("Iterator[int]", requests)  # until the end of the epoch
+        with closing(as_asked(feeding.batches(begin.skip, memory), counts)) as batches:
+            for batch, samples, reading, collating, _ in batches:
+                count += 1
+                if not drew and count & (count - 1) == 0:  # rarely: looking takes time
+                    drew = RandomState() != begin.state
+                arrays = [(tensor.array, tensor.offsets) for tensor in batch]
+                yield (arrays, samples, reading + collating, 0.0), drew
+        yield None, (feeding.shortfall, RandomState())

@@ -246,6 +246,10 @@ class WorkerPool:
         if self.closed:
             raise PoolClosed("the worker pool is closed")
 
+    def usable(self) -> bool:
+        """Whether all processes are there and belong to this one."""
+        return not self.closed and not self.forked and len(self.processes()) == self.count
+
     def ready(self, worker: int) -> bool:
         """Whether `receive(worker)` would return or raise at once; False while another thread is receiving."""
         if not self._receiving.acquire(blocking=False):
