@@ -97,6 +97,7 @@ PLACES = {
     "pooling.unpool": "unpool unpool_grad",
     "program.assert_": "assert",
     "program.collective": "allreduce begin_gradient_sums broadcast c_allgather c_allreduce_max c_allreduce_min c_allreduce_prod c_allreduce_sum c_broadcast c_comm_init c_comm_init_all c_gen_nccl_id c_reducescatter c_sync_calc_stream c_sync_comm_stream gen_nccl_id gradient_sums",
+    "program.delete_var": "delete_var",
     "program.feed_fetch": "feed fetch get_places",
     "program.print_": "print",
     "program.py_func": "py_func",
