@@ -116,12 +116,16 @@ class GradientClipBase:
         return pairs
 
     def _clipped(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
-        chosen = [pair for pair in params_grads if pair[1] is not None and self._wants(pair[0])]
-        made = {param.name: grad for (param, _), grad in zip(chosen, self._clip(chosen), strict=True)}
-        return [(param, made.get(param.name, grad)) for param, grad in params_grads]
+        given = [pair for pair in params_grads if pair[1] is not None]
+        chosen = [self._wants(param) for param, _ in given]
+        clipped = iter(self._clip([pair for pair, wanted in zip(given, chosen, strict=True) if wanted]))
+        return [
+            (param, next(clipped) if wanted else grad)
+            for (param, grad), wanted in zip(given, chosen, strict=True)
+        ]
 
     def _wants(self, param: Parameter) -> bool:
-        return self._need_clip_func is None or bool(self._need_clip_func(param.origin))
+        return self._need_clip_func is None or bool(self._need_clip_func(getattr(param, "origin", param)))
 
     def _clip(self, params_grads: list[Any]) -> list[Variable]:
         """The clipped gradients of the pairs, in their order."""

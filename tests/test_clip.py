@@ -1,5 +1,7 @@
 """Gradient clips: values, order of operators, who is clipped."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -49,10 +51,26 @@ def test_need_clip_chooses_and_the_global_norm_is_that_of_the_chosen(programs):
     np.testing.assert_allclose(_values(clipped)[0], [1.5, -2], rtol=1e-6)
 
 
-def test_parameters_without_gradient_pass(programs):
-    pairs = [(_pairs()[0][0], None)]
-    assert clip.GradientClipByGlobalNorm(1.0)(pairs) == pairs
+CLIPS = [clip.GradientClipByGlobalNorm(5.0), clip.GradientClipByNorm(5.0), clip.GradientClipByValue(4.0)]
+
+
+@pytest.mark.parametrize("how", CLIPS)
+def test_parameters_without_gradient_are_left_out(programs, how):
+    pairs = _pairs()
+    assert how([(pairs[0][0], None)]) == []
     assert programs[0].global_block().ops == []
+    assert [param for param, _ in how([(pairs[0][0], None), pairs[1]])] == [pairs[1][0]]
+
+
+@pytest.mark.parametrize("how", CLIPS)
+def test_every_pair_of_eager_tensors_gets_its_own_gradient(how):
+    with fluid.dygraph.guard():
+        x, y = (fluid.dygraph.to_variable(np.array(v, "float32")) for v in ([3.0, 4.0], [0.0, 0.0]))
+        how = copy.copy(how)
+        for chooses in (None, lambda param: param is x):
+            how._need_clip_func = chooses
+            got = [grad.numpy().tolist() for _, grad in how([(x, x), (x, y), (y, None)])]
+            assert got == [[3, 4], [0, 0]]
 
 
 def test_global_norm_operators_are_fluid_s(programs):

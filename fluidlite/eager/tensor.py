@@ -109,9 +109,12 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
     def gradient(self) -> Any:
         """A copy of the gradient as a NumPy array; None before `backward`, zeros after `clear_gradient`.
 
-        For a sparse gradient: the tuple (values, rows).
+        For a sparse gradient: the tuple (values, rows), None after `clear_gradient`. Zeros for a result that nothing
+        was computed from, of an operator with another one that had a gradient.
         """
         found = self.grad_array
+        if found is None and self.node is not None and self.node.out_grads is not None:
+            found = self.zeros_alike()
         if found is None:
             return None
         if isinstance(found, SelectedRows):
@@ -119,8 +122,10 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         return placing.as_copy(found)
 
     def clear_gradient(self) -> None:
-        """Set the gradient to zeros, as Fluid does; nothing if there is none."""
-        if self.node is None and self.grad_array is not None:
+        """Set the gradient to zeros, as Fluid does; nothing if there is none. A sparse one goes."""
+        if isinstance(self.grad_array, SelectedRows):
+            self.grad_array = None
+        elif self.node is None and self.grad_array is not None:
             self.clear_leaf()
         elif self.grad_array is not None:
             self.grad_array = self.zeros_alike()

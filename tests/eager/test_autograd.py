@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite import eager
 from fluidlite.base.errors import EnforceNotMet, OperatorError
 from fluidlite.eager import Parameter, Tensor, apply, grad, no_grad
@@ -72,6 +73,26 @@ def test_gradients_to_start_from_are_tensors_one_for_each_output(wrong):
     with pytest.raises(AssertionError, match="grad_outputs"):
         grad(y, x, grad_outputs=wrong)
     assert grad(y, x, grad_outputs=[])[0].numpy().tolist() == [2, 4]
+
+
+def test_results_that_nothing_was_computed_from_have_zeros():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    first, second = fluid.layers.unstack(x * 2.0, axis=0)
+    y = x * 3.0
+    assert second.gradient() is None
+    total(first).backward()
+    assert (first.gradient().tolist(), second.gradient().tolist()) == ([1, 1], [0, 0])
+    assert y.gradient() is None
+
+
+def test_cleared_gradients_of_rows_are_gone():
+    with mode.guard(True):
+        table = fluid.dygraph.Embedding([5, 2], is_sparse=True)
+        for _ in range(2):
+            total(table(Tensor(np.array([[1], [3]])))).backward()
+            assert table.weight.gradient()[1].tolist() == [1, 3]
+            table.clear_gradients()
+            assert table.weight.gradient() is None
 
 
 def test_gradients_add_up_over_uses_and_calls():
