@@ -186,6 +186,7 @@ class DataParallel:
             raise TypeError(
                 f"feed must be a dict, or a list of dicts for several devices, got {type(feed).__name__}"
             )
+        self._check_shared(parts)
         feeds: list[dict[str, Any]] = [
             {name: LoDTensor.wrap(array, lod) for name, (array, lod) in part.items()} for part in parts
         ]
@@ -196,16 +197,36 @@ class DataParallel:
     def _divided(self, feed: Mapping[str, Any]) -> list[Feed]:
         """The parts of one feed; without gradients to exchange the last places may get none."""
         whole = as_feed(self.program, feed, checked=False)
-        if not whole:
-            return [{} for _ in self.places]
+        common = {
+            name: (array, lod) for name, (array, lod) in whole.items() if self._is_shared_by_all(name, array)
+        }
         try:
-            parts = split(whole, self.places, every=bool(self.exchanged))
+            divided = {name: value for name, value in whole.items() if name not in common}
+            parts = split(divided, self.places, every=bool(self.exchanged))
         except ValueError as error:
             raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
         for part in parts:
+            part.update(common)
             for name, (array, lod) in part.items():
                 check(self.program.global_block().var(name), array, lod)
         return parts
+
+    def _is_shared_by_all(self, name: str, array: np.ndarray) -> bool:
+        """Whether a fed variable goes to all places as it is: a persistable one with too few rows, such as a rate."""
+        few = array.ndim == 0 or len(array) < len(self.places)
+        return few and self.program.global_block()._is_persistable(name)
+
+    def _check_shared(self, parts: Sequence[Feed]) -> None:
+        """Raise EnforceNotMet if places are fed with different values of a variable that they have in common."""
+        for name, (first, _) in parts[0].items() if parts else ():
+            if name in self.private or not self.program.global_block()._is_persistable(name):
+                continue
+            values = [part[name][0] for part in parts[1:] if name in part]
+            if not all(value is first or np.array_equal(value, first) for value in values):
+                raise EnforceNotMet(
+                    f"persistable variable {name!r} was fed with different values for different devices, which share "
+                    "it: feed one value, with fewer rows than there are devices, or make it not persistable"
+                )
 
     def _listed(self, feed: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
         """A list of feeds, one for each place; without gradients to exchange the last places may get none."""

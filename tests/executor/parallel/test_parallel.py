@@ -304,6 +304,24 @@ def test_a_short_list_of_feeds_runs_on_the_first_places_if_nothing_is_trained():
         exe.run(program, feed=[batch(1), 3], fetch_list=[pred])
 
 
+def test_a_fed_rate_is_that_of_all_places():
+    exe, pred, loss = network()
+    rate = L.create_global_var([1], 0.0, "float32", persistable=True, name="rate")
+    scaled = pred * rate
+    fluid.optimizer.SGD(rate).minimize(loss)
+    exe.run(fluid.default_startup_program())
+    program, before = compiled(loss, 3), parameter()
+    alone = exe.run(feed={**batch(6), "rate": np.zeros(1, "float32")}, fetch_list=[pred])[0]
+    fed = {"rate": np.array([0.5], "float32")}
+    got = exe.run(program, feed={**batch(6), **fed}, fetch_list=[scaled, rate])
+    np.testing.assert_allclose(got[0], alone * 0.5, rtol=1e-6)
+    assert not np.array_equal(parameter(), before), "the rate reached the update"
+    got += exe.run(program, feed=[{**batch(2, i), **fed} for i in range(3)], fetch_list=[rate])
+    assert [value.tolist() for value in got[1:]] == [[0.5] * 3] * 2
+    with pytest.raises(fluid.core.EnforceNotMet, match="'rate' was fed with different values"):
+        exe.run(program, feed={**batch(6), "rate": np.arange(3, dtype="float32")}, fetch_list=[scaled])
+
+
 def test_the_part_of_each_place_is_checked_before_any_runs():
     x = fluid.data("x", [2, 3], "float32")
     total = L.create_global_var([1], 0.0, "float32", persistable=True)
