@@ -92,8 +92,24 @@ _OTHERS = {
 }
 
 
-_MISDECLARED = ("Mask", "MaxIndex", "ObjectnessMask", "TopCount", "pos")
+_MISDECLARED = ("Mask", "RankTable", "MaxIndex", "ObjectnessMask", "TopCount", "pos")
 """Slots that are of one type, whatever Fluid's programs say."""
+
+_INTEGERS = (
+    *(
+        "Label",
+        "Labels",
+        "Index",
+        "Shape",
+        "ShapeTensor",
+        "ShapeTensorList",
+        "StartsTensor",
+        "StartsTensorList",
+        "EndsTensor",
+    ),
+    *("EndsTensorList", "StridesTensor", "StridesTensorList", "AxisTensor"),
+)
+"""Slots whose integers Fluid reads, whatever its programs say."""
 
 
 def _kinds(text: str) -> frozenset[VarType]:
@@ -133,6 +149,8 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
         for name in op.inputs.get(slot.name, ()):
             before, now = declared(name), op.meta.dtype(name)
             if before is None or slot.name in _MISDECLARED:
+                continue
+            if slot.name in _INTEGERS and now in _WHOLE:
                 continue
             if slot.name == "XShape" or slot.name in free:
                 unread.add(now)

@@ -189,6 +189,36 @@ def test_labels_of_fewer_bits_give_the_same_loss():
         exe.run(feed={"x": value, "label": np.ones((2, 1), "float32")}, fetch_list=[loss])
 
 
+@pytest.mark.parametrize(
+    ("layer", "want"),
+    [
+        (lambda x, i: layers.softmax_with_cross_entropy(x, i), [[np.log(3)]] * 2),
+        (lambda x, i: layers.cross_entropy(x, i), [[np.log(4)]] * 2),
+        (lambda x, i: layers.gather(x, i), [[0.25] * 3] * 2),
+        (lambda x, i: layers.gather_nd(x, i), [[0.25] * 3] * 2),
+        (lambda x, i: layers.slice(x, [0], [layers.reshape(i, [2])[0]], [9]), [[0.25] * 3]),
+        (lambda x, i: fluid.one_hot(i, 3), [[[0, 1, 0]], [[0, 1, 0]]]),
+        (lambda x, i: layers.bpr_loss(x, i), [[np.log(2)]] * 2),
+        (lambda x, i: layers.accuracy(x, i), [0]),
+    ],
+)
+def test_integers_are_what_is_fed_whatever_was_declared(layer, want):
+    """Scripts forget `dtype="int64"` where they declare labels and indices."""
+    out = layer(layers.data("x", [3]), layers.data("i", [1]))
+    exe, values = fluid.Executor(PLACE), np.full((2, 3), 0.25, "float32")
+    got = exe.run(feed={"x": values, "i": np.ones((2, 1), "int64")}, fetch_list=[out])[0]
+    np.testing.assert_allclose(got, np.array(want, "float32"), rtol=1e-6)
+
+
+def test_labels_that_are_no_integers_are_refused_when_they_are_fed(monkeypatch):
+    monkeypatch.delenv("FLUIDLITE_ENGINE", raising=False)
+    x, label = layers.data("x", [3]), layers.data("label", [1])
+    for out in (layers.cross_entropy(x, label), layers.gather(x, label), fluid.one_hot(label, 3)):
+        with pytest.raises(fluid.core.EnforceNotMet, match="must be int"):
+            feed = {"x": np.full((2, 3), 0.25, "float32"), "label": np.ones((2, 1), "float32")}
+            fluid.Executor(PLACE).run(feed=feed, fetch_list=[out], use_prune=True)
+
+
 def test_sequences_that_do_not_end_where_the_rows_do_are_refused():
     tensor = fluid.create_lod_tensor(np.ones((5, 3), "float32"), [[2, 3]], PLACE)
     tensor.set(np.ones((4, 3), "float32"), PLACE)

@@ -121,8 +121,8 @@ def tensor_array_to_tensor(
     if mode.in_dygraph_mode():
         elements = _list(input, "tensor_array_to_tensor")
         joined = (stack if use_stack else concat)(elements, axis)
-        sizes = [1 if use_stack else element.shape[axis] for element in elements]
-        return joined, assign(np.array(sizes, "int32"))
+        sizes = [element.shape[axis] for element in elements]
+        return joined, assign(np.array(sizes, "int64"))
     _check_array(input, "tensor_array_to_tensor")
     helper = LayerHelper("tensor_array_to_tensor", name=name)
     out, sizes_out = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
-from ...layer_helper import LayerHelper
-from ..checks import INTEGERS, check_dtype
+from ...layer_helper import LayerHelper, check_variable
+from ..checks import check_dtype
 
 __all__ = ["center_loss"]
 
@@ -38,7 +38,7 @@ def center_loss(
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(input, "input", "center_loss")
-    check_dtype(label, "label", "center_loss", INTEGERS)
+    check_variable(label, "label", "center_loss")
     helper = LayerHelper("center_loss", param_attr=param_attr)
     shape = [num_classes, input.shape[1]]
     centers = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype)

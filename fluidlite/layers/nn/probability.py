@@ -113,6 +113,7 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
         [[0. 1. 0.]
          [1. 0. 0.]]
     """
+    check_dtype(input, "input", "one_hot", INTEGERS)
     out = encoded("one_hot", input, depth, allow_out_of_range)
     out.stop_gradient = True
     return out
@@ -120,7 +121,7 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
 
 def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_range: bool) -> Variable:
     """What both forms of `one_hot` do."""
-    check_dtype(input, "input", "one_hot", INTEGERS)
+    check_variable(input, "input", "one_hot")
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {"allow_out_of_range": allow_out_of_range}
     if isinstance(depth, Variable):

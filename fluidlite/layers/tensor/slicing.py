@@ -173,7 +173,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
         [n, ...].
     """
     check_variable(input, "input", "gather")
-    check_dtype(index, "index", "gather", INTEGERS)
+    check_variable(index, "index", "gather")
     return run_op("gather", {"X": input, "Index": index}, attrs={"overwrite": overwrite})
 
 
@@ -184,7 +184,7 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     *input.shape[depth:]].
     """
     check_variable(input, "input", "gather_nd")
-    check_dtype(index, "index", "gather_nd", INTEGERS)
+    check_variable(index, "index", "gather_nd")
     return run_op("gather_nd", {"X": input, "Index": index}, name=name)
 
 

@@ -120,7 +120,7 @@ def _check_labels(op: OpView, values: str, soft: bool, axis: int = -1) -> None:
         if len(label) != len(shape) or any(a != b for a, b in zip(shape, label, strict=True) if a >= 0 <= b):
             raise op.fail(f"soft labels must have the shape of {values}, {list(shape)}, got {list(label)}")
         return
-    if op.dtype("Label") not in (VarType.INT64, VarType.INT32):
+    if op.exact and op.dtype("Label") not in (VarType.INT64, VarType.INT32):
         raise op.fail(
             f"Label must be int64 or int32 class numbers, got {op.dtype('Label')}; soft ones need soft_label"
         )

@@ -52,7 +52,7 @@ def _positions(ids: Shape, op_type: str) -> Shape:
 
 def _check_ids(op: OpView, slot: str) -> Shape:
     shape = op.shape(slot)
-    if op.dtype(slot) not in _INTEGERS:
+    if op.exact and op.dtype(slot) not in _INTEGERS:
         raise op.fail(f"{slot} must be int64 or int32, got {op.dtype(slot)}")
     if not op.type.endswith("_v2") and (not shape or shape[-1] not in (1, -1)):
         raise op.fail(

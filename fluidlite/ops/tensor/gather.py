@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.shapes import product
+from ...base.dtypes import VarType
+from ...base.shapes import Shape, product
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed
@@ -54,8 +55,15 @@ def _brought(
     return Call(name, operands, [points, product(shape[depth:]), itemsize(op, index), mode, *shape[:depth]])
 
 
+def _index(op: OpView) -> Shape:
+    """The shape of Index; whether its elements are integers is known when something is fed."""
+    if op.exact and op.dtype("Index") not in (VarType.INT32, VarType.INT64):
+        raise op.fail(f"Index must be int32 or int64, got {op.dtype('Index')}")
+    return op.shape("Index")
+
+
 def _infer_gather(op: OpView) -> None:
-    index, x = op.shape("Index"), op.shape("X")
+    index, x = _index(op), op.shape("X")
     if len(index) not in (1, 2) or (len(index) == 2 and index[1] != 1):
         raise op.fail(f"Index must be of shape [n] or [n, 1], got {list(index)}")
     if not x:
@@ -114,7 +122,7 @@ def _points(xp: Any, op_type: str, Index: Any, shape: Any) -> tuple[Any, ...]:
 
 
 def _infer_gather_nd(op: OpView) -> None:
-    index, x = op.shape("Index"), op.shape("X")
+    index, x = _index(op), op.shape("X")
     if not index or not 0 <= index[-1] <= len(x):
         raise op.fail(
             f"the last dimension of Index must be between 0 and the {len(x)} of X, got {list(index)}"
@@ -249,9 +257,9 @@ register(
 
 def _infer_scatter_nd_add(op: OpView) -> None:
     index, updates, x = op.shape("Index"), op.shape("Updates"), op.shape("X")
-    if not index or not 1 <= index[-1] <= len(x):
+    if not index or not 0 <= index[-1] <= len(x):
         raise op.fail(
-            f"the last dimension of Index must be between 1 and the {len(x)} of X, got {list(index)}"
+            f"the last dimension of Index must be between 0 and the {len(x)} of X, got {list(index)}"
         )
     wanted = (*index[:-1], *x[index[-1] :])
     if len(updates) != len(wanted) or any(
@@ -263,12 +271,16 @@ def _infer_scatter_nd_add(op: OpView) -> None:
 
 
 def _scatter_nd_add(xp: Any, X: Any, Index: Any, Updates: Any) -> Any:
+    if not Index.shape[-1]:  # each point is X as a whole
+        return X + Updates.sum(axis=tuple(range(Index.ndim - 1)))
     out = X.copy()
     add_at(xp, out, _points(xp, "scatter_nd_add", Index, X.shape), Updates)
     return out
 
 
 def _scatter_nd_add_grad(xp: Any, Index: Any, Out_grad: Any) -> Any:
+    if not Index.shape[-1]:
+        return Out_grad, xp.broadcast_to(Out_grad, (*Index.shape[:-1], *Out_grad.shape)).copy()
     return Out_grad, Out_grad[_points(xp, "scatter_nd_add", Index, Out_grad.shape)]
 
 

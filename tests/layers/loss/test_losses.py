@@ -101,7 +101,7 @@ def test_npair_loss(programs):
     [
         (lambda s: layers.cross_entropy(s, 3), TypeError, "'label' in cross_entropy must be a Variable"),
         (lambda s: layers.cross_entropy(s.astype("int64"), s), TypeError, "'input' in cross_entropy must be"),
-        (lambda s: layers.cross_entropy(s, s), ValueError, "Label must be int64.*test_losses.py"),
+        (lambda s: layers.cross_entropy(s, s), ValueError, "one class number a row.*test_losses.py"),
         (lambda s: layers.square_error_cost(s, 3), TypeError, "'label' in square_error_cost"),
         (lambda s: layers.kldiv_loss(s, s, "max"), ValueError, "'reduction' of kldiv_loss must be one of"),
         (

@@ -166,7 +166,7 @@ def test_split_and_concat():
         (lambda x: layers.squeeze(x, 1), TypeError, "'axes' in squeeze"),
         (lambda x: layers.crop(x, 3), ValueError, "'shape' of crop"),
         (lambda x: layers.pad2d(x, mode="wrap"), ValueError, "'mode' of pad2d"),
-        (lambda x: layers.gather(x, x), TypeError, "'index' in gather"),
+        (lambda x: layers.gather(x, 3), TypeError, "'index' in gather"),
     ],
 )
 def test_bad_arguments_are_named(call, error, words):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.base.dtypes import VarType
 from fluidlite.ops.registry import OperatorError
 
@@ -134,6 +135,26 @@ def test_masks_that_do_not_fit(chosen, lod, message):
 def test_sides_that_do_not_fit(yes, no, lods, message):
     with pytest.raises(OperatorError, match=message):
         merge(yes, no, mask(1, 0, 0), lods=lods)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64"])
+def test_rows_of_all_element_types_go_two_ways_and_are_ranked(dtype):
+    layers = fluid.layers.control_flow
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        x, way = fluid.layers.data("x", [1], lod_level=1), fluid.layers.data("way", [1], dtype="bool")
+        yes, no = layers.split_lod_tensor(x, way)
+        table = layers.lod_rank_table(x)
+        steps = layers.lod_tensor_to_array(x, table)
+        fetches = [layers.merge_lod_tensor(yes, no, x, way), layers.array_to_lod_tensor(steps, table)]
+    values = np.array([[3], [0], [1], [1]]).astype(dtype)
+    sequences = fluid.create_lod_tensor(values, [[1, 3]], fluid.CPUPlace())
+    fed = {"x": sequences, "way": np.array([[False], [True]])}
+    for got in fluid.Executor(fluid.CPUPlace()).run(main, fed, fetches, return_numpy=False):
+        assert got.recursive_sequence_lengths() == [[1, 3]]
+        got = np.array(got)
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, values)
 
 
 def test_the_number_of_rows_is_known_in_a_run_only():

@@ -107,3 +107,9 @@ def test_scatter_nd_add():
     )
     with pytest.raises(OperatorError, match=r"Updates must be of shape \[3, 3\], got \[3, 4, 3\]"):
         infer("scatter_nd_add", {"X": X, "Index": index, "Updates": UPDATES})
+
+
+def test_scatter_nd_add_to_the_whole():
+    inputs = {"X": X, "Index": np.zeros((2, 3, 0), "int64"), "Updates": np.arange(6.0).reshape(2, 3, 1, 1, 1)}
+    inputs["Updates"] = (inputs["Updates"] + X).astype("float32")
+    check("scatter_nd_add", inputs, {}, {"Out": X * 7 + 15}, grads=["X", "Updates"])
