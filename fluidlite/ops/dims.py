@@ -20,7 +20,9 @@ def declared(op: OpView) -> list[int]:
         rank = product(op.shape("ShapeTensor"))
         return shape if len(shape) == rank else [-1] * max(rank, 1)
     if op.has("ShapeTensorList"):
-        for axis in range(op.count("ShapeTensorList")):
+        count = op.count("ShapeTensorList")
+        shape += [-1] * (count - len(shape))
+        for axis in range(count):
             known = op.value("ShapeTensorList", axis)
             if known is not None:
                 (shape[axis],) = whole(known.reshape(-1))

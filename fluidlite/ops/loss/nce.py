@@ -77,7 +77,7 @@ def _nce(
     share = xp.where(xp.arange(labels.shape[1]) < true, found, noise) / (found + noise)
     cost = -xp.log(share)
     if SampleWeight is not None:
-        cost = cost * SampleWeight.reshape(-1, 1)
+        cost = cost * SampleWeight.reshape(-1, 1)[: len(Input)]
     return cost.sum(axis=1, keepdims=True).astype(Input.dtype), found, labels
 
 
@@ -102,7 +102,7 @@ def _nce_grad(
     place = xp.arange(SampleLabels.shape[1]) < true
     slope = (1 - SampleLogits) * xp.where(place, -noise, SampleLogits) / (SampleLogits + noise)
     if SampleWeight is not None:
-        slope = slope * SampleWeight.reshape(-1, 1)
+        slope = slope * SampleWeight.reshape(-1, 1)[: len(Input)]
     slope = (slope * Cost_grad.reshape(-1, 1)).astype(Input.dtype)
     sparse = xp.ones(SampleLabels.shape, bool) if is_sparse else None
     return scores_grad(xp, Input, Weight, Bias, SampleLabels, slope, sparse)
@@ -117,7 +117,10 @@ def _nce_infer(op: OpView) -> None:
         )
     if weight != (classes, given[1]) and given[1] >= 0:
         raise op.fail(f"Weight must be of shape {[classes, given[1]]}, got {list(weight)}")
-    check_rows(op, "Input", "Label", "SampleWeight")
+    check_rows(op, "Input", "Label")
+    weights = op.shape("SampleWeight")[0] if op.has("SampleWeight") else -1
+    if 0 <= weights < given[0]:
+        raise op.fail(f"SampleWeight must have {given[0]} rows, as many as Input, or more, got {weights}")
     if not 0 <= op.attr("sampler") < len(SAMPLERS):
         raise op.fail(f"sampler must be in [0, {len(SAMPLERS)}), got {op.attr('sampler')}")
     if SAMPLERS[op.attr("sampler")] == "custom_dist" and not op.has("CustomDistProbs"):

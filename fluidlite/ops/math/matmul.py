@@ -151,6 +151,8 @@ def _matrices(op: OpView) -> tuple[Shape, Shape]:
 
 
 def _infer_matmul(op: OpView) -> None:
+    if op.attrs.get("head_number", 1) > 1:
+        raise op.fail("head_number must be 1: products of parts of matrices are those of reshaped ones here")
     x, y = _matrices(op)
     given_x, given_y = list(op.shape("X")), list(op.shape("Y"))
     if x[-1] != y[-2] and min(x[-1], y[-2]) >= 0:

@@ -167,6 +167,13 @@ def test_sparse_gradients_name_each_row_once(op_type):
         np.testing.assert_array_equal(sparse[slot], dense[slot][0])
 
 
+def test_nce_takes_the_first_of_more_weights():
+    attrs = {"num_total_classes": 7, "num_neg_samples": 2, "seed": 3}
+    weights = np.array([[0.5], [2.0], [9.0]], "float32")
+    more, enough = (run_kernel("nce", {**NCE, "SampleWeight": weights[:count]}, attrs) for count in (3, 2))
+    np.testing.assert_array_equal(more["Cost"][0], enough["Cost"][0])
+
+
 def test_nce_says_what_does_not_fit():
     attrs = {"num_total_classes": 7, "num_neg_samples": 2}
     with pytest.raises(OperatorError, match=r"Weight must be of shape \[6, 3\], got \[7, 3\]"):
@@ -175,7 +182,9 @@ def test_nce_says_what_does_not_fit():
         run_kernel("nce", {**NCE, "Label": LABEL + 2}, attrs)
     with pytest.raises(OperatorError, match="Label must have 2 rows, as many as Input, got 3"):
         infer("nce", {**NCE, "Label": LABEL[[0, 0, 1]]}, attrs)
-    with pytest.raises(OperatorError, match="SampleWeight must have 2 rows, as many as Input, got 1"):
+    with pytest.raises(
+        OperatorError, match="SampleWeight must have 2 rows, as many as Input, or more, got 1"
+    ):
         infer("nce", {**NCE, "SampleWeight": np.ones((1, 1), "float32")}, attrs)
     with pytest.raises(OperatorError, match="sampler custom_dist needs CustomDistProbs"):
         infer("nce", NCE, {**attrs, "sampler": 2})

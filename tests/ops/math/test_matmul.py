@@ -119,6 +119,13 @@ def test_bilinear_tensor_product(bias):
     check("bilinear_tensor_product", inputs, {}, {"Out": expected.astype("float32")}, grads=list(inputs))
 
 
+def test_heads_are_refused():
+    with pytest.raises(OperatorError, match="head_number must be 1"):
+        infer(
+            "matmul", {"X": np.ones((3, 8), "float32"), "Y": np.ones((8, 16), "float32")}, {"head_number": 4}
+        )
+
+
 def test_bilinear_weight_must_fit():
     with pytest.raises(OperatorError, match=r"Weight must be \[size, 3, 2\]"):
         infer(

@@ -81,6 +81,7 @@ def test_shape_from_variables(op_type):
     assert made.shape == (2, 3)
     np.testing.assert_array_equal(made, _out(op_type, attrs, ShapeTensor=np.array([2, 3], "int32")))
     assert infer(op_type, {"ShapeTensorList": sizes}, attrs)["Out"][0][0] == (2, 3)
+    assert infer(op_type, {"ShapeTensorList": sizes}, {**attrs, "shape": []})["Out"][0][0] == (2, 3)
 
 
 def test_half_precision_rounds_the_stream_of_single_precision():
