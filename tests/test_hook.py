@@ -119,8 +119,12 @@ def test_missing_attributes():
         match=r"fluid\.contrib\.convert_dist_to_sparse_program of Fluid 1\.8 will not be in fluidlite: Fluid 1.8's",
     ):
         fluidlite.contrib.utils.convert_dist_to_sparse_program(1)
-    with pytest.raises(NotSupportedError, match=r"_pull_sparse exists in Fluid 1\.8 but not in fluidlite"):
+    with pytest.raises(NotSupportedError, match="PSLib, whose servers"):
         fluidlite.layers.nn._pull_sparse(1)
+    with pytest.raises(
+        NotSupportedError, match=r"_has_backward_op exists in Fluid 1\.8 but not in fluidlite"
+    ):
+        fluidlite.compiler._has_backward_op(1)
     with pytest.raises(AttributeError, match="did you mean 'fc'"):
         fluidlite.layers.fcc  # noqa: B018
     with pytest.raises(AttributeError, match="'fluid' has no attribute 'qwertz'$"):

@@ -73,6 +73,8 @@ _REASONS = {
     "fluid.dataset.BoxPSDataset": f"{_BOXPS}: use InMemoryDataset",
     "fluid.dataset.FileInstantDataset": "it reads a binary form that no published tool writes: use QueueDataset",
     "fluid.framework.load_op_library": _NATIVE,
+    "fluid.layers.nn._pull_sparse": _PSLIB,
+    "fluid.layers.nn._pull_sparse_v2": _PSLIB,
     "fluid.layers.nn.op_proto": _LEFT,
     "fluid.op.CondOp": _GONE,
     "fluid.op.DynamicRecurrentOp": _GONE,

@@ -45,7 +45,8 @@ def match_matrix_tensor(
         attr=helper.param_attr, shape=[x.shape[-1], channel_num, y.shape[-1]], dtype=dtype, is_bias=False
     )
     inputs = {"X": x, "Y": y, "W": weight}
-    out, through = helper.run("match_matrix_tensor", inputs, ("Out", "Tmp"), {"dim_t": channel_num})
+    attrs = {"dim_t": channel_num}
+    out, through = helper.run("match_matrix_tensor", inputs, ("Out", "Tmp"), attrs, stop_gradient=("Tmp",))
     if not is_eager(out):
         out.lod_level = x.lod_level
     return helper.append_activation(out), through

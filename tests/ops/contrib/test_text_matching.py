@@ -79,3 +79,11 @@ def test_layers_of_matching():
     assert made[0].lod() == [[0, 4, 10]] and np.array(made[1]).shape == (18, 1)
     assert made[2].lod() == [[0, 2, 3]] and np.array(made[2]).shape == (3, 4)
     np.testing.assert_allclose(np.array(made[2])[0, 0], np.array(made[0])[0, 0])
+
+
+def test_what_match_matrix_tensor_keeps_is_not_trained():
+    """As in Paddle 1.8.5."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, y = (fluid.data(name, [None, 3], "float32", lod_level=1) for name in "xy")
+        out, kept = fluid.contrib.layers.match_matrix_tensor(x, y, 2)
+    assert kept.stop_gradient and not out.stop_gradient
