@@ -39,6 +39,9 @@ struct Elements {
             std::vector<char>().swap(data);
             spare_ = 0;
         }
+        if (2 * slots_used_ < slots.size()) slots.resize(slots_used_);
+        for (Slot &slot : slots) slot.there = false;
+        slots_used_ = 0;
         first = -1;
         turns = kept_ = 0;
         data.clear();
@@ -52,6 +55,21 @@ struct Elements {
     }
 
     int64_t count() const noexcept { return static_cast<int64_t>(ends.size()); }
+
+    /* How many bytes the one of this number has that has been written. */
+    int64_t bytes_of(int64_t number) const noexcept {
+        const size_t at = static_cast<size_t>(number);
+        return ends[at] - (at == 0 ? 0 : ends[at - 1]);
+    }
+
+    /* Takes away the last one that has been written, which has no levels. */
+    void pop(char *out) noexcept {
+        const size_t bytes = static_cast<size_t>(bytes_of(count() - 1)), left = data.size() - bytes;
+        if (bytes > 0) std::memcpy(out, data.data() + left, bytes);
+        data.resize(left);
+        ends.pop_back();
+        level_ends.pop_back();
+    }
 
     /* A turn begins: what has been written so far stays. */
     void turn() noexcept {
@@ -114,8 +132,46 @@ struct Elements {
         ends.push_back(static_cast<int64_t>(data.size()));
     }
 
+    /* Elements by index, each in memory of its own, which stays for the next; apart from all of the above. */
+    struct Slot {
+        std::vector<char> data;
+        bool there = false;
+    };
+    std::vector<Slot> slots;
+
+    /* How many slots there are up to the last one that has been written. */
+    int64_t length() const noexcept { return static_cast<int64_t>(slots_used_); }
+
+    /* The element in a slot; NULL if there is none of so many bytes. */
+    char *get(int64_t index, int64_t bytes) noexcept {
+        if (index < 0 || index >= length()) return nullptr;
+        Slot &slot = slots[static_cast<size_t>(index)];
+        return slot.there && static_cast<int64_t>(slot.data.size()) == bytes ? slot.data.data() : nullptr;
+    }
+
+    /* Whether there is an element of another size in a slot. */
+    bool differs(int64_t index, int64_t bytes) const noexcept {
+        if (index < 0 || index >= length()) return false;
+        const Slot &slot = slots[static_cast<size_t>(index)];
+        return slot.there && static_cast<int64_t>(slot.data.size()) != bytes;
+    }
+
+    /* Room for an element in a slot, which is there from now on; throws std::bad_alloc. */
+    char *put(int64_t index, int64_t bytes) {
+        const size_t at = static_cast<size_t>(index), size = static_cast<size_t>(bytes);
+        if (at >= slots.size()) slots.resize(at + 1);
+        Slot &slot = slots[at];
+        if (slot.data.capacity() > 8 * size) std::vector<char>().swap(slot.data);
+        slot.data.resize(size);
+        slot.there = true;
+        if (at >= slots_used_) slots_used_ = at + 1;
+        return slot.data.data();
+    }
+
+    void take_out(int64_t index) noexcept { slots[static_cast<size_t>(index)].there = false; }
+
   private:
-    size_t kept_ = 0;
+    size_t kept_ = 0, slots_used_ = 0;
     int spare_ = 0; /* how often `begin` has found much memory for little */
 };
 

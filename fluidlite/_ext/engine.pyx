@@ -45,19 +45,10 @@ include "engine/sizes.pxi"
 cdef extern from "engine/plan.h" namespace "fl" nogil:
     enum:
         FL_PAUSE
-        FL_GROW
         FL_UNFIT
     cdef struct Find:
         int64_t position
         int64_t size
-    cdef cppclass Turns:
-        vector[size_t] slots
-        vector[pair[int64_t, size_t]] roots
-        vector[pair[int64_t, size_t]] expected
-        size_t columns
-        const int64_t *addresses
-        const int64_t *values
-        cbool changes(size_t turn) noexcept
     enum:
         LOOP_PACKED
         LOOP_EACH
@@ -110,9 +101,6 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void set_time(size_t k, int64_t begin, int64_t ns)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
         int run(size_t &at, size_t end, cbool timed) noexcept
-        cbool fits(const Turns &turns, size_t turn) except +
-        int take_turns(const Turns &turns, size_t &turn, size_t end, cbool settled, char *arena, int64_t capacity,
-                       size_t &at, cbool &within) except +
 
 
 LOOP_KINDS = {"packed": LOOP_PACKED, "each": LOOP_EACH, "same": LOOP_SAME, "carried": LOOP_CARRIED, "last": LOOP_LAST}
@@ -140,7 +128,6 @@ cdef class Engine(Bindings):
 
     cdef list callables
     cdef list bodies  # engines of the turns of loops
-    cdef Turns turns
     cdef bint timed
     cdef public bint release_gil
     cdef readonly Py_ssize_t failed
@@ -402,101 +389,6 @@ cdef class Engine(Bindings):
                 at += 1
         finally:
             self.running = False
-
-    def set_turns(self, slots, roots, expected) -> None:
-        """Declare what `take_turns` is given for each turn.
-
-        Args:
-            slots: those that point somewhere else in each turn.
-            roots: pairs of a root of `sizes` and the column of the table of values that it takes.
-            expected: pairs of a register of `sizes` and the column that has the value it must come to.
-        """
-        cdef Turns turns
-        self.check_idle()
-        for slot in slots:
-            self.check_slot(slot)
-            turns.slots.push_back(slot)
-        for register, column in (*roots, *expected):
-            if not 0 <= register < len(self.sizes) or column < 0:
-                raise IndexError(f"register {register} is not among the {len(self.sizes)} sizes, or column {column} none")
-            turns.columns = max(<size_t> turns.columns, <size_t> column + 1)
-        for root, column in roots:
-            if not self.sizes.sizes.is_root(root):
-                raise ValueError(f"register {root} is computed: only a root of sizes can be set")
-            turns.roots.push_back((root, column))
-        for register, column in expected:
-            turns.expected.push_back((register, column))
-        self.turns = turns
-
-    cdef int give_turns(self, const int64_t[:, ::1] addresses, const int64_t[:, ::1] values) except -1:
-        """Have `turns` read these tables, which the caller holds."""
-        if addresses.shape[1] != <Py_ssize_t> self.turns.slots.size() or values.shape[1] < <Py_ssize_t> self.turns.columns:
-            raise ValueError(f"the turns need {self.turns.slots.size()} addresses and {self.turns.columns} sizes each, "
-                             f"got {addresses.shape[1]} and {values.shape[1]}")
-        if addresses.shape[0] != values.shape[0]:
-            raise ValueError(f"there are addresses for {addresses.shape[0]} turns, but sizes for {values.shape[0]}")
-        self.turns.columns = values.shape[1]
-        self.turns.addresses = &addresses[0, 0] if addresses.size else NULL
-        self.turns.values = &values[0, 0] if values.size else NULL
-        return 0
-
-    def fitting(self, addresses, values) -> int:
-        """How many of the first turns of `take_turns` have sizes that the guards admit, and that are as expected."""
-        cdef size_t turn, count = len(values)
-        self.check_idle()
-        self.give_turns(addresses, values)
-        self.unsettled = True
-        for turn in range(count):
-            if self.turns.changes(turn) and not self.plan.fits(self.turns, turn):
-                return turn
-        return count
-
-    def take_turns(self, addresses, values) -> None:
-        """Run all instructions, which must be native, once for each turn of a loop.
-
-        Args:
-            addresses: int64 [turns, slots]: where the slots of `set_turns` point, which are empty afterwards; the caller
-                keeps that memory alive.
-            values: int64 [turns, columns]: the sizes of each turn, which must fit (`fitting`).
-
-        Raises:
-            KernelFailure: an instruction failed.
-            MemoryError: the temporaries of a turn need more memory than there is.
-        """
-        cdef size_t turn = 0, end = len(addresses), at = 0, slot
-        cdef int64_t capacity
-        cdef char *arena
-        cdef int code
-        cdef bint settled = False
-        cdef cbool within = False
-        self.check_idle()
-        self.give_turns(addresses, values)
-        self.spare()
-        self.running = True
-        self.failed = -1
-        try:
-            while True:
-                arena = <char *> cnp.PyArray_DATA(self.arena)
-                capacity = cnp.PyArray_DIM(self.arena, 0)
-                with nogil:
-                    code = self.plan.take_turns(self.turns, turn, end, settled, arena, capacity, at, within)
-                settled = False
-                if code == FL_OK:
-                    break
-                if code == FL_PAUSE:
-                    PyErr_CheckSignals()
-                elif code == FL_GROW:
-                    self.running = False
-                    self.settle()
-                    self.running = settled = True
-                else:
-                    self.failed = at
-                    raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]))
-        finally:
-            self.running = False
-            self.unsettled = True
-            for slot in self.turns.slots:
-                self.plan.set(slot, NULL)
 
     def profile(self, bint on) -> None:
         """Switch the timing of single instructions on or off; either way the recorded times are cleared."""

@@ -28,10 +28,9 @@ enum StepKind : int {
     STEP_LOOP    /* all turns of a loop */
 };
 
-/* Codes of Plan::run and Plan::take_turns besides those of abi.h. */
+/* Codes of Plan::run besides those of abi.h. */
 enum {
     FL_PAUSE = -1, /* a loop has turned for a while: look for signals, then go on */
-    FL_GROW = -2,  /* a turn needs more memory for temporaries than there is */
     FL_UNFIT = -3  /* the plan is not for the sizes that have been found */
 };
 
@@ -39,21 +38,6 @@ enum {
  * is no root. */
 struct Find {
     int64_t position, size;
-};
-
-/* What changes from turn to turn of a loop, a row for each turn: where `slots` point, and sizes. */
-struct Turns {
-    std::vector<size_t> slots;
-    std::vector<std::pair<int64_t, size_t>> roots, expected; /* register, column: which are set, and what others come to */
-    size_t columns = 0;
-    const int64_t *addresses = nullptr;
-    const int64_t *values = nullptr;
-
-    /* Whether a turn has other sizes than the one before. */
-    bool changes(size_t turn) const noexcept {
-        const int64_t *row = values + turn * columns;
-        return turn == 0 || !std::equal(row, row + columns, row - columns);
-    }
 };
 
 /* All turns of a loop, each of which is a run of another plan; see loop.h. */
@@ -355,45 +339,6 @@ class Plan {
      * now and then, and with the kernel's code at a failure. `at` tells where it stopped, or goes on. */
     int run(size_t &at, size_t end, bool timed) noexcept {
         return timed ? steps<true>(at, end) : steps<false>(at, end);
-    }
-
-    /* Whether the guards hold in turn `turn`, and what is expected; its sizes are those of the plan from now on. */
-    bool fits(const Turns &turns, size_t turn) {
-        const int64_t *row = turns.values + turn * turns.columns;
-        for (const auto &[root, column] : turns.roots) sizes->set(root, row[column]);
-        if (!sizes->evaluate() || !sizes->holds()) return false;
-        for (const auto &[reg, column] : turns.expected) {
-            if (sizes->get(reg) != row[column]) return false;
-        }
-        return true;
-    }
-
-    /* Runs all instructions once for each turn from `turn` up to `end`. Stops with the code of `run`, where `at` tells at
-     * which instruction; with FL_GROW before a turn that needs more than the `capacity` bytes at `arena`; and with FL_PAUSE
-     * between turns, or `within` one that has a loop, now and then. `turn` tells where it stopped, or goes on, `at` where
-     * within it; `settled`: whether its sizes are those of the plan. */
-    int take_turns(const Turns &turns, size_t &turn, size_t end, bool settled, char *arena, int64_t capacity, size_t &at,
-                   bool &within) {
-        const size_t n = turns.slots.size();
-        for (; turn < end; ++turn, settled = false) {
-            for (size_t k = 0; k < n; ++k) {
-                set(turns.slots[k], reinterpret_cast<void *>(static_cast<intptr_t>(turns.addresses[turn * n + k])));
-            }
-            if (!settled && !within && turns.changes(turn)) {
-                fits(turns, turn);
-                if (resize() > capacity) return FL_GROW;
-                point(arena);
-            }
-            if (!within) at = 0;
-            const int code = run(at, size(), false);
-            within = code == FL_PAUSE;
-            if (code != FL_OK) return code;
-            if (pauses()) {
-                ++turn;
-                return FL_PAUSE;
-            }
-        }
-        return FL_OK;
     }
 
   private:

@@ -15,120 +15,16 @@ import numpy as np
 
 from ..._ext.engine import Elements
 from ...base.dtypes import VarType, to_vartype
-from ...base.sizes import INFINITE, is_fixed
 from ...base.tensor_array import TensorArray
 from ...framework import Block, Operator
-from ...ops.native import bytes_of_row, itemsize, numel
-from ...ops.op_view import FIND
-from ...ops.registry import Call, OpDef, OpView, Shape
+from ...ops.registry import OpDef, Shape
+from ..plan.elements import FOUND, READ, TURN, WRITE
 from ..plan.found import Missed
 from ..plan.shapes import CannotPlan, in_place_of
 from .environment import Environment
 
 ELEMENT = "@ELEMENT"
 """Stands behind the name of an array that is read: an element, for its shape."""
-
-ELEMENTS = "@ELEMENTS"
-"""Stands behind the name of an array: its elements, as kernels have them."""
-
-
-def _check(op: OpView, slot: str) -> None:
-    if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
-        raise CannotPlan(f"the index {op.name('I')!r} of an array is no int64 of one element")
-
-
-def _infer_read(op: OpView) -> None:
-    _check(op, "Like")
-    op.set("Out", op.shape("Like"), op.dtype("Like"))
-
-
-def _native(op: OpView, kernel: str, slot: str) -> Call:
-    levels = op.lod(slot)
-    ints = [numel(op, slot) * itemsize(op, slot), *(8 * op.meta.shape(level)[0] for level in levels)]
-    index = [op.name("I")] if op.has("I") else []
-    return Call(kernel, [op.attr("array") + ELEMENTS, *index, op.name(slot), *levels], ints)
-
-
-def _infer_found(op: OpView) -> None:
-    _check(op, "Out")
-    shape, dtype, levels = op.attr("like")
-    assert shape, "elements without dimensions do not come in several sizes"
-    found = op.found("Out", [shape[0], len(levels), *levels], [2, INFINITE, *(3 for _ in levels)])
-    assert found is not None, "these operators are made where sizes may be found"
-    rows, _, *counts = found
-    op.set("Out", (rows, *shape[1:]), dtype)
-    op.carry("Out", [op.offsets("Out", count - 1, level) for level, count in enumerate(counts)])
-
-
-def _native_found(op: OpView) -> list[Call]:
-    read, array = _native(op, "element_read", "Out"), op.attr("array") + ELEMENTS
-    levels = op.lod("Out")
-    room = 2 + len(levels)
-    found = op.scratch("Out", "FOUND", (room,), VarType.INT64)
-    wanted = [op.shape("Out")[0], len(levels), *(op.meta.shape(level)[0] for level in levels)]
-    places = [n for pair in enumerate(wanted) for n in pair]
-    look = Call("element_find", [array, op.name("I"), found], [bytes_of_row(op, "Out"), len(levels), room])
-    return [look, Call(FIND, [found], places), read]
-
-
-def _by_hand(xp: Any, **slots: Any) -> Any:
-    raise NotImplementedError("elements of arrays are read and written by native kernels")
-
-
-READ = OpDef(
-    "read_element",
-    inputs=("I", "Like#"),
-    attrs={"array": ""},
-    infer=_infer_read,
-    kernel=_by_hand,
-    native=lambda op: _native(op, "element_read", "Out"),
-    lod_from=None,
-    doc="The element at index I of an array whose elements are like Like.",
-)
-FOUND = OpDef(
-    "find_element",
-    inputs=("I",),
-    attrs={"array": "", "like": None},
-    infer=_infer_found,
-    kernel=_by_hand,
-    native=_native_found,
-    lod_from=None,
-    doc="The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
-)
-TURN = OpDef(
-    "begin_turn",
-    inputs=(),
-    outputs=(),
-    attrs={"arrays": ()},
-    infer=lambda op: None,
-    kernel=_by_hand,
-    native=lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]),
-    host=True,
-    doc="What has been written to arrays before stays, whatever becomes of the turn.",
-)
-WRITE = OpDef(
-    "write_element",
-    inputs=("X", "I"),
-    outputs=(),
-    attrs={"array": ""},
-    infer=lambda op: _check(op, "X"),
-    kernel=_by_hand,
-    native=lambda op: _native(op, "element_write", "X"),
-    host=True,
-    doc="Puts X at index I of an array.",
-)
-
-KEEP = OpDef(
-    "keep_element",
-    inputs=("X",),
-    outputs=(),
-    attrs={"array": ""},
-    infer=lambda op: None,
-    kernel=_by_hand,
-    native=lambda op: _native(op, "element_keep", "X"),
-    host=True,
-    doc="Keeps what X is in the end of a turn, behind what it was before.",
-)
 
 
 def on_array(op: Operator) -> bool:
@@ -241,16 +137,4 @@ def leave(elements: Elements, name: str, dtype: np.dtype, shape: Shape, environm
     environment.put(name, array)
 
 
-__all__ = [
-    "ELEMENTS",
-    "FOUND",
-    "KEEP",
-    "READ",
-    "TURN",
-    "WRITE",
-    "arrays_in",
-    "begin",
-    "leave",
-    "on_elements",
-    "with_samples",
-]
+__all__ = ["arrays_in", "begin", "leave", "on_elements", "with_samples"]

@@ -21,8 +21,6 @@ from ..tensors.scope import Scope
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ..plan.counted import Counted
-    from ..turns.form import Taken, Turns
 
 
 class Run(Protocol):
@@ -37,22 +35,13 @@ class Run(Protocol):
         """Run the operators of `block` in an environment that was made for it."""
         ...
 
-    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
+    def loop(self, op: Operator, environment: Environment) -> bool | None:
         """Run the turns of the `while` operator `op`, one of which is due, if that can be done without this function's
-        caller; False if it cannot, None if the turn that is due now cannot. `arrays`: whether it is one that goes
-        through arrays."""
-        ...
-
-    def counted(self, op: Operator) -> Counted | None:
-        """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
+        caller; False if it cannot, None if the turn that is due now cannot."""
         ...
 
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""
-        ...
-
-    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
-        """Take all turns of a loop, however many, without this function's caller; None if nothing has been done."""
         ...
 
 

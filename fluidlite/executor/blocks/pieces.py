@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...base.lod import Lod
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator, Program
-from ...ops.registry import LEVEL, grad_name
+from ...ops.registry import EMPTY, LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
 from ..host.plan import Plan
-from ..plan.branching import in_pieces, read_before, reads, results
-from ..plan.shapes import CannotPlan, live, takes_no_part, works_alone
+from ..plan.branching import ON_ARRAYS, everywhere, in_line, read_before, reads, results
+from ..plan.shapes import CannotPlan, is_no_tensor, live, takes_no_part, works_alone
+from ..plan.turning import TAKEN
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .array_elements import on_array
 from .environment import Environment
 from .single_op import Alone
 
-if TYPE_CHECKING:
-    from ..plan.counted import Counted
-    from ..turns.run import TurnPlans
+BY_TURNS = ("recurrent", "recurrent_grad", "while_grad")
+"""Operators whose turns Python takes where they are on their own."""
 
 PIECES_KEPT = 16
 """How many plans are kept for one place in a block."""
@@ -118,24 +118,28 @@ class Piece:
 class Pieces:
     """The pieces of one block: by position, those made so far, the one used last in front."""
 
-    def __init__(self, block: Block, ops: list[Operator], wanted: Iterable[str]) -> None:
+    def __init__(
+        self, block: Block, ops: list[Operator], wanted: Iterable[str], fetches: Iterable[str]
+    ) -> None:
         self.block = block
+        self._fetches = frozenset(fetches)
         self.ops = ops = _together(ops)
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.finds = False  # whether turns of that loop find sizes
         self.no_loop = ""  # why the block's turns are taken one by one
         self.has_arrays = any(map(on_array, ops))
-        self.counted: Counted | None = None
-        self.odd = ""  # why the turns of a loop of this block cannot be taken at once
-        self.turns: dict[Any, TurnPlans] = {}  # the same for loops whose turns have a number
-        self.alone = [works_alone(op) and not in_pieces(op) for op in ops]
+        self.alone = [works_alone(op) and not in_line(op) and op.type not in TAKEN | ON_ARRAYS for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
         self._last: dict[str, int] = {}
         for at, op in enumerate(ops):
             for name in op.reads():
                 self._last[name] = at
+
+    def alone_at(self, at: int) -> bool:
+        """Whether the operator at a position is in a plan only if others stand in its place."""
+        return self.ops[at].type in TAKEN | ON_ARRAYS
 
     def stretch(self, begin: int) -> int:
         """The position behind the last operator that may be in one plan with the one at `begin`."""
@@ -147,10 +151,39 @@ class Pieces:
     def needed(self, begin: int, end: int) -> list[str]:
         """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
         written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
+        written.pop(EMPTY, None)
         return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
+
+    def check_whole(self, begin: int, end: int) -> None:
+        """Raise CannotPlan unless nobody but the operators from `begin` to `end` knows what of theirs is no tensor:
+        arrays, rank tables, and what is kept for gradients.
+        """
+        ops = self.ops[begin:end]
+        known = {name for op in ops for name in _unlike_tensors(op)}
+        if not known:
+            return
+        within = {id(op) for op in everywhere(ops)}
+        others = (op for block in self.block.program.blocks for op in block.ops if id(op) not in within)
+        leaving = known & self._fetches
+        leaving |= {name for op in others for name in (*op.reads(), *op.writes()) if name in known}
+        for op in ops if leaving else ():
+            for name in _unlike_tensors(op) & leaving:
+                raise CannotPlan(f"others know {name!r} as well", op)
 
     def keep(self, begin: int, piece: Piece) -> None:
         self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
+
+
+def _unlike_tensors(op: Operator) -> set[str]:
+    """What is no tensor of what an operator works on, and the blocks that it runs."""
+    if not works_alone(op):
+        return set()
+    return {
+        name
+        for each in everywhere([op])
+        for name in (*each.reads(), *each.writes())
+        if is_no_tensor(each, name)
+    }
 
 
 def _together(ops: Iterable[Operator]) -> list[Operator]:
@@ -232,12 +265,13 @@ class Blocks:
         found = self._pieces.get(block.idx)
         if found is None:
             wanted = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
-            wanted.update(self.fetches if block.idx == 0 else ())
+            fetches = self.fetches if block.idx == 0 else ()
+            wanted.update(fetches)
             wanted.update(name for op in block.ops for name in op.output_arg_names if name not in block.vars)
             ops = block.ops if self._ops is None or block.idx else self._ops
             ops = live(ops, wanted) if block.idx == 0 else ops
             ops = [op for op in ops if not takes_no_part(op)]
-            found = self._pieces[block.idx] = Pieces(block, ops, wanted)
+            found = self._pieces[block.idx] = Pieces(block, ops, wanted, fetches)
         return found
 
     def written(self, scope: Scope) -> Ranges:
@@ -254,17 +288,17 @@ class Blocks:
         """What each block was cut into, a line for each instruction."""
         lines = []
         for index, pieces in sorted(self._pieces.items()):
-            reason = "" if pieces.loops else pieces.odd or pieces.no_loop
+            reason = "" if pieces.loops else pieces.no_loop
             lines.append(f"block {index}:" + (f" turn by turn: {reason}" if reason else ""))
             lines += [line for loop in pieces.loops for line in loop.describe()]
-            for turns in pieces.turns.values():
-                lines += [f"  turn by turn: {turns.refused}"] if turns.refused else turns.describe()
             for begin, made in sorted(pieces.made.items()):
                 for piece in made:
                     if piece.plan is not None:
                         lines += piece.describe()
                     else:
-                        lines.append(f"  {pieces.ops[begin].type} on its own: {piece.reason}")
+                        kind = pieces.ops[begin].type
+                        way = "turn by turn" if kind in BY_TURNS else "on its own"
+                        lines.append(f"  {kind} {way}: {piece.reason}")
         return "\n".join(lines)
 
 

@@ -11,7 +11,6 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..blocks.environment import Environment, Run
-from ..turns.loops import take_while, take_while_grad
 from .sums import Sums
 
 
@@ -37,16 +36,11 @@ def run_while(run: Run, op: Operator, environment: Environment) -> None:
     (condition,) = op.inputs["Condition"]
     kept = kept_names(op)
     turns: list[Environment] = []
-    together = True
+    together: bool | None = None
     while truth(op, condition, environment):
-        if together and run.loop(op, environment):
+        together = run.loop(op, environment) if together is None else False
+        if together:
             return
-        if not turns and take_while(run, op, environment):
-            return
-        looped = run.loop(op, environment, arrays=True) if together else False
-        if looped:
-            return
-        together = looped is None
         turn = Environment(block, environment)
         run.run_block(block, turn)
         if kept is not None:
@@ -78,9 +72,7 @@ def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
     for name, inside, out in wanted:
         if inside not in arrays and isinstance(environment.get(name, op), TensorArray):
             arrays[inside] = environment.get(out, op)
-    sums = take_while_grad(run, op, state, arrays, [inside for _, inside, _ in wanted])
-    if sums is None:
-        arrays, sums = _turn_by_turn(run, op, state, arrays, [inside for _, inside, _ in wanted])
+    arrays, sums = _turn_by_turn(run, op, state, arrays, [inside for _, inside, _ in wanted])
     for name, inside, out in wanted:
         if inside in arrays:
             environment.put(out, arrays[inside])

@@ -10,20 +10,11 @@ from ...framework.gradients.blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..blocks.environment import Environment, Run
-from ..turns.recurrent import Steps, take_recurrent, take_recurrent_grad
 from .sums import Sums
 
 
 def run_recurrent(run: Run, op: Operator, environment: Environment) -> None:
     """Run the block for each step; of each of them only what its gradient reads is kept."""
-    made = take_recurrent(run, op, environment) or _step_by_step(run, op, environment)
-    for name, array in made.stacked.items():
-        environment.put(name, array)
-    for name in op.outputs.get("step_scopes", ()):
-        environment.put(name, made.kept)
-
-
-def _step_by_step(run: Run, op: Operator, environment: Environment) -> Steps:
     block = op.attrs["sub_block"]
     inputs = [(name, environment.get(name, op)) for name in op.inputs["inputs"]]
     before, after = op.attr("ex_states"), op.attr("states")
@@ -44,7 +35,10 @@ def _step_by_step(run: Run, op: Operator, environment: Environment) -> Steps:
             _stack(run, op, made, name, step, len(steps), turn.get(name, op))
         if kept is not None:
             turns.append(turn.only(kept))
-    return Steps(made, {}, states, turns)
+    for name, array in made.items():
+        environment.put(name, array)
+    for name in op.outputs.get("step_scopes", ()):
+        environment.put(name, turns)
 
 
 def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None:
@@ -54,19 +48,6 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
     are stacked, those of what the block reads from outside added up.
     """
     arriving = _arriving(run, op, environment)
-    made = take_recurrent_grad(run, op, environment, arriving)
-    if made is None:
-        made = _step_by_step_back(run, op, environment, arriving)
-    _give(run, op, environment, "initial_states", made.states)
-    # A variable that is an input several times is one variable in the block.
-    _give(run, op, environment, "inputs", [made.stacked.pop(name, None) for name in op.inputs["inputs"]])
-    sums = [made.sums.get(name) for name in op.inputs.get("parameters", ())]
-    _give(run, op, environment, "parameters", sums)
-
-
-def _step_by_step_back(
-    run: Run, op: Operator, environment: Environment, arriving: list[tuple[str, Any]]
-) -> Steps:
     block = op.attrs["sub_block"]
     turns: Sequence[Environment] = environment.get(op.inputs["step_scopes"][0], op)
     steps = _steps(op, [(name, environment.get(name, op)) for name in op.inputs["inputs"]])
@@ -92,7 +73,11 @@ def _step_by_step_back(
             part = turn.values.get(grad_name(name))
             if part is not None:
                 sums.add(name, part)
-    return Steps(stacked, sums.values, states, ())
+    _give(run, op, environment, "initial_states", states)
+    # A variable that is an input several times is one variable in the block.
+    _give(run, op, environment, "inputs", [stacked.pop(name, None) for name in op.inputs["inputs"]])
+    parameters = [sums.values.get(name) for name in op.inputs.get("parameters", ())]
+    _give(run, op, environment, "parameters", parameters)
 
 
 def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:

@@ -21,6 +21,7 @@ from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView,
 from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis, analysed
+from ..plan.elements import CLEAR, ELEMENTS, MAY_MISS, ON_ELEMENTS
 from ..plan.found import Missed, Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
@@ -34,6 +35,9 @@ from . import memory
 from .lowering import Lowering
 from .packing import packed_in_line
 from .registers import Registers
+
+HARMLESS = (*marks.MARKS, marks.FULL, RANK, *ON_ELEMENTS)
+"""Operators that may be run again, though they do something besides computing."""
 
 MOST_UNDONE = 1 << 20
 """Of persistable variables that change before all sizes are known at most so many bytes are copied in each step."""
@@ -125,6 +129,12 @@ class Plan(StepPlan):
         self._of_ranks = [name for _, names in self._ranked.values() for name in names]
         self._of_ranks += [name for _, _, names in self._others for name in names]
         self._fed = frozenset([*self.feed_names, *self._later, *self._of_ranks])
+        self._elements = {
+            name + ELEMENTS: engine.Elements()
+            for op, _ in analysis.steps
+            if op.definition is CLEAR
+            for name in op.attrs["arrays"]
+        }
         self._registers = Registers(self.meta.sizes)
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
@@ -134,6 +144,7 @@ class Plan(StepPlan):
         fetches = [*fetches, *(name for levels in self.levels for name in levels)]
         self.instructions = instructions = self._lower(analysis.steps, fetches)
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}
+        self._again = True  # whether a step that asks for what is not there can be run in another way
         self._undone: list[Any] = []  # arrays that are as they were if sizes do not fit
         self._changed_early = self._before_finding(instructions)
         self._allocate(instructions, fetches)
@@ -222,14 +233,26 @@ class Plan(StepPlan):
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
         ends = [at for at, each in enumerate(instructions) if _finds(each)]
-        early = instructions[: ends[-1]] if ends else ()
+        asking = MAY_MISS if ends else MAY_MISS[:2]
+        asks = [at for at, each in enumerate(instructions) if each.op.definition in asking]
+        last = max([*ends[-1:], *asks[-1:]], default=0)
+        begun: list[int] = []
+        for at, each in enumerate(instructions):  # what is in a loop comes before the next turn
+            if each.action in marks.BEGINS:
+                begun.append(at)
+            elif each.action in marks.ENDS and begun.pop() < last < at and each.action is marks.AGAIN:
+                last = at
+        early = instructions[:last]
         for each in instructions[ends[0] :] if ends else ():
             # Whether there is a body for each turn is looked at before a step, by sizes known by then.
             if isinstance(each.action, Call) and each.action.kernel == TURNS:
                 raise CannotPlan("a loop stands behind sizes that are found", each.op)
         for op in {id(op): op for each in early for op in each.ops}.values():
             definition = op.definition
-            if definition.random or (definition.host and definition not in (*marks.MARKS, marks.FULL, RANK)):
+            if definition.random or (definition.host and definition not in HARMLESS):
+                if not ends:
+                    self._again = False
+                    return []
                 raise CannotPlan(f"sizes are found behind operator {op.type}, which cannot be undone", op)
         names = sorted(self._persistables(early))
         if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:
@@ -254,7 +277,9 @@ class Plan(StepPlan):
         memory.share_in_place(instructions, self._storages, self._roots)
 
     def _temporary(self, name: str) -> bool:
-        return name not in self.meta.known and name not in self._fed and not self.meta.is_persistable(name)
+        if name in self.meta.known or name in self._fed or name in self._elements:
+            return False
+        return not self.meta.is_persistable(name)
 
     def _bytes_now(self, name: str) -> int:
         return current(self.meta.bytes(name)) if name in self.meta.shapes else 0
@@ -271,6 +296,7 @@ class Plan(StepPlan):
             *self.meta.persistable,
             *self.meta.known,
             *self._storages,
+            *self._elements,
         ):
             self._slot(name)
         self.ops = [each.op for each in instructions]
@@ -315,6 +341,8 @@ class Plan(StepPlan):
                     self._shapes[name] = self._registers.shape(self.meta.shapes[name])
         for name, array in self.meta.known.items():
             self.engine.bind(self._slots[name], array)
+        for name, elements in self._elements.items():
+            self.engine.set_pointer(self._slots[name], elements.address)
 
     def _add_loop(self, at: int, form: LoopForm, call: Call) -> None:
         """Give the engine a loop whose turns are plans of their own."""
@@ -452,6 +480,12 @@ class Plan(StepPlan):
         if failure.code == engine.UNFIT:
             return Missed("it finds other sizes", sizes=self._found_by(failure))
         op = self.ops[failure.index]
+        if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
+            if self._again:
+                return Missed("it asks for elements of an array that are not there")
+            number, _, count = failure.err[:3]
+            reason = f"the tensor array has {count} elements, and none that fits at index {number}"
+            return failures.in_operator(op, ValueError(reason))
         return failures.in_operator(op, failures.native(op, failure.code, failure.err))
 
     def _found_by(self, failure: engine.KernelFailure) -> dict[str, int]:

@@ -17,7 +17,9 @@ from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
 from . import branching, float16, marks, selecting, sparse, turning, unrolling
-from .shapes import CannotPlan, ExactMeta, Named, fold, infer, live, takes_no_part
+from .elements import CLEAR, GET
+from .in_line import InLine
+from .shapes import CannotPlan, ExactMeta, Named, Unfound, fold, in_place_of, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
@@ -41,7 +43,7 @@ class Analysis:
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
         named: what is said of feeds; by default those sizes vary that the block leaves open.
         make_body: what makes plans for the turns of loops.
-        empty: see `branching.InLine`.
+        empty: see `in_line.InLine`.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -86,12 +88,30 @@ class Analysis:
         self.fetches = self._fetches([versions.latest(name) for name in fetches])
 
     def _in_line(self, ops: Sequence[Operator], fetches: Sequence[str]) -> list[Operator]:
-        """Operators with the blocks of branches in their places."""
+        """Operators with the blocks of branches and loops in their places.
+
+        An array is a name for its elements, or else memory of the engine's.
+        """
+        try:
+            return self._lines(ops, fetches, False)
+        except CannotPlan as refusal:
+            if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)):
+                raise
+            try:
+                return self._lines(ops, fetches, True)
+            except CannotPlan:
+                raise refusal from None
+
+    def _lines(self, ops: Sequence[Operator], fetches: Sequence[str], arrays: bool) -> list[Operator]:
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
-        lines = branching.InLine({*self.meta.shapes, *perhaps}, self._empty)
+        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays)
         steps = unrolling.Unrolling(self.meta.has)
         loops = turning.Turning(ops)
-        made = [*lines.of(loops.of(steps.of(ops)))]
+        made = [*lines.of(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
+        if lines.kept:
+            made.insert(0, in_place_of(ops[0], CLEAR, {}, {}, {"arrays": lines.kept}))
+        read = {*fetches}.union(*(op.reads() for op in made))
+        made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
         self.unset, self._unrolled = lines.unset, steps.any or loops.any
         return live(made, sparse.wholes(fetches)) if loops.any else made
 
@@ -130,13 +150,14 @@ class Analysis:
                 found = len(self.meta.finding)
                 for ready in self._ready(op, bool(around)):
                     steps += self._step(ready, once, writes)
-                if around and len(self.meta.finding) > found:
+                if len(self.meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
                 if not around:
                     raise
                 # What is wrong in a branch is told when it is taken.
-                raise CannotPlan(str(refusal), around[0], getattr(refusal, "passing", False)) from None
+                kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
+                raise kind(str(refusal), around[0], getattr(refusal, "passing", False)) from None
             if op.definition in marks.ENDS:
                 around.pop()
         return steps
@@ -173,7 +194,7 @@ class Analysis:
 
 
 def analysed(make: Callable[[set[int]], Analysis]) -> Analysis:
-    """The `Analysis` that `make` makes of the branches that nothing goes through, by `branching.InLine`."""
+    """The `Analysis` that `make` makes of the branches that nothing goes through, by `in_line.InLine`."""
     empty: set[int] = set()
     while True:
         try:

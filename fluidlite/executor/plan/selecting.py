@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from ...base.dtypes import VarType
 from ...framework import Operator
-from .branching import in_pieces, written_outside
+from ...framework.gradients.blocks import kept_names
+from .branching import in_line, written_outside
 from .shapes import in_place_of
 
 
 def _changes_persistable(op: Operator) -> bool:
     """Whether an operator is a branch without gradient that changes only persistable variables."""
-    return op.type == "conditional_block" and in_pieces(op) and not written_outside(op)
+    return (
+        op.type == "conditional_block" and in_line(op) and kept_names(op) is None and not written_outside(op)
+    )
 
 
 def without_branches(ops: Iterable[Operator]) -> Iterator[Operator]:

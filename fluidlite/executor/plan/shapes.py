@@ -117,6 +117,9 @@ class ExactMeta:
         self.ranks: dict[str, str] = {}  # rank table -> the offsets of the sequences that it is of
         self.in_order: dict[str, Other] = {}  # offsets of others in the order of a table -> these
         self.in_turns: dict[str, InTurns] = {}  # what loops have made -> what it is in a turn
+        self.kinds: dict[
+            str, tuple[Shape, VarType]
+        ] = {}  # array in memory of the engine's -> an element of it
         self.matched: list[tuple[str, str]] = []  # fed offsets that are the same
         self.roots: dict[str, Any] = {}  # what sizes are called in `named` -> these
         self._feeds: Mapping[str, np.ndarray] = feeds
@@ -444,7 +447,7 @@ def works_alone(op: Operator) -> bool:
     definition = op.definition
     if definition.infer is None or definition.control or definition.updates or definition.unset:
         return True
-    return any(_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
+    return any(is_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
 
 
 def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
@@ -486,7 +489,8 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     return view
 
 
-def _no_tensor(op: Operator, name: str) -> bool:
+def is_no_tensor(op: Operator, name: str) -> bool:
+    """Whether a variable is an array of tensors, a rank table, or what is kept for a gradient."""
     var = op.block._find_var_recursive(name)
     return var is not None and var.type in _NO_TENSORS
 

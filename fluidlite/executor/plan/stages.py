@@ -16,7 +16,8 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from .branching import InLine, in_line
+from .branching import in_line, keeps_turns
+from .in_line import InLine
 from .marks import MERGE
 from .shapes import CannotPlan, live, works_alone
 
@@ -66,7 +67,7 @@ def stages(
     Raises CannotPlan if one of them runs blocks that are no branches.
     """
     ends = [*carried.values(), *wanted, *sums]
-    if any(works_alone(op) and not in_line(op) for op in ops):
+    if any(works_alone(op) and (not in_line(op) or keeps_turns(op)) for op in ops):
         raise CannotPlan("it runs blocks")
     mattering = live(list(ops), ends)
     if any(map(in_line, mattering)):

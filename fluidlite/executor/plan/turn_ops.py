@@ -355,13 +355,10 @@ def _carried_rows(op: OpView, form: LoopForm) -> int:
     _, first, every, _ = _counts(op)
     found = [op.shape("First", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
     found += [op.shape("Like", k)[0] for k in range(op.count("Like"))]
-    for size in found:
-        # Only empty sequences make these differ.
-        if size != found[0] or (size != first and size != every):
-            raise CannotPlan(
-                "what its turns leave for the next ones has several numbers of rows", passing=True
-            )
-    return found[0] if found else first
+    if any(size != first and size != every for size in found):
+        raise CannotPlan("what its turns leave for the next ones has other rows", passing=True)
+    # Only empty sequences make these differ, which no turn looks at.
+    return found[0] if found and all(size == found[0] for size in found) else first
 
 
 def _body(

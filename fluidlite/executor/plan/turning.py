@@ -160,9 +160,13 @@ class Turning:
         (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
         array, like = self._arrays.get(source, _Array()), op.inputs.get("X_W") or []
         if index in array.elements:
-            yield in_place_of(op, ALIAS, {"X": [array.elements[index]]}, {"Out": [out]}, {})
-            if like:
-                del array.elements[index]
+            element = array.elements[index]
+            if not like:
+                yield in_place_of(op, ALIAS, {"X": [element]}, {"Out": [out]}, {})
+                return
+            del array.elements[index]  # which has no rows for sequences without steps
+            inputs = {"X": like, grad_name("Out"): [element]}
+            yield in_place_of(op, "shrink_rnn_memory_grad", inputs, {grad_name("X"): [out]}, {})
         elif array.whole and array.start == index and not like:
             inputs = {"X": [array.whole], "Index": [ranked(array.table, "first")]}
             yield in_place_of(op, ROWS, inputs, {"Out": [out]}, {})
@@ -438,3 +442,5 @@ _TAKEN: dict[str, Callable[[Turning, Operator], Iterator[Operator]]] = {
     "while_grad": Turning._while_grad,
 }
 """By type of operator; the others stand as they are."""
+TAKEN = frozenset([*_TAKEN, "recurrent", "recurrent_grad"])
+"""The operators that loops which are taken together are made of."""

@@ -10,7 +10,7 @@ known; it is kept, together with others for the same place, for all steps that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,21 +21,18 @@ from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY
 from ...ops.tensor.selected_rows import parts
-from ..blocks.array_elements import KEEP, READ, arrays_in, on_elements, with_samples
+from ..blocks.array_elements import arrays_in, on_elements, with_samples
 from ..blocks.environment import Environment
+from ..blocks.looping import LoopPiece, LoopPlan
 from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from ..control import control_function
 from ..host.plan import Plan
-from ..plan.branching import in_line
+from ..plan.branching import in_line, keeps_turns
 from ..plan.branching import results as written
-from ..plan.counted import Counted, Odd
+from ..plan.elements import READ
 from ..plan.found import Missed, sizes_of
-from ..plan.kept_branches import kept_inside, kept_within
-from ..plan.shapes import CannotPlan, in_place_of, works_alone
+from ..plan.shapes import CannotPlan, is_no_tensor, works_alone
 from ..tensors.scope import Scope
-from ..turns.form import Taken, Turns
-from ..turns.looping import LoopPiece, LoopPlan
-from ..turns.run import TurnPlans
 from .feeding import Feed
 from .interpret import Interpreter
 
@@ -87,6 +84,15 @@ class Driver(Interpreter):
 
     def _run_piece(self, pieces: Pieces, at: int, environment: Environment) -> int:
         """Run what stands at a position of a block; returns the position behind it."""
+        try:
+            return self._run_planned(pieces, at, environment)
+        except Missed as missed:
+            piece = Piece(at + 1, op=pieces.ops[at], reason=str(missed))
+            pieces.made[at] = [piece]
+            self.run_alone(piece, environment)
+            return piece.end
+
+    def _run_planned(self, pieces: Pieces, at: int, environment: Environment) -> int:
         made = pieces.made.get(at, ())
         for number, piece in enumerate(made):
             if piece.op is not None:
@@ -105,15 +111,11 @@ class Driver(Interpreter):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
 
-    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
-        """All turns of a `while` of which one is due; False if they have to be taken one by one, None if that one has.
-
-        `arrays`: whether it is one that goes through arrays. Where these can be stacks, that is better (`turns`).
-        """
+    def loop(self, op: Operator, environment: Environment) -> bool | None:
+        """All turns of a `while` of which one is due; False if they have to be taken one by one, None if that one has
+        to be."""
         pieces = self._blocks.of(op.attrs["sub_block"])
-        if (
-            pieces.no_loop or pieces.has_arrays != arrays or profiling.active is not None
-        ):  # which wants the time of each operator
+        if pieces.no_loop or profiling.active is not None:  # which wants the time of each operator
             return False
         if pieces.finds:
             return self._loop_finding(pieces, op, environment)
@@ -149,7 +151,7 @@ class Driver(Interpreter):
                 if missed.turns:
                     sizes, untried, made = {}, list(pieces.loops), 0
                 elif missed.sizes is None:
-                    return None if kept_names(op) is None else False
+                    return None
                 else:
                     sizes.update(missed.sizes)
             except (CannotPlan, EnforceNotMet) as refusal:  # the second is told by the turn, if it is true
@@ -168,7 +170,9 @@ class Driver(Interpreter):
         block = pieces.block
         inside = [each for each in pieces.ops if not changes_nothing(each)]
         ops = on_elements(block, inside, None if finds is None else environment)
-        if not ops or any(works_alone(each) and not in_line(each) for each in ops):
+        if kept_names(op) is not None:
+            raise CannotPlan("its gradient stands in another piece")
+        if not ops or any(works_alone(each) and (not in_line(each) or keeps_turns(each)) for each in ops):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
         for name in dict.fromkeys(name for each in ops for name in written(each)):
@@ -177,12 +181,6 @@ class Driver(Interpreter):
             if block._find_var_recursive(name) is None:
                 raise CannotPlan(f"nobody declares variable {name!r}")
             results.append(name)
-        kept = kept_names(op)
-        if kept is not None:
-            # If nothing is kept, the condition is: that says how many turns there are.
-            names = kept_within(block, pieces.ops, kept) or list(op.inputs["Condition"])
-            names += kept_inside(pieces.ops)
-            ops += [in_place_of(ops[-1], KEEP, {"X": [n]}, {}, {"array": f"{n}@TURNS"}) for n in names]
         around = with_samples(arrays_in(ops, READ), environment)
         inputs = inputs_of(ops, around)
         if any(levels is None for _, levels in inputs):
@@ -196,28 +194,7 @@ class Driver(Interpreter):
             if not counts:
                 raise
             plan = LoopPlan(*what, values=counts, finds=finds)
-        return LoopPiece(len(ops), plan, inputs, "" if kept is None else op.outputs["StepScopes"][0])
-
-    def counted(self, op: Operator) -> Counted | None:
-        """What is known of the block of a loop whose turns may be taken at once; None if they may not."""
-        pieces = self._blocks.of(op.attrs["sub_block"])
-        if pieces.counted is None and not pieces.odd:
-            try:
-                pieces.counted = Counted(pieces.block, next(iter(op.inputs.get("Condition", ())), None))
-            except Odd as reason:
-                pieces.odd = str(reason)
-        return pieces.counted
-
-    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
-        """All turns of a loop; None, with nothing done, if they have to be taken one by one."""
-        if profiling.active is not None:  # which wants the time of each operator
-            return None
-        known = self._blocks.of(turns.block).turns
-        key = turns.key()
-        plans = known.get(key)
-        if plans is None or plans.version != self.program._version:
-            plans = known[key] = TurnPlans(turns)
-        return plans.take(self, turns, environment)
+        return LoopPiece(len(ops), plan, inputs)
 
     def run_alone(self, piece: Piece, environment: Environment) -> None:
         """Run a piece that is one operator."""
@@ -239,16 +216,23 @@ class Driver(Interpreter):
                 return self._planned(pieces, at, end, environment)
             except CannotPlan as refusal:
                 reason = str(refusal)
-                end = _position(pieces.ops, refusal.op, at, end)
+                end = _position(pieces, refusal.op, at, end)
                 if end == at and refusal.passing:
                     return Piece(at + 1, op=pieces.ops[at])
+        if pieces.alone_at(at):
+            reason += "; it runs blocks or works on what is no tensor"
         return Piece(at + 1, op=pieces.ops[at], reason=reason)
 
     def _planned(self, pieces: Pieces, begin: int, end: int, environment: Environment) -> Piece:
         ops = pieces.ops[begin:end]
+        pieces.check_whole(begin, end)
         inputs = inputs_of(ops, environment)
         feed = feed_of(inputs, environment)
-        outputs = [name for name in pieces.needed(begin, end) if not pieces.block._is_persistable(name)]
+        outputs = [
+            name
+            for name in pieces.needed(begin, end)
+            if not pieces.block._is_persistable(name) and not is_no_tensor(ops[0], name)
+        ]
         plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block)
         sparse = [name for name in outputs if name in plan.meta.sparse]
         if sparse:
@@ -265,10 +249,11 @@ def _counts(array: np.ndarray) -> bool:
     return array.dtype.kind == "i" and 0 < array.size <= FEW
 
 
-def _position(ops: Sequence[Operator], op: Operator | None, begin: int, end: int) -> int:
-    """Where the operator stands that ended a plan; renamed copies of it share its attributes."""
-    if op is not None:
-        for at in range(begin, end):
-            if ops[at].attrs is op.attrs:
-                return at
-    return begin
+def _position(pieces: Pieces, op: Operator | None, begin: int, end: int) -> int:
+    """Where the operator stands that ended a plan; renamed copies of it share its attributes.
+
+    If that cannot be said, it is one of those that others stand in the place of.
+    """
+    places = range(begin, end)
+    found = (at for at in places if op is not None and pieces.ops[at].attrs is op.attrs)
+    return next(found, next((at for at in places if pieces.alone_at(at)), begin))

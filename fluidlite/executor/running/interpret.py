@@ -35,8 +35,6 @@ from .feeding import Feed, placed
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ..plan.counted import Counted
-    from ..turns.form import Taken, Turns
 
 
 class RetypedMeta(BlockMeta):
@@ -117,17 +115,9 @@ class Interpreter:
         """Run the operators of `block`, for which `environment` was made."""
         self._run(block.ops, environment)
 
-    def loop(self, op: Operator, environment: Environment, arrays: bool = False) -> bool | None:
+    def loop(self, op: Operator, environment: Environment) -> bool | None:
         """Run all turns of a `while` at once, which is not done here: False."""
         return False
-
-    def counted(self, op: Operator) -> Counted | None:
-        """What is known of a loop whose turns may be taken at once, which is not done here: None."""
-        return None
-
-    def turns(self, turns: Turns, environment: Environment) -> Taken | None:
-        """Take all turns of a loop at once, which is not done here: None."""
-        return None
 
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""

@@ -10,34 +10,22 @@ import numpy as np
 
 from ..._ext.engine import OUT_OF_RANGE, UNFIT, Elements, KernelFailure
 from ...base.dtypes import VarType, to_numpy
-from ...base.lod import Lod
 from ...base.sizes import is_fixed, is_found
 from ...framework import Block, Operator, Program
 from ...ops.registry import Call, OpView, Shape
-from ..blocks.array_elements import (
-    ELEMENTS,
-    FOUND,
-    KEEP,
-    READ,
-    TURN,
-    WRITE,
-    arrays_in,
-    leave,
-    with_samples,
-)
-from ..blocks.array_elements import begin as elements_there
-from ..blocks.environment import Environment
-from ..blocks.pieces import Piece
 from ..host.memory import made_in_place
 from ..host.packing import Packing
 from ..host.plan import Plan
-from ..plan.branching import RAN
+from ..plan.elements import ELEMENTS, FOUND, READ, TURN, WRITE
 from ..plan.found import Missed
 from ..plan.instructions import Instruction
 from ..plan.marks import MARKS, MERGE
 from ..plan.shapes import CannotPlan, in_place_of
 from ..tensors.scope import Scope
-from .stacks import Packed, Turned
+from .array_elements import arrays_in, leave, with_samples
+from .array_elements import begin as elements_there
+from .environment import Environment
+from .pieces import Piece
 
 
 class LoopPlan(Plan):
@@ -50,7 +38,7 @@ class LoopPlan(Plan):
     Args:
         results: the variables around the block that it writes; what they are in the end is fetched.
         condition: the one of them, or a persistable variable, that decides whether there is another turn.
-        ops: the block's operators, with arrays as `elements.py` has them, and `KEEP` for what is kept of each turn.
+        ops: the block's operators, with arrays as `elements.py` has them.
         values: feeds of a few integers that sizes are made of.
         finds: whether turns may find sizes, and what some of them have been found to be; None if not. Operators
             begin with `TURN` then.
@@ -80,9 +68,7 @@ class LoopPlan(Plan):
         self._like = ops[-1]
         self.finds = finds is not None
         self.reads = arrays_in(ops, FOUND if self.finds else READ)
-        self._kept = {op.attrs["array"]: op.inputs["X"][0] for op in ops if op.definition is KEEP}
-        self._undoes = bool(self.reads or arrays_in(ops, WRITE))
-        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE), *self._kept)}
+        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE))}
         self._memory = {name + ELEMENTS for name in self._arrays}
         self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
         self._first: list[Instruction] = []  # what comes before the turns
@@ -146,7 +132,6 @@ class LoopPlan(Plan):
 
     def _check_elements(self, steps: Sequence[tuple[Operator, OpView]]) -> None:
         """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
-        branches = any(name.endswith(RAN) for name in self._kept.values())
         for op, view in steps:
             if op.definition in _TOUCHING:
                 slot = "Out" if op.definition in (READ, FOUND) else "X"
@@ -155,21 +140,16 @@ class LoopPlan(Plan):
                     if not kind[0] or any(map(is_found, kind[0][1:])) or 0 in kind[0][1:]:
                         raise CannotPlan("elements of an array have several shapes, or no elements")
                     kind = (-1, *kind[0][1:]), kind[1]
-                elif op.definition is KEEP:
-                    if not kind[0] or any(n == 0 for n in kind[0][1:]):
-                        raise CannotPlan(f"variable {op.inputs['X'][0]!r}, which is kept, has no rows")
-                    if branches and view.lod(slot):
-                        raise CannotPlan("it keeps sequences, and branches")
                 elif view.lod(slot):
                     raise CannotPlan("elements of an array have sequences")
                 if self._kinds.setdefault(op.attrs["array"], kind) != kind:
                     raise CannotPlan("elements of an array get another shape or type")
-            elif self._undoes and (
+            elif self._arrays and (
                 op.definition.random or (op.definition.host and op.definition not in (TURN, *MARKS))
             ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
-            elif self._undoes and any(map(self.meta.is_persistable, op.output_arg_names)):
-                raise CannotPlan("it goes through arrays, and changes what lasts")
+            elif self._arrays and any(map(self.meta.is_persistable, op.output_arg_names)):
+                raise CannotPlan("it goes through arrays, and changes persistable variables")
         for name in self._memory:
             self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8
 
@@ -232,24 +212,7 @@ class LoopPlan(Plan):
     def leave(self, environment: Environment) -> None:
         """Put what the loop has written into the arrays."""
         for name in self._layouts:
-            if name not in self._kept:
-                leave(self._arrays[name], name, *self._layout(name), environment)
-
-    def turns(self, environment: Environment) -> Sequence[Environment]:
-        """What has been kept of each turn; comes once, when all are done."""
-        found: dict[str, tuple[np.ndarray, list[int], list[Lod]]] = {}
-        for name, variable in self._kept.items():
-            dtype, shape = self._layout(name)
-            found[variable] = self._arrays[name].take(dtype, shape[1:])
-        world, block, count = environment.world, self.meta.block, len(next(iter(found.values()))[2])
-        if not any(lod for *_, lods in found.values() for lod in lods):
-            stacks = {name: Packed(array, np.diff(bounds)) for name, (array, bounds, _) in found.items()}
-            return Turned(block, world, stacks, count)
-        turns = [Environment(block, None, world) for _ in range(count)]
-        for name, (array, bounds, lods) in found.items():
-            for number, turn in enumerate(turns):
-                turn.keep(name, array[bounds[number] : bounds[number + 1]], lods[number])
-        return turns
+            leave(self._arrays[name], name, *self._layout(name), environment)
 
     def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
         """Type and shape of an array's elements, of the sizes at hand."""
@@ -275,17 +238,14 @@ class LoopPlan(Plan):
         return "\n".join([f"loop of {first}", *lines, again])
 
 
-_TOUCHING = (READ, FOUND, WRITE, KEEP)
+_TOUCHING = (READ, FOUND, WRITE)
 
 
 class LoopPiece(Piece):
-    """All turns of a loop; `scopes`: where what is kept of them goes, "" if nothing is."""
+    """All turns of a loop."""
 
-    def __init__(
-        self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]], scopes: str = ""
-    ) -> None:
+    def __init__(self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]]) -> None:
         super().__init__(end, plan, inputs, plan.wanted)
-        self._scopes = scopes
         self.finds = plan.finds
         self._arrays = () if self.finds else plan.reads
 
@@ -303,13 +263,9 @@ class LoopPiece(Piece):
         plan.begin(environment)
         try:
             plan.run()
-        except Missed as missed:
-            if self._scopes:  # what has been kept of the turns before is with this plan
-                raise Missed(str(missed), sizes=missed.sizes) from None
+        except Missed:
             if plan.finds:
                 plan.back_out(environment)
             raise
         plan.leave(environment)
-        if self._scopes:
-            environment.put(self._scopes, plan.turns(environment))
         return plan.fetch()

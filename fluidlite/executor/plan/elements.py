@@ -1,0 +1,318 @@
+"""Elements of tensor arrays, and what the turns of loops keep, in memory of the engine's: operators of plans on them.
+
+Elements of an array come in order. Where all of an array have one size, and no sequences, that is known beforehand;
+otherwise each turn finds it (`FOUND`). What a loop keeps for its gradient (`KEEP`) is taken again in the opposite order
+(`POP`), so that loops in loops need no places.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...base.dtypes import VarType
+from ...base.sizes import INFINITE, is_fixed
+from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
+from ...ops.op_view import FIND
+from ...ops.registry import VERSION, Call, OpDef, OpView
+from .shapes import CannotPlan, Unfound
+
+ELEMENTS = "@ELEMENTS"
+"""Stands behind the name of an array: its elements, as kernels have them."""
+
+
+def _check(op: OpView, slot: str) -> None:
+    if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
+        raise CannotPlan(f"the index {op.name('I')!r} of an array is no int64 of one element")
+
+
+def _infer_read(op: OpView) -> None:
+    _check(op, "Like")
+    op.set("Out", op.shape("Like"), op.dtype("Like"))
+
+
+def _native(op: OpView, kernel: str, slot: str) -> Call:
+    levels = op.lod(slot)
+    ints = [numel(op, slot) * itemsize(op, slot), *(8 * op.meta.shape(level)[0] for level in levels)]
+    index = [op.name("I")] if op.has("I") else []
+    return Call(kernel, [op.attr("array") + ELEMENTS, *index, op.name(slot), *levels], ints)
+
+
+def _infer_found(op: OpView) -> None:
+    _check(op, "Out")
+    shape, dtype, levels = op.attr("like")
+    assert shape, "elements without dimensions do not come in several sizes"
+    found = op.found("Out", [shape[0], len(levels), *levels], [2, INFINITE, *(3 for _ in levels)])
+    assert found is not None, "these operators are made where sizes may be found"
+    rows, _, *counts = found
+    op.set("Out", (rows, *shape[1:]), dtype)
+    op.carry("Out", [op.offsets("Out", count - 1, level) for level, count in enumerate(counts)])
+
+
+def _native_found(op: OpView) -> list[Call]:
+    read, array = _native(op, "element_read", "Out"), op.attr("array") + ELEMENTS
+    levels = op.lod("Out")
+    room = 2 + len(levels)
+    found = op.scratch("Out", "FOUND", (room,), VarType.INT64)
+    wanted = [op.shape("Out")[0], len(levels), *(op.meta.shape(level)[0] for level in levels)]
+    places = [n for pair in enumerate(wanted) for n in pair]
+    look = Call("element_find", [array, op.name("I"), found], [bytes_of_row(op, "Out"), len(levels), room])
+    return [look, Call(FIND, [found], places), read]
+
+
+def _by_hand(xp: Any, **slots: Any) -> Any:
+    raise NotImplementedError("elements of arrays are read and written by native kernels")
+
+
+READ = OpDef(
+    "read_element",
+    inputs=("I", "Like#"),
+    attrs={"array": ""},
+    infer=_infer_read,
+    kernel=_by_hand,
+    native=lambda op: _native(op, "element_read", "Out"),
+    lod_from=None,
+    doc="The element at index I of an array whose elements are like Like.",
+)
+FOUND = OpDef(
+    "find_element",
+    inputs=("I",),
+    attrs={"array": "", "like": None},
+    infer=_infer_found,
+    kernel=_by_hand,
+    native=_native_found,
+    lod_from=None,
+    doc="The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
+)
+TURN = OpDef(
+    "begin_turn",
+    inputs=(),
+    outputs=(),
+    attrs={"arrays": ()},
+    infer=lambda op: None,
+    kernel=_by_hand,
+    native=lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]),
+    host=True,
+    doc="What has been written to arrays before stays, whatever becomes of the turn.",
+)
+WRITE = OpDef(
+    "write_element",
+    inputs=("X", "I"),
+    outputs=(),
+    attrs={"array": ""},
+    infer=lambda op: _check(op, "X"),
+    kernel=_by_hand,
+    native=lambda op: _native(op, "element_write", "X"),
+    host=True,
+    doc="Puts X at index I of an array.",
+)
+
+
+def _infer_clear(op: OpView) -> None:
+    for name in op.attr("arrays"):
+        op.meta.set(name + ELEMENTS, (1,), VarType.UINT8)
+
+
+def _infer_keep(op: OpView) -> None:
+    if any(VERSION + "B" in level for level in op.lod("X")):
+        raise CannotPlan(f"variable {op.name('X')!r} has sequences that a turn makes")
+
+
+def _infer_pop(op: OpView) -> None:
+    op.set("Out", op.shape("Like"), op.dtype("Like"))
+    op.carry("Out", op.lod("Like"))
+
+
+def _native_kept(op: OpView, kernel: str, slot: str) -> Call:
+    return Call(kernel, [op.attr("array") + ELEMENTS, op.name(slot)], [numel(op, slot) * itemsize(op, slot)])
+
+
+CLEAR = OpDef(
+    "clear_elements",
+    inputs=(),
+    outputs=(),
+    attrs={"arrays": ()},
+    infer=_infer_clear,
+    kernel=_by_hand,
+    native=lambda op: Call("element_clear", [array + ELEMENTS for array in op.attr("arrays")]),
+    host=True,
+    doc="Forgets all elements of arrays.",
+)
+KEEP = OpDef(
+    "keep_element",
+    inputs=("X",),
+    outputs=(),
+    attrs={"array": ""},
+    infer=_infer_keep,
+    kernel=_by_hand,
+    native=lambda op: _native_kept(op, "element_keep", "X"),
+    host=True,
+    doc="Keeps what X is in the end of a turn, behind what it was before.",
+)
+POP = OpDef(
+    "pop_element",
+    inputs=("Like#",),
+    attrs={"array": ""},
+    infer=_infer_pop,
+    kernel=_by_hand,
+    native=lambda op: _native_kept(op, "element_pop", "Out"),
+    lod_from=None,
+    host=True,
+    doc="What has been kept last, which is like Like, and kept no longer.",
+)
+
+
+# Arrays that stand in the plan of a program: of each what shape and type its elements have is found out on the way.
+
+
+def _noted(op: OpView, slot: str) -> None:
+    """Note what the elements of an array are like; CannotPlan if others are not."""
+    _check(op, slot)
+    meta: Any = op.meta
+    kinds, kind = meta.kinds, (op.shape(slot), op.dtype(slot))
+    if meta.declared(op.attr("array")) != kind[1]:
+        raise CannotPlan("elements of an array have another type than the program says")
+    if op.lod(slot) or kinds.setdefault(op.attr("array"), kind) != kind:
+        raise CannotPlan("elements of an array have sequences, or several shapes or types")
+
+
+def _like(op: OpView) -> tuple[Any, VarType]:
+    kinds: dict[str, Any] = op.meta.kinds  # type: ignore[attr-defined]
+    if op.attr("array") not in kinds:
+        raise CannotPlan("an array is read before it is written")
+    return kinds[op.attr("array")]  # type: ignore[no-any-return]
+
+
+def _infer_get(op: OpView) -> None:
+    op.set("Out", *_like(op))
+    _check(op, "Out")
+
+
+def _infer_take(op: OpView) -> None:
+    op.set("Out", op.shape("Like"), op.dtype("Like"))
+    op.carry("Out", op.lod("Like"))
+    _check(op, "Out")
+
+
+def _slot(kernel: str, slot: str) -> Any:
+    def native(op: OpView) -> Call:
+        operands = [op.attr("array") + ELEMENTS, op.name("I"), op.name(slot)]
+        return Call(kernel, operands, [numel(op, slot) * itemsize(op, slot)])
+
+    return native
+
+
+def _added(op: OpView) -> Call:
+    operands = [op.attr("array") + ELEMENTS, op.name("I"), op.name("X")]
+    return Call(f"slot_add.{_float(op, 'X')}", operands, [numel(op, "X")])
+
+
+def _float(op: OpView, slot: str) -> str:
+    kind = element(op, slot)
+    if kind not in REAL:
+        raise CannotPlan("gradients of arrays are no floats")
+    return kind
+
+
+def _blocks(op: OpView) -> tuple[list[Any], int, int, int]:
+    """Shape of an element, the axis along which these are joined, how many blocks each has, and of how many numbers."""
+    shape, _ = _like(op)
+    axis = op.attr("axis")
+    axis += len(shape) + bool(op.attr("use_stack")) if axis < 0 else 0
+    times = math.prod(shape[:axis])
+    return [*shape], axis, times, math.prod(shape[axis:])
+
+
+def _infer_join(op: OpView) -> None:
+    found = op.found("OutIndex", [2], axes=[0])
+    if found is None:
+        raise Unfound("how many elements an array has is found by the step")
+    (shape, dtype), ((count,), axis) = _like(op), (found, _blocks(op)[1])
+    made = [*shape]
+    made[axis : axis if op.attr("use_stack") else axis + 1] = [
+        count if op.attr("use_stack") else count * shape[axis]
+    ]
+    op.set("Out", made, dtype)
+    op.set("OutIndex", (count,), VarType.INT32)
+
+
+def _native_join(op: OpView) -> list[Call]:
+    shape, axis, times, size = _blocks(op)
+    (count,), array = op.shape("OutIndex"), op.attr("array") + ELEMENTS
+    found = op.scratch("OutIndex", "FOUND", (1,), VarType.INT64)
+    along = shape[axis] if axis < len(shape) else 1
+    return [
+        Call("slots_length", [array, found]),
+        Call(FIND, [found], [0, count]),
+        Call("slots_join", [array, op.name("Out")], [count, times, size * itemsize(op, "Out")]),
+        Call("fill.i32", [op.name("OutIndex")], [count, along]),
+    ]
+
+
+def _infer_part(op: OpView) -> None:
+    kinds: dict[str, Any] = op.meta.kinds  # type: ignore[attr-defined]
+    kinds.setdefault(op.attr("to"), _like(op))
+
+
+def _native_part(op: OpView) -> Call:
+    shape, axis, times, size = _blocks(op)
+    count = op.shape("X")[axis] if op.attr("use_stack") else op.shape("X")[axis] // shape[axis]
+    return Call(
+        f"slots_part.{_float(op, 'X')}", [op.attr("to") + ELEMENTS, op.name("X")], [count, times, size]
+    )
+
+
+def _slots(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
+    how = {"outputs": (), "attrs": {"array": ""}, **how}
+    return OpDef(
+        name,
+        inputs=inputs,
+        infer=infer,
+        kernel=_by_hand,
+        native=native,
+        host=True,
+        lod_from=None,
+        doc=doc,
+        **how,
+    )
+
+
+PUT = _slots(
+    "put_element",
+    "Puts X at index I of an array.",
+    lambda op: _noted(op, "X"),
+    _slot("slot_put", "X"),
+    "X",
+    "I",
+)
+ADD = _slots("add_element", "Adds X to the element at index I.", lambda op: _noted(op, "X"), _added, "X", "I")
+GET = _slots(
+    "get_element", "The element at index I.", _infer_get, _slot("slot_get", "Out"), "I", outputs=("Out",)
+)
+TAKE = _slots(
+    "take_element", "The element at index I, which is not there any more; zeros like Like if there is none.",
+    _infer_take, _slot("slot_take", "Out"), "I", "Like#", outputs=("Out",),
+)  # fmt: skip
+LENGTH = _slots(
+    "array_length", "How many elements an array has.", lambda op: op.set("Out", (1,), VarType.INT64),
+    lambda op: Call("slots_length", [op.attr("array") + ELEMENTS, op.name("Out")]), outputs=("Out",),
+)  # fmt: skip
+JOIN = _slots(
+    "join_elements", "All elements along an axis.", _infer_join, _native_join, outputs=("Out", "OutIndex"),
+    attrs={"array": "", "axis": 0, "use_stack": False},
+)  # fmt: skip
+PART = _slots(
+    "part_elements", "Adds the parts of X to the elements of array `to`, which is like `array`.", _infer_part,
+    _native_part, "X", attrs={"array": "", "to": "", "axis": 0, "use_stack": False},
+)  # fmt: skip
+
+MAY_MISS = (PUT, GET, ADD, TAKE, JOIN, PART, KEEP, POP)
+"""Those that want an index that there is, the first two, or elements of one size, which may not be so where sizes are
+found by turns."""
+
+ON_ELEMENTS = (*MAY_MISS, CLEAR, LENGTH)
+
+__all__ = [
+    "ADD", "CLEAR", "ELEMENTS", "FOUND", "GET", "JOIN", "KEEP", "LENGTH", "MAY_MISS", "ON_ELEMENTS", "PART", "POP",
+    "PUT", "READ", "TAKE", "TURN", "WRITE",
+]  # fmt: skip

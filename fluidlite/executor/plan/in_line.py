@@ -1,0 +1,365 @@
+"""Operators with the blocks of branches and loops in their places; `branching.py` says which these may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from ...base.dtypes import VarType
+from ...framework import Block, Operator
+from ...framework.gradients.blocks import kept_names
+from ...framework.gradients.versions import changes_nothing
+from ...ops.registry import EMPTY, VERSION, grad_name
+from .branching import (
+    ON_ARRAYS,
+    RAN,
+    SCOPES,
+    arriving,
+    by_size,
+    forward_of,
+    gradients,
+    in_line,
+    names_within,
+    own_names,
+)
+from .elements import ADD, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE
+from .kept_branches import kept_inside, kept_within
+from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
+from .shapes import CannotPlan, in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
+
+
+class InLine:
+    """Operators with the blocks of branches in their places.
+
+    `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
+    of their attributes; `arrays`: whether arrays are memory of the engine's. `unset`: what holds nothing as long as no
+    branch has run that makes it, and the operator that may; `kept`: by what name turns keep what their gradients look
+    at, and the arrays.
+    """
+
+    def __init__(self, given: Collection[str], empty: Collection[int] = (), arrays: bool = False) -> None:
+        self.unset: dict[str, Operator] = {}
+        self.kept: list[str] = []
+        self._known = set(given)
+        self._empty = empty
+        self._arrays = arrays
+        self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
+
+    def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
+        """The operators, by the `names` that variables have here."""
+        names = names or {}
+        for op in ops:
+            if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
+                continue
+            if by_size(op):
+                yield from [*self._by_size(op, names)]
+            elif op.type in ON_ARRAYS and self._arrays:
+                yield self._plain(self._on_array(op, names))
+            elif not in_line(op, self._arrays):
+                yield self._plain(renamed(op, names))
+            elif op.type == "select_input":
+                made = renamed(op, names)
+                for name in made.inputs["X"]:
+                    if name not in self._known and name not in self.unset:
+                        raise CannotPlan(f"variable {name!r} has no value where a branch is not taken", op)
+                yield in_place_of(op, CHOOSE, made.inputs, made.outputs, {})
+                self._set(made.writes())
+            elif op.type == "select_output":
+                made = renamed(op, names)
+                for name in made.outputs["Out"]:
+                    yield in_place_of(op, HOLD, {"X": made.inputs["X"]}, {"Out": [name]}, {})
+                self._set(made.writes())
+            else:
+                try:
+                    yield from [*_IN_PLACE[op.type](self, op, names)]
+                except CannotPlan as refusal:
+                    raise CannotPlan(str(refusal), op) from None
+
+    def _plain(self, op: Operator) -> Operator:
+        for name in op.reads() if op.definition not in MARKS else ():
+            if name in self.unset:
+                reason = f"variable {name!r} has no value where a branch is not taken"
+                raise CannotPlan(reason, self.unset[name])
+        self._set(op.writes())
+        return op
+
+    def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
+        made = renamed(op, names)
+        inputs, outputs = made.inputs, made.outputs
+        if op.type == "write_to_array":
+            kind = ADD if op.attr("accumulate") else PUT
+            attrs = {"array": self._array(op, op.outputs["Out"][0], names)}
+            return in_place_of(op, kind, {"X": inputs["X"], "I": inputs["I"]}, {}, attrs)
+        attrs = {"array": self._array(op, op.inputs["X"][0], names)}
+        if op.type == "read_from_array" and inputs.get("X_W"):
+            return in_place_of(op, TAKE, {"I": inputs["I"], "Like": inputs["X_W"]}, outputs, attrs)
+        if op.type == "read_from_array":
+            return in_place_of(op, GET, {"I": inputs["I"]}, outputs, attrs)
+        if op.type == "lod_array_length":
+            return in_place_of(op, LENGTH, {}, outputs, attrs)
+        attrs |= {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")}
+        if op.type == "tensor_array_to_tensor":
+            return in_place_of(op, JOIN, {}, outputs, attrs)
+        attrs["to"] = self._array(op, op.outputs[grad_name("X")][0], names)
+        return in_place_of(op, PART, {"X": inputs[grad_name("Out")]}, {}, attrs)
+
+    def _array(self, op: Operator, name: str, names: Mapping[str, str]) -> str:
+        """An array, by the name that it came by."""
+        found = names.get(name, name)
+        found = self._same.get(found, found)
+        if VERSION + "B" in found or op.block._is_persistable(name):
+            raise CannotPlan("an array is another one in each turn, or is persistable", op)
+        if found not in self.kept:
+            self.kept.append(found)
+        return found
+
+    def _set(self, names: Iterable[str]) -> None:
+        self._known.update(names)
+        for name in names:
+            self.unset.pop(name, None)
+
+    def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        block = op.attrs["sub_block"]
+        (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
+        if kept_names(op) is not None:
+            (scope,) = op.outputs["Scope"]
+            ran = names.get(scope, scope) + RAN
+            yield in_place_of(op, HOLD, {"X": [condition]}, {"Out": [ran]}, {})
+            self._set([ran])
+            condition = ran
+        body = self._body(block, {**names, **own_names(block)})
+        yield from self._jump(op, condition, body, names_within(block))
+
+    def _loop(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        block = op.attrs["sub_block"]
+        (condition,) = (names.get(name, name) for name in op.inputs["Condition"])
+        own = {**names, **own_names(block)}
+        within = names_within(block)
+        kept = _kept(op, names, self._arrays)
+        ran = "" if kept is None else kept[0]
+        if ran:
+            yield self._number(op, ran, 0)
+        body = self._body(block, own, within)
+        if kept is not None:
+            body.append(_counted(op, ran, 1))
+            for name in kept[1]:
+                body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": self._tape(name, block)}))
+        yield from self._jump(op, condition, body, within, True)
+
+    def _tape(self, name: str, block: Block) -> str:
+        """By what name turns of a block keep a variable."""
+        array = f"{name}@KEPT{block.idx}"
+        if array not in self.kept:
+            self.kept.append(array)
+        return array
+
+    def _number(self, op: Operator, name: str, value: int) -> Operator:
+        self._set([name])
+        attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value)}
+        return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
+
+    def _loop_gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        """A loop of as many turns as have been kept, the last one first."""
+        forward, block = forward_of(op), op.attrs["sub_block"]
+        assert forward is not None
+        source = forward.attrs["sub_block"]
+        kept = _kept(forward, names, self._arrays)
+        assert kept is not None
+        ran, whole = kept
+        if not names and ran not in self._known:
+            raise CannotPlan("the loop has run elsewhere, and its gradient is here", op)
+        inner = {**names, **own_names(source), **own_names(block)}
+        states: dict[str, str] = {}
+        for inside, outside in zip(
+            op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", ()), strict=True
+        ):
+            if is_no_tensor(op, outside):
+                inner[inside] = self._array(op, outside, names)
+            else:
+                inner[inside], states[inside] = f"{inside}{VERSION}S{block.idx}", outside
+        for inside, outside in states.items():
+            found = names.get(outside, outside)
+            if found in self.unset or found not in self._known:
+                raise CannotPlan(f"perhaps nothing computes {found!r}", op)
+            yield in_place_of(op, HOLD, {"X": [found]}, {"Out": [inner[inside]]}, {})
+            self._set([inner[inside]])
+        ends, totals = [], {}
+        for name, out in gradients(op):
+            inside, value = grad_name(name), names.get(name, name)
+            if is_no_tensor(op, name):
+                if inside in op.attrs["original_output_grad"]:
+                    self._same[names.get(out, out)] = inner[inside]
+                else:
+                    inner[inside] = self._array(op, out, names)
+                continue
+            if inside not in states:
+                if value in self.unset:
+                    raise CannotPlan(f"variable {value!r} has no value where a loop has no turn", op)
+                part = inner.setdefault(inside, f"{inside}{VERSION}B{block.idx}")
+                total = totals[part] = f"{inside}{VERSION}A{block.idx}"
+                yield in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [total]}, {})
+                self._set([total])
+            ends.append((inner[inside] if inside in states else total, names.get(out, out)))
+        left, more, none = (f"{ran}{VERSION}{mark}{block.idx}" for mark in "LMN")
+        compared = {"X": [left], "Y": [none]}
+        yield in_place_of(op, HOLD, {"X": [ran]}, {"Out": [left]}, {})
+        yield self._number(op, none, 0)
+        yield in_place_of(op, "greater_than", compared, {"Out": [more]}, {})
+        self._set([left, more])
+        within = names_within(block, source)
+        first = [
+            in_place_of(op, POP, {"Like": [name]}, {"Out": [name]}, {"array": self._tape(name, source)})
+            for name in whole
+        ]
+        spared = {
+            name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
+        }
+        body = [*first, *self._body(block, inner, within, whole)]
+        self.unset.update(spared)
+        made = {name for each in body for name in each.writes()}
+        for part, total in totals.items():
+            if part in made:
+                body.append(in_place_of(op, "sum", {"X": [total, part]}, {"Out": [total]}, {}))
+        body += [_counted(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
+        yield from self._jump(op, more, body, within, True)
+        for found, out in ends:
+            yield in_place_of(op, HOLD, {"X": [found]}, {"Out": [out]}, {})
+            self._set([out])
+
+    def _by_size(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        """A branch that runs if nothing that it reads is empty."""
+        if op.type == "conditional_block_grad":
+            yield from self._gradient(op, names)
+            return
+        empty = id(op.attrs) in self._empty
+        block, reads = op.attrs["sub_block"], [names.get(name, name) for name in op.inputs["Input"]]
+        known = [name for name in reads if name in self._known or block._is_persistable(name)]
+        yield in_place_of(op, FULL, {"X": known}, {}, {"empty": empty, "branch": id(op.attrs)})
+        if not empty:
+            yield from self.of(block.ops, {**names, **own_names(block)})
+            return
+        for name in op.outputs.get("Out", ()):
+            var, out = op.block._find_var_recursive(name), names.get(name, name)
+            if var is not None and out not in self._known and not var.persistable:
+                shape = [0, *(max(size, 0) for size in var.shape[1:])]
+                attrs = {"shape": shape, "dtype": int(var.dtype), "value": 0.0}
+                yield in_place_of(op, "fill_constant", {}, {"Out": [out]}, attrs)
+                self._set([out])
+
+    def _body(
+        self,
+        block: Block,
+        names: Mapping[str, str],
+        again: Callable[[str], bool] | None = None,
+        found: Sequence[str] = (),
+    ) -> list[Operator]:
+        """The operators of a block; what they set is set where it has run only. `again`: of a loop, what says whether
+        a name is only a turn's; `found`: what has a value when the block begins."""
+        known, unset = set(self._known), dict(self.unset)
+        self._set(found)
+        made = [*self.of(block.ops, names)]
+        for name in self.unset.keys() - unset.keys():
+            if again is not None and not again(name):
+                raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
+        self._known, self.unset = known, unset
+        return made
+
+    def _jump(
+        self,
+        op: Operator,
+        condition: str,
+        body: list[Operator],
+        within: Callable[[str], bool],
+        again: bool = False,
+    ) -> Iterator[Operator]:
+        """Operators that run if a condition holds, `again` as long as it does, and what they write in places where it
+        is found in any case."""
+        block = op.attrs["sub_block"]
+        outside = dict.fromkeys(
+            name
+            for each in body
+            for name in each.writes()
+            if name != EMPTY and not block._is_persistable(name) and not within(name)
+        )
+        beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
+        for name in outside:
+            if name in self._known:
+                yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
+        yield in_place_of(op, LOOP if again else BEGIN, {"Cond": [condition]}, {}, op.attrs)
+        latest: dict[str, str] = {}
+        for each in body:
+            made = renamed(each, latest, outputs=False)
+            latest.update((name, beside[name]) for name in each.writes() if name in beside)
+            yield renamed(made, latest, inputs=False)
+        for name, source in beside.items():
+            yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
+            if name not in self._known:
+                self.unset.setdefault(name, op)
+        yield in_place_of(op, AGAIN if again else END, {}, {})
+
+    def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        forward, block = forward_of(op), op.attrs["sub_block"]
+        assert forward is not None
+        (scope,) = op.inputs["Scope"]
+        scope = names.get(scope, scope)
+        by_size = not op.attr("is_scalar_condition")
+        if not names and not by_size and scope + RAN not in self._known:
+            raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
+        inner = {**names, **own_names(forward.attrs["sub_block"]), **own_names(block)}
+        sources, states = arriving(op), {}
+        pairs = [(name, names.get(name, name), names.get(out, out)) for name, out in gradients(op)]
+        for name, _, _ in pairs:
+            source, inside = sources.get(name, EMPTY), grad_name(name)
+            inner[inside] = f"{inside}{VERSION}S{block.idx}"  # not what may be known by this name outside
+            if source != EMPTY:
+                states[inside], source = inner[inside], names.get(source, source)
+                if source in self.unset or source not in self._known:
+                    raise CannotPlan(f"perhaps nothing computes {source!r}", op)
+                yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [states[inside]]}, {})
+                self._set([states[inside]])
+        spared = {
+            name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
+        }
+        body = self._body(block, inner)
+        self.unset.update(spared)
+        made = {name for each in body for name in each.writes()}
+        ends = []
+        for name, value, out in pairs:
+            inside = grad_name(name)
+            if inside in states:
+                ends.append((states[inside], out))
+                continue
+            zeros = in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [out]}, {})
+            yield zeros
+            self._set([out])
+            if inner[inside] in made:
+                body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
+        if not by_size:
+            yield from self._jump(op, scope + RAN, body, names_within(block))
+        elif id(forward.attrs) not in self._empty:
+            yield from body
+        for source, out in ends:
+            yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
+            self._set([out])
+
+
+def _kept(op: Operator, names: Mapping[str, str], arrays: bool) -> tuple[str, list[str]] | None:
+    """How often a loop has run, and what its gradient looks at of each turn, by their names; None if it has none."""
+    kept = kept_names(op)
+    if kept is None:
+        return None
+    (scope,), block = op.outputs[SCOPES[op.type]], op.attrs["sub_block"]
+    own = {**names, **own_names(block)}
+    found = [own.get(name, name) for name in kept_within(block, block.ops, kept)]
+    return names.get(scope, scope) + RAN, [*found, *kept_inside(block.ops, own, arrays)]
+
+
+def _counted(op: Operator, name: str, step: int) -> Operator:
+    return in_place_of(op, "increment", {"X": [name]}, {"Out": [name]}, {"step": float(step)})
+
+
+_IN_PLACE: dict[str, Callable[[InLine, Operator, Mapping[str, str]], Iterator[Operator]]] = {
+    "conditional_block": InLine._branch,
+    "conditional_block_grad": InLine._gradient,
+    "while": InLine._loop,
+    "while_grad": InLine._loop_gradient,
+}
