@@ -182,7 +182,7 @@ class LoopTurns:
         ops = found.turn + [
             in_place_of(self.op, ALIAS, {"X": [name]}, {"Out": [out]}, {}) for name, out in copies.items()
         ]
-        if not ops:
+        if not (made or each or last or found.sums):
             return
         read.update(dict.fromkeys(copies))
         for name in after.values():
