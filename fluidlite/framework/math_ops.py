@@ -222,7 +222,7 @@ def _indexed(var: Variable, index: Any) -> Variable:
     starts: list[Any] = []  # integers and variables
     ends: list[Any] = []
     drop, reverse = [], []
-    strided: dict[int, int] = {}
+    strided: dict[int, Any] = {}
     for axis, item in enumerate(items):
         if isinstance(item, VariableMath):
             if item.of_python:
@@ -239,18 +239,21 @@ def _indexed(var: Variable, index: Any) -> Variable:
             starts.append(item)
             ends.append(stop)
         elif isinstance(item, slice):
-            if item.start is None and item.stop is None and item.step in (None, 1):
-                continue
-            step = 1 if item.step is None else item.step
-            if step == -1 and item.start is None and item.stop is None:
-                reverse.append(axis)
-                continue
-            if step == 0:
+            step = 1 if item.step is None else _bound(item.step)
+            told = not isinstance(step, VariableMath)
+            forward = not told or step > 0  # as Fluid takes it
+            if item.start is None and item.stop is None:
+                if told and step == 1:
+                    continue
+                if not told or step == -1:
+                    reverse.append(axis)
+                    continue
+            if told and step == 0:
                 raise ValueError(f"the step of an index of variable {var.name!r} must not be 0")
             axes.append(axis)
-            starts.append((0 if step > 0 else _ALL) if item.start is None else _bound(item.start))
-            ends.append((_ALL if step > 0 else -_ALL) if item.stop is None else _bound(item.stop))
-            if step != 1:
+            starts.append((0 if forward else _ALL) if item.start is None else _bound(item.start))
+            ends.append((_ALL if forward else -_ALL) if item.stop is None else _bound(item.stop))
+            if not told or step != 1:
                 strided[len(axes) - 1] = step
         elif isinstance(item, (int, np.integer)) or (isinstance(item, np.ndarray) and item.size == 1):
             item = _bound(item)
@@ -268,18 +271,20 @@ def _indexed(var: Variable, index: Any) -> Variable:
         out = var._temporary(var.dtype, f"{var.name}_{op_type}")
         inputs: dict[str, Any] = {"Input": [var]}
         attrs: dict[str, Any] = {"axes": axes, "decrease_axis": drop}
+        numbers = [("starts", starts), ("ends", ends)]
+        if strided:
+            numbers.append(("strides", [strided.get(k, 1) for k in range(len(axes))]))
         open_ends = [
-            any(isinstance(bound, VariableMath) for bound in pair) for pair in zip(starts, ends, strict=True)
+            any(isinstance(bound, VariableMath) for bound in bounds)
+            for bounds in zip(*(values for _, values in numbers), strict=True)
         ]
         attrs["infer_flags"] = [-1 if unknown else 1 for unknown in open_ends]
-        for name, bounds in (("starts", starts), ("ends", ends)):
+        for name, bounds in numbers:
             attrs[name] = [-1 if isinstance(bound, VariableMath) else bound for bound in bounds]
             if any(isinstance(bound, VariableMath) for bound in bounds):
                 inputs[f"{name.capitalize()}TensorList"] = [
                     bound if isinstance(bound, VariableMath) else _known(var, bound) for bound in bounds
                 ]
-        if strided:
-            attrs["strides"] = [strided.get(k, 1) for k in range(len(axes))]
         var._append(op_type, inputs, out, attrs)
     if reverse:
         flipped = var._temporary(var.dtype, var.name + "_slice_reverse")

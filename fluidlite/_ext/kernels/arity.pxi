@@ -82,7 +82,7 @@ _ODD_SIZES = {
     "transpose": lambda i, _: [_shape_bytes(i, None)] * 2,
     "slice": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _cut)],
     "slice_grad": lambda i, _: [_shape_bytes(i, _cut), _shape_bytes(i, None)],
-    "slice_find": lambda i, size: [2 * size * max(i[1 + i[0] :], default=0), 16 * i[0]],
+    "slice_find": lambda i, size: [2 * size * (max(i[1 + i[0] :], default=0) // 2), 16 * i[0]],
     "slice_at": lambda i, _: [_shape_bytes(i, None), 16 * i[1], _shape_bytes(i, lambda _, rest: rest)],
     "slice_at_grad": lambda i, _: [_shape_bytes(i, lambda _, rest: rest), 16 * i[1], _shape_bytes(i, None)],
     "expand": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _times)],

@@ -222,19 +222,21 @@ int slice_grad(fl_call *call) {
 }
 
 /* Where a slice is by the numbers in the first operand, those where it starts and those where it ends, as Fluid understands
- * them. ints: for each axis its length, and which of the numbers are meant, counted from 1; 0 for all of the axis. The
- * second operand: how long the slice is on each axis, 0 if nothing is left, then where it starts. */
+ * them. ints: for each axis its length, and which of the numbers are meant, counted from 1,
+ * twice that and 1 more where the axis is dropped (from -1 to 0 is its last place there); 0 for all of the axis. The second operand: how long the slice is on each axis, 0 if nothing is left, then where it starts. */
 template <class Index> int slice_find(fl_call *call) {
     const int64_t rank = call->i[0], *shape = call->i + 1, *which = shape + rank;
     const Index *numbers = at<Index>(call, 0);
     int64_t *length = at<int64_t>(call, 1), *first = length + rank;
     int64_t count = 0;
-    for (int64_t k = 0; k < rank; ++k) count = std::max(count, which[k]);
+    for (int64_t k = 0; k < rank; ++k) count = std::max(count, which[k] / 2);
     for (int64_t k = 0; k < rank; ++k) {
         int64_t start = 0, end = shape[k];
-        if (which[k] > 0) {
-            start = static_cast<int64_t>(numbers[which[k] - 1]);
-            end = static_cast<int64_t>(numbers[count + which[k] - 1]);
+        if (which[k] != 0) {
+            const int64_t place = which[k] / 2 - 1;
+            start = static_cast<int64_t>(numbers[place]);
+            end = static_cast<int64_t>(numbers[count + place]);
+            if (which[k] % 2 == 1 && start == -1 && end == 0) end = shape[k];
             start = std::max<int64_t>(start < 0 ? start + shape[k] : start, 0);
             end = std::min(std::max<int64_t>(end < 0 ? end + shape[k] : end, 0), shape[k]);
         }

@@ -40,8 +40,13 @@ def _tensor_or_attribute(tensor: Any, tensors: Any, attribute: Sequence[int]) ->
     return list(attribute) if tensor is None else [int(n) for n in tensor.reshape(-1)]
 
 
-def _range(fail: Fail, size: int, start: int, end: int) -> tuple[int, int]:
-    """Start and end within [0, size] as Fluid understands them; raises if nothing is left."""
+def _range(fail: Fail, size: int, start: int, end: int, dropped: bool) -> tuple[int, int]:
+    """Start and end within [0, size] as Fluid understands them; raises if nothing is left.
+
+    Where the dimension is `dropped`, what is from -1 to 0 is the last one.
+    """
+    if dropped and (start, end) == (-1, 0):
+        end = size
     first = max(start + size if start < 0 else start, 0)
     last = min(max(end + size if end < 0 else end, 0), size)
     if first >= last:
@@ -67,7 +72,7 @@ def _infer_slice(op: OpView) -> None:
         if starts is None or ends is None:
             dims[axis] = _partly_known(op, k, x[axis])
         elif x[axis] >= 0:
-            first, last = _range(op.fail, x[axis], starts[k], ends[k])
+            first, last = _range(op.fail, x[axis], starts[k], ends[k], axis in op.attr("decrease_axis"))
             dims[axis] = last - first
     gone = op.attr("decrease_axis")
     unknown = [axis for axis, n in enumerate(dims) if n < 0 and axis in axes]
@@ -104,16 +109,16 @@ def _partly_known(op: OpView, k: int, size: int) -> int:
     fixed = flags and flags[k] != -1 and size >= 0 and len(op.attr("starts")) > k and len(op.attr("ends")) > k
     if not fixed:
         return -1
-    first, last = _range(op.fail, size, op.attr("starts")[k], op.attr("ends")[k])
+    first, last = _range(op.fail, size, op.attr("starts")[k], op.attr("ends")[k], False)
     return last - first
 
 
 def _slices(
-    x: Sequence[int], axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]
+    x: Sequence[int], axes: Sequence[int], starts: Sequence[int], ends: Sequence[int], dropped: Sequence[int]
 ) -> tuple[slice, ...]:
     found = [slice(0, n) for n in x]
     for axis, start, end in zip(axes, starts, ends, strict=True):
-        found[axis] = slice(*_range(_fail, x[axis], start, end))
+        found[axis] = slice(*_range(_fail, x[axis], start, end, axis in dropped))
     return tuple(found)
 
 
@@ -123,17 +128,17 @@ def _slice(
 ) -> Any:  # fmt: skip
     starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
     ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
-    part = xp.ascontiguousarray(Input[_slices(Input.shape, axes, starts, ends)])
+    part = xp.ascontiguousarray(Input[_slices(Input.shape, axes, starts, ends, decrease_axis)])
     return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
 
 
 def _slice_grad(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
-    Out_grad: Any, axes: Any, starts: Any, ends: Any,
+    Out_grad: Any, axes: Any, starts: Any, ends: Any, decrease_axis: Any,
 ) -> Any:  # fmt: skip
     starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
     ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
-    where = _slices(Input.shape, axes, starts, ends)
+    where = _slices(Input.shape, axes, starts, ends, decrease_axis)
     whole = xp.zeros_like(Input)
     whole[where] = Out_grad.reshape(tuple(s.stop - s.start for s in where))
     return whole
@@ -145,7 +150,7 @@ def _slice_call(op: OpView, kernel: str, source: str, target: str) -> list[Call]
         return None
     if starts is None or ends is None:
         return _found_call(op, source, target)
-    where = _slices(x, op.attr("axes"), starts, ends)
+    where = _slices(x, op.attr("axes"), starts, ends, op.attr("decrease_axis"))
     bounds = [*(s.start for s in where), *(s.stop for s in where)]
     return Call(kernel, [op.name(source), op.name(target)], [itemsize(op, "Input"), len(x), *x, *bounds])
 
@@ -166,7 +171,7 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
     places = op.scratch(target, "PLACES", (2 * len(x),), VarType.INT64)
     part = iter(op.shape(DOUT if back else "Out"))
     lengths = [1 if axis in gone else next(part) for axis in range(len(x))]
-    which = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(len(x))]
+    which = [2 * (axes.index(axis) + 1) + (axis in gone) if axis in axes else 0 for axis in range(len(x))]
     width = to_numpy(dtype).itemsize
     calls = [
         Call(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import check, infer
@@ -33,8 +34,35 @@ def test_slice_by_tensors():
         grads=["Input"],
     )
     attrs = {"axes": [0], "starts": [-1], "ends": [-1], "infer_flags": [-1], "decrease_axis": [0]}
-    inputs = {"Input": X, "StartsTensorList": [np.array([2])], "EndsTensorList": [np.array([3])]}
-    check("slice", inputs, attrs, {"Out": X[2]}, grads=["Input"])
+    for start in (2, -1):
+        lists = {"StartsTensorList": [np.array([start])], "EndsTensorList": [np.array([start + 1])]}
+        check("slice", {"Input": X, **lists}, attrs, {"Out": X[start]}, grads=["Input"])
+
+
+STEPPED = np.arange(60.0).reshape(3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("index", "want"),
+    [
+        (lambda x, n: x[n(-1)], STEPPED[-1]),
+        (lambda x, n: x[: n(2), n(1) :, n(-1)], STEPPED[:2, 1:, -1]),
+        (lambda x, n: x[0 : 3 : n(2)], STEPPED[::2]),
+        (lambda x, n: x[:, 0 : n(9) : n(1), n(-1) : 1 : n(-2)], STEPPED[:, :, 4:1:-2]),
+        (lambda x, n: x[:: n(-1)], STEPPED[::-1]),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_indices_and_steps_that_are_variables(index, want, dtype):
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        x = fluid.data("x", [3, 4, 5], "float64")
+        x.stop_gradient = False
+        got = index(x, lambda number: fluid.layers.fill_constant([1], dtype, number))
+        (dx,) = fluid.gradients(fluid.layers.reduce_sum(got), x)
+    values, grad = fluid.Executor().run(main, {"x": STEPPED}, [got, dx])
+    np.testing.assert_array_equal(values, want)
+    np.testing.assert_array_equal(grad, np.isin(STEPPED, want))
 
 
 @pytest.mark.parametrize(("starts", "ends"), [([5], [9]), ([2], [1])])
