@@ -150,7 +150,7 @@ def main() -> int:
     made = examples.pages(PAGES / "drawings")
     write(pages | {f"examples/{path}": text for path, text in made.items()}, PAGES)
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"],
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],  # with --quiet nothing is counted as wrong
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )

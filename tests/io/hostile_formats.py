@@ -50,10 +50,11 @@ class Formats:
         if _available("onnx"):
             from onnx import ModelProto
 
-            self.messages |= dict.fromkeys(("onnx", "onnx blocks", "onnx places"), ModelProto)
+            self.messages |= dict.fromkeys(("onnx", "onnx blocks", "onnx places", "onnx steps"), ModelProto)
             add("onnx", onnx_model(), _onnx)
             add("onnx blocks", _onnx_blocks(), _onnx_loaded)
             add("onnx places", _onnx_places(), _onnx)
+            add("onnx steps", _onnx_steps(), _onnx)
 
     def attempt(self, kind: str, data: bytes) -> None:
         """Load `data` and use what comes out of it."""
@@ -226,6 +227,38 @@ def _onnx_places() -> bytes:
         "matrix": rng.random((6, 4), np.float32), "where": np.array([[0, 0], [1, -1]]),
         "what": rng.random((2, 7, 4), np.float32), "depth": np.array([3]), "values": np.array([0, 2], "float32"),
         "filter": rng.random((2, 3, 2, 2), np.float32), "diagonal": np.int64(1), "most": np.array([3]),
+    }  # fmt: skip
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    return bytes(model.SerializeToString())
+
+
+def _onnx_steps() -> bytes:
+    """Recurrent nodes, products of bytes, and functions of the model, in an opset of old."""
+    import onnx
+    from onnx import numpy_helper
+
+    text = """<ir_version: 8, opset_import: ["" : 11, "own" : 1]> g (float[n, 1, 8, 8] x) => (float[a, b, c] y) {
+        f = Softmax <axis = 2> (x)
+        t = own.Twice (f)
+        s = Squeeze <axes = [1]> (t)
+        h, l, m = LSTM <hidden_size = 4, direction = "bidirectional", clip = 0.5,
+            activations = ["Sigmoid", "Affine", "Tanh", "HardSigmoid", "Tanh", "Elu"],
+            activation_alpha = [0.5, 0.3, 0.9], activation_beta = [0.1, 0.4]> (s, w, r, , lengths)
+        u = Transpose <perm = [0, 1, 3, 2]> (h)
+        q = QuantizeLinear (u, step, middle)
+        c = QLinearConv <pads = [1, 1, 1, 1]> (q, step, middle, filter, step, zero, step, middle)
+        d = DequantizeLinear (c, step, middle)
+        k = Clip (d, zeros)
+        y = ReduceMax <axes = [1], keepdims = 0> (k)
+    }
+    <domain: "own", opset_import: ["" : 11, "own" : 1]> Twice (a) => (b) { h = own.Same (a)  b = Add (h, a) }
+    <domain: "own", opset_import: ["" : 11]> Same (a) => (b) { b = Identity (a) }"""
+    model = onnx.parser.parse_model(text)
+    rng = np.random.default_rng(0)
+    constants = {
+        "w": rng.random((2, 16, 8), np.float32), "r": rng.random((2, 16, 4), np.float32),
+        "lengths": np.array([2, 1, 2, 2, 0, 2, 1, 2], "int32"), "step": np.float32(0.01), "middle": np.uint8(128),
+        "filter": rng.integers(-9, 9, (3, 2, 3, 3)).astype("int8"), "zero": np.int8(0), "zeros": np.float32(0),
     }  # fmt: skip
     model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
     return bytes(model.SerializeToString())

@@ -36,6 +36,7 @@ KINDS = [
     "onnx",
     "onnx blocks",
     "onnx places",
+    "onnx steps",
 ]
 
 
