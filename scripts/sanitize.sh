@@ -22,6 +22,7 @@ run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real st
 case "${1:-all}" in
     small)
         run+=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
+        run+=(tests/ext/test_messages.py)
         run+=(tests/ext/test_collate.py tests/executor/test_sizes_of_steps.py)
         run+=(tests/executor/test_odd_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py) ;;
     all)

@@ -138,7 +138,9 @@ def test_errors_and_deaths_cost_an_epoch() -> None:
     state["fail"] = False
     (second,) = {pid for pid, _ in numbers(loader)}
     os.kill(int(second), signal.SIGKILL)  # while it waits for the next epoch
-    time.sleep(0.1)
+    deadline = time.monotonic() + 20
+    while loader._pool.processes() and time.monotonic() < deadline:
+        time.sleep(0.01)
     (third,) = {pid for pid, _ in numbers(loader)}
     assert len({first, second, third}) == 3
     epoch = iter(loader)
