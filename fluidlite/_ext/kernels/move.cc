@@ -222,8 +222,9 @@ int slice_grad(fl_call *call) {
 }
 
 /* Where a slice is by the numbers in the first operand, those where it starts and those where it ends, as Fluid understands
- * them. ints: for each axis its length, and which of the numbers are meant, counted from 1,
- * twice that and 1 more where the axis is dropped (from -1 to 0 is its last place there); 0 for all of the axis. The second operand: how long the slice is on each axis, 0 if nothing is left, then where it starts. */
+ * them. ints: for each axis its length, and which of the numbers are meant, counted from 1: twice that, and 1 more where the
+ * axis is dropped (from -1 to 0 is its last place there); 0 for all of the axis. The second operand: how long the slice is on
+ * each axis, 0 if nothing is left, then where it starts. */
 template <class Index> int slice_find(fl_call *call) {
     const int64_t rank = call->i[0], *shape = call->i + 1, *which = shape + rank;
     const Index *numbers = at<Index>(call, 0);
