@@ -208,8 +208,8 @@ class Program:
         found = self._pruned.get(key)
         if found is None:
             ops = [op for block in self.blocks for op in block.ops]
-            written = {(op.type, *op.writes()) for op in updates}
-            kept = {op for op in ops if (op.type, *op.writes()) in written}
+            asked = {(op.type, *op.reads(), *op.writes()) for op in updates}
+            kept = {op for op in ops if (op.type, *op.reads(), *op.writes()) in asked}
             kept = kept or {op for op in ops if op._is_optimize_op()}
             found = self._pruned[key] = self._prune(list(names), list(feeds), kept)
         return found
@@ -232,6 +232,8 @@ class Program:
         needed, fed = set(targets), set(feeds)
         kept = []
         for op, wanted in zip(reversed(block.ops), reversed(asked), strict=True):
+            if updates and not wanted and "ParamOut" in op.outputs:
+                continue  # another update
             if wanted or (not needed.isdisjoint(op.writes()) and not fed.issuperset(op.writes())):
                 kept.append(op)
                 needed.update(name for name in op.reads() if name not in fed)

@@ -240,6 +240,18 @@ def test_updates_that_are_fetched_are_all_that_is_run(two_updates, fetched, use_
     assert got == (want[0], want[1], 2 * want[2])
 
 
+@pytest.mark.parametrize(("fetched", "want"), [([0], 0.5), ([1], 0.75), ([0, 1], 0.25)])
+def test_one_of_two_updates_of_one_parameter(fetched, want):
+    loss = L.mean(
+        L.create_parameter([1], "float32", "w", default_initializer=fluid.initializer.Constant(1.0))
+    )
+    found = [fluid.optimizer.SGD(rate).minimize(loss) for rate in (0.5, 0.25)]
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    exe.run(fetch_list=[loss, *(found[k] for k in fetched)])
+    assert np.array(fluid.global_scope().find_var("w").get_tensor()).item() == want
+
+
 def test_updates_of_the_program_that_another_is_a_clone_of(two_updates):
     exe, scope = fluid.Executor(), fluid.global_scope()
     exe.run(fluid.default_startup_program())
