@@ -55,7 +55,7 @@ def test_environment(monkeypatch):
     env = dygraph.parallel.Env()
     assert (env.nranks, env.local_rank, env.dev_id, env.trainer_endpoints) == (2, 1, 3, ["a:1", "b:2"])
     with monkeypatch.context() as without, pytest.raises(NotSupportedError, match="needs MPI"):
-        without.setitem(sys.modules, "fluidlite.distributed.by_mpi", None)
+        without.setitem(sys.modules, "mpi4py", None)
         prepare_context()
 
 
