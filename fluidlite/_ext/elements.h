@@ -162,6 +162,7 @@ struct Elements {
         if (at >= slots.size()) slots.resize(at + 1);
         Slot &slot = slots[at];
         if (slot.data.capacity() > 8 * size) std::vector<char>().swap(slot.data);
+        slot.data.reserve(1); /* so that there is an address without any bytes, too */
         slot.data.resize(size);
         slot.there = true;
         if (at >= slots_used_) slots_used_ = at + 1;

@@ -167,3 +167,13 @@ def test_numbers_drawn_before_an_array_is_read():
     assert "run in pieces" not in exe.describe(main)
     with pytest.raises(fluid.core.EnforceNotMet, match="elements.*index -1|must not be negative"):
         exe.run(main, {"x": value, "at": np.array([-1])}, [read])
+
+
+def test_elements_without_rows():
+    main, startup, loss, gradients = program(through_one_array)
+    exe, scope = executor(startup, "plan")
+    for rows in (2, 0, 0, 3):
+        feed = {"x": np.ones((rows, 3)), "n": np.array([2])}
+        found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
+        assert found[1].shape == (rows, 3)
+    assert "run in pieces" not in exe.describe(main, scope)
