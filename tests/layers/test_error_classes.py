@@ -102,11 +102,6 @@ def test_a_window_less_than_a_stride_larger_than_the_image(ceil_mode):
         layers.pool2d(fluid.data("z", [2, 3, 8, 8]), 10, pool_stride=2, ceil_mode=False)
 
 
-def test_groups_of_a_transposed_convolution_are_compared_with_the_channels_when_it_runs():
-    with pytest.raises(EnforceNotMet, match="conv2d_transpose"):
-        run(lambda x: layers.conv2d_transpose(x, 2, filter_size=3, groups=2), x=IMAGES)
-
-
 def test_the_axis_of_operands_of_one_rank_says_nothing():
     x = np.ones((4, 3), "float32")
     for got in run(lambda x: layers.elementwise_add(x, x, axis=5), x=x):

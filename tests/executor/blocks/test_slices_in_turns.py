@@ -106,7 +106,7 @@ def test_what_is_left_of_nothing_is_told_by_operator_and_line():
 def test_where_a_slice_is(kind):
     shape, numbers = [4, 5], np.array([-3, 1, 99, -1], kind)  # starts, then ends
     places = np.empty(4, np.int64)
-    kernels.call(f"slice_find.i{8 * numbers.itemsize}", [numbers, places], [2, *shape, 2, 1])
+    kernels.call(f"slice_find.i{8 * numbers.itemsize}", [numbers, places], [2, *shape, 4, 2])
     assert places.tolist() == [2, 3, 1, 2]  # lengths, then starts
     x = np.arange(20, dtype="float32").reshape(shape)
     part, back = np.empty((2, 3), "float32"), np.empty(shape, "float32")
