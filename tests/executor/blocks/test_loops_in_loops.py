@@ -1,5 +1,10 @@
 """Loops in loops and branches, and through arrays, with gradients: one plan, and the numbers of single operators."""
 
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -177,3 +182,44 @@ def test_elements_without_rows():
         found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
         assert found[1].shape == (rows, 3)
     assert "run in pieces" not in exe.describe(main, scope)
+
+
+def losses_of(main, startup, fetches):
+    """What a few steps of several sizes give, in a scope of their own."""
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    return [
+        [value.tolist() for value in exe.run(main, feed=feed, fetch_list=fetches, scope=scope)]
+        for feed in feeds()
+    ]
+
+
+def test_threads_and_forks():
+    main, startup, loss, gradients = program(through_one_array)
+    fetches = [loss, *gradients]
+    wanted = losses_of(main, startup, fetches)
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(losses_of, main, startup, fetches) for _ in range(8)]
+        assert [each.result() for each in found] == [wanted] * 8
+    child = os.fork()
+    if child == 0:
+        failed = True
+        try:
+            failed = losses_of(main, startup, fetches) != wanted
+        finally:
+            os._exit(failed)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_ctrl_c_in_a_loop_that_keeps_its_turns():
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        x = fluid.data("x", [2, 3])
+        x.stop_gradient = False
+        loss = layers.reduce_mean(loop(number(2**40), lambda i, a: [layers.tanh(a)], x)[0])
+        gradients = fluid.gradients([loss], [x])
+    interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        fluid.Executor(fluid.CPUPlace()).run(main, {"x": np.ones((2, 3), "float32")}, gradients)
+    interrupt.join()
