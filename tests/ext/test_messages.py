@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import namedtuple
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,6 @@ from hypothesis.extra import numpy as hnp
 from fluidlite._ext import shm
 
 BIG = 1 << 18
-
-
-@pytest.fixture
-def file() -> Iterator[int]:
-    descriptor = shm.create_file()
-    before = shm.counters()
-    yield descriptor
-    os.close(descriptor)
-    assert shm.counters() == before, "leases or mappings are left"
 
 
 def alike(one: Any, other: Any) -> bool:

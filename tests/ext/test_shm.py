@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,15 +13,6 @@ from fluidlite._ext.collate import Collator, Spec
 from fluidlite.executor.tensors.lod_tensor import LoDTensor
 
 BIG = 1 << 18
-
-
-@pytest.fixture
-def file() -> Iterator[int]:
-    descriptor = shm.create_file()
-    before = shm.counters()
-    yield descriptor
-    os.close(descriptor)
-    assert shm.counters() == before, "leases or mappings are left"
 
 
 def sent(arena: shm.Arena, value: object) -> tuple[bytes, list, list]:

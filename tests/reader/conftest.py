@@ -1,6 +1,7 @@
 """Every test here must leave no thread, process, queue or batch memory behind."""
 
 import gc
+import os
 
 import pytest
 
@@ -24,6 +25,15 @@ def nothing_left_behind():
     gc.collect()
     left = {what: count for what, count in leaks().items() if count}
     assert not left, f"the test left behind {left}"
+
+
+@pytest.fixture
+def no_descriptor_left():
+    gc.collect()
+    before = os.listdir("/proc/self/fd")
+    yield
+    gc.collect()
+    assert os.listdir("/proc/self/fd") == before
 
 
 @pytest.fixture(params=[None, 1, 2, 3], ids=lambda seed: f"seed{seed}")

@@ -24,13 +24,7 @@ PLACE = fluid.CPUPlace()
 MODES = ["static", "dygraph"]
 
 
-@pytest.fixture(autouse=True)
-def no_descriptor_left() -> Iterator[None]:
-    gc.collect()
-    before = os.listdir("/proc/self/fd")
-    yield
-    gc.collect()
-    assert os.listdir("/proc/self/fd") == before
+pytestmark = pytest.mark.usefixtures("no_descriptor_left")
 
 
 def make(how: str, reader: Callable[[], Any], **options: Any) -> Any:

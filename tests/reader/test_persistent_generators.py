@@ -17,14 +17,7 @@ import fluidlite as fluid
 from fluidlite.reader.loader.epoch import LoaderError
 from fluidlite.reader.worker.errors import WorkerDied
 
-
-@pytest.fixture(autouse=True)
-def no_descriptor_left() -> Iterator[None]:
-    gc.collect()
-    before = os.listdir("/proc/self/fd")
-    yield
-    gc.collect()
-    assert os.listdir("/proc/self/fd") == before
+pytestmark = pytest.mark.usefixtures("no_descriptor_left")
 
 
 def loader_of(reader: Callable[[], Any], persistent: bool = True, capacity: int = 3, **options: Any) -> Any:

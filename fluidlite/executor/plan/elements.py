@@ -64,48 +64,34 @@ def _by_hand(xp: Any, **slots: Any) -> Any:
     raise NotImplementedError("elements of arrays are read and written by native kernels")
 
 
-READ = OpDef(
-    "read_element",
-    inputs=("I", "Like#"),
-    attrs={"array": ""},
-    infer=_infer_read,
-    kernel=_by_hand,
-    native=lambda op: _native(op, "element_read", "Out"),
-    lod_from=None,
-    doc="The element at index I of an array whose elements are like Like.",
-)
-FOUND = OpDef(
+def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
+    """An operator of plans alone; `how`: what of `OpDef` is not as with most of them."""
+    how = {"outputs": (), "attrs": {"array": ""}, "host": True, "lod_from": None, **how}
+    return OpDef(name, inputs=inputs, infer=infer, kernel=_by_hand, native=native, doc=doc, **how)
+
+
+READ = _operator(
+    "read_element", "The element at index I of an array whose elements are like Like.", _infer_read,
+    lambda op: _native(op, "element_read", "Out"), "I", "Like#", outputs=("Out",), host=False,
+)  # fmt: skip
+FOUND = _operator(
     "find_element",
-    inputs=("I",),
+    "The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
+    _infer_found,
+    _native_found,
+    "I",
+    outputs=("Out",),
     attrs={"array": "", "like": None},
-    infer=_infer_found,
-    kernel=_by_hand,
-    native=_native_found,
-    lod_from=None,
-    doc="The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
+    host=False,
 )
-TURN = OpDef(
-    "begin_turn",
-    inputs=(),
-    outputs=(),
-    attrs={"arrays": ()},
-    infer=lambda op: None,
-    kernel=_by_hand,
-    native=lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]),
-    host=True,
-    doc="What has been written to arrays before stays, whatever becomes of the turn.",
-)
-WRITE = OpDef(
-    "write_element",
-    inputs=("X", "I"),
-    outputs=(),
-    attrs={"array": ""},
-    infer=lambda op: _check(op, "X"),
-    kernel=_by_hand,
-    native=lambda op: _native(op, "element_write", "X"),
-    host=True,
-    doc="Puts X at index I of an array.",
-)
+TURN = _operator(
+    "begin_turn", "What has been written to arrays before stays, whatever becomes of the turn.", lambda op: None,
+    lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
+)  # fmt: skip
+WRITE = _operator(
+    "write_element", "Puts X at index I of an array.", lambda op: _check(op, "X"),
+    lambda op: _native(op, "element_write", "X"), "X", "I",
+)  # fmt: skip
 
 
 def _infer_clear(op: OpView) -> None:
@@ -127,39 +113,18 @@ def _native_kept(op: OpView, kernel: str, slot: str) -> Call:
     return Call(kernel, [op.attr("array") + ELEMENTS, op.name(slot)], [numel(op, slot) * itemsize(op, slot)])
 
 
-CLEAR = OpDef(
-    "clear_elements",
-    inputs=(),
-    outputs=(),
-    attrs={"arrays": ()},
-    infer=_infer_clear,
-    kernel=_by_hand,
-    native=lambda op: Call("element_clear", [array + ELEMENTS for array in op.attr("arrays")]),
-    host=True,
-    doc="Forgets all elements of arrays.",
-)
-KEEP = OpDef(
-    "keep_element",
-    inputs=("X",),
-    outputs=(),
-    attrs={"array": ""},
-    infer=_infer_keep,
-    kernel=_by_hand,
-    native=lambda op: _native_kept(op, "element_keep", "X"),
-    host=True,
-    doc="Keeps what X is in the end of a turn, behind what it was before.",
-)
-POP = OpDef(
-    "pop_element",
-    inputs=("Like#",),
-    attrs={"array": ""},
-    infer=_infer_pop,
-    kernel=_by_hand,
-    native=lambda op: _native_kept(op, "element_pop", "Out"),
-    lod_from=None,
-    host=True,
-    doc="What has been kept last, which is like Like, and kept no longer.",
-)
+CLEAR = _operator(
+    "clear_elements", "Forgets all elements of arrays.", _infer_clear,
+    lambda op: Call("element_clear", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
+)  # fmt: skip
+KEEP = _operator(
+    "keep_element", "Keeps what X is in the end of a turn, behind what it was before.", _infer_keep,
+    lambda op: _native_kept(op, "element_keep", "X"), "X",
+)  # fmt: skip
+POP = _operator(
+    "pop_element", "What has been kept last, which is like Like, and kept no longer.", _infer_pop,
+    lambda op: _native_kept(op, "element_pop", "Out"), "Like#", outputs=("Out",),
+)  # fmt: skip
 
 
 # Arrays that stand in the plan of a program: of each what shape and type its elements have is found out on the way.
@@ -262,22 +227,7 @@ def _native_part(op: OpView) -> Call:
     )
 
 
-def _slots(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
-    how = {"outputs": (), "attrs": {"array": ""}, **how}
-    return OpDef(
-        name,
-        inputs=inputs,
-        infer=infer,
-        kernel=_by_hand,
-        native=native,
-        host=True,
-        lod_from=None,
-        doc=doc,
-        **how,
-    )
-
-
-PUT = _slots(
+PUT = _operator(
     "put_element",
     "Puts X at index I of an array.",
     lambda op: _noted(op, "X"),
@@ -285,23 +235,25 @@ PUT = _slots(
     "X",
     "I",
 )
-ADD = _slots("add_element", "Adds X to the element at index I.", lambda op: _noted(op, "X"), _added, "X", "I")
-GET = _slots(
+ADD = _operator(
+    "add_element", "Adds X to the element at index I.", lambda op: _noted(op, "X"), _added, "X", "I"
+)
+GET = _operator(
     "get_element", "The element at index I.", _infer_get, _slot("slot_get", "Out"), "I", outputs=("Out",)
 )
-TAKE = _slots(
+TAKE = _operator(
     "take_element", "The element at index I, which is not there any more; zeros like Like if there is none.",
     _infer_take, _slot("slot_take", "Out"), "I", "Like#", outputs=("Out",),
 )  # fmt: skip
-LENGTH = _slots(
+LENGTH = _operator(
     "array_length", "How many elements an array has.", lambda op: op.set("Out", (1,), VarType.INT64),
     lambda op: Call("slots_length", [op.attr("array") + ELEMENTS, op.name("Out")]), outputs=("Out",),
 )  # fmt: skip
-JOIN = _slots(
+JOIN = _operator(
     "join_elements", "All elements along an axis.", _infer_join, _native_join, outputs=("Out", "OutIndex"),
     attrs={"array": "", "axis": 0, "use_stack": False},
 )  # fmt: skip
-PART = _slots(
+PART = _operator(
     "part_elements", "Adds the parts of X to the elements of array `to`, which is like `array`.", _infer_part,
     _native_part, "X", attrs={"array": "", "to": "", "axis": 0, "use_stack": False},
 )  # fmt: skip
