@@ -58,8 +58,9 @@ def join(here: Trainer) -> None:
     starter = _start(place, here.count) if here.rank == 0 else None
     seat = _sit(place, here, starter)
     os.register_at_fork(after_in_child=seat.close)
-    threading.Thread(target=_stay, args=(seat, here.rank), name="fluidlite-seat", daemon=True).start()
-    atexit.register(_leave, seat, place, here.rank, os.getpid())
+    watch = threading.Thread(target=_stay, args=(seat, here.rank), name="fluidlite-seat", daemon=True)
+    watch.start()
+    atexit.register(_leave, seat, watch, place, here.rank, os.getpid())
 
 
 def _is_here(host: str) -> bool:
@@ -146,7 +147,10 @@ def _missing(place: str, here: Trainer) -> str:
 
 
 def _stay(seat: socket.socket, rank: int) -> None:
-    """In a thread: end this process when its seat is ended, as mpiexec ends the processes that it has started."""
+    """In a thread: end this process when its seat is ended, as mpiexec ends the processes that it has started.
+
+    Returns when the seat has heard that all is well.
+    """
     with suppress(OSError):
         seat.recv(1)
     if _left.is_set():
@@ -164,11 +168,15 @@ def _stay(seat: socket.socket, rank: int) -> None:
 _left = threading.Event()
 
 
-def _leave(seat: socket.socket, place: str, rank: int, owner: int) -> None:
-    """Say that all is well. The connection ends with the process: MPI itself has to end before."""
+def _leave(seat: socket.socket, watch: threading.Thread, place: str, rank: int, owner: int) -> None:
+    """Say that all is well; the seat answers when it has tidied up.
+
+    The connection ends with the process: MPI itself has to end before.
+    """
     if os.getpid() == owner:
         _left.set()
         with suppress(OSError):
             seat.sendall(b"+")
+            watch.join(_GRACE)
             if rank == 0:
                 os.unlink(f"{place}.log")

@@ -11,6 +11,7 @@ import select
 import socket
 import sys
 import time
+from contextlib import suppress
 
 PATIENCE = 600.0
 """For how many seconds a process is waited for."""
@@ -28,21 +29,25 @@ def main(place: str) -> int:
         process, _ = door.accept()
     os.rename(path, f"{path}.taken")
     try:
-        return _keep(process, place, count)
+        well = _keep(process, place, count)
     finally:
         os.unlink(f"{path}.taken")
+    if well:
+        with suppress(OSError):  # it may not wait any longer
+            process.sendall(b"+")
+            while process.recv(64):
+                continue
+    return 0 if well else 1
 
 
-def _keep(process: socket.socket, place: str, count: int) -> int:
+def _keep(process: socket.socket, place: str, count: int) -> bool:
+    """Whether the process has said that all is well."""
     until = time.monotonic() + PATIENCE
     while not all(os.path.exists(f"{place}.{other}.taken") for other in range(count)):
         if select.select([process], [], [], 0.02)[0] or time.monotonic() > until:
-            return 1  # it is gone
+            return False  # it is gone
     process.sendall(json.dumps({k: v for k, v in os.environ.items() if k.startswith(_TOLD)}).encode() + b"\n")
-    well = process.recv(1) != b""
-    while process.recv(64):
-        continue
-    return 0 if well else 1
+    return process.recv(1) != b""
 
 
 if __name__ == "__main__":
