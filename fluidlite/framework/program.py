@@ -145,7 +145,7 @@ class Program:
             for name, var in mine.vars.items():
                 if name not in unused:
                     theirs.vars[name] = var._copied_to(theirs)
-            theirs.ops = [_copy_op(op, theirs, for_test) for op in ops]
+            theirs.ops = [copy_op(op, theirs, for_test) for op in ops]
         if for_test:
             copy._drop_blocks()
         return copy
@@ -395,7 +395,7 @@ def _own_blocks(value: Any, program: Program) -> Any:
     return value
 
 
-def _copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
+def copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
     copy: Operator = object.__new__(Operator)
     copy.block = block
     copy.type = op.type

@@ -65,14 +65,14 @@ def batch(name, step, part):
     return {"ids": ids, "dense": dense[mine], "label": label[mine]}
 
 
-def train(name, change=None, part=(0, 1), steps=5, optimizer=lambda made: made, seed=7):
+def train(name, change=None, part=(0, 1), steps=5, optimizer=lambda made: made, seed=7, place=None):
     """The losses of a few steps; `change(main, startup)` comes before the first and may return what to run."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = seed
     with fluid.unique_name.guard(), fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
         loss = BUILT[name](optimizer)
         runs = (change(main, startup) if change else None) or main
-        exe = fluid.Executor(fluid.CPUPlace())
+        exe = fluid.Executor(place or fluid.CPUPlace())
         exe.run(startup)
         return [
             float(np.mean(exe.run(runs, batch(name, step, part), [loss.name])[0])) for step in range(steps)

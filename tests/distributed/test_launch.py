@@ -103,8 +103,19 @@ def test_ctrl_c_is_handed_on():
     assert run.returncode == 130 and time.monotonic() - begin < 20
 
 
+def fluids_command(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "fluidlite", "-m", "paddle.distributed.launch", *words],
+        env=of_a_run(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
 @needs_mpi
-def test_fluids_command(tmp_path):
+@pytest.mark.parametrize(
+    "which",
+    [["--selected_gpus=0,1"], ["--nproc_per_node=2", "--cluster_node_ips=127.0.0.1", "--node_ip=127.0.0.1"]],
+)
+def test_fluids_command(tmp_path, which):
     """`python -m paddle.distributed.launch` with Fluid's options; each process has a log."""
     script = tmp_path / "shows.py"
     script.write_text(
@@ -112,22 +123,22 @@ def test_fluids_command(tmp_path):
         "names = ['PADDLE_TRAINER_ID', 'PADDLE_TRAINERS_NUM', 'PADDLE_CURRENT_ENDPOINT', 'TRAINING_ROLE']\n"
         "print(*(os.environ[name] for name in names), *sys.argv[1:])\n"
     )
-    words = [
-        "--selected_gpus=0,1",
-        "--started_port=7000",
-        f"--log_dir={tmp_path / 'logs'}",
-        str(script),
-        "--a",
-        "1",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "fluidlite", "-m", "paddle.distributed.launch", *words],
-        env=of_a_run(), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    logs_to = f"--log_dir={tmp_path / 'logs'}"
+    done = fluids_command(*which, "--started_port=7000", logs_to, str(script), "--a", "1")
     assert done.returncode == 0, done.stderr
     assert "started_port: 7000" in done.stdout
     logs = [(tmp_path / "logs" / f"workerlog.{rank}").read_text() for rank in range(2)]
     assert logs == [f"{rank} 2 127.0.0.1:{7000 + rank} TRAINER --a 1\n" for rank in range(2)]
+
+
+def test_fluids_command_on_other_machines():
+    """The first of several machines starts the processes of all."""
+    words = ["--cluster_node_ips=10.1.2.3,10.1.2.4", "--nproc_per_node=2"]
+    done = fluids_command(*words, "--node_ip=10.1.2.4", "train.py")
+    assert done.returncode == 0 and "the first machine, 10.1.2.3, starts the processes of all" in done.stderr
+    done = fluids_command(*words, "--node_ip=10.1.2.5", "train.py")
+    assert done.returncode == 2
+    assert "node_ip 10.1.2.5 is not among cluster_node_ips ['10.1.2.3', '10.1.2.4']" in done.stderr
 
 
 def test_one_process_needs_no_mpi(monkeypatch, tmp_path):

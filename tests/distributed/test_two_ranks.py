@@ -17,7 +17,7 @@ pytestmark = needs_mpi
 def found():
     """What `two_ranks.py` found out, by rank."""
     done = launch(
-        "two_ranks.py", "exchanging", "operators", "training", "fleet", "buckets", "dygraph", "shuffling",
+        "two_ranks.py", "exchanging", "operators", "training", "fleet", "buckets", "gpus", "dygraph", "shuffling",
         timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -99,8 +99,13 @@ def alone(train, name):
     ["ParallelExecutor lenet"]
     + [f"GradAllReduce {name}" for name in networks.BUILT]
     + [f"GradAllReduce 300-byte {name}" for name in ("lenet", "ctr")]
-    + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm"]
-    + [f"fleet {size}-byte buckets recompute {name}" for size in (1, 300) for name in networks.BUILT],
+    + ["fleet nccl2 lenet", "fleet nccl2 ctr", "fleet collective lstm", "fleet gpus lenet", "fleet gpus ctr"]
+    + [
+        f"fleet {size}-byte buckets {way} {name}"
+        for size in (1, 300)
+        for way in ("recompute", "merging")
+        for name in networks.BUILT
+    ],
 )
 def test_programs_train_as_one_process_does_with_the_joined_batch(found, way):
     expected = alone(networks.train, way.split()[-1])
@@ -151,6 +156,8 @@ def test_fleet(found):
     assert found["workers"] == [[rank, 2, "127.0.0.1:6170,127.0.0.1:6171"] for rank in range(2)]
     assert found["all_reduce_worker"] == [[2, 1]] * 2
     assert found["all_gather"] == [[5, 6]] * 2
+    ends = [["127.0.0.1:6170"], ["127.0.0.1:6171"]]
+    assert found["pair"] == [[True, False, 1, 1, 0, *ends], [False, True, 1, 1, 0, *ends]]
 
 
 def test_functions_of_paddle_distributed(found):

@@ -1,11 +1,14 @@
 """What two processes find out together; the first one prints it as JSON."""
 
 import json
+import os
 import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
+
+sys.path.append("..")  # with what simulates GPUs
 
 import networks
 import numpy as np
@@ -108,6 +111,20 @@ def fleet():
     workers.all_reduce_worker(np.array([1.0, run.rank]), total)
     together("all_reduce_worker", total.tolist())
     together("all_gather", workers._role_maker.all_gather(run.rank + 5))
+    pair = role_maker.MPISymetricRoleMaker()
+    pair.generate_role()
+    together(
+        "pair",
+        [
+            pair.is_server(),
+            pair.is_worker(),
+            pair.worker_num(),
+            pair.server_num(),
+            pair.server_index() if pair.is_server() else pair.worker_index(),
+            pair.get_pserver_endpoints(),
+            pair.get_trainer_endpoints(),
+        ],
+    )
     workers.barrier_worker()
     for mode, options in {
         "nccl2": {},
@@ -143,16 +160,24 @@ def buckets():
         trainers.exchange_gradients = partial(gradient_exchange.exchange_gradients, bucket=size)
         for name in networks.BUILT:
 
-            def optimizer(made):
+            def recomputing(made):
                 strategy = DistributedStrategy()
                 strategy.forward_recompute = True
                 strategy.recompute_checkpoints = [networks.middle()]
                 return workers.distributed_optimizer(made, strategy)
 
-            losses = networks.train(
-                name, lambda *_: workers.main_program, (run.rank, run.size), optimizer=optimizer
-            )
-            together(f"fleet {size}-byte buckets recompute {name}", losses)
+            def merging(made):
+                """Each update takes a batch two times, which is as if it took it once."""
+                strategy = DistributedStrategy()
+                passes = strategy._finalize_strategy_and_create_passes()
+                passes.append_pass("multi_batch_merge_pass").set("num_repeats", 2)
+                return workers.distributed_optimizer(made, strategy)
+
+            for way, optimizer in {"recompute": recomputing, "merging": merging}.items():
+                losses = networks.train(
+                    name, lambda *_: workers.main_program, (run.rank, run.size), optimizer=optimizer
+                )
+                together(f"fleet {size}-byte buckets {way} {name}", losses)
     trainers.exchange_gradients = gradient_exchange.exchange_gradients
     steps.in_messages = partial(gradient_exchange.in_messages, bucket=300)
     ends = environment.trainer().endpoints
@@ -181,6 +206,27 @@ def buckets():
 
     losses = networks.train("lenet", parallel, (run.rank, run.size), seed=7 + run.rank)
     together("ParallelExecutor lenet", losses)
+
+
+def gpus():
+    """Simulated GPUs, one for each process."""
+    from simulated_cuda import simulated
+
+    from fluidlite.incubate.fleet.collective import DistributedStrategy
+    from fluidlite.incubate.fleet.collective import fleet as workers
+
+    def optimizer(made):
+        return workers.distributed_optimizer(made, DistributedStrategy())
+
+    os.environ["FLAGS_selected_gpus"] = str(run.rank)  # as paddle.distributed.launch has it
+    with simulated(devices=2):
+        place = fluid.CUDAPlace(run.rank)
+        for name in ("lenet", "ctr"):
+            part = run.rank, run.size
+            losses = networks.train(
+                name, lambda *_: workers.main_program, part, optimizer=optimizer, place=place
+            )
+            together(f"fleet gpus {name}", losses)
 
 
 def dygraph():

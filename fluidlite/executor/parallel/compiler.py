@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import partial
@@ -12,8 +13,10 @@ from ...base import profiling
 from ...base.errors import NotSupportedError
 from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ...framework import OpRole, Program, default_main_program
+from ...framework.batch_merging import merge_batches
 from ...framework.gradient_exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
+from ...framework.serialization.passes import PassBuilder
 from ..tensors.scope import Scope, global_scope
 from . import trainers
 
@@ -63,13 +66,27 @@ class BuildStrategy(_Options):
     """Options of building a parallel program (`fluid.BuildStrategy`).
 
     `gradient_scale_strategy` and `reduce_strategy` are obeyed; the switches for graph passes are accepted and change no
-    results.
+    results. Of the passes in `_finalize_strategy_and_create_passes()`, `multi_batch_merge_pass` is obeyed: with its
+    attribute `num_repeats` an update takes the mean gradients of so many batches.
     """
 
     gradient_scale_strategy: GradientScaleStrategy
     reduce_strategy: ReduceStrategy
+    async_mode: bool
+    cache_runtime_context: bool
+    debug_graphviz_path: str
+    enable_sequential_execution: bool
+    fuse_all_optimizer_ops: bool
+    fuse_all_reduce_ops: bool
+    fuse_bn_act_ops: bool
+    fuse_elewise_add_act_ops: bool
+    fuse_relu_depthwise_conv: bool
+    is_distribution: bool
     num_trainers: int
+    remove_unnecessary_lock: bool
+    sync_batch_norm: bool
     trainer_id: int
+    _passes: PassBuilder | None
     ReduceStrategy = ReduceStrategy
     GradientScaleStrategy = GradientScaleStrategy
     _defaults: ClassVar[dict[str, Any]] = {
@@ -99,7 +116,59 @@ class BuildStrategy(_Options):
         "use_hierarchical_allreduce": False,
         "hierarchical_allreduce_inter_nranks": 0,
         "mkldnn_enabled_op_types": set(),
+        "_passes": None,
     }
+
+    def _finalize_strategy_and_create_passes(self) -> PassBuilder:
+        """The passes that these options stand for, to be added to; the same ones in every call."""
+        if self._passes is None:
+            self._passes = PassBuilder()
+            for name in self._names_of_passes():
+                self._passes.append_pass(f"{name}_pass")
+        return self._passes
+
+    def _names_of_passes(self) -> list[str]:
+        """In Fluid's order, without `_pass`."""
+        alone = not (self.async_mode or self.is_distribution)
+        reduces = self.reduce_strategy == ReduceStrategy.Reduce
+        together = alone and not reduces
+        if alone:
+            devices = "reduce_mode_multi_devices" if reduces else "all_reduce_mode_multi_devices"
+        else:
+            devices = "async_multi_devices" if self.async_mode else "dist_multi_devices"
+        updates = together and self.fuse_all_optimizer_ops
+        gradients = together and self.fuse_all_reduce_ops
+        drawn, trained_together = bool(self.debug_graphviz_path), self.num_trainers > 1
+        listed = [
+            (drawn, "graph_viz"),
+            (self.enable_sequential_execution, "sequential_execution"),
+            (self.sync_batch_norm, "sync_batch_norm"),
+            (self.fuse_relu_depthwise_conv, "fuse_relu_depthwise_conv"),
+            (self.fuse_bn_act_ops, "fuse_bn_act"),
+            (self.fuse_elewise_add_act_ops, "fuse_elewise_add_act"),
+            (gradients, "coalesce_grad_tensor"),
+            (updates, "fuse_adam_op"),
+            (updates, "fuse_sgd_op"),
+            (updates, "fuse_momentum_op"),
+            (drawn, "graph_viz"),
+            (True, "add_reader_dependency"),
+            (True, devices),
+            (gradients, "fuse_all_reduce_op"),
+            (drawn, "multi_devices_print"),
+            (not reduces or (trained_together and not self.enable_sequential_execution), "all_reduce_deps"),
+            (alone and trained_together, "backward_optimizer_op_deps"),
+            (self.cache_runtime_context, "runtime_context_cache"),
+            (self.remove_unnecessary_lock, "modify_op_lock_and_record_event"),
+            (True, "multi_devices_check"),
+        ]
+        return [name for wanted, name in listed if wanted]
+
+    def _batches(self) -> int:
+        """How many batches an update takes. EnforceNotMet if a multi_batch_merge_pass does not say it."""
+        passes = self._passes.all_passes() if self._passes is not None else []
+        return math.prod(
+            each._needed("num_repeats") for each in passes if each.type() == "multi_batch_merge_pass"
+        )
 
 
 class ExecutionStrategy(_Options):
@@ -144,7 +213,7 @@ class CompiledProgram:
         self._is_data_parallel = False
         self._runner: DataParallel | None = None
         self._shared_by_trainers: trainers.Shared | None = None
-        self._with_fed_gradient: tuple[int, Program] | None = None
+        self._rewritten: tuple[tuple[int, int], Program] | None = None
         self._scope: Scope | None = None
         self._parts: dict[Program, CompiledProgram] = {}
         self._whole = self
@@ -216,15 +285,26 @@ class CompiledProgram:
         return cuda_places()
 
     def _parallel_program(self) -> Program:
-        """The program; a copy that does not make the gradient of the loss if that is fed (`Customized`)."""
+        """The program; or a copy of it, changed as the strategy says.
+
+        With `Customized` it does not make the gradient of the loss, for that is fed; with multi_batch_merge_pass an
+        update takes several batches.
+        """
         program, strategy = self._program, self._build_strategy
-        if strategy.gradient_scale_strategy != GradientScaleStrategy.Customized:
+        fed = strategy.gradient_scale_strategy == GradientScaleStrategy.Customized
+        batches = strategy._batches()
+        if not fed and batches == 1:
             return program
-        if self._with_fed_gradient is None or self._with_fed_gradient[0] != program._version:
-            self._with_fed_gradient = program._version, program.clone()
-            take_loss_gradients(self._with_fed_gradient[1])
+        made_of = program._version, batches
+        if self._rewritten is None or self._rewritten[0] != made_of:
+            copy = program.clone()
+            if fed:
+                take_loss_gradients(copy)
+            if batches > 1:
+                merge_batches(copy, batches)
+            self._rewritten = made_of, copy
             self._runner = None
-        return self._with_fed_gradient[1]
+        return self._rewritten[1]
 
     def _run_compiled(
         self,

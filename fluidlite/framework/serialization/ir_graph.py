@@ -10,7 +10,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ..block import Block
 from ..operator import Operator
-from ..program import Program, _copy_op
+from ..program import Program, copy_op
 from ..variable import Variable
 from .descs import OpDesc, ProgramDesc, VarDesc
 
@@ -301,7 +301,7 @@ class IrGraph:
 
     def create_op_node_from_desc(self, op_desc: OpDesc) -> IrOpNode:
         """A node of an operator like the one that `op_desc` shows."""
-        node: IrOpNode = self._add(IrOpNode(_copy_op(op_desc._shown, self._block, False)))
+        node: IrOpNode = self._add(IrOpNode(copy_op(op_desc._shown, self._block, False)))
         return node
 
     def update_input_link(
@@ -443,7 +443,7 @@ class IrGraph:
             used.update(name for op in inner.ops for name in (*op.reads(), *op.writes()))
         for name in [name for name in block.vars if name not in used]:
             del block.vars[name]
-        block.ops = [_copy_op(node._operator, block, False) for node in self.topology_sort()]
+        block.ops = [copy_op(node._operator, block, False) for node in self.topology_sort()]
         program._changed()
         return program
 
@@ -453,6 +453,11 @@ class IrGraph:
             if node.name() == node_name:
                 return node
         raise AssertionError(f"Cannot find the node {node_name} in the giving set.")
+
+
+def nodes_of(graph: Graph) -> IrGraph:
+    """The nodes of a graph as they were taken of it before, or taken now."""
+    return graph._nodes or IrGraph(graph)
 
 
 def _names(slots: Mapping[str, Any]) -> dict[str, list[str]]:
