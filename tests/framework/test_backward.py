@@ -108,6 +108,14 @@ def test_no_path_gives_none_or_an_empty_list(main):
     assert both[0].shape == (-1, 3) and both[1] is None
 
 
+def test_without_inputs_all_that_has_gradients_gets_them(main):
+    x = L.fill_constant([3], "float32", 2.0)
+    x.stop_gradient = False
+    assert fluid.gradients(L.mean(L.square(x)), []) == []
+    (grad,) = fluid.Executor().run(main, fetch_list=[x.name + "@GRAD"])
+    np.testing.assert_allclose(grad, [4 / 3] * 3, rtol=1e-6)
+
+
 def test_errors_say_what_is_wrong(main):
     x = fluid.data("x", [None, 3], "float32")
     y = L.square(x)

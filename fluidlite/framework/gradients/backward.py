@@ -123,9 +123,9 @@ def gradients(
 ) -> list[Variable | None]:
     """Append the operators that compute the gradients of the sum of `targets` with respect to `inputs`.
 
-    `target_gradients` weigh the targets (None: ones). Returns one gradient per input, None where there is no path; an
-    empty list for a single input without one. Raises ValueError if the weights do not match the targets. Follows
-    `fluid.gradients`.
+    Without `inputs`, of all that has gradients. `target_gradients` weigh the targets (None: ones). Returns one
+    gradient per input, None where there is no path; an empty list for a single input without one. Raises ValueError if
+    the weights do not match the targets. Follows `fluid.gradients`.
 
     Example:
         >>> import numpy as np
@@ -152,7 +152,7 @@ def gradients(
     program._appending_grad_times += 1
     with program._backward_role_guard():
         tape = Tape(block, _get_no_grad_set_name(no_grad_set))
-        path = tape.path([v.name for v in target_list], [v.name for v in input_list])
+        path = tape.path([v.name for v in target_list], [v.name for v in input_list] or None)
         shapes: list[str] = []
         for target, weight in zip(target_list, weights, strict=True):
             if weight is not None:

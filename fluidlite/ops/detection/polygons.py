@@ -1,49 +1,68 @@
-"""Polygons: how much two convex ones overlap."""
+"""Polygons of any shape: how much two of them overlap."""
 
 from __future__ import annotations
 
 import numpy as np
 
+Array = np.ndarray
 
-def _area(corners: np.ndarray) -> float:
-    """The area of a polygon [n, 2]; negative if its corners go clockwise."""
+
+def _area(corners: Array) -> float:
+    """The area that a polygon [n, 2] goes around; what it goes around the other way counts less."""
     x, y = corners.T
-    return float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2) if len(corners) > 2 else 0.0
+    return abs(float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2))
 
 
-def _clipped(corners: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """What of a polygon lies to the left of the line from `begin` to `end` (Sutherland and Hodgman 1974)."""
-    along = end - begin
-    side = along[0] * (corners[:, 1] - begin[1]) - along[1] * (corners[:, 0] - begin[0])
-    made = []
-    for k in range(len(corners)):
-        after = (k + 1) % len(corners)
-        if side[k] >= 0:
-            made.append(corners[k])
-        if side[k] * side[after] < 0:
-            part = side[k] / (side[k] - side[after])
-            made.append(corners[k] + part * (corners[after] - corners[k]))
-    return np.array(made).reshape(-1, 2)
+def _heights(begin: Array, end: Array) -> Array:
+    """The heights, from below, between which the edges from `begin` to `end` [n, 2] do not cross."""
+    along, apart = end - begin, begin[None] - begin[:, None]
+    x, y = along.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = (apart[..., 0] * y - apart[..., 1] * x) / (x[:, None] * y - y[:, None] * x)
+    within = (0 <= part) & (part <= 1)
+    return np.unique(begin[:, None, 1] + np.where(within & within.T, part, 0) * y[:, None])
 
 
-def polygon_overlap(first: np.ndarray, second: np.ndarray) -> float:
-    """The intersection over the union of two convex polygons [n, 2]; 0 if one of them has no area."""
-    a, b = (poly[::-1] if _area(poly) < 0 else poly for poly in (first, second))
-    shared = a
-    for k in range(len(b)):
-        if not len(shared):
-            break
-        shared = _clipped(shared, b[k], b[(k + 1) % len(b)])
-    common = _area(shared)
-    union = _area(a) + _area(b) - common
-    return common / union if union > 0 else 0.0
+def _inside(begin: Array, end: Array, heights: Array, beyond: float) -> tuple[Array, Array]:
+    """Where the polygon with these edges begins and ends at each of `heights`: twice [heights, parts].
+
+    Parts that are not there lie at `beyond`.
+    """
+    (x, y), (after, above) = begin.T, end.T
+    crossed = (y <= heights[:, None]) != (above <= heights[:, None])
+    places = x + (heights[:, None] - y) * (after - x) / np.where(above == y, 1, above - y)
+    found = np.sort(np.where(crossed, places, beyond), axis=1)
+    found = found[:, : len(x) // 2 * 2]
+    return found[:, ::2], found[:, 1::2]
 
 
-def polygon_overlaps(polygons: np.ndarray) -> np.ndarray:
-    """The intersection over the union of convex polygons [n, 2 corners] with one another: [n, n]."""
+def _shared(first: Array, second: Array) -> float:
+    """The area that lies in both of two polygons [n, 2]: in what an odd number of their edges goes around."""
+    edges = [(corners, np.roll(corners, -1, axis=0)) for corners in (first, second)]
+    begins, ends = (np.concatenate(points) for points in zip(*edges, strict=True))
+    heights = _heights(begins, ends)
+    middles = (heights[1:] + heights[:-1]) / 2
+    (a, b), (c, d) = (_inside(*own, middles, begins[:, 0].max()) for own in edges)
+    widths = np.minimum(b[:, :, None], d[:, None]) - np.maximum(a[:, :, None], c[:, None])
+    return float(np.diff(heights) @ np.maximum(widths, 0).sum(axis=(1, 2)))
+
+
+def polygon_overlap(first: Array, second: Array) -> float:
+    """The intersection over the union of two polygons [n, 2]; 0 if one of them has no area."""
+    areas = _area(first), _area(second)
+    if not all(areas):
+        return 0.0
+    shared = _shared(first, second)
+    union = sum(areas) - shared
+    return shared / union if union else 0.0
+
+
+def polygon_overlaps(polygons: Array) -> Array:
+    """The intersection over the union of polygons [n, 2 corners] with one another: [n, n]."""
     corners = polygons.astype(np.float64).reshape(len(polygons), -1, 2)
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    near = (low[:, None] < high[None]).all(axis=2)
     made = np.eye(len(corners))
-    for k in range(len(corners)):
-        for other in range(k):
-            made[k, other] = made[other, k] = polygon_overlap(corners[k], corners[other])
+    for k, other in np.argwhere(np.tril(near & near.T, -1)):
+        made[k, other] = made[other, k] = polygon_overlap(corners[k], corners[other])
     return made

@@ -23,8 +23,10 @@ Array = np.ndarray
 DX, DOUT = grad_name("X"), grad_name("Out")
 
 
-def images_of(op_type: str, X: Array, ROIs: Array, lod: Lods, told: Array | None = None) -> Array:
-    """The image of each region: by the sequences of ROIs, or by the offsets `told`."""
+def images_of(
+    op_type: str, X: Array, ROIs: Array, lod: Lods, told: Array | None = None, all_images: bool = True
+) -> Array:
+    """The image of each region: by the sequences of ROIs, or by the offsets `told`; `all_images`: of every image."""
     if told is not None:
         offsets = np.asarray(told, np.int64).reshape(-1)
     else:
@@ -34,12 +36,13 @@ def images_of(op_type: str, X: Array, ROIs: Array, lod: Lods, told: Array | None
                 f"operator {op_type}: ROIs has no LoD information: feed sequences made with fluid.create_lod_tensor"
             )
         offsets = known[-1]
-    if len(offsets) - 1 != len(X) or offsets[-1] != len(ROIs):
+    count = len(offsets) - 1
+    if count > len(X) or (all_images and count < len(X)) or offsets[-1] != len(ROIs):
         raise OperatorError(
-            f"operator {op_type}: {len(offsets) - 1} sequences of {offsets[-1]} regions for {len(X)} images and "
+            f"operator {op_type}: {count} sequences of {offsets[-1]} regions for {len(X)} images and "
             f"{len(ROIs)} regions"
         )
-    return np.repeat(np.arange(len(X)), np.diff(offsets))
+    return np.repeat(np.arange(count), np.diff(offsets))
 
 
 def _grouped(X: Array, images: Array, rows: Array, columns: Array) -> Array:

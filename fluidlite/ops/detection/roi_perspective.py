@@ -89,7 +89,7 @@ class _Places:
 
 @hosted
 def _transform(xp: Any, X: Any, ROIs: Any, lod: Lods, **attrs: Any) -> Any:
-    images = images_of("roi_perspective_transform", X, ROIs, lod)
+    images = images_of("roi_perspective_transform", X, ROIs, lod, all_images=False)
     places = _Places(X, ROIs, attrs)
     size = attrs["transformed_height"], attrs["transformed_width"]
     flat = X.reshape(*X.shape[:2], -1)

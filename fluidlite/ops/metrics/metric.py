@@ -13,11 +13,12 @@ from ..value_checks import forbid, require_in_range
 
 
 def _top_k(xp: Any, X: Any, K: Any, k: int) -> Any:
+    least = 1 if K is None else 0
     if K is not None:
         k = int(K.ravel()[0])
-    if not 1 <= k <= X.shape[-1]:
+    if not least <= k <= X.shape[-1]:
         raise OperatorError(
-            f"operator top_k: k must be in [1, {X.shape[-1]}], the last dimension of X; got {k}"
+            f"operator top_k: k must be in [{least}, {X.shape[-1]}], the last dimension of X; got {k}"
         )
     order = xp.argsort(-X, axis=-1, kind="stable")[..., :k]
     return xp.take_along_axis(X, order, axis=-1), order.astype("int64")

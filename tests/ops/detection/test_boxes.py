@@ -53,6 +53,50 @@ def test_overlaps_of_polygons():
     assert polygon_overlap(square, square + [3, 0]) == 0
     diamond = np.array([[1, -1], [3, 1], [1, 3], [-1, 1]], float)
     assert polygon_overlap(square, diamond) == pytest.approx(4 / 8)
+
+
+def test_overlaps_of_polygons_of_any_shape():
+    """As Fluid: what both go around, by what each goes around on balance."""
+    square = np.array([[0, 0], [4, 0], [4, 4], [0, 4]], float)
+    arrow = np.array([[0, 0], [4, 0], [1, 1], [0, 4]], float)
+    corner = np.array([[2, 2], [4, 2], [4, 4], [2, 4]], float)
+    bow = np.array([[0, 0], [4, 4], [4, 0], [0, 4]], float)
+    uneven = np.array([[0, 0], [4, 4], [4, 0], [0, 2]], float)
+    assert polygon_overlap(square, arrow) == pytest.approx(4 / 16)
+    assert polygon_overlap(corner, arrow) == 0
+    assert polygon_overlap(bow, square) == polygon_overlap(bow, bow) == 0
+    right, left = 4 * (4 - 4 / 3) / 2, 2 * 4 / 3 / 2
+    assert polygon_overlap(square, uneven) == pytest.approx(
+        (right + left) / (16 + right - left - right - left)
+    )
+    star = square[[0, 2, 1, 3]] + [[0, 0.5], [0, 0], [0, 0], [0, 0]]
+    assert polygon_overlap(star, uneven) == pytest.approx(polygon_overlap(uneven[::-1], star))
+
+
+def test_overlaps_of_random_polygons():
+    """Against counting fine points."""
+    random = np.random.default_rng(0)
+    sides = np.linspace(0, 2, 401)[:-1] + 0.0025
+    x, y = np.meshgrid(sides, sides)
+
+    def holds(corners):
+        found = np.zeros(x.shape, bool)
+        for (a, b), (c, d) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            if b != d:
+                found ^= ((b <= y) != (d <= y)) & (a + (y - b) * (c - a) / (d - b) < x)
+        return found
+
+    for count in (3, 4, 5, 8):
+        for _ in range(4):
+            first, second = random.uniform(0, 2, (2, count, 2))
+            shared = np.count_nonzero(holds(first) & holds(second)) * (2 / 400) ** 2
+            areas = [
+                abs((p[:, 0] * np.roll(p[:, 1], -1) - p[:, 1] * np.roll(p[:, 0], -1)).sum() / 2)
+                for p in (first, second)
+            ]
+            union = sum(areas) - shared
+            if abs(union) > 0.1:
+                assert polygon_overlap(first, second) == pytest.approx(shared / union, abs=0.02 / abs(union))
     assert overlaps(np, A[:1], A[1:2])[0, 0] == 0
 
 

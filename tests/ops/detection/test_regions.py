@@ -124,6 +124,12 @@ def test_roi_perspective_transform():
     tilted = quad + np.array([[0, 0.3, 0.2, 0, 0.4, 0.3, -0.2, 0]], "float32")
     check("roi_perspective_transform", inputs | {"ROIs": tilted}, attrs, grads=["X"], lods=lods)
     assert lods_of("roi_perspective_transform", inputs, attrs, lods)[0] == [[0, 1]]
+    more = run_kernel(
+        "roi_perspective_transform", inputs | {"X": X}, attrs, lods
+    )  # the other images have no regions
+    assert (more["Out"][0] == made["Out"][0]).all()
+    with pytest.raises(OperatorError, match="2 sequences of 1 regions for 1 images"):
+        run_kernel("roi_perspective_transform", inputs, attrs, lods | {"ROIs": [[[0, 1, 1]]]})
 
 
 BENT = {"strides": [2, 1], "paddings": [1, 0], "dilations": [1, 1], "groups": 1, "deformable_groups": 1}

@@ -38,13 +38,15 @@ def test_top_k_of_long_rows(k):
 def test_k_may_be_a_tensor():
     made = run_kernel("top_k", {"X": np.array([[1, 3, 2]], "float32"), "K": np.array([2], "int32")})
     np.testing.assert_array_equal(made["Indices"][0], [[1, 2]])
+    none = run_kernel("top_k", {"X": np.array([[1, 3, 2]], "float32"), "K": np.array([0], "int32")})
+    assert none["Out"][0].shape == none["Indices"][0].shape == (1, 0)
 
 
 def test_k_must_not_be_larger_than_a_row():
     x = np.zeros((2, 3), "float32")
     with pytest.raises(OperatorError, match=r"k must be in \[1, 3\], the last dimension of X; got 4"):
         infer("top_k", {"X": x}, {"k": 4})
-    with pytest.raises(OperatorError, match=r"k must be in \[1, 3\], the last dimension of X; got 4"):
+    with pytest.raises(OperatorError, match=r"k must be in \[0, 3\], the last dimension of X; got 4"):
         run_kernel("top_k", {"X": x, "K": np.array([4])})
 
 
