@@ -300,3 +300,11 @@ def test_lists_of_names_are_declared_as_such_where_they_are_empty(op, name):
     proto = fluid.framework.OpProtoHolder.instance().get_op_proto(op)
     (kind,) = (attr.type for attr in proto.attrs if attr.name == name)
     assert kind == fluid.core.AttrType.STRINGS
+
+
+@pytest.mark.parametrize("module", ["fluidlite", "fluidlite.layers", "fluidlite.paddle"])
+def test_modules_may_be_imported_by_name_whatever_they_are_asked_for(module):
+    """As Python does: names that a module does not have matter to the statement `from`, not to `__import__`."""
+    assert __import__(module, fromlist=["x"]).__name__ == module
+    with pytest.raises(ImportError, match=r"has no attribute 'zzz'"):
+        exec(f"from {module} import zzz")

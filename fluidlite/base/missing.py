@@ -149,12 +149,14 @@ def reporter(module: str) -> Callable[[str], Any]:
         if full in ALIASES:
             return importlib.import_module(ALIASES[full])
         asks = _import_asks(sys._getframe(1))
-        if name.startswith("__") or (asks == "fromlist" and spec_of(f"{module}.{name}") is not None):
-            # In the second case the statement goes on to import the submodule.
+        listed = fluid_names.listed()
+        played = next((each for each in _played_by(module) if name in listed.get(each, ())), None)
+        submodule = asks == "fromlist" and (played is None or spec_of(f"{module}.{name}") is not None)
+        if name.startswith("__") or submodule:
+            # In the second case the statement goes on to import the submodule, and then asks again.
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-        for played in _played_by(module):
-            if name in fluid_names.listed().get(played, ()):
-                return found_or_stand_in(played, name)
+        if played is not None:
+            return found_or_stand_in(played, name)
         error: AttributeError
         if full in ADVICE:
             error = NotSupportedError(explain(full), name=name)
