@@ -37,10 +37,12 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info fluidlite/_ext/*.cpp fluidlite/_ext/*.so
 
 $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
-	$(INSTALL) --editable '.[demo]'
+	FLUIDLITE_NATIVE=1 $(INSTALL) --editable '.[demo]'
 	@touch $@
 
+# The demo is compiled for this machine alone; the tests try all instruction sets that it can run.
 $(VENV)/.test: $(VENV)/bin/python $(SOURCES)
+	rm -f fluidlite/_ext/kernels.*.so
 	$(INSTALL) --editable '.[demo,test]'
 	$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $(VENV)/.demo $@

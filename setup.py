@@ -7,9 +7,12 @@ environment:
   FLUIDLITE_DEBUG=1   bounds checks in Cython code, debug symbols, little optimisation
   FLUIDLITE_SANITIZE=address,undefined  these sanitizers of the compiler (see scripts/sanitize.sh)
   FLUIDLITE_WERROR=1  compiler warnings are errors
+  FLUIDLITE_NATIVE=1  kernels for this machine's instruction set and for the compiler's default, not for all: for a
+                      build that nobody takes elsewhere
 """
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
@@ -39,6 +42,24 @@ def onednn_headers() -> list[str]:
         for file in files
         if file.parts[-2:] == ("include", "dnnl.h")
     ]
+
+
+def sets_left_out() -> list[tuple[str, str]]:
+    """Macros that keep kernels from being compiled for the instruction sets which this machine does not use, as its
+    compiler knows it; none for a compiler that cannot be asked."""
+    compiler = os.environ.get("CXX", "g++").split()
+    try:
+        asked = subprocess.run(
+            [*compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    known = set(asked.stdout.split())
+    wide = all(f"__AVX512{part}__" in known for part in ("F", "VL", "BW", "DQ"))
+    return [("FL_AVX2" if wide else "FL_AVX512", "0")]
 
 
 EXT = Path("fluidlite/_ext")
@@ -73,7 +94,10 @@ LOOPS = {"collate": "-O3", "eager": "-O2", "engine": "-O2"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "dnn": {"include_dirs": onednn_headers(), "libraries": ["dl"] if sys.platform == "linux" else []},
     # Loops vectorise only when floating-point traps and errno do not matter; results stay IEEE.
-    "kernels": {"flags": ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"]},
+    "kernels": {
+        "flags": ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"],
+        "macros": sets_left_out() if switch("FLUIDLITE_NATIVE") else [],
+    },
     # The random streams are bit for bit those of Fluid, which was compiled without fused multiply-add.
     "rng": {"flags": ["-ffp-contract=off"]},
 }
@@ -90,7 +114,7 @@ def extension(pyx: Path) -> Extension:
         libraries=options.get("libraries", []),
         extra_compile_args=[*FLAGS, *options.get("flags", [])],
         extra_link_args=SANITIZERS,
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"), *options.get("macros", [])],
         language="c++",
     )
 

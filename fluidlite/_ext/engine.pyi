@@ -75,14 +75,14 @@ class Ranks:
     bounds: npt.NDArray[np.int64]
     first: npt.NDArray[np.int64]
     count: npt.NDArray[np.int64]
-    def __init__(self, offsets: npt.NDArray[np.int64]) -> None: ...
+    def __init__(self, given: npt.NDArray[np.int64]) -> None: ...
 
 class InOrder:
     offsets: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     back: npt.NDArray[np.int64]
     bounds: npt.NDArray[np.int64]
-    def __init__(self, offsets: npt.NDArray[np.int64], ranks: Ranks) -> None: ...
+    def __init__(self, given: npt.NDArray[np.int64], ranks: Ranks) -> None: ...
 
 def gather(addresses: np.ndarray, sizes: np.ndarray, into: np.ndarray) -> None: ...
 

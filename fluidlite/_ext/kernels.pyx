@@ -6,9 +6,6 @@ FLUIDLITE_ISA names. Convolutions come from the `dnn` extension, which is loaded
 import ctypes
 import importlib.util
 import os
-import re
-from itertools import chain
-from math import prod
 
 import numpy as np
 cimport numpy as cnp
@@ -17,6 +14,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libcpp.vector cimport vector
 
 from . import dnn
+from .arity import Arity, ChainArity
 from .engine import KernelFailure
 from .threads import functions as thread_functions
 
@@ -39,8 +37,6 @@ cdef extern from "abi.h":
         const char *name
         fl_kernel run
         const char *takes
-    enum:
-        FL_MAX_RANK
 
 
 cdef extern from "kernels/topics.h" namespace "fl":
@@ -104,21 +100,48 @@ cdef dict _own_table(str target):
     """Name -> address of the kernels of this extension for one instruction set."""
     if target not in _tables:
         if target not in _targets:
-            raise ValueError(f"this machine cannot run {target!r}; it can run {', '.join(_targets)}")
+            raise ValueError(f"this machine cannot run {target!r}, or this build has none of its kernels; there are those of {', '.join(_targets)}")
         _tables[target] = {entry.name.decode(): <uintptr_t> entry.run for entry in kernels_of(_targets[target])}
         _takes.update({entry.name.decode(): entry.takes.decode() for entry in kernels_of(_targets[target])})
         _names[:] = [entry.name.decode() for entry in kernels_of(_targets[target])]
     return _tables[target]
 
 
-include "kernels/arity.pxi"
+def _check_step(number, operands, ints, floats, sizes):
+    check(_names[number], operands, ints, floats, sizes)
+
+
+def check(str name, operands, ints=(), floats=(), sizes=None) -> None:
+    """Verify that a call has what its kernel takes, before anything is run with it.
+
+    Args:
+        name: the kernel.
+        operands: for each operand whether there is an address; false for one left out.
+        ints: the integer arguments.
+        floats: the real arguments.
+        sizes: for each operand how many bytes there are at its address; None: not verified.
+
+    Raises:
+        KeyError: there is no such kernel.
+        ValueError: the number of operands, integers or real numbers is another than the kernel needs, an operand is left
+            out that it reads or writes, has fewer bytes than it reads or writes, or an integer is outside what it can
+            work with.
+    """
+    arity = _takes.get(name)
+    if isinstance(arity, (str, type(None))):
+        address(name)
+        arity = _takes[name] = ChainArity(name, _check_step) if name.startswith("chain.") else Arity(name, _takes[name])
+    wrong = arity.problem(operands, ints, floats, sizes)
+    if wrong is not None:
+        raise ValueError(f"kernel {name!r} was given {wrong}")
 
 
 _used = next(iter(_targets))
 
 
 def targets() -> tuple:
-    """Names of the instruction sets this machine can run, best first, out of `avx512`, `avx2` and `baseline`."""
+    """Names of the instruction sets that this machine can run and this build has, best first, out of `avx512`, `avx2` and
+    `baseline`."""
     return tuple(_targets)
 
 
@@ -140,7 +163,7 @@ def use(str target) -> str:
         The one used so far.
 
     Raises:
-        ValueError: this machine cannot run it, or there is no such set.
+        ValueError: this machine cannot run it, this build does not have it, or there is no such set.
     """
     global _used
     _own_table(target)

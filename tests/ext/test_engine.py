@@ -60,6 +60,25 @@ def test_offsets_that_go_down_are_not_ranked():
         engine.InOrder(np.array([0, 3, 2]), engine.Ranks(np.array([0, 1, 2])))
 
 
+@pytest.mark.parametrize(
+    ("offsets", "error", "told"),
+    [
+        (np.array([1, 2]), ValueError, "offsets begin with 0"),
+        (np.array([], np.int64), ValueError, "offsets begin with 0"),
+        (np.array([0, 1], np.int32), ValueError, "int64 in one dimension is wanted, got 1 of int32"),
+        (np.array([0, 1], ">i8"), ValueError, "int64 in one dimension is wanted"),
+        (np.arange(6)[::2], ValueError, "a contiguous array"),
+        (np.zeros((1, 2), np.int64), ValueError, "got 2 of int64"),
+        ([0, 1], TypeError, "int64 is wanted, got list"),
+    ],
+)
+def test_what_is_no_offsets_is_not_ranked(offsets, error, told):
+    with pytest.raises(error, match=told):
+        engine.Ranks(offsets)
+    with pytest.raises(error, match=told):
+        engine.InOrder(offsets, engine.Ranks(np.array([0, 1])))
+
+
 def test_a_loop_names_what_it_does_not_have():
     body, whole = Engine(1), Engine(2)
     for wrong in ({"moving": [(0, 5, 0, 0)]}, {"sums": [(0, 9)]}, {"bodies": [(body, [(0, 3)], [], [], [])]}):

@@ -107,28 +107,58 @@ def address(array) -> int:
     return <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray?> array)
 
 
-def gather(const int64_t[::1] addresses, const int64_t[::1] sizes, cnp.ndarray into) -> None:
-    """Copy so many bytes from each address to a contiguous array, one piece behind the other, which fill it."""
-    cdef Py_ssize_t k, n = addresses.shape[0]
+cdef int64_t *integers(array, Py_ssize_t *n) except NULL:
+    """Where the n elements of an array of int64 begin, which has one dimension and is contiguous."""
+    if not cnp.PyArray_Check(array):
+        raise TypeError(f"an array of int64 is wanted, got {type(array).__name__}")
+    if cnp.PyArray_TYPE(<cnp.ndarray> array) != cnp.NPY_INT64 or array.ndim != 1 or not cnp.PyArray_ISCARRAY_RO(array):
+        raise ValueError(f"a contiguous array of int64 in one dimension is wanted, got {array.ndim} of {array.dtype}")
+    n[0] = cnp.PyArray_DIM(array, 0)
+    return <int64_t *> cnp.PyArray_DATA(array)
+
+
+def gather(addresses, sizes, cnp.ndarray into) -> None:
+    """Copy so many bytes from each address (int64) to a contiguous array, one piece behind the other, which fill it."""
+    cdef Py_ssize_t k, n = 0, n_sizes = 0
+    cdef const int64_t *begins = integers(addresses, &n)
+    cdef const int64_t *many = integers(sizes, &n_sizes)
     cdef int64_t total = 0
     cdef char *out = <char *> cnp.PyArray_DATA(into)
-    if sizes.shape[0] != n or not cnp.PyArray_ISCARRAY(into):
-        raise ValueError(f"{n} addresses, but {sizes.shape[0]} sizes; or an array that is not contiguous")
+    if n_sizes != n or not cnp.PyArray_ISCARRAY(into):
+        raise ValueError(f"{n} addresses, but {n_sizes} sizes; or an array that is not contiguous")
     for k in range(n):
-        total += sizes[k]
+        total += many[k]
     if total != cnp.PyArray_NBYTES(into):
         raise ValueError(f"{total} bytes do not fill an array of {cnp.PyArray_NBYTES(into)}")
     with nogil:
         for k in range(n):
-            memcpy(out, <const void *> <uintptr_t> addresses[k], sizes[k])
-            out += sizes[k]
+            memcpy(out, <const void *> <uintptr_t> begins[k], many[k])
+            out += many[k]
+
+
+cdef const int64_t *offsets_of(array, Py_ssize_t *sequences) except NULL:
+    """The offsets of so many sequences, which go up from 0."""
+    cdef Py_ssize_t k
+    cdef const int64_t *offsets = integers(array, sequences)
+    sequences[0] -= 1
+    if sequences[0] < 0 or offsets[0] != 0:
+        raise ValueError(f"offsets begin with 0, got {array[:1]}")
+    for k in range(sequences[0]):
+        if offsets[k + 1] < offsets[k]:
+            raise ValueError(f"offsets go down after {offsets[k]}")
+    return offsets
+
+
+cdef int64_t *made_in(array) noexcept:
+    """The elements of an array that was made here."""
+    return <int64_t *> cnp.PyArray_DATA(<cnp.ndarray> array)
 
 
 class Ranks:
     """Sequences sorted by length, longest first, those of equal length in the order in which they came.
 
     Args:
-        offsets: int64 [sequences + 1], which go up from 0.
+        given: the offsets, int64 [sequences + 1], which go up from 0.
 
     Attributes:
         order: int64 [sequences], which sequence is the k-th longest; `back`: which place each sequence has.
@@ -140,16 +170,19 @@ class Ranks:
 
     __slots__ = ("back", "bounds", "count", "first", "items", "order", "places", "ranks")
 
-    def __init__(self, const int64_t[::1] offsets) -> None:
-        cdef Py_ssize_t n = offsets.shape[0] - 1, k, rank, longest = 0, running
+    def __init__(self, given) -> None:
+        cdef Py_ssize_t n = 0, k, rank, longest = 0, running
+        cdef const int64_t *offsets = offsets_of(given, &n)
         cdef int64_t length, step, at
         for k in range(n):
-            if offsets[k + 1] < offsets[k]:
-                raise ValueError(f"offsets go down after {offsets[k]}")
             longest = max(longest, offsets[k + 1] - offsets[k])
         made = [np.empty(size, np.int64) for size in (n, n, offsets[n], offsets[n], offsets[n], longest + 1)]
-        cdef int64_t[::1] order = made[0], back = made[1], items = made[2], places = made[3], ranks = made[4]
-        cdef int64_t[::1] bounds = made[5]
+        cdef int64_t *order = made_in(made[0])
+        cdef int64_t *back = made_in(made[1])
+        cdef int64_t *items = made_in(made[2])
+        cdef int64_t *places = made_in(made[3])
+        cdef int64_t *ranks = made_in(made[4])
+        cdef int64_t *bounds = made_in(made[5])
         cdef vector[int64_t] begins
         begins.assign(longest + 2, 0)  # of each length: how many are longer, then where the next one goes
         for k in range(n):
@@ -184,7 +217,7 @@ class InOrder:
     """Other sequences in the order of those that are ranked.
 
     Args:
-        offsets: int64 [sequences + 1], which go up from 0.
+        given: their offsets, int64 [sequences + 1], which go up from 0.
         ranks: has as many sequences.
 
     Attributes:
@@ -196,17 +229,20 @@ class InOrder:
 
     __slots__ = ("back", "bounds", "offsets", "rows")
 
-    def __init__(self, const int64_t[::1] offsets, ranks) -> None:
-        cdef const int64_t[::1] order = ranks.order, steps = ranks.bounds
-        cdef Py_ssize_t n = order.shape[0], count = steps.shape[0] - 1, k, step
+    def __init__(self, given, ranks) -> None:
+        cdef Py_ssize_t n = 0, ranked = 0, n_bounds = 0, count, k, step
+        cdef const int64_t *offsets = offsets_of(given, &n)
+        cdef const int64_t *order = integers(ranks.order, &ranked)
+        cdef const int64_t *steps = integers(ranks.bounds, &n_bounds)
         cdef int64_t at = 0, row
-        if offsets.shape[0] != n + 1:
-            raise ValueError(f"{offsets.shape[0] - 1} sequences in the order of {n}")
-        for k in range(n):
-            if offsets[k + 1] < offsets[k]:
-                raise ValueError(f"offsets go down after {offsets[k]}")
+        if n != ranked:
+            raise ValueError(f"{n} sequences in the order of {ranked}")
+        count = n_bounds - 1
         made = [np.empty(size, np.int64) for size in (n + 1, offsets[n], offsets[n], count + 1)]
-        cdef int64_t[::1] own = made[0], rows = made[1], back = made[2], bounds = made[3]
+        cdef int64_t *own = made_in(made[0])
+        cdef int64_t *rows = made_in(made[1])
+        cdef int64_t *back = made_in(made[2])
+        cdef int64_t *bounds = made_in(made[3])
         own[0] = bounds[0] = 0
         for k in range(n):
             for row in range(offsets[order[k]], offsets[order[k] + 1]):

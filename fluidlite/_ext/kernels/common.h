@@ -37,6 +37,14 @@
 #define FL_MULTITARGET 0
 #endif
 
+/* A build for one machine leaves out what that does not use (setup.py). */
+#ifndef FL_AVX512
+#define FL_AVX512 FL_MULTITARGET
+#endif
+#ifndef FL_AVX2
+#define FL_AVX2 FL_MULTITARGET
+#endif
+
 namespace fl {
 
 template <class T> FL_INLINE T *at(const fl_call *call, int k) { return static_cast<T *>(call->p[k]); }

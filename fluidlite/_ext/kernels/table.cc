@@ -11,8 +11,8 @@ std::vector<int> targets() {
                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-    if (avx512) found.push_back(2);
-    if (avx2) found.push_back(1);
+    if (FL_AVX512 && avx512) found.push_back(2);
+    if (FL_AVX2 && avx2) found.push_back(1);
 #endif
     found.push_back(0);
     return found;

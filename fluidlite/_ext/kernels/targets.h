@@ -4,29 +4,31 @@
  * (FL_NS defined) it defines the kernels in namespace fl::FL_NS. No include guard: every file of kernels needs it.
  *
  * AVX-512 pays for elementary functions and products alone (the rest waits for memory): files with these define FL_WIDE, others
- * are compiled for AVX2 in its place.
+ * are compiled for AVX2 in its place. What common.h leaves out is not compiled, and nobody asks for its table.
  */
-#if FL_MULTITARGET
-#ifdef FL_WIDE
+#if FL_AVX512 && defined(FL_WIDE)
 #pragma GCC push_options
 #pragma GCC target("prefer-vector-width=256,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi,bmi2")
 #define FL_NS avx512
 #include FL_SELF
 #undef FL_NS
 #pragma GCC pop_options
-#define FL_TOPIC(name) {baseline::name, avx2::name, avx512::name}
+#define FL_ON_AVX512(name) avx512::name
 #else
-#define FL_TOPIC(name) {baseline::name, avx2::name, avx2::name}
+#define FL_ON_AVX512(name) FL_ON_AVX2(name)
 #endif
+#if FL_AVX2 || (FL_AVX512 && !defined(FL_WIDE))
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,bmi,bmi2")
 #define FL_NS avx2
 #include FL_SELF
 #undef FL_NS
 #pragma GCC pop_options
+#define FL_ON_AVX2(name) avx2::name
 #else
-#define FL_TOPIC(name) {baseline::name, baseline::name, baseline::name}
+#define FL_ON_AVX2(name) baseline::name
 #endif
+#define FL_TOPIC(name) {baseline::name, FL_ON_AVX2(name), FL_ON_AVX512(name)}
 #define FL_NS baseline
 #include FL_SELF
 #undef FL_NS

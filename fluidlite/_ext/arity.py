@@ -1,82 +1,132 @@
-# What calls of kernels must have: numbers of operands and numbers, and how much memory each operand must point to.
+"""What calls of kernels must have: numbers of operands and numbers, and how much memory each operand must point to.
+
+`abi.h` says how a kernel's table writes that down.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain
+from math import prod
+
+Ints = Sequence[int]
+Sizes = Callable[[Ints, int], list[int]]  # bytes of each operand from the integers and the element's size
+
+MOST_RANK = 8  # FL_MAX_RANK in abi.h
 
 _GROUP = re.compile(r"(r?)\((\w+)\)")
-_MOST = {"z": (0, 2**63 - 1), "d": (1, 2**63 - 1), "m": (0, 2**31 - 1), "r": (0, FL_MAX_RANK), "i": (-2**63, 2**63 - 1)}
+_MOST = {
+    "z": (0, 2**63 - 1),
+    "d": (1, 2**63 - 1),
+    "m": (0, 2**31 - 1),
+    "r": (0, MOST_RANK),
+    "i": (-(2**63), 2**63 - 1),
+}
 _BYTES = {"f16": 2, "f32": 4, "f64": 8, "i32": 4, "i64": 8, "u8": 1, "b1": 1}
 _ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
 _OTHER_BYTES = {"L": 8, "I": 4, "B": 1}
 
 
-def _shape_bytes(ints, part):
+def _shape_bytes(ints: Ints, part: Callable[[Ints, Ints], Ints] | None) -> int:
     """Bytes of an array of the shape in `ints` (itemsize, rank, shape, ...), or of `part(shape, rest)`."""
     rank = ints[1]
     return ints[0] * prod(part(ints[2 : 2 + rank], ints[2 + rank :]) if part else ints[2 : 2 + rank])
 
 
-def _cut(shape, rest):
-    return [max(0, end - start) for start, end in zip(rest[: len(shape)], rest[len(shape) :])]
+def _cut(shape: Ints, rest: Ints) -> Ints:
+    return [max(0, end - start) for start, end in zip(rest[: len(shape)], rest[len(shape) :], strict=False)]
 
 
-def _times(shape, rest):
-    return [n * times for n, times in zip(shape, rest)]
+def _times(shape: Ints, rest: Ints) -> Ints:
+    return [n * times for n, times in zip(shape, rest, strict=False)]
 
 
-def _joined(ints):
+def _joined(ints: Ints) -> list[tuple[int, int]]:
     """Bytes of the rows of each of several inputs with sequences, and of their offsets."""
     return [(rows * ints[1], 8 * (ints[0] + 1)) for rows in ints[2:]]
 
 
-def _batched(ints, size):
+def _batched(ints: Ints, size: int) -> list[int]:
     m, n, k, _, _, batch = ints[:6]
-    return [size * ((batch - 1) * step + one) if batch else 0 for one, step in zip((m * k, k * n, m * n), ints[6:9])]
+    return [
+        size * ((batch - 1) * step + one) if batch else 0
+        for one, step in zip((m * k, k * n, m * n), ints[6:9], strict=False)
+    ]
 
 
-def _images(ints, size):
-    n, c, h, w, oc, kh, kw, stride_h, stride_w, top, bottom, left, right, dilation_h, dilation_w, groups = ints[:16]
+def _images(ints: Ints) -> dict[str, int]:
+    n, c, h, w, oc, kh, kw, stride_h, stride_w, top, bottom, left, right, dilation_h, dilation_w, groups = (
+        ints[:16]
+    )
     oh = (h + top + bottom - (kh - 1) * dilation_h - 1) // stride_h + 1
     ow = (w + left + right - (kw - 1) * dilation_w - 1) // stride_w + 1
-    return {"input": 4 * n * c * h * w, "filter": 4 * oc * (c // groups) * kh * kw, "bias": 4 * oc,
-            "output": 4 * n * oc * max(oh, 0) * max(ow, 0)}
+    return {
+        "input": 4 * n * c * h * w,
+        "filter": 4 * oc * (c // groups) * kh * kw,
+        "bias": 4 * oc,
+        "output": 4 * n * oc * max(oh, 0) * max(ow, 0),
+    }
 
 
-def _convolved(names, grouped=True):
+def _convolved(names: str, grouped: bool = True) -> Sizes:
     """The sizes of the operands of a convolution."""
-    def sizes(ints, size):
-        of = _images(ints if grouped else [*ints[:15], 1], size)
+
+    def sizes(ints: Ints, size: int) -> list[int]:
+        of = _images(ints if grouped else [*ints[:15], 1])
         return [of[name] for name in names.split()]
+
     return sizes
 
 
-def _field(names):
+def _field(names: str) -> Sizes:
     """The sizes of the operands of kernels of conditional random fields."""
-    def sizes(ints, size):
+
+    def sizes(ints: Ints, size: int) -> list[int]:
         count, rows, tags, steps = ints
         rows = max(rows, count * steps)
-        of = {"rows": rows * tags * size, "offsets": 8 * (count + 1), "lengths": 8 * count, "label": 8 * rows,
-              "moves": (tags + 2) * tags * size, "costs": count * size}
+        of = {
+            "rows": rows * tags * size,
+            "offsets": 8 * (count + 1),
+            "lengths": 8 * count,
+            "label": 8 * rows,
+            "moves": (tags + 2) * tags * size,
+            "costs": count * size,
+        }
         return [of[name] for name in names.split()]
+
     return sizes
 
 
-def _in_dims(places):
+def _in_dims(places: str) -> Sizes:
     """Bytes of operands that are as X ("x") or as Y ("y") where dimensions of X are missing in Y."""
-    def sizes(ints, size):
+
+    def sizes(ints: Ints, size: int) -> list[int]:
         rank, stands = ints[0], ints[1 + ints[0] :]
-        if rank < 3 or any(a == b for a, b in zip(stands, stands[1:])):
-            raise ValueError(f"dimensions of which Y has {stands}: at least three, of which it lacks every other one")
-        of = {"x": size * prod(ints[1 : 1 + rank]), "y": size * prod([n for n, in_y in zip(ints[1:], stands) if in_y])}
+        if rank < 3 or any(a == b for a, b in zip(stands, stands[1:], strict=False)):
+            raise ValueError(
+                f"dimensions of which Y has {stands}: at least three, of which it lacks every other one"
+            )
+        of = {
+            "x": size * prod(ints[1 : 1 + rank]),
+            "y": size * prod([n for n, in_y in zip(ints[1:], stands, strict=False) if in_y]),
+        }
         return [of[name] for name in places]
+
     return sizes
 
 
-def _scattered(ints, size):
+def _scattered(ints: Ints, size: int) -> list[int]:
     """Bytes of base, index, updates and result of updates at points."""
-    points, width, item, _, *sizes = ints
-    return [size * width * prod(sizes), points * len(sizes) * item, size * points * width, size * width * prod(sizes)]
+    points, width, item, _, *shape = ints
+    return [
+        size * width * prod(shape),
+        points * len(shape) * item,
+        size * points * width,
+        size * width * prod(shape),
+    ]
 
 
-# Kernels whose sizes are no products of their integers: bytes of each operand from the integers and the element's size.
-_ODD_SIZES = {
+# Kernels whose sizes are no products of their integers.
+_ODD_SIZES: dict[str, Sizes] = {
     "concat": lambda i, _: [*[i[0] * n for n in i[1:]], i[0] * sum(i[1:])],
     "split": lambda i, _: [i[0] * sum(i[1:]), *[i[0] * n for n in i[1:]]],
     "transpose": lambda i, _: [_shape_bytes(i, None)] * 2,
@@ -110,10 +160,10 @@ _ODD_SIZES = {
 }
 
 
-class _Arity:
+class Arity:
     """What calls of one kernel must have; `text` is its `takes` in the table of kernels."""
 
-    def __init__(self, name, text):
+    def __init__(self, name: str, text: str) -> None:
         operands, ints, floats, sizes = text.split("|")
         pattern = operands.replace("n", "[xn]")
         for old, new in ((")", ")+"), ("[[xn]]", "[xn]?"), ("[x]", "x?")):
@@ -123,7 +173,9 @@ class _Arity:
         self.group = len(group[2]) if group else 0
         self.others = len(operands) - len(group[0]) if group else 0
         repeated = _GROUP.search(ints)
-        self.before = ints[: repeated.start()] + repeated[1] if repeated else ints.replace("[", "").replace("]", "")
+        self.before = (
+            ints[: repeated.start()] + repeated[1] if repeated else ints.replace("[", "").replace("]", "")
+        )
         self.least = len(self.before) - ("[" in ints)
         self.repeated = repeated[2] if repeated else ""
         self.by_rank = bool(repeated and repeated[1])
@@ -134,18 +186,20 @@ class _Arity:
         items = [_BYTES[kind] for kind in types]
         head, _, tail = sizes.partition("(")
         middle, _, tail = tail.partition(")")
-        self.sizes = [[self.size_rule(one) for one in part.split(",") if one] for part in (head, middle, tail)]
+        self.sizes = [
+            [self.size_rule(one) for one in part.split(",") if one] for part in (head, middle, tail)
+        ]
         if len(types) == 2:  # a cast
             self.sizes[0] = [(self.sizes[0][0][0], item, 0) for item in items]
 
-    def size_rule(self, text):
-        """The integers whose product is the number of elements (-1: the one of the group), the bytes of each, and how many
-        elements there are besides."""
+    def size_rule(self, text: str) -> tuple[list[int], int, int]:
+        """The integers whose product is the number of elements (-1: the one of the group), the bytes of each, and how
+        many elements there are besides."""
         item = _OTHER_BYTES.get(text[len(text) - 1 :], self.item)
         places = [-1 if one == "@" else ord(one) - ord("a") for one in text if one.islower() or one == "@"]
         return places, item, int("+" in text)
 
-    def needed(self, n_operands, ints):
+    def needed(self, n_operands: int, ints: Ints) -> list[int]:
         """How many bytes each operand must have."""
         if self.odd is not None:
             return self.odd(ints, self.item)
@@ -155,65 +209,88 @@ class _Arity:
         for k in range(times):
             own = ints[len(self.before) + k] if self.repeated else 0
             found += [
-                item * (prod([own if j < 0 else ints[j] for j in places]) + more) for places, item, more in middle
+                item * (prod([own if j < 0 else ints[j] for j in places]) + more)
+                for places, item, more in middle
             ]
         return found + [item * (prod([ints[k] for k in places]) + more) for places, item, more in tail]
 
-    def problem(self, operands, ints, floats, sizes):
+    def problem(
+        self, operands: Sequence[bool], ints: Ints, floats: Sequence[float], sizes: Ints | None
+    ) -> str | None:
         """What is wrong with a call, or None; `operands`: for each whether it is there."""
         if self.operands.fullmatch("".join(["x" if there else "n" for there in operands])) is None:
             return f"{len(operands)} operands, of which it lacks {[k for k, there in enumerate(operands) if not there]}"
         kinds = self.before
         if self.repeated:
-            times = (len(operands) - self.others) // self.group if self.group else max(len(ints) - len(kinds), 0)
+            times = (
+                (len(operands) - self.others) // self.group if self.group else max(len(ints) - len(kinds), 0)
+            )
             if self.by_rank and len(ints) >= len(kinds):
                 times = ints[len(kinds) - 1]
-                if not 0 <= times <= FL_MAX_RANK:
-                    return f"a rank of {times}, which must be in [0, {FL_MAX_RANK}]"
+                if not 0 <= times <= MOST_RANK:
+                    return f"a rank of {times}, which must be in [0, {MOST_RANK}]"
             kinds += self.repeated * times
             if len(ints) != len(kinds):
                 return f"{len(ints)} integers, which must be {len(kinds)}"
         elif not self.least <= len(ints) <= len(kinds):
             return f"{len(ints)} integers, which must be {self.least} to {len(kinds)}"
-        for place, (kind, number) in enumerate(zip(kinds, ints)):
+        for place, (kind, number) in enumerate(zip(kinds, ints, strict=False)):
             least, most = _MOST[kind]
             if not least <= number <= most:
                 return f"the integer {number} at position {place}, which must be in [{least}, {most}]"
         if not self.floats[0] <= len(floats) <= self.floats[1]:
             return f"{len(floats)} real numbers, which must be {self.floats[0]} to {self.floats[1]}"
         if sizes is not None:
-            for place, (there, has, wants) in enumerate(zip(operands, sizes, self.needed(len(operands), ints))):
+            for place, (there, has, wants) in enumerate(
+                zip(operands, sizes, self.needed(len(operands), ints), strict=False)
+            ):
                 if there and has < wants:
                     return f"{has} bytes as operand {place}, of which it needs {wants}"
         return None
 
 
-class _ChainArity:
-    """What calls of a chain must have; `chain.cc` says what its integers are."""
+class ChainArity:
+    """What calls of a chain must have; `chain.cc` says what its integers are.
+
+    Args:
+        name: of the kernel.
+        check_step: verifies the call of a kernel, given its number, as `kernels.check` does.
+    """
 
     most_operands, most_temporaries, most_steps, most_step_operands, most_step_ints = 24, 16, 64, 10, 4
 
-    def __init__(self, name, text):
+    def __init__(self, name: str, check_step: Callable[..., None]) -> None:
         self.item = _BYTES[name.rpartition(".")[2]]
+        self.check_step = check_step
 
-    def problem(self, operands, ints, floats, sizes):
+    def problem(
+        self, operands: Sequence[bool], ints: Ints, floats: Sequence[float], sizes: Ints | None
+    ) -> str | None:
         """What is wrong with a call, or None."""
         try:
             return self._problem(operands, list(ints), list(floats), sizes)
         except (IndexError, KeyError, ValueError) as error:
             return f"steps that are none: {error}"
 
-    def _problem(self, operands, ints, floats, sizes):
+    def _problem(
+        self, operands: Sequence[bool], ints: list[int], floats: list[float], sizes: Ints | None
+    ) -> str | None:
         n, count, temporaries, steps = ints[:4]
         if count != len(operands) or not all(operands) or count > self.most_operands:
             return f"{len(operands)} operands, of {count} and at most {self.most_operands}"
         layouts, at = ints[4 : 4 + 2 * count], 4 + 2 * count
         repeated = sum(1 for k in layouts[::2] if isinstance(k, int) and k == 0)
-        if not 0 < steps <= self.most_steps or temporaries < 0 or temporaries + count - repeated > self.most_temporaries:
-            return f"{steps} steps, {temporaries} temporaries and {count - repeated} operands that are repeated"
+        if (
+            not 0 < steps <= self.most_steps
+            or temporaries < 0
+            or temporaries + count - repeated > self.most_temporaries
+        ):
+            return (
+                f"{steps} steps, {temporaries} temporaries and {count - repeated} operands that are repeated"
+            )
         if not 0 <= n <= 2**63 - 1:
             return f"the integer {n} at position 0"
-        for k, (times, stretch) in enumerate(zip(layouts[::2], layouts[1::2])):
+        for k, (times, stretch) in enumerate(zip(layouts[::2], layouts[1::2], strict=False)):
             whole = isinstance(times, int) and times == 0
             if not whole and (times < 1 or stretch < 1):
                 return f"operand {k} for {times} times {stretch}"
@@ -225,38 +302,25 @@ class _ChainArity:
             at += 2 + many
             reals, more = ints[at], ints[at + 1]
             own, at = ints[at + 2 : at + 2 + more], at + 2 + more
-            if len(used) != many or many > self.most_step_operands or len(own) != more or more >= self.most_step_ints or kernel < 0:
+            if (
+                len(used) != many
+                or many > self.most_step_operands
+                or len(own) != more
+                or more >= self.most_step_ints
+                or kernel < 0
+            ):
                 return f"a step of kernel {kernel}, {many} operands and {more} integers"
             if not 0 <= reals <= len(floats):
                 return f"a step of {reals} real numbers, of which {len(floats)} are left"
             if not all(-2 - temporaries < which < count for which in used):
                 return f"a step with the operands {used}, of {count} and {temporaries} temporaries"
             there = [which != -1 for which in used]
-            check(_names[kernel], there, [n, *own], floats[:reals], [self.item * n if one else 0 for one in there])
+            self.check_step(
+                kernel, there, [n, *own], floats[:reals], [self.item * n if one else 0 for one in there]
+            )
             floats = floats[reals:]
-        return f"{len(ints)} integers and {len(floats)} more real numbers than steps take" if floats or at != len(ints) else None
-
-
-def check(str name, operands, ints=(), floats=(), sizes=None) -> None:
-    """Verify that a call has what its kernel takes, before anything is run with it.
-
-    Args:
-        name: the kernel.
-        operands: for each operand whether there is an address; false for one left out.
-        ints: the integer arguments.
-        floats: the real arguments.
-        sizes: for each operand how many bytes there are at its address; None: not verified.
-
-    Raises:
-        KeyError: there is no such kernel.
-        ValueError: the number of operands, integers or real numbers is another than the kernel needs, an operand is left
-            out that it reads or writes, has fewer bytes than it reads or writes, or an integer is outside what it can
-            work with.
-    """
-    arity = _takes.get(name)
-    if isinstance(arity, (str, type(None))):
-        address(name)
-        arity = _takes[name] = (_ChainArity if name.startswith("chain.") else _Arity)(name, _takes[name])
-    wrong = arity.problem(operands, ints, floats, sizes)
-    if wrong is not None:
-        raise ValueError(f"kernel {name!r} was given {wrong}")
+        return (
+            f"{len(ints)} integers and {len(floats)} more real numbers than steps take"
+            if floats or at != len(ints)
+            else None
+        )
