@@ -249,6 +249,9 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
     def __matmul__(self, other: Tensor) -> Tensor:
         return apply("matmul", {"X": self, "Y": other})  # type: ignore[no-any-return]
 
+    def _drops_beside_steps(self) -> bool:
+        return not mode.in_dygraph_mode()
+
     def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]
         if isinstance(index, (int, np.integer)) and self.array.ndim and not -len(self) <= index < len(self):
             raise IndexError(f"index {index} is out of range for a tensor of shape {self.shape}")

@@ -177,6 +177,10 @@ class VariableMath:
             return iter([self[k] for k in range(shape[0])])
         raise TypeError(f"variable {self.name!r} of a static program has no elements to iterate over")  # type: ignore[attr-defined]
 
+    def _drops_beside_steps(self) -> bool:
+        """Whether integers take their dimensions away in an index that has steps other than 1 as well."""
+        return True
+
     def __getitem__(self, index: Any) -> Variable:
         return _indexed(self, index)  # type: ignore[arg-type]
 
@@ -265,6 +269,8 @@ def _indexed(var: Variable, index: Any) -> Variable:
             raise TypeError(
                 f"variable {var.name!r} can be indexed with integers, slices and variables, got {item!r}"
             )
+    if drop and (strided or reverse) and not var._drops_beside_steps():
+        drop = []
     out = var
     if axes:
         op_type = "strided_slice" if strided else "slice"
@@ -288,7 +294,8 @@ def _indexed(var: Variable, index: Any) -> Variable:
         var._append(op_type, inputs, out, attrs)
     if reverse:
         flipped = var._temporary(var.dtype, var.name + "_slice_reverse")
-        var._append("reverse", {"X": [out]}, flipped, {"axis": reverse})
+        left = [axis - sum(gone < axis for gone in drop) for axis in reverse]
+        var._append("reverse", {"X": [out]}, flipped, {"axis": left})
         out = flipped
     return out
 

@@ -96,6 +96,40 @@ def test_indexing(index):
     np.testing.assert_array_equal(tensor(values)[index].numpy().ravel(), np.ravel(want))
 
 
+@pytest.mark.parametrize(
+    ("index", "kept"),
+    [
+        ((1, slice(None, None, -1)), [1, 3, 4]),
+        ((slice(None, None, -1), 1), [2, 1, 4]),
+        ((0, 0, slice(None, None, -1)), [1, 1, 4]),
+        ((slice(None), 1, slice(None, None, -1)), [2, 1, 4]),
+        ((0, slice(None, None, -1), 2), [1, 3, 1]),
+        ((-1, slice(None, None, -2)), [1, 2, 4]),
+        ((slice(None, None, 2), slice(None, None, -1), 1), [1, 3, 1]),
+        ((0, slice(0, 3, 2), slice(1, 3)), [1, 2, 2]),
+    ],
+)
+def test_integers_beside_steps(index, kept):
+    # Under Fluid's dygraph mode integers keep their dimensions there, as in 1.8.5; Paddle 2.0 has NumPy's rules.
+    values = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    want = values[index]
+    np.testing.assert_array_equal(tensor(values)[index].numpy(), want)
+    with fluid.dygraph.guard():
+        x = tensor(values)
+        part = x[index]
+        assert part.shape == kept
+        np.testing.assert_array_equal(part.numpy(), want.reshape(kept))
+        fluid.layers.reduce_sum(part).backward()
+        np.testing.assert_array_equal(x.gradient(), np.isin(values, want))
+
+
+def test_one_part_of_a_split():
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    for parts in (fluid.layers.split(tensor(values), 1, dim=1), fluid.layers.split(tensor(values), [3], dim=1)):
+        assert len(parts) == 1
+        np.testing.assert_array_equal(parts[0].numpy(), values)
+
+
 def test_wrong_indices():
     for wrong in (3, -4):
         with pytest.raises(IndexError, match="out of range"):

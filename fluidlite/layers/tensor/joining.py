@@ -11,6 +11,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper_base import is_eager
 from ..checks import check_dtype
 from .shape_arguments import has_variables, known, one_by_one
 
@@ -96,7 +97,7 @@ def split(
 
     Args:
         input: a tensor.
-        num_or_sections: how many equal parts, at least 2; or the sizes of the parts, one of which may be -1,
+        num_or_sections: how many equal parts, in programs at least 2; or the sizes of the parts, one of which may be -1,
             in which Variables of one element may stand.
         dim: a dimension, negative ones counted from the end, or a Variable that tells it.
         name: what the results are called.
@@ -130,7 +131,7 @@ def split(
             )
         attrs["axis"] = dim % len(input.shape)
     if isinstance(num_or_sections, int):
-        if num_or_sections < 2:
+        if num_or_sections < 2 - is_eager(input):
             raise ArgumentAssertion(f"'num_or_sections' of split must be more than 1, got {num_or_sections}")
         attrs["num"] = count = num_or_sections
     else:

@@ -65,6 +65,17 @@ def test_indices_and_steps_that_are_variables(index, want, dtype):
     np.testing.assert_array_equal(grad, np.isin(STEPPED, want))
 
 
+@pytest.mark.parametrize(
+    "index", [np.s_[0, ::-1], np.s_[:, 1, ::-1], np.s_[0, 0, ::-1], np.s_[::-1, 1, ::-1], np.s_[1, ::-2, 0]]
+)
+def test_integers_beside_steps_in_programs(index):
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        part = fluid.data("x", [3, 4, 5], "float64")[index]
+    (got,) = fluid.Executor().run(main, {"x": STEPPED}, [part])
+    np.testing.assert_array_equal(got, STEPPED[index])
+
+
 @pytest.mark.parametrize(("starts", "ends"), [([5], [9]), ([2], [1])])
 def test_slice_of_nothing_is_an_error(starts, ends):
     with pytest.raises(OperatorError, match="start must be before end in a dimension of 5"):
