@@ -78,7 +78,7 @@ def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int]
     whole = reshape(input, [-1, 1]) if dims is None else input
     attrs = {"shifts": _list(shifts), "dims": [0] if dims is None else _list(dims)}
     moved = run_op("roll", {"X": whole}, attrs=attrs)
-    return reshape(moved, list(input.shape), inplace=True)
+    return reshape(moved, list(input.shape), inplace=not isinstance(moved, Tensor))
 
 
 def _list(value: int | Sequence[int]) -> list[int]:

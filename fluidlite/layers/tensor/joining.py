@@ -97,7 +97,7 @@ def split(
 
     Args:
         input: a tensor.
-        num_or_sections: how many equal parts, in programs at least 2; or the sizes of the parts, one of which may be -1,
+        num_or_sections: how many equal parts, in programs at least 2; or their sizes, one of which may be -1,
             in which Variables of one element may stand.
         dim: a dimension, negative ones counted from the end, or a Variable that tells it.
         name: what the results are called.

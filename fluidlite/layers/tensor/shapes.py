@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,7 +57,7 @@ def reshape(
             one element tells when the program runs; or a Variable that holds them all.
         actual_shape: a Variable with the sizes, which then count instead of `shape`; ignored for eager tensors.
         act: the name of an activation of the result.
-        inplace: return `x` itself, changed.
+        inplace: return `x` itself, changed; of an eager tensor another one all the same, with a warning.
         name: what the result is called.
 
     Raises:
@@ -76,6 +77,11 @@ def reshape(
     check_list(shape, "shape", "reshape")
     if isinstance(x, Tensor):
         actual_shape = None
+        if inplace:
+            warnings.warn(
+                "reshape leaves an eager tensor as it is: inplace=True is for programs", stacklevel=2
+            )
+            inplace = False
     elif actual_shape is not None:
         check_variable(actual_shape, "actual_shape", "reshape")
     helper = LayerHelper("reshape2", name=name, act=act)

@@ -68,6 +68,15 @@ def test_reshape_in_place():
     assert _ops()[-1][2] == {"Out": ["scale_0.tmp_0"], "XShape": ["reshape2_0.tmp_0"]}
 
 
+def test_reshape_in_place_leaves_eager_tensors():
+    with fluid.dygraph.guard():
+        x = fluid.dygraph.to_variable(np.arange(6, dtype="float32").reshape(2, 3))
+        with pytest.warns(UserWarning, match="leaves an eager tensor as it is"):
+            out = layers.reshape(x, [3, 2], inplace=True)
+        assert x.shape == [2, 3] and out.shape == [3, 2]
+        assert layers.roll(x, 1).shape == [2, 3]
+
+
 @pytest.mark.parametrize("engine", ["interpret", "plan"])
 def test_gradient_of_a_reshape_in_place(engine):
     x = fluid.data("x", [2, 3], "float32")

@@ -16,7 +16,7 @@ __all__ = ["reshape", "transpose"]
 def reshape(x: Any, shape: Sequence[int], inplace: bool = False, name: str | None = None) -> ComplexVariable:
     """`x` with another shape, as by `fluid.layers.reshape` (`paddle.complex.reshape`).
 
-    `inplace`: change `x` itself. Raises ValueError unless `x` is a ComplexVariable.
+    `inplace`: change `x` itself, in programs. Raises ValueError unless `x` is a ComplexVariable.
     """
     return each(x, "reshape", lambda part: layers.reshape(part, shape, inplace=inplace, name=name))
 
