@@ -49,22 +49,31 @@ class RankTable:
         """How many sequences have a step of this number, counted from 0."""
         return self.running[step] if 0 <= step < len(self.running) else 0
 
-    def items(self) -> np.ndarray:
+    @classmethod
+    def empty(cls) -> RankTable:
+        """A table of no sequences."""
+        return cls((np.zeros(1, "int64"),))
+
+    def items(self) -> list[tuple[int, int]]:
+        """Which sequence is the k-th longest, and its length (`core.LodRankTable.items`)."""
+        return list(zip(self.order.tolist(), self.lengths.tolist(), strict=True))
+
+    def by_step(self) -> np.ndarray:
         """The numbers of all items in the order of steps: int64 [items], in each step those of the longest first."""
         if self._items is None:
             self._items = self.items_of(self.offsets)
         return self._items
 
     def places(self) -> np.ndarray:
-        """Where each item stands in the order of steps: int64 [items]; `items` in reverse."""
+        """Where each item stands in the order of steps: int64 [items]; `by_step` in reverse."""
         if self._places is None:
-            items = self.items()
+            items = self.by_step()
             self._places = np.empty_like(items)
             self._places[items] = np.arange(len(items))
         return self._places
 
     def items_of(self, offsets: np.ndarray) -> np.ndarray:
-        """As `items`, of other sequences with as many steps or more; what they have more is left out."""
+        """As `by_step`, of other sequences with as many steps or more; what they have more is left out."""
         starts = offsets[:-1][self.order]
         counts = np.array(self.running, np.int64)
         steps = np.repeat(np.arange(len(counts)), counts)
@@ -73,4 +82,4 @@ class RankTable:
         return made
 
     def __repr__(self) -> str:
-        return f"RankTable({dict(zip(self.order.tolist(), self.lengths.tolist(), strict=True))})"
+        return f"RankTable({dict(self.items())})"

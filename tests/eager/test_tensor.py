@@ -125,7 +125,10 @@ def test_integers_beside_steps(index, kept):
 
 def test_one_part_of_a_split():
     values = np.arange(6, dtype="float32").reshape(2, 3)
-    for parts in (fluid.layers.split(tensor(values), 1, dim=1), fluid.layers.split(tensor(values), [3], dim=1)):
+    for parts in (
+        fluid.layers.split(tensor(values), 1, dim=1),
+        fluid.layers.split(tensor(values), [3], dim=1),
+    ):
         assert len(parts) == 1
         np.testing.assert_array_equal(parts[0].numpy(), values)
 

@@ -10,12 +10,13 @@ import numpy as np
 from ...backend import to_host
 from ...base.dtypes import VarType, to_numpy
 from ...base.lod import Lod
+from ...base.rank_table import RankTable
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY
 from .. import failures
-from ..tensors.lod_tensor import LoDTensor
+from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 from ..tensors.rows_in_scope import RowsInScope
 from ..tensors.scope import Scope
 
@@ -92,8 +93,12 @@ class Environment:
             return here.values[name]
         found = self.world.scope.find_var(name)
         tensor = found.get() if found is not None else None
-        if isinstance(tensor, RowsInScope) and self.world.device is None:
+        if isinstance(tensor, RankTable):
+            return tensor
+        if self.world.device is None and isinstance(tensor, RowsInScope):
             return tensor.value()
+        if self.world.device is None and isinstance(tensor, LoDTensorArray):
+            return tensor.elements()
         if not isinstance(tensor, LoDTensor) or tensor.array is None:
             return None
         on_host = self.world.device is None and type(tensor.array) is np.ndarray
@@ -156,6 +161,13 @@ class Environment:
                 SelectedRows(to_host(value.rows), to_host(value.values), value.height)
             )
             self.keep(name, value)
+            return
+        if isinstance(value, TensorArray):
+            held.get_lod_tensor_array().take(value)
+            self.keep(name, value)
+            return
+        if isinstance(value, RankTable):
+            held.set(value)
             return
         holder = held.get_tensor()
         if device is None:

@@ -19,7 +19,18 @@ from ..tensors.scope import Scope
 from . import branching, float16, marks, selecting, sparse, turning, unrolling
 from .elements import CLEAR, GET
 from .in_line import InLine
-from .shapes import CannotPlan, ExactMeta, Named, Unfound, fold, in_place_of, infer, live, takes_no_part
+from .shapes import (
+    NO_TENSORS,
+    CannotPlan,
+    ExactMeta,
+    Named,
+    Unfound,
+    fold,
+    in_place_of,
+    infer,
+    live,
+    takes_no_part,
+)
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
@@ -72,6 +83,8 @@ class Analysis:
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
+        if any(var.persistable and var.type in NO_TENSORS for var in block.program.list_vars()):
+            raise CannotPlan("the scope keeps arrays or rank tables")
         mattering = list(everything)
         if not any(op.definition in marks.BEGINS for op in mattering):  # these have been found to matter
             mattering = live(mattering, sparse.wholes(fetches))

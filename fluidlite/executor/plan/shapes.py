@@ -40,7 +40,7 @@ def ranked(table: str, what: str) -> str:
     return f"{table}.{what}"
 
 
-_NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
+NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
 
 
 class CannotPlan(Exception):
@@ -492,7 +492,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
 def is_no_tensor(op: Operator, name: str) -> bool:
     """Whether a variable is an array of tensors, a rank table, or what is kept for a gradient."""
     var = op.block._find_var_recursive(name)
-    return var is not None and var.type in _NO_TENSORS
+    return var is not None and var.type in NO_TENSORS
 
 
 def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:

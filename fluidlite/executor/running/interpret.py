@@ -227,7 +227,7 @@ class Interpreter:
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
-        value = self.values.get(name)
+        value = self.environment.find(name)
         if isinstance(value, TensorArray):
             with nullcontext() if self.device is None else self.device.active():
                 return LoDTensorArray(self._fetched(*element) for element in value)

@@ -15,7 +15,7 @@ from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from ...framework import Program
 from ...ops.registry import OpDef, find
-from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
+from ..tensors.lod_tensor import LoDTensorArray
 from ..tensors.rows_in_scope import RowsInScope
 from ..tensors.scope import Scope
 from .interpret import Interpreter
@@ -106,18 +106,9 @@ def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
     if isinstance(held, RowsInScope):
         return (held.value(), ()) if held.get_tensor()._is_initialized() else None
     if isinstance(held, LoDTensorArray):
-        return _elements(held), ()
+        return held.elements(), ()
     tensor = found.get_tensor()
     return tensor.array, tensor.offsets
-
-
-def _elements(tensors: LoDTensorArray) -> TensorArray:
-    known = [tensor.array for tensor in tensors if tensor.array is not None]
-    array = TensorArray((known[0].shape, known[0].dtype) if known else None)
-    for index, tensor in enumerate(tensors):
-        if tensor.array is not None:
-            array.write(index, tensor.array, tensor.offsets)
-    return array
 
 
 def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:
@@ -127,9 +118,7 @@ def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:
         found.get_selected_rows().take(value)
         return
     if isinstance(value, TensorArray):
-        found.get_lod_tensor_array()[:] = [
-            LoDTensor() if element is None else LoDTensor.wrap(element, levels) for element, levels in value
-        ]
+        found.get_lod_tensor_array().take(value)
         return
     tensor = found.get_tensor()
     tensor.replace(value)

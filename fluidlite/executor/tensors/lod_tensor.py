@@ -16,6 +16,7 @@ from ...base.dtypes import to_vartype
 from ...base.errors import EnforceNotMet
 from ...base.lod import Lod, as_lod
 from ...base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
+from ...base.tensor_array import TensorArray
 from .tensor_memory import TensorMemory
 
 if TYPE_CHECKING:
@@ -277,6 +278,19 @@ class LoDTensorArray(list):
         tensors = list(self)
         self.clear()
         return tensors
+
+    def elements(self) -> TensorArray:
+        """The tensors as programs work on them; what was never set is left out."""
+        known = [tensor.array for tensor in self if tensor.array is not None]
+        array = TensorArray((known[0].shape, known[0].dtype) if known else None)
+        for index, tensor in enumerate(self):
+            if tensor.array is not None:
+                array.write(index, tensor.array, tensor.offsets)
+        return array
+
+    def take(self, array: TensorArray) -> None:
+        """Become what a program has made."""
+        self[:] = [LoDTensor() if element is None else LoDTensor.wrap(element, lod) for element, lod in array]
 
 
 def from_dlpack(source: Any) -> LoDTensor:

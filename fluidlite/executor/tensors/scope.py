@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ...base.context import Slot
 from ...base.errors import EnforceNotMet
+from ...base.rank_table import RankTable
 from .lod_tensor import LoDTensor, LoDTensorArray
 from .rows_in_scope import RowsInScope
 
@@ -60,6 +61,15 @@ class ScopeVariable:
                 f"variable {self.name!r} holds a {type(self._value).__name__}, not a LoDTensorArray"
             )
         return self._value
+
+    def get_lod_rank_table(self) -> RankTable:
+        """The rank table of this variable; one of no sequences is made if there is nothing yet.
+
+        Raises EnforceNotMet if the variable holds something else.
+        """
+        if self._value is None:
+            self._value = RankTable.empty()
+        return self._held(RankTable, "LoDRankTable")
 
     def get_selected_rows(self) -> RowsInScope:
         """The rows that this variable holds; none of a table without rows are made if there is nothing yet.

@@ -69,7 +69,7 @@ def _ordered_rows(table: RankTable, deep: Lod) -> tuple[np.ndarray, list[int], l
 def _items(table: RankTable, offsets: np.ndarray) -> np.ndarray:
     """The items of sequences in the order of steps; OperatorError unless there are as many as `table` has."""
     if np.array_equal(offsets, table.offsets):
-        return table.items()
+        return table.by_step()
     if len(offsets) != len(table.offsets):
         raise OperatorError(
             f"operator lod_tensor_to_array: X has {len(offsets) - 1} sequences, but RankTable ranks {len(table)}"
@@ -126,7 +126,7 @@ def _join(xp: Any, X: TensorArray, RankTable: RankTable, X_W: Any, lod: Lods) ->
                 f"operator array_to_lod_tensor: element {step} of X {found}, but {running} sequences have such a step"
             )
     made = [*RankTable.outer, RankTable.offsets]
-    items = RankTable.items()
+    items = RankTable.by_step()
     for level in range(len(X.lods[0]) if X.lods else 0):
         lengths = np.concatenate([np.diff(deep[level]) for deep in X.lods])
         ordered = np.empty_like(lengths)
@@ -151,7 +151,7 @@ def _nothing(xp: Any, array: TensorArray) -> Any:
 def _join_gradient(xp: Any, X: TensorArray, table: RankTable, source: Any, deep: Lod) -> LodArray:
     """The gradient of `source`, which was taken apart; zero for steps that nobody has looked at."""
     order, bounds, _ = _ordered_rows(table, deep)
-    if X.whole is not None and order is table.items() and len(order) == len(source) and X.bounds == bounds:
+    if X.whole is not None and order is table.by_step() and len(order) == len(source) and X.bounds == bounds:
         return LodArray(X.whole.take(xp.asarray(table.places()), axis=0), deep)
     out = xp.zeros_like(source)
     if X.arrays and len(X) == table.longest and not any(rows is None for rows in X.arrays):

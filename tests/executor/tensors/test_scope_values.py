@@ -32,6 +32,80 @@ def test_rows_begin_empty():
     assert isinstance(rows, core.SelectedRows) and (rows.height(), rows.rows()) == (0, [])
 
 
+def _lasting_array(name="array"):
+    return (
+        fluid.default_main_program()
+        .global_block()
+        .create_var(name=name, type=core.VarDesc.VarType.LOD_TENSOR_ARRAY, dtype="float32", persistable=True)
+    )
+
+
+def _tensor(rows, lod=()):
+    made = fluid.LoDTensor()
+    made.set(np.array(rows, "float32"), CPU)
+    made.set_lod(lod)
+    return made
+
+
+def test_programs_read_arrays_of_the_scope():
+    scope = core.Scope()
+    held = scope.var("array").get_lod_tensor_array()
+    held.append(_tensor([[1, 2]]))
+    held.append(_tensor([[3, 4], [5, 6]], [[0, 1, 2]]))
+    with fluid.program_guard(fluid.Program()):
+        array = _lasting_array()
+        one = fluid.layers.array_read(array, fluid.layers.fill_constant([1], "int64", 1))
+        joined, sizes = fluid.layers.tensor_array_to_tensor(array, axis=0)
+        with fluid.scope_guard(scope):
+            found = fluid.Executor(CPU).run(
+                fluid.default_main_program(),
+                fetch_list=[one, fluid.layers.array_length(array), joined, sizes, array],
+                return_numpy=False,
+            )
+    assert np.array(found[0]).tolist() == [[3, 4], [5, 6]] and found[0].lod() == [[0, 1, 2]]
+    assert np.array(found[1]).tolist() == [2] and np.array(found[3]).tolist() == [1, 2]
+    assert np.array(found[2]).tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert [np.array(each).tolist() for each in found[4]] == [[[1, 2]], [[3, 4], [5, 6]]]
+
+
+def test_arrays_that_programs_write_stay_in_the_scope():
+    scope = core.Scope()
+    with fluid.program_guard(fluid.Program()):
+        count = fluid.layers.create_global_var([1], 0, "int64", persistable=True, name="count")
+        value = fluid.layers.cast(count, "float32")
+        fluid.layers.array_write(value, count, _lasting_array())
+        fluid.layers.increment(count)
+        with fluid.scope_guard(scope):
+            scope.var("count").get_tensor().set(np.zeros(1, "int64"), CPU)
+            held = scope.var("array").get_lod_tensor_array()
+            for _ in range(3):
+                fluid.Executor(CPU).run(fluid.default_main_program())
+    assert [np.array(each).tolist() for each in held] == [[0], [1], [2]]
+
+
+def test_rank_tables_that_programs_make_stay_in_the_scope():
+    scope = core.Scope()
+    assert scope.var("table").get_lod_rank_table().items() == []
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.layers.data("x", [2], lod_level=1)
+        x.persistable = True
+        table = fluid.layers.control_flow.lod_rank_table(x)
+        steps = fluid.layers.control_flow.lod_tensor_to_array(x, table)
+        back = fluid.layers.control_flow.array_to_lod_tensor(steps, table)
+        table.persistable = steps.persistable = back.persistable = True
+        with fluid.scope_guard(scope):
+            scope.var("x").get_tensor().set(np.arange(12, dtype="float32").reshape(6, 2), CPU)
+            scope.find_var("x").get_tensor().set_recursive_sequence_lengths([[2, 3, 1]])
+            fluid.Executor(CPU).run(fluid.default_main_program())
+    assert scope.find_var(table.name).get_lod_rank_table().items() == [(1, 3), (0, 2), (2, 1)]
+    assert isinstance(scope.find_var(table.name).get_lod_rank_table(), core.LodRankTable)
+    held = scope.find_var(steps.name).get_lod_tensor_array()
+    assert [np.array(each)[:, 0].tolist() for each in held] == [[4, 0, 10], [6, 2], [8]]
+    whole = scope.find_var(back.name).get_tensor()
+    assert np.array(whole).ravel().tolist() == list(range(12))
+    assert whole.recursive_sequence_lengths() == [[2, 3, 1]]
+
+
 def test_dimensions_before_memory():
     tensor = fluid.LoDTensor()
     assert tensor._get_dims() == tensor.shape() == [0] and not tensor._is_initialized()
