@@ -65,15 +65,22 @@ def _conv(
 ) -> Any:
     kernel, stride = (KernelH, KernelW), (StrideH, StrideW)
     weights = W.reshape(OutputChannel, InputChannel, *kernel)
-    parts = []
+    parts, patches = [], []
     for picture, size, windows in _each("var_conv_2d", X, lod, InputChannel, kernel, stride):
         made = np.zeros((OutputChannel, *size), X.dtype)
+        seen = np.zeros((InputChannel, *kernel, *size), X.dtype)
         for i, j, out_rows, out_columns, rows, columns in windows:
-            made[:, out_rows, out_columns] += np.tensordot(weights[:, :, i, j], picture[:, rows, columns], 1)
-        parts.append(made.ravel())
-    offsets = np.cumsum([0, *(len(part) for part in parts)])
-    out = np.concatenate([*parts, np.zeros(0, X.dtype)]).reshape(-1, 1)
-    return LodArray(out, [offsets]), None
+            pixels = seen[:, i, j, out_rows, out_columns] = picture[:, rows, columns]
+            made[:, out_rows, out_columns] += np.tensordot(weights[:, :, i, j], pixels, 1)
+        parts.append(made)
+        patches.append(seen)
+    return _sequences(parts, X.dtype), _sequences(patches, X.dtype)
+
+
+def _sequences(parts: list[np.ndarray], dtype: Any) -> LodArray:
+    """The elements of each part as a sequence of rows of one."""
+    rows = np.concatenate([*(part.ravel() for part in parts), np.zeros(0, dtype)]).reshape(-1, 1)
+    return LodArray(rows, [np.cumsum([0, *(part.size for part in parts)])])
 
 
 @hosted
@@ -114,7 +121,8 @@ def _infer(op: OpView) -> None:
     wanted = op.attr("OutputChannel"), op.attr("InputChannel") * op.attr("KernelH") * op.attr("KernelW")
     if op.shape("W") != wanted:
         raise op.fail(f"W must be {list(wanted)}, got {list(op.shape('W'))}")
-    op.set("Out", (-1, 1), op.dtype("X"))
+    for slot in ("Out", "Col"):
+        op.set(slot, (-1, 1), op.dtype("X"))
 
 
 def _infer_grad(op: OpView) -> None:

@@ -27,27 +27,25 @@ def _sizes(
 
 
 def _grids(X: Any, Y: Any, attrs: dict[str, Any]) -> list[tuple[int, int]]:
-    """The patches of each image; with Y, which holds real sizes, of so much of it as out_stride makes of these."""
+    """The patches of each image; with Y, which holds real sizes, of so much as out_stride makes of these."""
     windows = (attrs["kernels"], attrs["strides"], attrs["paddings"])
-    whole = _sizes(X.shape[2:], *windows)
     if Y is None:
-        grids = [whole] * len(X)
+        grids = [_sizes(X.shape[2:], *windows)] * len(X)
     else:
         stride = attrs["out_stride"]
         real = np.asarray(to_host(Y)).astype(np.int64)
         grids = [_sizes((-(-int(h) // stride[0]), -(-int(w) // stride[1])), *windows) for h, w in real]
-    for k, (high, wide) in enumerate(grids):
-        if not (0 < high <= whole[0] and 0 < wide <= whole[1]):
-            raise OperatorError(
-                f"operator im2sequence: image {k} would have {high} x {wide} patches, of {whole[0]} x {whole[1]} that "
-                "there are"
-            )
+    for k, grid in enumerate(grids):
+        if min(grid) < 1:
+            raise OperatorError(f"operator im2sequence: image {k} would have {grid[0]} x {grid[1]} patches")
     return grids
 
 
-def _geometry(X: Any, kernels: list[int], strides: list[int], paddings: list[int]) -> Geometry:
+def _geometry(X: Any, grids: list[tuple[int, int]], attrs: dict[str, Any]) -> Geometry:
+    """As many patches of each image as the one with most has downwards and across; beyond an image there are zeros."""
+    kernels, strides, paddings = attrs["kernels"], attrs["strides"], attrs["paddings"]
     pads = ((paddings[0], paddings[2]), (paddings[1], paddings[3]))
-    out = _sizes(X.shape[2:], kernels, strides, paddings)
+    out = (max((high for high, _ in grids), default=0), max((wide for _, wide in grids), default=0))
     return Geometry(X.shape[2:], tuple(kernels), tuple(strides), (1, 1), pads, out)
 
 
@@ -65,7 +63,7 @@ def _rows(grids: list[tuple[int, int]], g: Geometry) -> np.ndarray:
 
 def _im2sequence(xp: Any, X: Any, Y: Any, lod: Lods, **attrs: Any) -> Any:
     grids = _grids(X, Y, attrs)
-    g = _geometry(X, attrs["kernels"], attrs["strides"], attrs["paddings"])
+    g = _geometry(X, grids, attrs)
     patches = gather_patches(xp, X, g, 1)[:, 0].swapaxes(1, 2)
     out = patches.reshape(-1, patches.shape[2])
     if Y is not None:
@@ -75,7 +73,7 @@ def _im2sequence(xp: Any, X: Any, Y: Any, lod: Lods, **attrs: Any) -> Any:
 
 def _im2sequence_grad(xp: Any, X: Any, Y: Any, Out_grad: Any, lod: Lods, **attrs: Any) -> Any:
     grids = _grids(X, Y, attrs)
-    g = _geometry(X, attrs["kernels"], attrs["strides"], attrs["paddings"])
+    g = _geometry(X, grids, attrs)
     patches = xp.zeros((len(X) * g.out[0] * g.out[1], Out_grad.shape[1]), X.dtype)
     patches[xp.asarray(_rows(grids, g))] = Out_grad
     patches = patches.reshape(len(X), 1, g.out[0] * g.out[1], Out_grad.shape[1]).swapaxes(2, 3)

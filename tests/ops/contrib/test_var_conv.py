@@ -66,8 +66,14 @@ def test_layer():
             name: fluid.create_lod_tensor(floats(sum(n), 1), [n], fluid.CPUPlace())
             for name, n in lens.items()
         }
-        (made,) = exe.run(main, feed, [out], return_numpy=False)
+        (op,) = (op for op in main.global_block().ops if op.type == "var_conv_2d")
+        made, patches = exe.run(main, feed, [out, op.output("Col")[0]], return_numpy=False)
     assert made.lod() == [[0, 6, 9]] and (np.array(made) >= 0).all()
+    # The pixels that each place of the kernel sees, by channel: 2 * 3 * 2 places of 2 x 1 results, then of 1 x 1.
+    assert patches.lod() == [[0, 24, 36]]
+    first, pixels = np.array(patches)[:24].reshape(2, 3, 2, 2), np.array(feed["x"])[:12].reshape(2, 3, 2)
+    np.testing.assert_array_equal(first[:, 1, 1], pixels[:, ::2, 0])
+    np.testing.assert_array_equal(first[:, 2, 1], np.stack([pixels[:, 1, 0], np.zeros(2, "float32")], axis=1))
 
 
 def test_the_gradient_names_all_that_fluid_names():

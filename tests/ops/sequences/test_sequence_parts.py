@@ -155,8 +155,16 @@ def test_im2sequence_of_images_with_real_sizes(real, out_stride, lod, second):
 
 
 def test_im2sequence_of_images_smaller_than_they_say():
-    inputs = {"X": IMAGES, "Y": np.array([[4, 4], [9, 4]], "float32")}
-    with pytest.raises(OperatorError, match="image 1 would have 8 x 3 patches, of 3 x 3 that there are"):
+    inputs = {"X": IMAGES, "Y": np.array([[2, 3], [6, 3]], "float32")}
+    check("im2sequence", inputs, {"kernels": [2, 2]}, grads=("X",), lods=NO_LODS)
+    (rows,) = run_kernel("im2sequence", inputs, {"kernels": [2, 2]}, NO_LODS)["Out"]
+    assert lods_of("im2sequence", inputs, {"kernels": [2, 2]}, NO_LODS) == [[[0, 2, 12]]]
+    np.testing.assert_array_equal(rows[:2], [[0, 1, 4, 5], [1, 2, 5, 6]])
+    np.testing.assert_array_equal(
+        rows[6:], [[24, 25, 28, 29], [25, 26, 29, 30], [28, 29, 0, 0], [29, 30, 0, 0], *np.zeros((2, 4))]
+    )
+    inputs["Y"][1] = [1, 4]
+    with pytest.raises(OperatorError, match="image 1 would have 0 x 3 patches"):
         run_kernel("im2sequence", inputs, {"kernels": [2, 2]}, NO_LODS)
 
 
